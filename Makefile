@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# A short front for people who type "make". The build itself is in CMakeLists.txt.
+PRESET ?= dev
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: all test lint check bench soak install clean
+
+all:
+	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
+	@cmake --build --preset $(PRESET)
+
+test: all
+	@ctest --preset dev
+
+lint: all
+	@ctest --preset dev --label-regex lint
+
+check:
+	@./check
+
+bench: release
+	@test -x bench/run || { echo "bench/run is not there" >&2; exit 1; }
+	@bench/run build-release
+
+soak: all
+	@test -x tests/soak/run || { echo "tests/soak/run is not there" >&2; exit 1; }
+	@tests/soak/run build
+
+.PHONY: release
+release:
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build --preset release
+
+install:
+	@cmake --preset release --log-level=WARNING -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --build --preset release
+	@DESTDIR=$(DESTDIR) cmake --install build-release
+
+clean:
+	@rm -rf build build-release build-asan build-tsan
