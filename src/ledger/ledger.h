@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ledger: the shared file mapping in which libseep.so keeps its account of one process and
+ * from which the tool reads it, during the run and after any kind of death. This header is the
+ * whole interface between the two; docs/ledger.md describes the same bytes in prose.
+ *
+ * The file is sparse. It begins with three pages (header, control, state) and then holds one
+ * region per table; each region is an array of items of one size. Items are appended: the runtime
+ * reserves an index in ledger_state.table[t].reserved, fills the item, and publishes it by a
+ * release store to the item's own ready field. A reader therefore meets items that are reserved
+ * but still zero, and must skip them. Nothing is ever moved or removed.
+ *
+ * All integers are little-endian. Times are CLOCK_MONOTONIC nanoseconds unless the name says
+ * realtime. Offsets are from the start of the file. Readers treat every byte as hostile.
+ */
+#ifndef SEEP_LEDGER_LEDGER_H
+#define SEEP_LEDGER_LEDGER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define LEDGER_MAGIC "SEEPLDG\0"
+#define LEDGER_VERSION 1
+
+enum {
+	LEDGER_PAGE_BYTES = 4096,
+	LEDGER_ROW_ID_BITS = 25,
+	LEDGER_ROW_ID_END = 1 << LEDGER_ROW_ID_BITS,
+	LEDGER_HISTOGRAM_BUCKETS = 48,
+	LEDGER_BUILD_ID_BYTES = 32,
+	LEDGER_NAME_BYTES = 256,
+	LEDGER_MARK_NAME_BYTES = 48,
+	LEDGER_SLOTS_MIN = 64,
+	LEDGER_SLOTS_MAX = 4096,
+};
+
+/* The tables, in file order. Numbers are part of the format. */
+enum ledger_table_type {
+	LEDGER_TABLE_CACHES = 0, /* struct ledger_cache: one per thread that ever lived at once */
+	LEDGER_TABLE_SLOTS,	 /* struct ledger_slot: handed to caches in runs of a power of two */
+	LEDGER_TABLE_ROWS,	 /* struct ledger_row */
+	LEDGER_TABLE_CONTEXTS,	 /* struct ledger_context */
+	LEDGER_TABLE_NODES,	 /* struct ledger_node */
+	LEDGER_TABLE_MODULES,	 /* struct ledger_module */
+	LEDGER_TABLE_STRINGS,	 /* bytes, no terminators */
+	LEDGER_TABLE_MARKS,	 /* struct ledger_mark */
+	LEDGER_TABLE_COUNT,
+	LEDGER_TABLE_LIMIT = 16, /* places in the header, for later tables */
+};
+
+struct ledger_table {
+	uint32_t item_bytes;
+	uint32_t spare;
+	uint64_t offset;   /* a multiple of LEDGER_PAGE_BYTES */
+	uint64_t capacity; /* items */
+};
+
+/* A run of bytes in the string table; bytes = 0 means none. Not terminated, any bytes. */
+struct ledger_string {
+	uint32_t offset;
+	uint32_t bytes;
+};
+
+/* Page 0. Written once, before the file gets its final name; constant afterwards. */
+struct ledger_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t header_bytes; /* sizeof(struct ledger_header) */
+	uint64_t file_bytes;   /* the sparse size */
+	uint8_t boot_id[16];
+	uint64_t pid_namespace; /* inode of /proc/self/ns/pid, 0 unknown */
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t uid;
+	uint32_t instance;	   /* the <n> of the file name: exec keeps pid and start */
+	uint64_t start_ticks;	   /* field 22 of /proc/<pid>/stat */
+	uint64_t created_ns;	   /* monotonic */
+	uint64_t created_realtime_ns;
+	uint64_t session;	   /* given by the recorder that started the program, 0 none */
+	uint64_t ledger_max_bytes; /* real bytes after which no table grows */
+	uint64_t hash_seed;
+	uint32_t first_row;  /* id of row index 0; ids below it are inherited from ancestors */
+	uint32_t allocator;  /* enum ledger_allocator */
+	uint32_t depth_max;  /* frames stored per context, 0 = no limit */
+	uint32_t origin;     /* enum ledger_origin */
+	struct ledger_table table[LEDGER_TABLE_LIMIT];
+	char parent[LEDGER_NAME_BYTES]; /* file name of the fork parent's ledger, "" none */
+	struct ledger_string exe;	/* path */
+	struct ledger_string argv;	/* arguments, each ended by a zero byte; empty: withheld */
+	struct ledger_string cwd;
+	struct ledger_string options; /* SEEP_OPTIONS as given */
+	struct ledger_string allocator_path;
+};
+
+enum ledger_origin { LEDGER_ORIGIN_START = 0, LEDGER_ORIGIN_FORK = 1, LEDGER_ORIGIN_ATTACH = 2 };
+
+enum ledger_allocator { LEDGER_ALLOCATOR_OTHER = 0, LEDGER_ALLOCATOR_GLIBC = 1 };
+
+enum ledger_mode { LEDGER_MODE_ALL = 0, LEDGER_MODE_SCOPED = 1, LEDGER_MODE_OFF = 2 };
+
+/* Page 1. Written by tools while the program runs, read by the runtime; peak_turn by the runtime. */
+struct ledger_control {
+	/* One cache line: all that the hot path reads. */
+	_Atomic uint32_t mode;	/* enum ledger_mode */
+	_Atomic uint32_t epoch; /* advanced by one for every mark, named or not */
+	_Atomic uint64_t size_min_bytes; /* requests below are not recorded; 0 = no filter */
+	_Atomic uint64_t size_max_bytes; /* requests above are not recorded; ~0 = no filter */
+	_Atomic uint32_t caches;	 /* caches ever handed out (n), never lowered */
+	_Atomic uint32_t filtered_once;	 /* sticky: something was once not recorded */
+	_Atomic uint64_t peak_turn;	 /* E of docs/ledger.md, "peak" */
+	uint64_t line_spare[2];
+
+	_Alignas(64) _Atomic uint32_t recorder_pid; /* in the target's PID namespace; 0 none */
+	_Atomic uint32_t exit_wait_ms;
+	_Atomic uint64_t recorder_start_ticks;
+	_Atomic uint32_t exit_ack;	/* futex: the recorder stores 1 when the target may go on */
+	_Atomic uint32_t recorder_done; /* a recording of this ledger is complete */
+};
+
+enum ledger_ended {
+	LEDGER_ENDED_RUNNING = 0, /* or died by a signal: nobody could write */
+	LEDGER_ENDED_EXIT = 1,	  /* exit(), return from main, quick_exit, _exit */
+	LEDGER_ENDED_EXEC = 2,
+	LEDGER_ENDED_ABORT = 3,
+};
+
+/* Bits of ledger_state.unseen: what this ledger cannot know. Names are in docs/json.md. */
+enum ledger_unseen {
+	LEDGER_UNSEEN_FULL = 1 << 0,	      /* tables full: new stacks went to "other" */
+	LEDGER_UNSEEN_ROWS_FULL = 1 << 1,     /* marks after unexact_epoch are not exact */
+	LEDGER_UNSEEN_NO_SPACE = 1 << 2,      /* file system full */
+	LEDGER_UNSEEN_ALLOCATOR = 1 << 3,     /* not glibc's: requests below 16 became 16 */
+	LEDGER_UNSEEN_DOUBLE_FREE_OFF = 1 << 4,
+	LEDGER_UNSEEN_MISMATCH_OFF = 1 << 5,  /* operators replaced by the program */
+	LEDGER_UNSEEN_UNRECORDED_CHILD = 1 << 6,
+	LEDGER_UNSEEN_CACHES_FULL = 1 << 7,   /* threads without a cache: counted without stacks */
+	LEDGER_UNSEEN_MODULES_FULL = 1 << 8,
+	LEDGER_UNSEEN_PAGE_MAP = 1 << 9,      /* no memory for the page map: frees untracked */
+	LEDGER_UNSEEN_VERIFY_OFF = 1 << 10,   /* verify= asked for, libgcc_s not to be had */
+};
+
+struct ledger_table_state {
+	_Atomic uint64_t reserved; /* items handed out; may exceed capacity when full */
+	_Atomic uint64_t ready;	   /* items whose pages are real; only those may be touched */
+};
+
+/* Page 2. Written by the runtime. */
+struct ledger_state {
+	struct ledger_table_state table[LEDGER_TABLE_LIMIT];
+	_Atomic uint64_t real_bytes; /* pages made real, in bytes */
+
+	_Atomic uint32_t attention; /* futex: advanced whenever the recorder should look */
+	_Atomic uint32_t ended;	    /* enum ledger_ended */
+	_Atomic uint64_t ended_ns;
+	_Atomic uint32_t exit_status; /* valid with ENDED_EXIT if exit_status_known */
+	_Atomic uint32_t exit_status_known;
+	_Atomic uint32_t unseen; /* enum ledger_unseen */
+	_Atomic uint32_t unexact_epoch; /* first mark that is not exact, 0 none */
+
+	/* Rare events, by atomic adds. */
+	_Atomic uint64_t threads_started;
+	_Atomic uint64_t dropped; /* allocations counted under "other" */
+	_Atomic uint64_t unrecorded_children;
+	_Atomic uint64_t early_allocs; /* served before the account began; freed without trace */
+	_Atomic uint64_t folded_afresh; /* look-ups of contexts with over 64 raw paths */
+	_Atomic uint64_t lost_nodes;	/* reserved twice by racing threads, unused */
+	_Atomic uint64_t generation;	/* of the module list */
+	_Atomic uint64_t private_bytes; /* memory of the runtime outside the ledger, mapped */
+	_Atomic uint64_t verify_walks;
+	_Atomic uint64_t verify_landed;
+	_Atomic uint64_t verify_truncated;
+	_Atomic uint64_t verify_differences;
+
+	/* Peak: see docs/ledger.md. live_bytes excludes what caches hold in sum and first. */
+	_Alignas(64) _Atomic int64_t live_bytes; /* G */
+	_Alignas(64) _Atomic int64_t peak_bytes; /* M */
+	_Atomic uint64_t peak_at_ns;		 /* 0 = before the first stamp */
+	_Atomic int64_t peak_stamp_bytes;	 /* M when peak_at_ns was taken */
+};
+
+/* One line per row and thread: differences not yet added to the row. row = 0: empty. */
+struct ledger_slot {
+	_Atomic uint32_t row; /* row id */
+	_Atomic uint32_t temporaries;
+	_Atomic uint64_t allocs;
+	_Atomic uint64_t alloc_bytes;
+	_Atomic uint64_t frees;
+	_Atomic uint64_t freed_bytes;
+	_Atomic uint64_t turn;
+	_Atomic int64_t at_bytes; /* live bytes when turn began */
+	_Atomic int32_t at_blocks;
+	uint32_t spare;
+};
+
+struct ledger_row_values {
+	uint64_t allocs;
+	uint64_t alloc_bytes;
+	uint64_t frees;
+	uint64_t freed_bytes;
+	uint64_t temporaries;
+	uint64_t turn;
+	int64_t at_blocks;
+	int64_t at_bytes;
+};
+
+/* Row = (context, epoch). Its totals are these values plus those of every slot with its id. */
+struct ledger_row {
+	_Atomic uint32_t context_ready; /* context index + 1; 0 = not published */
+	_Atomic uint32_t epoch;
+	_Atomic uint64_t sequence; /* LEDGER_SEQ_*; odd while a flush is going on */
+	_Atomic uint64_t allocs;
+	_Atomic uint64_t alloc_bytes;
+	_Atomic uint64_t frees;
+	_Atomic uint64_t freed_bytes;
+	_Atomic uint64_t temporaries;
+	_Atomic uint64_t turn;
+	_Atomic int64_t at_blocks;
+	_Atomic int64_t at_bytes;
+};
+
+/* sequence = count << 21 | cache index << 1 | odd; the index means something while odd. */
+#define LEDGER_SEQ_ODD 1ull
+#define LEDGER_SEQ_CACHE_SHIFT 1
+#define LEDGER_SEQ_COUNT_SHIFT 21
+#define LEDGER_SEQ_CACHE(seq) \
+	((uint32_t)((seq) >> LEDGER_SEQ_CACHE_SHIFT) & ((1u << 20) - 1u))
+
+/*
+ * What a flush is about to do, written before it begins: while active is 1, storing values into
+ * the row, emptying the slot and making the sequence even completes the flush, however often it
+ * is repeated.
+ */
+struct ledger_redo {
+	_Atomic uint32_t active;
+	_Atomic uint32_t row;  /* row id */
+	_Atomic uint64_t slot; /* index in the slots table */
+	_Atomic uint64_t sequence_after;
+	_Atomic uint64_t turn_after; /* the emptied slot's turn */
+	struct ledger_row_values values;
+};
+
+/* A thread's own counters. Written by its owner only; adopted when the owner is gone. */
+struct ledger_cache {
+	_Atomic uint32_t ready;	    /* 1 once usable */
+	_Atomic uint32_t owner_tid; /* kernel thread id; the process may have ended meanwhile */
+	_Atomic uint64_t busy;	    /* frame address while a hook keeps its books, else 0 */
+	/* slot index << 8 | log2(count): where the slots are. One word, so that it never tears. */
+	_Atomic uint64_t slots;
+	_Atomic int64_t sum;	/* live bytes not yet in state.live_bytes */
+	_Atomic int64_t first;	/* cache 0 only: live bytes while it was the only cache */
+	_Atomic uint64_t temporary_bytes;
+	_Atomic uint64_t usable_alloc_bytes;
+	_Atomic uint64_t usable_freed_bytes;
+	_Atomic uint64_t abandoned;	  /* hooks left by longjmp */
+	_Atomic uint64_t untracked_frees; /* frees of pointers with no live cell */
+	_Atomic uint64_t missed_frees;	  /* blocks closed because their address came again */
+	_Atomic uint64_t inherited_frees;
+	_Atomic uint64_t inherited_freed_bytes;
+	_Atomic uint64_t flushes;
+	_Atomic uint64_t walks;
+	_Atomic uint64_t walks_landed;
+	_Atomic uint64_t walks_truncated;
+	/* A realloc in progress: both extents count as live. pending_row = 0: none. */
+	_Atomic uint64_t pending_pointer;
+	_Atomic uint64_t pending_size;
+	_Atomic uint32_t pending_row;
+	uint32_t spare;
+	struct ledger_redo redo;
+	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
+};
+
+enum ledger_kind {
+	LEDGER_KIND_MALLOC = 0,
+	LEDGER_KIND_CALLOC,
+	LEDGER_KIND_REALLOC,
+	LEDGER_KIND_MEMALIGN, /* memalign, posix_memalign, aligned_alloc, valloc, pvalloc */
+	LEDGER_KIND_NEW,
+	LEDGER_KIND_NEW_ARRAY,
+	LEDGER_KIND_NEW_ALIGNED,
+	LEDGER_KIND_NEW_ARRAY_ALIGNED,
+	LEDGER_KIND_COUNT,
+};
+
+/* The two contexts that exist in every ledger; row index 0 and 1 belong to them. */
+enum {
+	LEDGER_CONTEXT_NO_STACK = 0, /* counted while the thread's own walk was in use */
+	LEDGER_CONTEXT_OTHER = 1,    /* stacks met after the tables were full */
+	LEDGER_CONTEXT_FIRST = 2,
+};
+
+enum ledger_context_flags {
+	LEDGER_CONTEXT_READY = 1 << 0,
+	LEDGER_CONTEXT_TRUNCATED = 1 << 1, /* no unwind rule for the outermost frame */
+	LEDGER_CONTEXT_CUT = 1 << 2,	   /* depth= left outer frames out */
+};
+
+struct ledger_context {
+	_Atomic uint32_t flags; /* enum ledger_context_flags; 0 = not published */
+	uint32_t leaf;		/* node index; 0 = no frames */
+	uint8_t kind;		/* enum ledger_kind */
+	uint8_t align_log2;	/* aligned kinds, else 0 */
+	uint16_t spare;
+	uint32_t scope;		     /* 0 none */
+	struct ledger_string thread; /* by_thread only */
+	uint64_t first_ns;	     /* when first seen */
+};
+
+enum ledger_node_flags {
+	LEDGER_NODE_READY = 1 << 0,
+	LEDGER_NODE_EXACT = 1 << 1, /* address is where a signal interrupted, not a return address */
+};
+
+/*
+ * A frame under its caller. Index 0 is the root: no frame. period p > 0: this frame and the p - 1
+ * above it were met again at once, repeats more times at most (saturating); they stand here once.
+ */
+struct ledger_node {
+	_Atomic uint32_t parent_ready; /* parent index + 1; 0 = not published */
+	uint16_t module;	       /* module index + 1; 0 = address is absolute, owner unknown */
+	uint8_t flags;
+	uint8_t period;
+	uint64_t address : 48; /* link-time address (pc - bias) */
+	uint64_t repeats : 16;
+};
+
+struct ledger_module {
+	_Atomic uint32_t ready;
+	uint32_t generation; /* when it was first seen */
+	uint64_t bias;	     /* run-time address = link-time address + bias */
+	uint64_t start;	     /* run-time extent */
+	uint64_t end;
+	struct ledger_string path; /* absolute where it could be made so */
+	uint32_t build_id_bytes;   /* 0 = none */
+	uint32_t spare;
+	uint8_t build_id[LEDGER_BUILD_ID_BYTES];
+};
+
+/* Written by whoever advances the epoch, after the advance. */
+struct ledger_mark {
+	_Atomic uint32_t ready;
+	uint32_t epoch; /* the epoch that begins here */
+	uint64_t at_ns;
+	char name[LEDGER_MARK_NAME_BYTES]; /* zero-padded; "" = automatic */
+};
+
+_Static_assert(sizeof(struct ledger_header) <= LEDGER_PAGE_BYTES, "header page");
+_Static_assert(sizeof(struct ledger_control) <= LEDGER_PAGE_BYTES, "control page");
+_Static_assert(sizeof(struct ledger_state) <= LEDGER_PAGE_BYTES, "state page");
+_Static_assert(sizeof(struct ledger_slot) == 64, "slot layout");
+_Static_assert(sizeof(struct ledger_row) == 80, "row layout");
+_Static_assert(sizeof(struct ledger_context) == 32, "context layout");
+_Static_assert(sizeof(struct ledger_node) == 16, "node layout");
+_Static_assert(sizeof(struct ledger_module) == 80, "module layout");
+_Static_assert(sizeof(struct ledger_mark) == 64, "mark layout");
+_Static_assert(sizeof(struct ledger_cache) == 640, "cache layout");
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One profile: the account of one process, whatever it was read from (a live ledger, a dead one,
+ * a recording). Everything downstream (report, analysis, export) sees only this.
+ *
+ * A profile owns all that it points to. Strings are UTF-8 or raw bytes as the process had them
+ * (paths, argv, names), always terminated; who prints them escapes them. Bytes and nanoseconds.
+ * Arrays are plain and may be sorted only by their owner; analysis works on arrays of pointers.
+ */
+#ifndef SEEP_PROFILE_PROFILE_H
+#define SEEP_PROFILE_PROFILE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SEEP_PROFILE_BUILD_ID_BYTES = 32, SEEP_PROFILE_HISTOGRAM_BUCKETS = 48 };
+
+struct seep_profile_module {
+	char *path;
+	uint64_t bias; /* run-time address = link-time address + bias */
+	uint64_t start;
+	uint64_t end;
+	uint8_t build_id[SEEP_PROFILE_BUILD_ID_BYTES];
+	uint32_t build_id_bytes; /* 0 none */
+	char *problem; /* why its names are missing, NULL when they are not or were not looked up */
+};
+
+/*
+ * One name at one address: several when calls were inlined there. Shared between the contexts,
+ * one per distinct (module, address, inline level).
+ */
+struct seep_profile_frame {
+	uint32_t module;      /* index + 1; 0 = address is absolute, owner unknown */
+	bool exact;	      /* address is not a return address (interrupted by a signal) */
+	bool inlined;	      /* this name was inlined into the next outer frame of the same address */
+	uint64_t address;     /* link-time (pc - bias); a return address unless exact */
+	const char *function; /* demangled; NULL = unknown */
+	const char *file;     /* NULL = unknown */
+	uint32_t line;	      /* 0 = unknown */
+};
+
+/* A frame in one call stack. */
+struct seep_profile_stack_entry {
+	uint32_t frame;	 /* index into profile.frames */
+	uint8_t period;	 /* > 0: the last <period> physical frames were met again at once... */
+	uint16_t repeats; /* ...this many more times at most (65535 = that or more) */
+};
+
+struct seep_profile_epoch {
+	uint32_t epoch;
+	uint64_t blocks; /* allocated in this epoch and still alive */
+	uint64_t bytes;
+};
+
+struct seep_profile_context {
+	uint32_t id; /* unique within the profile; never 0 */
+	uint64_t hash; /* stable across runs; see docs/json.md */
+	uint8_t kind;  /* enum ledger_kind */
+	uint8_t align_log2;
+	bool truncated; /* outermost frames are missing: no unwind information there */
+	bool cut;	/* outermost frames were left out on request (depth=) */
+	bool no_stack;	/* allocated while no walk was possible */
+	bool other;	/* stacks met after the ledger was full, together */
+	bool in_doubt;	/* read while it changed, or died in the middle of an operation */
+	char *thread;	/* by_thread only, else NULL */
+	char *scope;	/* NULL none */
+	uint64_t first_ns;
+	uint64_t allocs;
+	uint64_t alloc_bytes;
+	uint64_t frees;
+	uint64_t freed_bytes;
+	uint64_t temporary;
+	uint64_t live_blocks;
+	uint64_t live_bytes;
+	uint64_t peak_blocks; /* at the process's peak, not its own */
+	uint64_t peak_bytes;
+	struct seep_profile_stack_entry *stack; /* innermost first */
+	uint32_t stack_count;
+	struct seep_profile_epoch *epochs; /* those with live blocks, ascending */
+	uint32_t epoch_count;
+};
+
+struct seep_profile_mark {
+	char *name; /* NULL = automatic */
+	uint32_t epoch;
+	uint64_t at_ns;
+	bool exact;
+};
+
+struct seep_profile_sample {
+	uint64_t at_ns;
+	uint64_t live_bytes;
+	uint64_t rss_bytes;
+	uint64_t allocs;
+	uint64_t frees;
+};
+
+struct seep_profile_unseen {
+	char *code;   /* stable name, e.g. "tables-full" */
+	char *detail; /* one sentence */
+};
+
+enum seep_profile_ended {
+	SEEP_ENDED_UNKNOWN = 0,
+	SEEP_ENDED_RUNNING,
+	SEEP_ENDED_EXIT,   /* status_code valid when has_status */
+	SEEP_ENDED_SIGNAL, /* status_signal valid when has_status */
+	SEEP_ENDED_EXEC,
+	SEEP_ENDED_KILLED, /* gone without a word and nobody saw its status */
+};
+
+struct seep_profile_process {
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t uid;
+	char *exe;
+	char *cwd;
+	char **argv; /* NULL-terminated; NULL = withheld */
+	char *allocator; /* "glibc", or the path of the library that provides malloc */
+	char *options;	 /* SEEP_OPTIONS as given */
+	uint32_t mode;	 /* enum ledger_mode */
+	uint64_t start_ns; /* monotonic */
+	uint64_t start_realtime_ns;
+	uint64_t end_ns; /* 0 = running */
+	enum seep_profile_ended ended;
+	bool has_status;
+	bool core_dumped;
+	int status_code;
+	int status_signal;
+	uint32_t *children; /* pids that have a recording of their own */
+	uint32_t child_count;
+	uint64_t peak_rss_bytes; /* 0 unknown */
+};
+
+struct seep_profile_verify {
+	bool asked;
+	uint64_t walks; /* compared with libgcc's */
+	uint64_t landed;
+	uint64_t truncated;
+	uint64_t differences;
+};
+
+struct seep_profile_totals {
+	uint64_t allocs, alloc_bytes, frees, freed_bytes;
+	uint64_t live_blocks, live_bytes;
+	uint64_t usable_bytes; /* of the live blocks */
+	uint64_t peak_bytes;   /* sum of the contexts' peak_bytes: one cut */
+	uint64_t peak_at_ns;   /* monotonic; 0 = unknown */
+	bool peak_exact;
+	uint64_t peak_error_bytes; /* bound */
+	uint64_t temporary, temporary_bytes;
+	uint64_t threads;
+	uint64_t untracked_frees, missed_frees, inherited_frees, inherited_freed_bytes;
+	uint64_t dropped, in_doubt, abandoned, unrecorded_children, early_allocs;
+	uint64_t own_bytes; /* ledger pages + private memory of the runtime */
+	uint64_t walks, walks_landed, walks_truncated;
+	uint64_t histogram[SEEP_PROFILE_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
+	struct seep_profile_verify verify;
+};
+
+struct seep_profile_forked {
+	uint64_t processes, allocs, alloc_bytes, frees, freed_bytes, live_bytes;
+};
+
+struct seep_profile {
+	struct seep_profile_process process;
+	struct seep_profile_totals totals;
+	struct seep_profile_forked forked; /* children too small for a recording of their own */
+	struct seep_profile_module *modules;
+	uint32_t module_count;
+	struct seep_profile_frame *frames;
+	uint32_t frame_count;
+	struct seep_profile_context *contexts;
+	uint32_t context_count;
+	struct seep_profile_mark *marks;
+	uint32_t mark_count;
+	struct seep_profile_sample *timeline;
+	uint32_t sample_count;
+	struct seep_profile_unseen *unseen;
+	uint32_t unseen_count;
+	bool symbolised;
+	struct seep_arena *arena; /* owns every string and array above */
+};
+
+/* A profile with nothing in it. Never fails. */
+struct seep_profile *seep_profile_new(void);
+
+/* Release @profile and all it owns. NULL is a no-op. */
+void seep_profile_free(struct seep_profile *profile);
+
+/* Memory that lives as long as @profile; zeroed. Never fails: out of memory ends the tool. */
+void *seep_profile_alloc(struct seep_profile *profile, size_t bytes);
+char *seep_profile_strdup(struct seep_profile *profile, const char *text);
+char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size_t count);
+
+/* Append one line to profile->unseen; a code that is there already is not added again. */
+void seep_profile_add_unseen(struct seep_profile *profile, const char *code, const char *fmt, ...)
+	SEEP_PRINTF(3, 4);
+
+#endif
