@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A bounded reader over mapped unwind data. Addresses are integers here: hostile lengths must not
+ * be able to overflow a pointer.
+ */
+#ifndef SEEP_CFI_CFI_READ_H
+#define SEEP_CFI_CFI_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads nothing at or above @end. Reading past it yields 0, sets @bad for good and empties it. */
+struct cfi_reader {
+	uintptr_t at, end;
+	bool bad;
+};
+
+/* Pointer encodings (DW_EH_PE_*): the low three bits are the size, bit 3 signedness. */
+enum {
+	CFI_PE_ABSPTR = 0x00,
+	CFI_PE_ULEB = 0x01,
+	CFI_PE_UDATA2 = 0x02,
+	CFI_PE_UDATA4 = 0x03,
+	CFI_PE_UDATA8 = 0x04,
+	CFI_PE_SIZE_MASK = 0x07,
+	CFI_PE_SIGNED = 0x08,
+	CFI_PE_FORM_MASK = 0x0f,
+	CFI_PE_PCREL = 0x10,
+	CFI_PE_DATAREL = 0x30,
+	CFI_PE_ALIGNED = 0x50,
+	CFI_PE_BASE_MASK = 0x70,
+	CFI_PE_INDIRECT = 0x80,
+	CFI_PE_OMIT = 0xff,
+};
+
+/* Loads that may be unaligned and alias anything. */
+struct cfi_unaligned16 {
+	uint16_t value;
+} __attribute__((packed, may_alias));
+struct cfi_unaligned32 {
+	uint32_t value;
+} __attribute__((packed, may_alias));
+struct cfi_unaligned64 {
+	uint64_t value;
+} __attribute__((packed, may_alias));
+
+static inline bool cfi_read_have(struct cfi_reader *r, size_t bytes)
+{
+	if (__builtin_expect(r->end - r->at >= bytes, 1))
+		return true;
+	r->at = r->end;
+	r->bad = true;
+	return false;
+}
+
+static inline uint8_t cfi_read_u8(struct cfi_reader *r)
+{
+	if (!cfi_read_have(r, 1))
+		return 0;
+	return *(const uint8_t *)r->at++;
+}
+
+static inline uint16_t cfi_read_u16(struct cfi_reader *r)
+{
+	if (!cfi_read_have(r, 2))
+		return 0;
+	r->at += 2;
+	return ((const struct cfi_unaligned16 *)(r->at - 2))->value;
+}
+
+static inline uint32_t cfi_read_u32(struct cfi_reader *r)
+{
+	if (!cfi_read_have(r, 4))
+		return 0;
+	r->at += 4;
+	return ((const struct cfi_unaligned32 *)(r->at - 4))->value;
+}
+
+static inline uint64_t cfi_read_u64(struct cfi_reader *r)
+{
+	if (!cfi_read_have(r, 8))
+		return 0;
+	r->at += 8;
+	return ((const struct cfi_unaligned64 *)(r->at - 8))->value;
+}
+
+static inline void cfi_read_skip(struct cfi_reader *r, uint64_t bytes)
+{
+	if (cfi_read_have(r, bytes))
+		r->at += bytes;
+}
+
+/* LEB128 numbers of at most ten bytes; a longer one is bad. Bits above 64 are dropped. */
+uint64_t cfi_read_uleb(struct cfi_reader *r);
+int64_t cfi_read_sleb(struct cfi_reader *r);
+
+/**
+ * cfi_read_encoded - read a pointer
+ * @encoding:  a DW_EH_PE byte; absolute, pc-relative and, with @data_base, data-relative
+ * @data_base: what data-relative means; 0: not allowed here
+ * @ret_value: set unless false is returned; 0 when the reader became bad
+ *
+ * Returns: false for an encoding that is not supported; nothing was read then.
+ */
+bool cfi_read_encoded(struct cfi_reader *r, uint8_t encoding, uintptr_t data_base,
+		      uintptr_t *ret_value);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an address to its FDE: the sorted table in .eh_frame_hdr, or, where there is none, a
+ * bounded scan. The formats are those of the LSB core specification, "Exception Frames".
+ */
+#include "cfi/cfi_record.h"
+
+enum {
+	HEADER_VERSION = 1,
+	SCAN_RECORDS_MAX = 16384,
+	LETTERS_MAX = 8, /* of an augmentation; "zPLR" is what most have */
+	REGISTER_RA = 16,
+};
+
+/* What .eh_frame_hdr says, checked to lie in the module. */
+struct header {
+	uintptr_t base;	    /* of itself: data-relative values count from here */
+	uintptr_t eh_frame; /* 0: not given */
+	uintptr_t table;    /* 0: no table that we can search */
+	uint64_t entries;
+	bool wide; /* table of 8-byte pairs, else of 4-byte ones */
+};
+
+static struct cfi_reader reader_at(const struct cfi_module *m, uintptr_t at)
+{
+	bool inside = at >= m->start && at < m->end;
+
+	return (struct cfi_reader){ .at = inside ? at : m->end, .end = m->end };
+}
+
+/* Read the length of a record and cut @r off at its end. False: a terminator, or bad. */
+static bool enter_record(struct cfi_reader *r)
+{
+	uint64_t bytes = cfi_read_u32(r);
+
+	if (bytes == UINT32_MAX)
+		bytes = cfi_read_u64(r);
+	if (bytes == 0 || !cfi_read_have(r, bytes))
+		return false;
+	r->end = r->at + bytes;
+	return true;
+}
+
+/* The augmentation data whose letters are at @letters; @r is left at its end. */
+static enum cfi_result read_augmentation(struct cfi_reader *r, uintptr_t letters,
+					 struct cfi_cie *cie)
+{
+	struct cfi_reader data = *r;
+	uint64_t bytes = cfi_read_uleb(&data);
+	uintptr_t skipped;
+
+	if (data.bad || !cfi_read_have(&data, bytes))
+		return CFI_MISS_CORRUPT;
+	data.end = data.at + bytes;
+	r->at = data.end;
+	for (const char *letter = (const char *)letters; *letter; letter++) {
+		switch (*letter) {
+		case 'R':
+			cie->fde_encoding = cfi_read_u8(&data);
+			break;
+		case 'P': {
+			uint8_t encoding = cfi_read_u8(&data);
+
+			/* Only stepped over, so its base does not matter, except for padding. */
+			if ((encoding & CFI_PE_BASE_MASK) == CFI_PE_ALIGNED ||
+			    !cfi_read_encoded(&data, encoding & CFI_PE_FORM_MASK, 0, &skipped))
+				return CFI_MISS_FORMAT;
+			break;
+		}
+		case 'L':
+			cfi_read_u8(&data);
+			break;
+		case 'S':
+			cie->is_signal = true;
+			break;
+		case 'B':
+			break;
+		default:
+			return CFI_MISS_FORMAT;
+		}
+	}
+	return data.bad ? CFI_MISS_CORRUPT : CFI_FOUND;
+}
+
+static enum cfi_result read_cie(const struct cfi_module *m, uintptr_t at, struct cfi_cie *cie)
+{
+	struct cfi_reader r = reader_at(m, at);
+	uintptr_t letters;
+	uint8_t version;
+	uint64_t ra;
+
+	if (!enter_record(&r) || cfi_read_u32(&r) != 0)
+		return CFI_MISS_CORRUPT;
+	version = cfi_read_u8(&r);
+	if (version != 1 && version != 3 && version != 4)
+		return CFI_MISS_FORMAT;
+	letters = r.at;
+	while (cfi_read_u8(&r) != 0)
+		if (r.at - letters > LETTERS_MAX)
+			return CFI_MISS_FORMAT;
+	if (version == 4 && (cfi_read_u8(&r) != sizeof(void *) || cfi_read_u8(&r) != 0))
+		return CFI_MISS_FORMAT;
+	cie->code_align = cfi_read_uleb(&r);
+	cie->data_align = cfi_read_sleb(&r);
+	ra = version == 1 ? cfi_read_u8(&r) : cfi_read_uleb(&r);
+	if (r.bad)
+		return CFI_MISS_CORRUPT;
+	if (ra != REGISTER_RA)
+		return CFI_MISS_FORMAT;
+	cie->fde_encoding = CFI_PE_ABSPTR;
+	cie->is_signal = false;
+	cie->has_data = *(const char *)letters == 'z';
+	if (cie->has_data) {
+		enum cfi_result result = read_augmentation(&r, letters + 1, cie);
+
+		if (result != CFI_FOUND)
+			return result;
+	} else if (*(const char *)letters != '\0') {
+		return CFI_MISS_FORMAT; /* "eh", of gcc 2: its layout is another */
+	}
+	cie->program = r;
+	return CFI_FOUND;
+}
+
+/* CFI_MISS_PC: it is a CIE. */
+static enum cfi_result read_fde(const struct cfi_module *m, uintptr_t at, struct cfi_fde *fde)
+{
+	struct cfi_reader r = reader_at(m, at);
+	enum cfi_result result;
+	uintptr_t id_at, bytes;
+	uint32_t id;
+
+	if (!enter_record(&r))
+		return CFI_MISS_CORRUPT;
+	id_at = r.at;
+	id = cfi_read_u32(&r);
+	if (r.bad)
+		return CFI_MISS_CORRUPT;
+	if (id == 0)
+		return CFI_MISS_PC;
+	result = read_cie(m, id_at - id, &fde->cie);
+	if (result != CFI_FOUND)
+		return result;
+	if (!cfi_read_encoded(&r, fde->cie.fde_encoding, 0, &fde->pc_start) ||
+	    !cfi_read_encoded(&r, fde->cie.fde_encoding & CFI_PE_SIZE_MASK, 0, &bytes))
+		return CFI_MISS_FORMAT;
+	fde->pc_bytes = bytes;
+	if (fde->cie.has_data)
+		cfi_read_skip(&r, cfi_read_uleb(&r));
+	if (r.bad)
+		return CFI_MISS_CORRUPT;
+	fde->program = r;
+	return CFI_FOUND;
+}
+
+static bool fde_covers(const struct cfi_fde *fde, uintptr_t address)
+{
+	return address - fde->pc_start < fde->pc_bytes;
+}
+
+static bool read_header(const struct cfi_module *m, struct header *h)
+{
+	struct cfi_reader r = reader_at(m, (uintptr_t)m->eh_frame_hdr);
+	uint8_t version, frame_encoding, count_encoding, table_encoding;
+	uintptr_t entries = 0;
+
+	*h = (struct header){ .base = r.at };
+	version = cfi_read_u8(&r);
+	frame_encoding = cfi_read_u8(&r);
+	count_encoding = cfi_read_u8(&r);
+	table_encoding = cfi_read_u8(&r);
+	if (r.bad || version != HEADER_VERSION)
+		return false;
+	if (frame_encoding != CFI_PE_OMIT &&
+	    !cfi_read_encoded(&r, frame_encoding, h->base, &h->eh_frame))
+		return false;
+	if (count_encoding == CFI_PE_OMIT || table_encoding == CFI_PE_OMIT)
+		return !r.bad;
+	if (!cfi_read_encoded(&r, count_encoding, h->base, &entries))
+		return false;
+	if (table_encoding == (CFI_PE_DATAREL | CFI_PE_SIGNED | CFI_PE_UDATA8))
+		h->wide = true;
+	else if (table_encoding != (CFI_PE_DATAREL | CFI_PE_SIGNED | CFI_PE_UDATA4))
+		return !r.bad;
+	if (r.bad || entries > (r.end - r.at) / (h->wide ? 16 : 8))
+		return false;
+	h->table = r.at;
+	h->entries = entries;
+	return true;
+}
+
+/* One half of a table entry: even @index a function's start, odd its FDE. */
+static uintptr_t table_value(const struct header *h, uint64_t index)
+{
+	if (h->wide)
+		return h->base + ((const struct cfi_unaligned64 *)(h->table + index * 8))->value;
+	return h->base +
+	       (uint64_t)(int32_t)((const struct cfi_unaligned32 *)(h->table + index * 4))->value;
+}
+
+static enum cfi_result search_table(const struct cfi_module *m, const struct header *h,
+				    uintptr_t address, struct cfi_fde *fde)
+{
+	uint64_t low = 0, high = h->entries;
+	enum cfi_result result;
+
+	/* Everything below low starts at or before the address, everything from high on after. */
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (table_value(h, middle * 2) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return CFI_MISS_PC;
+	result = read_fde(m, table_value(h, (low - 1) * 2 + 1), fde);
+	if (result == CFI_MISS_PC)
+		return CFI_MISS_CORRUPT;
+	if (result == CFI_FOUND && !fde_covers(fde, address))
+		return CFI_MISS_PC;
+	return result;
+}
+
+static enum cfi_result scan_records(const struct cfi_module *m, uintptr_t at, uintptr_t address,
+				    struct cfi_fde *fde)
+{
+	for (int i = 0; i < SCAN_RECORDS_MAX; i++) {
+		struct cfi_reader r = reader_at(m, at);
+
+		if (!enter_record(&r))
+			return r.bad ? CFI_MISS_CORRUPT : CFI_MISS_PC;
+		if (read_fde(m, at, fde) == CFI_FOUND && fde_covers(fde, address))
+			return CFI_FOUND;
+		at = r.end;
+	}
+	return CFI_MISS_LIMIT;
+}
+
+enum cfi_result cfi_fde_find(const struct cfi_module *m, uintptr_t address, struct cfi_fde *ret_fde)
+{
+	struct header h;
+
+	if (!m->eh_frame_hdr || m->start >= m->end || !read_header(m, &h))
+		return CFI_MISS_TABLE;
+	if (h.table)
+		return search_table(m, &h, address, ret_fde);
+	if (h.eh_frame)
+		return scan_records(m, h.eh_frame, address, ret_fde);
+	return CFI_MISS_TABLE;
+}
