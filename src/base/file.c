@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading and replacing whole files. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+
+enum { FIRST_READ_BYTES = 16 * 1024 };
+
+int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_data,
+		      size_t *ret_bytes, struct seep_error *err)
+{
+	size_t capacity = FIRST_READ_BYTES;
+	char *data = seep_xmalloc(capacity);
+	size_t length = 0;
+
+	for (;;) {
+		ssize_t got;
+
+		if (length + 1 >= capacity)
+			data = seep_xgrow(data, &capacity, capacity + 1, 1);
+		got = read(fd, data + length, capacity - length - 1);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			free(data);
+			return seep_fail_errno(err, errno, "cannot read %s", name);
+		}
+		if (got == 0)
+			break;
+		length += (size_t)got;
+		if (length > max_bytes) {
+			free(data);
+			return seep_fail(err, SEEP_ELIMIT, "%s is longer than %zu bytes", name,
+					 max_bytes);
+		}
+	}
+	data[length] = '\0';
+	*ret_data = data;
+	if (ret_bytes)
+		*ret_bytes = length;
+	return 0;
+}
+
+int seep_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *ret_bytes,
+		   struct seep_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int ret;
+
+	if (fd < 0 && errno == ENOENT)
+		return seep_fail(err, SEEP_ENOTFOUND, "there is no file %s", path);
+	if (fd < 0)
+		return seep_fail_errno(err, errno, "cannot open %s", path);
+	ret = seep_file_read_fd(fd, path, max_bytes, ret_data, ret_bytes, err);
+	(void)close(fd);
+	return ret;
+}
+
+int seep_file_write_fd(int fd, const char *name, const void *data, size_t bytes,
+		       struct seep_error *err)
+{
+	const char *at = data;
+
+	while (bytes) {
+		ssize_t put = write(fd, at, bytes);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return seep_fail_errno(err, errno, "cannot write %s", name);
+		at += put;
+		bytes -= (size_t)put;
+	}
+	return 0;
+}
+
+static void release(struct seep_atomic_file *file)
+{
+	if (file->stream)
+		(void)fclose(file->stream);
+	free(file->path);
+	free(file->temp_path);
+	*file = (struct seep_atomic_file){ 0 };
+}
+
+int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret_file,
+		     struct seep_error *err)
+{
+	char *temp_path = seep_xasprintf("%s.XXXXXX", path);
+	int fd = mkostemp(temp_path, O_CLOEXEC);
+	int saved;
+
+	if (fd < 0) {
+		saved = errno;
+		free(temp_path);
+		return seep_fail_errno(err, saved, "cannot create a file beside %s", path);
+	}
+	ret_file->stream = fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
+	if (!ret_file->stream) {
+		saved = errno;
+		(void)close(fd);
+		(void)unlink(temp_path);
+		free(temp_path);
+		return seep_fail_errno(err, saved, "cannot write beside %s", path);
+	}
+	ret_file->path = seep_xstrdup(path);
+	ret_file->temp_path = temp_path;
+	return 0;
+}
+
+int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
+{
+	int saved = 0;
+	int ret = 0;
+
+	/* A full disk shows first at the flush; a network disk's shows first at the close. */
+	if (fflush(file->stream) != 0 || fsync(fileno(file->stream)) != 0)
+		saved = errno;
+	else if (ferror(file->stream))
+		saved = EIO;
+	if (fclose(file->stream) != 0 && !saved)
+		saved = errno;
+	file->stream = NULL;
+	if (!saved && rename(file->temp_path, file->path) != 0)
+		saved = errno;
+	if (saved) {
+		(void)unlink(file->temp_path);
+		ret = seep_fail_errno(err, saved, "cannot write %s", file->path);
+	}
+	release(file);
+	return ret;
+}
+
+void seep_atomic_abandon(struct seep_atomic_file *file)
+{
+	if (file->temp_path)
+		(void)unlink(file->temp_path);
+	release(file);
+}
+
+int seep_file_replace(const char *path, mode_t mode, const void *data, size_t bytes,
+		      struct seep_error *err)
+{
+	struct seep_atomic_file file = { 0 };
+	int ret = seep_atomic_open(path, mode, &file, err);
+
+	if (ret < 0)
+		return ret;
+	/* A short count is remembered by the stream and reported by the commit. */
+	if (bytes)
+		(void)fwrite(data, 1, bytes, file.stream);
+	return seep_atomic_commit(&file, err);
+}

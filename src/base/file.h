@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whole files: read with a bound, write all or nothing. Paths in error sentences are given as they
+ * are; src/cli escapes control bytes when it prints them.
+ */
+#ifndef SEEP_BASE_FILE_H
+#define SEEP_BASE_FILE_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/**
+ * seep_file_read - read a whole file into memory
+ * @max_bytes: refuse more than this; also the bound for files whose size is unknown (/proc)
+ * @ret_data:  set on success only; one NUL byte follows the content; release with free()
+ * @ret_bytes: set on success only; may be NULL; content may contain NUL bytes
+ * @err:       filled on failure only; may be NULL
+ *
+ * Returns: 0, or
+ *   -SEEP_ENOTFOUND  there is no such file
+ *   -SEEP_ESYS       it cannot be opened or read
+ *   -SEEP_ELIMIT     it is longer than @max_bytes
+ */
+SEEP_NODISCARD int seep_file_read(const char *path, size_t max_bytes, char **ret_data,
+				  size_t *ret_bytes, struct seep_error *err);
+
+/* The same from a descriptor's present position; @name is used in the error sentence. */
+SEEP_NODISCARD int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_data,
+				     size_t *ret_bytes, struct seep_error *err);
+
+/* Write all of @data, over partial writes and EINTR. Returns 0 or -SEEP_ESYS. */
+SEEP_NODISCARD int seep_file_write_fd(int fd, const char *name, const void *data, size_t bytes,
+				      struct seep_error *err);
+
+/* A file that appears under its name only when it is complete. */
+struct seep_atomic_file {
+	FILE *stream; /* write here */
+	char *path;
+	char *temp_path; /* in the same directory */
+};
+
+/**
+ * seep_atomic_open - start writing a file that will replace @path
+ * @mode:     permissions of the result, not changed by the umask; 0600 for anything about a process
+ * @ret_file: filled on success only; end with _commit or _abandon
+ *
+ * Returns: 0, or -SEEP_ESYS.
+ */
+SEEP_NODISCARD int seep_atomic_open(const char *path, mode_t mode,
+				    struct seep_atomic_file *ret_file, struct seep_error *err);
+
+/*
+ * Flush, sync and rename over the old file. Releases @file whether it succeeds or not; on failure
+ * the old file is as it was and the temporary one is gone. Returns 0 or -SEEP_ESYS.
+ */
+SEEP_NODISCARD int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err);
+
+/* Remove the temporary file and release @file. Zeroed storage is a no-op. */
+void seep_atomic_abandon(struct seep_atomic_file *file);
+
+/* All three at once. Returns 0 or -SEEP_ESYS. */
+SEEP_NODISCARD int seep_file_replace(const char *path, mode_t mode, const void *data, size_t bytes,
+				     struct seep_error *err);
+
+#endif

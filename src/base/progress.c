@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The progress line. */
+#include "base/progress.h"
+
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/terminal.h"
+#include "base/units.h"
+
+#define QUIET_NS 1000000000ULL
+#define REDRAW_NS 100000000ULL
+
+static bool silenced;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+void seep_progress_silence(void)
+{
+	silenced = true;
+}
+
+void seep_progress_start(struct seep_progress *progress, const char *what, uint64_t total)
+{
+	*progress = (struct seep_progress){
+		.what = what,
+		.total = total,
+		.enabled = !silenced && seep_terminal_is(STDERR_FILENO),
+	};
+	if (!progress->enabled)
+		return;
+	progress->start_ns = now_ns();
+	progress->next_ns = progress->start_ns + QUIET_NS;
+}
+
+void seep_progress_step(struct seep_progress *progress, uint64_t done)
+{
+	uint64_t now;
+
+	if (!progress->enabled)
+		return;
+	now = now_ns();
+	if (now < progress->next_ns)
+		return;
+	progress->next_ns = now + REDRAW_NS;
+	progress->drawn = true;
+	if (progress->total)
+		(void)fprintf(stderr, "\r\033[K%s: %s of %s (%s)", progress->what,
+			      seep_count_text(done).text, seep_count_text(progress->total).text,
+			      seep_percent_text(done, progress->total).text);
+	else
+		(void)fprintf(stderr, "\r\033[K%s: %s", progress->what, seep_count_text(done).text);
+	(void)fflush(stderr);
+}
+
+void seep_progress_done(struct seep_progress *progress)
+{
+	if (!progress->drawn)
+		return;
+	(void)fputs("\r\033[K", stderr);
+	(void)fflush(stderr);
+	progress->drawn = false;
+}

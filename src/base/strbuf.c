@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* The growing text with a ceiling. */
+#include "base/strbuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+/* What text points to while nothing is allocated: readable, never written. */
+static char empty[1];
+
+void seep_strbuf_init(struct seep_strbuf *buf, size_t ceiling)
+{
+	*buf = (struct seep_strbuf){ .text = empty, .ceiling = ceiling };
+}
+
+void seep_strbuf_done(struct seep_strbuf *buf)
+{
+	if (buf->capacity)
+		free(buf->text);
+	seep_strbuf_init(buf, buf->ceiling);
+}
+
+void seep_strbuf_clear(struct seep_strbuf *buf)
+{
+	seep_strbuf_cut(buf, 0);
+	buf->overflowed = false;
+}
+
+/* Make room for @bytes more and a terminator. Returns false, and remembers, past the ceiling. */
+static bool reserve(struct seep_strbuf *buf, size_t bytes)
+{
+	if (buf->overflowed || bytes > buf->ceiling - buf->length) {
+		buf->overflowed = true;
+		return false;
+	}
+	if (buf->length + bytes >= buf->capacity) {
+		char *old = buf->capacity ? buf->text : NULL;
+
+		buf->text = seep_xgrow(old, &buf->capacity, buf->length + bytes + 1, 1);
+	}
+	return true;
+}
+
+void seep_strbuf_add(struct seep_strbuf *buf, const void *data, size_t bytes)
+{
+	if (bytes == 0 || !reserve(buf, bytes))
+		return;
+	memcpy(buf->text + buf->length, data, bytes);
+	buf->length += bytes;
+	buf->text[buf->length] = '\0';
+}
+
+void seep_strbuf_adds(struct seep_strbuf *buf, const char *text)
+{
+	seep_strbuf_add(buf, text, strlen(text));
+}
+
+void seep_strbuf_addc(struct seep_strbuf *buf, char byte)
+{
+	seep_strbuf_add(buf, &byte, 1);
+}
+
+void seep_strbuf_repeat(struct seep_strbuf *buf, char byte, size_t count)
+{
+	if (count == 0 || !reserve(buf, count))
+		return;
+	memset(buf->text + buf->length, byte, count);
+	buf->length += count;
+	buf->text[buf->length] = '\0';
+}
+
+void seep_strbuf_vaddf(struct seep_strbuf *buf, const char *fmt, va_list args)
+{
+	va_list again;
+	int bytes;
+
+	va_copy(again, args);
+	bytes = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (bytes <= 0 || !reserve(buf, (size_t)bytes))
+		return;
+	(void)vsnprintf(buf->text + buf->length, (size_t)bytes + 1, fmt, args);
+	buf->length += (size_t)bytes;
+}
+
+void seep_strbuf_addf(struct seep_strbuf *buf, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	seep_strbuf_vaddf(buf, fmt, args);
+	va_end(args);
+}
+
+void seep_strbuf_cut(struct seep_strbuf *buf, size_t length)
+{
+	if (length >= buf->length)
+		return;
+	buf->length = length;
+	buf->text[length] = '\0';
+}
+
+char *seep_strbuf_take(struct seep_strbuf *buf)
+{
+	char *text = buf->capacity ? buf->text : seep_xstrdup("");
+
+	seep_strbuf_init(buf, buf->ceiling);
+	return text;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers for people, both ways, in integers. */
+#include "base/units.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define NS_PER_US 1000ULL
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S 1000000000ULL
+
+struct unit {
+	const char *name;
+	uint64_t size;
+};
+
+/* Smallest first. */
+static const struct unit byte_units[] = {
+	{ "KB", 1ULL << 10 }, { "MB", 1ULL << 20 }, { "GB", 1ULL << 30 },
+	{ "TB", 1ULL << 40 }, { "PB", 1ULL << 50 }, { "EB", 1ULL << 60 },
+};
+
+static const struct unit count_units[] = {
+	{ "k", 1000ULL },	   { "M", 1000000ULL },		 { "G", 1000000000ULL },
+	{ "T", 1000000000000ULL }, { "P", 1000000000000000ULL }, { "E", 1000000000000000000ULL },
+};
+
+static const struct unit time_units[] = {
+	{ "µs", NS_PER_US },
+	{ "ms", NS_PER_MS },
+	{ "s", NS_PER_S },
+};
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* @value / @size rounded half up, in tenths. */
+static uint64_t tenths_of(uint64_t value, uint64_t size)
+{
+	return (uint64_t)(((unsigned __int128)value * 10 + size / 2) / size);
+}
+
+/*
+ * Write @value in the greatest unit that it reaches after rounding: 1,048,575 bytes are "1.0 MB",
+ * not "1024 KB".
+ */
+static void scale(char *out, size_t out_bytes, uint64_t value, const struct unit *units,
+		  size_t unit_count)
+{
+	size_t pick = 0;
+	uint64_t tenths;
+
+	while (pick + 1 < unit_count) {
+		uint64_t step = units[pick + 1].size / units[pick].size;
+
+		tenths = tenths_of(value, units[pick].size);
+		if (tenths < 1000 ? true : (tenths + 5) / 10 < step)
+			break;
+		pick++;
+	}
+	tenths = tenths_of(value, units[pick].size);
+	if (tenths < 1000)
+		(void)snprintf(out, out_bytes, "%llu.%llu %s", (unsigned long long)(tenths / 10),
+			       (unsigned long long)(tenths % 10), units[pick].name);
+	else
+		(void)snprintf(
+			out, out_bytes, "%llu %s",
+			(unsigned long long)((value + units[pick].size / 2) / units[pick].size),
+			units[pick].name);
+}
+
+struct seep_unit_text seep_bytes_text(uint64_t bytes)
+{
+	struct seep_unit_text ret;
+
+	if (bytes < 1024)
+		(void)snprintf(ret.text, sizeof(ret.text), "%llu B", (unsigned long long)bytes);
+	else
+		scale(ret.text, sizeof(ret.text), bytes, byte_units, COUNT_OF(byte_units));
+	return ret;
+}
+
+struct seep_unit_text seep_bytes_change_text(int64_t bytes)
+{
+	uint64_t size = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
+	struct seep_unit_text plain = seep_bytes_text(size);
+	struct seep_unit_text ret;
+
+	if (bytes == 0)
+		return plain;
+	ret.text[0] = bytes < 0 ? '-' : '+';
+	memcpy(ret.text + 1, plain.text, sizeof(ret.text) - 1);
+	return ret;
+}
+
+struct seep_unit_text seep_count_text(uint64_t count)
+{
+	struct seep_unit_text ret;
+
+	if (count < 10000)
+		(void)snprintf(ret.text, sizeof(ret.text), "%llu", (unsigned long long)count);
+	else
+		scale(ret.text, sizeof(ret.text), count, count_units, COUNT_OF(count_units));
+	return ret;
+}
+
+struct seep_unit_text seep_digits_text(uint64_t count)
+{
+	struct seep_unit_text ret;
+	char digits[24];
+	size_t length = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count);
+	size_t at = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			ret.text[at++] = ',';
+		ret.text[at++] = digits[i];
+	}
+	ret.text[at] = '\0';
+	return ret;
+}
+
+/* Two neighbouring units without decimals: "2 min 5 s". */
+static void two_units(struct seep_unit_text *ret, uint64_t seconds, uint64_t big,
+		      const char *big_name, uint64_t small, const char *small_name)
+{
+	unsigned long long rest = seconds % big / small;
+
+	if (rest)
+		(void)snprintf(ret->text, sizeof(ret->text), "%llu %s %llu %s",
+			       (unsigned long long)(seconds / big), big_name, rest, small_name);
+	else
+		(void)snprintf(ret->text, sizeof(ret->text), "%llu %s",
+			       (unsigned long long)(seconds / big), big_name);
+}
+
+struct seep_unit_text seep_duration_text(uint64_t ns)
+{
+	struct seep_unit_text ret;
+	uint64_t seconds = ns / NS_PER_S + (ns % NS_PER_S >= NS_PER_S / 2);
+
+	if (ns < 1000)
+		(void)snprintf(ret.text, sizeof(ret.text), "%llu ns", (unsigned long long)ns);
+	else if (seconds < 60)
+		scale(ret.text, sizeof(ret.text), ns, time_units, COUNT_OF(time_units));
+	else if (seconds < 3600)
+		two_units(&ret, seconds, 60, "min", 1, "s");
+	else if (seconds < 86400)
+		two_units(&ret, seconds, 3600, "h", 60, "min");
+	else
+		two_units(&ret, seconds, 86400, "d", 3600, "h");
+	return ret;
+}
+
+struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole)
+{
+	struct seep_unit_text ret = { "-" };
+	unsigned __int128 permille;
+
+	if (!whole)
+		return ret;
+	permille = ((unsigned __int128)part * 1000 + whole / 2) / whole;
+	if (permille > 9999999)
+		permille = 9999999;
+	(void)snprintf(ret.text, sizeof(ret.text), "%u.%u%%", (unsigned)(permille / 10),
+		       (unsigned)(permille % 10));
+	return ret;
+}
+
+/* ---- parsing ------------------------------------------------------------------------------- */
+
+/*
+ * Read digits and up to nine decimals: the value is *ret_whole + *ret_nano / 10^9. Returns what
+ * follows them, or NULL when there are no digits or too many.
+ */
+static const char *read_decimal(const char *at, uint64_t *ret_whole, uint32_t *ret_nano)
+{
+	uint64_t whole = 0;
+	uint32_t nano = 0;
+	const char *start = at;
+
+	for (; *at >= '0' && *at <= '9'; at++) {
+		if (__builtin_mul_overflow(whole, 10, &whole) ||
+		    __builtin_add_overflow(whole, (uint64_t)(*at - '0'), &whole))
+			return NULL;
+	}
+	if (at == start)
+		return NULL;
+	if (*at == '.') {
+		uint32_t place = 100000000;
+
+		start = ++at;
+		for (; *at >= '0' && *at <= '9'; at++, place /= 10)
+			nano += place * (uint32_t)(*at - '0');
+		if (at == start || at - start > 9)
+			return NULL;
+	}
+	*ret_whole = whole;
+	*ret_nano = nano;
+	return at;
+}
+
+/* whole.nano units of @size. Returns false beyond 64 bits. */
+static bool multiply(uint64_t whole, uint32_t nano, uint64_t size, uint64_t *ret)
+{
+	unsigned __int128 total = (unsigned __int128)whole * size;
+
+	total += (unsigned __int128)nano * size / 1000000000U;
+	if (total >> 64)
+		return false;
+	*ret = (uint64_t)total;
+	return true;
+}
+
+/* "", "B", "K", "KB", "KiB" in any case. 0 = not a suffix. */
+static uint64_t size_suffix(const char *suffix)
+{
+	static const char letters[] = "KMGTPE";
+	const char *letter;
+
+	if (!*suffix || strcasecmp(suffix, "B") == 0)
+		return 1;
+	letter = strchr(letters, *suffix >= 'a' ? *suffix - 'a' + 'A' : *suffix);
+	if (!letter || !*letter)
+		return 0;
+	if (suffix[1] && strcasecmp(suffix + 1, "B") != 0 && strcasecmp(suffix + 1, "iB") != 0)
+		return 0;
+	return 1ULL << (10 * (letter - letters + 1));
+}
+
+static uint64_t duration_suffix(const char *suffix)
+{
+	static const struct unit suffixes[] = {
+		{ "", NS_PER_S },	  { "ns", 1 },
+		{ "us", NS_PER_US },	  { "µs", NS_PER_US },
+		{ "ms", NS_PER_MS },	  { "s", NS_PER_S },
+		{ "m", 60 * NS_PER_S },	  { "min", 60 * NS_PER_S },
+		{ "h", 3600 * NS_PER_S }, { "d", 86400 * NS_PER_S },
+	};
+
+	for (size_t i = 0; i < COUNT_OF(suffixes); i++) {
+		if (strcmp(suffix, suffixes[i].name) == 0)
+			return suffixes[i].size;
+	}
+	return 0;
+}
+
+static int parse_scaled(const char *text, uint64_t (*suffix_size)(const char *), uint64_t *ret)
+{
+	uint64_t whole;
+	uint32_t nano;
+	const char *end = read_decimal(text, &whole, &nano);
+	uint64_t size;
+
+	if (!end)
+		return -SEEP_EUSAGE;
+	size = suffix_size(end);
+	if (!size || !multiply(whole, nano, size, ret))
+		return -SEEP_EUSAGE;
+	return 0;
+}
+
+int seep_parse_size(const char *text, uint64_t *ret_bytes, struct seep_error *err)
+{
+	if (parse_scaled(text, size_suffix, ret_bytes) < 0)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "'%s' is not a size; write for example 4096, 64K or 1.5G", text);
+	return 0;
+}
+
+int seep_parse_duration(const char *text, uint64_t *ret_ns, struct seep_error *err)
+{
+	if (parse_scaled(text, duration_suffix, ret_ns) < 0)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "'%s' is not a duration; write for example 10s, 500ms or 2m",
+				 text);
+	return 0;
+}
+
+int seep_parse_count(const char *text, uint64_t max, uint64_t *ret_count, struct seep_error *err)
+{
+	uint64_t whole;
+	uint32_t nano;
+	const char *end = read_decimal(text, &whole, &nano);
+
+	if (!end || *end || nano || strchr(text, '.'))
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is not a number", text);
+	if (whole > max)
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the greatest is %llu", text,
+				 (unsigned long long)max);
+	*ret_count = whole;
+	return 0;
+}

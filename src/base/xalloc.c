@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Allocation that cannot fail from the caller's point of view. */
+#include "base/xalloc.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* stdio may allocate, so the line goes out by write(2). */
+static void *checked(void *block)
+{
+	static const char line[] = "seep: out of memory\n";
+	ssize_t ignored;
+
+	if (block)
+		return block;
+	ignored = write(STDERR_FILENO, line, sizeof(line) - 1);
+	(void)ignored;
+	abort();
+}
+
+void *seep_xmalloc(size_t bytes)
+{
+	return checked(malloc(bytes ? bytes : 1));
+}
+
+void *seep_xcalloc(size_t count, size_t item_bytes)
+{
+	if (count == 0 || item_bytes == 0)
+		count = item_bytes = 1;
+	return checked(calloc(count, item_bytes));
+}
+
+void *seep_xrealloc(void *old, size_t count, size_t item_bytes)
+{
+	if (count == 0 || item_bytes == 0)
+		count = item_bytes = 1;
+	return checked(reallocarray(old, count, item_bytes));
+}
+
+void *seep_xgrow(void *array, size_t *capacity, size_t needed, size_t item_bytes)
+{
+	size_t wanted = *capacity;
+
+	if (array && needed <= wanted)
+		return array;
+	if (wanted < 8)
+		wanted = 8;
+	while (wanted < needed)
+		wanted = wanted > SIZE_MAX / 3 ? needed : wanted + wanted / 2;
+	array = seep_xrealloc(array, wanted, item_bytes);
+	*capacity = wanted;
+	return array;
+}
+
+char *seep_xstrdup(const char *text)
+{
+	return checked(strdup(text));
+}
+
+char *seep_xstrndup(const char *text, size_t max)
+{
+	return checked(strndup(text, max));
+}
+
+void *seep_xmemdup(const void *data, size_t bytes)
+{
+	void *copy = seep_xmalloc(bytes);
+
+	if (bytes)
+		memcpy(copy, data, bytes);
+	return copy;
+}
+
+char *seep_xvasprintf(const char *fmt, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
+	return checked(text);
+}
+
+char *seep_xasprintf(const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = seep_xvasprintf(fmt, args);
+	va_end(args);
+	return text;
+}
