@@ -31,6 +31,7 @@ KILLS = int(os.environ.get("SEEP_KILLS", "20"))
 MAGIC = 0x3168747572747962
 PENDING_BYTES = 72
 FIELDS = ("allocs", "alloc_bytes", "frees", "freed_bytes")
+SITES, THREADS, PROCESSES = 8, 6, 32
 GROW, FORK = 2, 3
 
 
@@ -81,9 +82,6 @@ def read_truth(data):
     size = 32 + threads * (24 + 2 * PENDING_BYTES + 32 * (sites + 1))
     found = [Process(data, 64 + size * i, sites, threads) for i in range(min(used, processes))]
     return [p for p in found if p.pid]
-
-
-SITES = 8
 
 
 def report(ledger):
@@ -161,20 +159,30 @@ def start(directory, number, milliseconds=20000):
     )
 
 
+def phase_offsets():
+    """Where the low bytes of all threads' phases lie in the shared file."""
+    thread = 24 + 2 * PENDING_BYTES + 32 * (SITES + 1)
+    process = 32 + THREADS * thread
+    return [
+        64 + process * p + 32 + thread * t + 8 for p in range(PROCESSES) for t in range(THREADS)
+    ]
+
+
 def wait_for_phase(path, phase, draw):
     """Until a thread is in the phase for the drawn time: then a few microseconds more."""
     deadline = time.monotonic() + 20
-    skip = draw.randrange(12)
+    skip = draw.randrange(4)
+    offsets = phase_offsets()
     while time.monotonic() < deadline:
-        if not path.exists() or path.stat().st_size < 64:
+        if not path.exists() or path.stat().st_size <= offsets[-1]:
             continue
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
             while time.monotonic() < deadline:
-                if any(phase in p.phases() for p in read_truth(data)):
+                if any(data[at] == phase for at in offsets):
                     if skip == 0:
                         return
                     skip -= 1
-                    while any(phase in p.phases() for p in read_truth(data)):
+                    while any(data[at] == phase for at in offsets):
                         if time.monotonic() > deadline:
                             return
     raise AssertionError(f"busy_truth never came to phase {phase}")
@@ -192,10 +200,10 @@ def kill_at_random(directory, number, draw):
     kind = number % 3
     try:
         if kind == 0:
-            time.sleep(draw.random() ** 2 * 0.5)  # the random moment itself
+            time.sleep(draw.random() ** 2 * 0.4)  # the random moment itself
         else:
             wait_for_phase(directory / "truth", GROW if kind == 1 else FORK, draw)
-            spin(draw.random() * 0.0004)
+            spin(draw.random() * 0.00025)
     finally:
         os.killpg(running.pid, signal.SIGKILL)
         _, errors = running.communicate()

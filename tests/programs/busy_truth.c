@@ -31,6 +31,7 @@ enum {
 	POOL = 256,
 	MAILBOX = 64,
 	PATHS = 16,
+	MAX_GROWN = 12000, /* call paths taken in bursts by one process and its children */
 	CHILD_THREADS = 3,
 	MAX_FAMILY = 3, /* the children of children do not fork */
 };
@@ -97,6 +98,7 @@ static struct process_truth *process;
 static struct worker workers[THREADS];
 static _Atomic(struct header *) mailbox[MAILBOX];
 static uint32_t own_pid;
+static _Atomic uint32_t grown;
 static int family; /* 0 in the first process */
 static uint64_t end_ns;
 static uint64_t seed = 1;
@@ -321,8 +323,13 @@ __attribute__((noipa)) static void path(struct worker *w, uint64_t route, int de
 
 static void grow(struct worker *w)
 {
+	uint32_t count = 300 + draw(w, 500);
+
+	/* Bounded, or reading the ledgers takes longer than making them. */
+	if (atomic_fetch_add_explicit(&grown, count, memory_order_relaxed) > MAX_GROWN)
+		return;
 	atomic_store_explicit(&w->truth->phase, PHASE_GROW, memory_order_relaxed);
-	for (uint32_t i = 40 + draw(w, 160); i > 0; i--) {
+	for (; count > 0; count--) {
 		uint64_t route = (uint64_t)draw(w, UINT32_MAX) << 32 | draw(w, UINT32_MAX);
 
 		path(w, route, 3 + (int)draw(w, 8));
@@ -338,7 +345,7 @@ static void work(struct worker *w, uint32_t rounds)
 	for (uint32_t i = 0; i < rounds && now_ns() < end_ns; i++) {
 		for (uint32_t n = 500 + draw(w, 4000); n > 0; n--)
 			operate(w);
-		if (draw(w, 4) == 0)
+		if (draw(w, 60) == 0)
 			grow(w);
 	}
 }
@@ -417,7 +424,7 @@ static void run_process(uint32_t thread_count, uint32_t rounds)
 		uint32_t other = 1 + draw(w, thread_count - 1);
 
 		work(w, 1 + draw(w, 3));
-		if (draw(w, 3) == 0)
+		if (draw(w, 20) == 0)
 			fork_child(w);
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			continue;
