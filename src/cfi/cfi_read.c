@@ -4,47 +4,35 @@
 
 enum { LEB_BYTES_MAX = 10 };
 
-/* Gives the payload and, in @ret_shift, how many bits of it were present. */
-static uint64_t read_leb(struct cfi_reader *r, unsigned *ret_shift, uint8_t *ret_last)
+/* @sign: 0x40 where the last byte's bit of that value is the sign, 0 for unsigned numbers */
+static inline struct cfi_leb read_leb(uintptr_t at, uintptr_t end, uint8_t sign)
 {
+	uintptr_t limit = end - at > LEB_BYTES_MAX ? at + LEB_BYTES_MAX : end;
 	uint64_t value = 0;
 	unsigned shift = 0;
 
-	for (int i = 0; i < LEB_BYTES_MAX; i++) {
-		uint8_t byte = cfi_read_u8(r);
+	for (; at < limit; at++) {
+		uint8_t byte = *(const uint8_t *)at;
 
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
-		if (!(byte & 0x80)) {
-			*ret_shift = shift;
-			*ret_last = byte;
-			return value;
-		}
+		if (byte & 0x80)
+			continue;
+		if ((byte & sign) && shift < 64)
+			value |= ~UINT64_C(0) << shift;
+		return (struct cfi_leb){ .value = value, .next = at + 1 };
 	}
-	r->at = r->end;
-	r->bad = true;
-	*ret_shift = 64;
-	*ret_last = 0;
-	return 0;
+	return (struct cfi_leb){ .next = 0 };
 }
 
-uint64_t cfi_read_uleb(struct cfi_reader *r)
+struct cfi_leb cfi_leb_unsigned(uintptr_t at, uintptr_t end)
 {
-	unsigned shift;
-	uint8_t last;
-
-	return read_leb(r, &shift, &last);
+	return read_leb(at, end, 0);
 }
 
-int64_t cfi_read_sleb(struct cfi_reader *r)
+struct cfi_leb cfi_leb_signed(uintptr_t at, uintptr_t end)
 {
-	unsigned shift;
-	uint8_t last;
-	uint64_t value = read_leb(r, &shift, &last);
-
-	if (shift < 64 && (last & 0x40))
-		value |= ~UINT64_C(0) << shift;
-	return (int64_t)value;
+	return read_leb(at, end, 0x40);
 }
 
 /* The number alone; @form is known to be one of these. */

@@ -91,9 +91,34 @@ static inline void cfi_read_skip(struct cfi_reader *r, uint64_t bytes)
 		r->at += bytes;
 }
 
+/* Passed in registers: a reader whose address escapes slows the loop over instructions by half. */
+struct cfi_leb {
+	uint64_t value;
+	uintptr_t next; /* the byte after it; 0: too long, or cut off by the end */
+};
+
+struct cfi_leb cfi_leb_unsigned(uintptr_t at, uintptr_t end);
+struct cfi_leb cfi_leb_signed(uintptr_t at, uintptr_t end);
+
+static inline uint64_t cfi_read_leb_accept(struct cfi_reader *r, struct cfi_leb leb)
+{
+	r->bad |= leb.next == 0;
+	r->at = leb.next ? leb.next : r->end;
+	return leb.value;
+}
+
 /* LEB128 numbers of at most ten bytes; a longer one is bad. Bits above 64 are dropped. */
-uint64_t cfi_read_uleb(struct cfi_reader *r);
-int64_t cfi_read_sleb(struct cfi_reader *r);
+static inline uint64_t cfi_read_uleb(struct cfi_reader *r)
+{
+	if (r->at < r->end && *(const uint8_t *)r->at < 0x80)
+		return *(const uint8_t *)r->at++;
+	return cfi_read_leb_accept(r, cfi_leb_unsigned(r->at, r->end));
+}
+
+static inline int64_t cfi_read_sleb(struct cfi_reader *r)
+{
+	return (int64_t)cfi_read_leb_accept(r, cfi_leb_signed(r->at, r->end));
+}
 
 /**
  * cfi_read_encoded - read a pointer

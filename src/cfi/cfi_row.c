@@ -46,7 +46,6 @@ enum {
 
 struct machine {
 	const struct cfi_cie *cie;
-	struct cfi_reader r;
 	uintptr_t at, address; /* the row being built starts at @at; we want the one of @address */
 	enum cfi_result result;
 	bool done;
@@ -106,11 +105,14 @@ static void advance(struct machine *m, uint64_t delta)
 		advance_to(m, to);
 }
 
-static void set_location(struct machine *m)
+static void set_location(struct machine *m, struct cfi_reader *r)
 {
+	struct cfi_reader copy = *r;
 	uintptr_t to;
+	bool known = cfi_read_encoded(&copy, m->cie->fde_encoding, 0, &to);
 
-	if (!cfi_read_encoded(&m->r, m->cie->fde_encoding, 0, &to))
+	*r = copy;
+	if (!known)
 		fail(m, CFI_MISS_FORMAT);
 	else if (to < m->at)
 		fail(m, CFI_MISS_CORRUPT);
@@ -119,11 +121,11 @@ static void set_location(struct machine *m)
 }
 
 /* Remember where an expression lies, and step over it. */
-static int64_t take_expression(struct machine *m)
+static int64_t take_expression(struct cfi_reader *r)
 {
-	uintptr_t at = m->r.at;
+	uintptr_t at = r->at;
 
-	cfi_read_skip(&m->r, cfi_read_uleb(&m->r));
+	cfi_read_skip(r, cfi_read_uleb(r));
 	return (int64_t)at;
 }
 
@@ -159,9 +161,8 @@ static void restore_state(struct machine *m)
 		m->row = m->saved[--m->saved_count];
 }
 
-static void run_cfa_instruction(struct machine *m, uint8_t op)
+static void run_cfa_instruction(struct machine *m, struct cfi_reader *r, uint8_t op)
 {
-	struct cfi_reader *r = &m->r;
 	uint64_t number;
 	int64_t offset;
 
@@ -190,15 +191,14 @@ static void run_cfa_instruction(struct machine *m, uint8_t op)
 			m->row.cfa = offset;
 		return;
 	default: /* OP_DEF_CFA_EXPRESSION */
-		m->row.cfa = take_expression(m);
+		m->row.cfa = take_expression(r);
 		m->row.cfa_how = CFI_HOW_EXPRESSION;
 	}
 }
 
 /* The instructions that say where a register is; each begins with its number. */
-static void run_register_instruction(struct machine *m, uint8_t op)
+static void run_register_instruction(struct machine *m, struct cfi_reader *r, uint8_t op)
 {
-	struct cfi_reader *r = &m->r;
 	uint64_t number = cfi_read_uleb(r);
 
 	switch (op) {
@@ -221,10 +221,10 @@ static void run_register_instruction(struct machine *m, uint8_t op)
 		set_register(m, number, CFI_HOW_SAME, 0);
 		return;
 	case OP_EXPRESSION:
-		set_register(m, number, CFI_HOW_EXPRESSION, take_expression(m));
+		set_register(m, number, CFI_HOW_EXPRESSION, take_expression(r));
 		return;
 	case OP_VAL_EXPRESSION:
-		take_expression(m);
+		take_expression(r);
 		break;
 	default: /* OP_REGISTER, OP_VAL_OFFSET, OP_VAL_OFFSET_SF: one more number */
 		cfi_read_uleb(r);
@@ -233,15 +233,13 @@ static void run_register_instruction(struct machine *m, uint8_t op)
 	set_register(m, number, CFI_HOW_OTHER, 0);
 }
 
-static void run_long_instruction(struct machine *m, uint8_t op)
+static void run_long_instruction(struct machine *m, struct cfi_reader *r, uint8_t op)
 {
-	struct cfi_reader *r = &m->r;
-
 	switch (op) {
 	case OP_NOP:
 		return;
 	case OP_SET_LOC:
-		set_location(m);
+		set_location(m, r);
 		return;
 	case OP_ADVANCE1:
 		advance(m, cfi_read_u8(r));
@@ -270,7 +268,7 @@ static void run_long_instruction(struct machine *m, uint8_t op)
 	case OP_DEF_CFA_OFFSET:
 	case OP_DEF_CFA_OFFSET_SF:
 	case OP_DEF_CFA_EXPRESSION:
-		run_cfa_instruction(m, op);
+		run_cfa_instruction(m, r, op);
 		return;
 	case OP_OFFSET_EXTENDED:
 	case OP_OFFSET_EXTENDED_SF:
@@ -283,18 +281,17 @@ static void run_long_instruction(struct machine *m, uint8_t op)
 	case OP_VAL_OFFSET:
 	case OP_VAL_OFFSET_SF:
 	case OP_VAL_EXPRESSION:
-		run_register_instruction(m, op);
+		run_register_instruction(m, r, op);
 		return;
 	default:
 		fail(m, CFI_MISS_FORMAT);
 	}
 }
 
-static enum cfi_result run(struct machine *m, const struct cfi_reader *program)
+static enum cfi_result run(struct machine *m, struct cfi_reader r)
 {
-	m->r = *program;
-	for (unsigned i = 0; !m->done && m->r.at < m->r.end; i++) {
-		uint8_t op = cfi_read_u8(&m->r);
+	for (unsigned i = 0; !m->done && r.at < r.end; i++) {
+		uint8_t op = cfi_read_u8(&r);
 
 		if (i == INSTRUCTIONS_MAX)
 			return CFI_MISS_LIMIT;
@@ -303,17 +300,16 @@ static enum cfi_result run(struct machine *m, const struct cfi_reader *program)
 			advance(m, op & 0x3f);
 			break;
 		case OP_OFFSET:
-			set_register(m, op & 0x3f, CFI_HOW_OFFSET,
-				     factored(m, cfi_read_uleb(&m->r)));
+			set_register(m, op & 0x3f, CFI_HOW_OFFSET, factored(m, cfi_read_uleb(&r)));
 			break;
 		case OP_RESTORE:
 			restore_register(m, op & 0x3f);
 			break;
 		default:
-			run_long_instruction(m, op);
+			run_long_instruction(m, &r, op);
 		}
 	}
-	return m->r.bad ? CFI_MISS_CORRUPT : m->result;
+	return r.bad ? CFI_MISS_CORRUPT : m->result;
 }
 
 enum cfi_result cfi_row_find(const struct cfi_fde *fde, uintptr_t address, struct cfi_row *ret_row)
@@ -329,13 +325,13 @@ enum cfi_result cfi_row_find(const struct cfi_fde *fde, uintptr_t address, struc
 	m.done = false;
 	m.saved_count = 0;
 	m.row = m.initial = (struct cfi_row){ .cfa_how = CFI_HOW_SAME };
-	result = run(&m, &fde->cie.program);
+	result = run(&m, fde->cie.program);
 	if (result != CFI_FOUND)
 		return result;
 	m.initial = m.row;
 	m.at = fde->pc_start;
 	m.done = false;
-	result = run(&m, &fde->program);
+	result = run(&m, fde->program);
 	if (result == CFI_FOUND)
 		*ret_row = m.row;
 	return result;
