@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a command is, and the list of all of them. Help, completion, dispatch and the tests read
+ * this list; there is no other. To add a command: write cmd_<name>.c with cmd_<name>() and
+ * cmd_<name>_options, declare both here, add a line to the table in commands.c.
+ */
+#ifndef SEEP_CLI_COMMAND_H
+#define SEEP_CLI_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+
+/* Exit statuses of seep itself. "seep run" otherwise ends as the program ended. */
+enum seep_exit {
+	SEEP_EXIT_OK = 0,
+	SEEP_EXIT_FAILURE = 1,
+	SEEP_EXIT_USAGE = 2,
+	SEEP_EXIT_CANNOT_START = 125,
+	SEEP_EXIT_NOT_EXECUTABLE = 126,
+	SEEP_EXIT_NO_PROGRAM = 127,
+};
+
+struct seep_command {
+	const char *name;
+	/* @argv[0] is the command's name. Returns the exit status. */
+	int (*run)(int argc, char **argv);
+	const char *args;    /* what follows the name, for help: "[options] FILE SQL" */
+	const char *summary; /* one line, imperative, no full stop */
+	const struct seep_option_table *options;
+};
+
+extern const struct seep_command seep_commands[];
+extern const size_t seep_command_count;
+
+/* NULL when there is no such command. */
+const struct seep_command *seep_command_find(const char *name);
+
+/* The name of the nearest listed command, or NULL when none is near. */
+const char *seep_command_nearest(const char *name);
+
+/**
+ * seep_command_begin - read a command's options, or deal with --help and wrong usage
+ * @argc, @argv: as the command got them; then only the operands, which start at (*argv)[0]
+ * @values:      the command's options struct, defaults filled in; NULL when it has no options
+ * @ret_status:  set when the command has nothing more to do
+ *
+ * Returns: true to go on; false when help or an error has been printed: return *ret_status.
+ */
+SEEP_NODISCARD bool seep_command_begin(int *argc, char ***argv, void *values, int *ret_status);
+
+/* ---- the commands, in alphabetical order ---- */
+
+int cmd_query(int argc, char **argv);
+extern const struct seep_option_table cmd_query_options;
+
+int cmd_completion(int argc, char **argv);
+extern const struct seep_option_table cmd_completion_options;
+
+#endif

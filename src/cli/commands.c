@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of commands, in the order in which help shows them. */
+#include "cli/command.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "cli/complain.h"
+#include "cli/help.h"
+
+/* clang-format off */
+const struct seep_command seep_commands[] = {
+	/* name          run             args                  summary                   options */
+	{ "query",      cmd_query,      "[options] FILE SQL", "Ask a recording in SQL", &cmd_query_options },
+	{ "completion", cmd_completion, "",                   "Print bash completion",  &cmd_completion_options },
+};
+/* clang-format on */
+
+const size_t seep_command_count = sizeof(seep_commands) / sizeof(seep_commands[0]);
+
+const struct seep_command *seep_command_find(const char *name)
+{
+	for (size_t i = 0; i < seep_command_count; i++) {
+		if (strcmp(seep_commands[i].name, name) == 0)
+			return &seep_commands[i];
+	}
+	return NULL;
+}
+
+const char *seep_command_nearest(const char *name)
+{
+	struct seep_nearest nearest;
+
+	seep_nearest_init(&nearest, name);
+	for (size_t i = 0; i < seep_command_count; i++) {
+		if (!seep_commands[i].options->hidden)
+			seep_nearest_offer(&nearest, seep_commands[i].name);
+	}
+	return seep_nearest_word(&nearest);
+}
+
+bool seep_command_begin(int *argc, char ***argv, void *values, int *ret_status)
+{
+	const struct seep_command *command = seep_command_find((*argv)[0]);
+	struct seep_error err = { 0 };
+	int ret;
+
+	assert(command);
+	ret = seep_options_parse(command->options, argc, argv, values, &err);
+	if (ret == 0)
+		return true;
+	if (ret == SEEP_OPTIONS_HELP) {
+		seep_help_command(command, stdout);
+		*ret_status = SEEP_EXIT_OK;
+	} else {
+		seep_complain(command->name, &err);
+		seep_hint("usage: seep %s%s%s (--help lists the options)", command->name,
+			  *command->args ? " " : "", command->args);
+		*ret_status = SEEP_EXIT_USAGE;
+	}
+	return false;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The only place that prints errors: to stderr, once, with hostile bytes escaped. */
+#ifndef SEEP_CLI_COMPLAIN_H
+#define SEEP_CLI_COMPLAIN_H
+
+#include "base/error.h"
+
+/**
+ * seep_complain - print "seep <command>: <sentence>"
+ * @command: may be NULL when no command is involved
+ *
+ * Returns: the exit status that fits: SEEP_EXIT_USAGE for -SEEP_EUSAGE, else SEEP_EXIT_FAILURE.
+ */
+int seep_complain(const char *command, const struct seep_error *err);
+
+/* The same for a sentence of the caller's own. */
+void seep_complainf(const char *command, const char *fmt, ...) SEEP_PRINTF(2, 3);
+
+/* After a complaint: what to do about it, on a line of its own. */
+void seep_hint(const char *fmt, ...) SEEP_PRINTF(1, 2);
+
+#endif

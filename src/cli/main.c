@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* The tool's entry: finds the command and hands over. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/help.h"
+
+static int unknown_command(const char *name)
+{
+	const char *nearest = seep_command_nearest(name);
+
+	seep_complainf(NULL, "there is no command '%s'", name);
+	if (nearest)
+		seep_hint("did you mean \"seep %s\"?", nearest);
+	else
+		seep_hint("\"seep help\" lists the commands; \"seep run %s\" runs a program", name);
+	return SEEP_EXIT_USAGE;
+}
+
+static int help(int argc, char **argv)
+{
+	const struct seep_command *command;
+
+	if (argc < 2) {
+		seep_help_overview(stdout);
+		return SEEP_EXIT_OK;
+	}
+	command = seep_command_find(argv[1]);
+	if (!command)
+		return unknown_command(argv[1]);
+	seep_help_command(command, stdout);
+	return SEEP_EXIT_OK;
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const struct seep_command *command;
+
+	if (argc < 1) {
+		seep_help_first_steps(stdout);
+		return SEEP_EXIT_OK;
+	}
+	if (strcmp(argv[0], "--version") == 0) {
+		printf("seep %s\n", SEEP_VERSION);
+		return SEEP_EXIT_OK;
+	}
+	if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
+	    strcmp(argv[0], "-h") == 0)
+		return help(argc, argv);
+	command = seep_command_find(argv[0]);
+	if (!command)
+		return unknown_command(argv[0]);
+	return command->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	int status = dispatch(argc - 1, argv + 1);
+
+	/* A result that did not reach its file must not look like success. */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		if (errno != EPIPE)
+			seep_complainf(NULL, "cannot write to standard output: %s",
+				       strerror(errno));
+		if (status == SEEP_EXIT_OK)
+			status = SEEP_EXIT_FAILURE;
+	}
+	return status;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* The option parser: a table and an argument vector in, a struct of values out. */
+#include "cli/options.h"
+
+#include <string.h>
+
+#include "base/nearest.h"
+#include "base/units.h"
+
+/* Where the parser stands in the argument vector. */
+struct cursor {
+	const struct seep_option_table *table;
+	char **argv;
+	int argc;
+	int next; /* the argument to look at next */
+	void *values;
+	struct seep_error *err;
+};
+
+bool seep_option_takes_value(const struct seep_option *option)
+{
+	return option->type != SEEP_OPTION_FLAG && option->type != SEEP_OPTION_CLEAR &&
+	       option->type != SEEP_OPTION_OPTIONAL;
+}
+
+static int unknown_option(const struct cursor *at, const char *typed, size_t bytes)
+{
+	char word[SEEP_NEAREST_WORD_BYTES + 1];
+	struct seep_nearest nearest;
+	const char *name;
+
+	if (bytes >= sizeof(word))
+		return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%.40s…", typed);
+	memcpy(word, typed, bytes);
+	word[bytes] = '\0';
+	seep_nearest_init(&nearest, word);
+	seep_nearest_offer(&nearest, "help");
+	for (size_t i = 0; i < at->table->count; i++)
+		seep_nearest_offer(&nearest, at->table->options[i].name);
+	name = seep_nearest_word(&nearest);
+	if (name)
+		return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%s; did you mean --%s?",
+				 word, name);
+	return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%s", word);
+}
+
+static const struct seep_option *find_long(const struct seep_option_table *table, const char *name,
+					   size_t bytes)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct seep_option *option = &table->options[i];
+
+		if (strlen(option->name) == bytes && memcmp(option->name, name, bytes) == 0)
+			return option;
+	}
+	return NULL;
+}
+
+static const struct seep_option *find_short(const struct seep_option_table *table, char letter)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->options[i].short_name == letter)
+			return &table->options[i];
+	}
+	return NULL;
+}
+
+static int store_choice(const struct cursor *at, const struct seep_option *option,
+			const char *value, int *field)
+{
+	struct seep_nearest nearest;
+	const char *name;
+
+	seep_nearest_init(&nearest, value);
+	for (int i = 0; option->choices[i]; i++) {
+		if (strcmp(option->choices[i], value) == 0) {
+			*field = i;
+			return 0;
+		}
+		seep_nearest_offer(&nearest, option->choices[i]);
+	}
+	name = seep_nearest_word(&nearest);
+	if (name)
+		return seep_fail(at->err, SEEP_EUSAGE, "--%s: '%s' is none of %s; did you mean %s?",
+				 option->name, value, option->placeholder, name);
+	return seep_fail(at->err, SEEP_EUSAGE, "--%s: '%s' is none of %s", option->name, value,
+			 option->placeholder);
+}
+
+static int store_item(const struct cursor *at, const struct seep_option *option, const char *value,
+		      struct seep_option_list *list)
+{
+	if (list->count == SEEP_OPTION_LIST_MAX)
+		return seep_fail(at->err, SEEP_EUSAGE, "--%s was given more than %d times",
+				 option->name, SEEP_OPTION_LIST_MAX);
+	list->items[list->count++] = value;
+	return 0;
+}
+
+/* @value: NULL for an option without one. */
+static int store(const struct cursor *at, const struct seep_option *option, const char *value)
+{
+	void *field = (char *)at->values + option->offset;
+	int ret = 0;
+
+	switch (option->type) {
+	case SEEP_OPTION_FLAG:
+	case SEEP_OPTION_CLEAR:
+		*(bool *)field = option->type == SEEP_OPTION_FLAG;
+		break;
+	case SEEP_OPTION_TEXT:
+		*(const char **)field = value;
+		break;
+	case SEEP_OPTION_OPTIONAL:
+		*(const char **)field = value ? value : "";
+		break;
+	case SEEP_OPTION_CHOICE:
+		return store_choice(at, option, value, field);
+	case SEEP_OPTION_LIST:
+		return store_item(at, option, value, field);
+	case SEEP_OPTION_SIZE:
+		ret = seep_parse_size(value, field, at->err);
+		break;
+	case SEEP_OPTION_DURATION:
+		ret = seep_parse_duration(value, field, at->err);
+		break;
+	case SEEP_OPTION_COUNT:
+		ret = seep_parse_count(value, option->max ? option->max : UINT64_MAX, field,
+				       at->err);
+		break;
+	}
+	if (ret < 0)
+		seep_error_prefix(at->err, "--%s", option->name);
+	return ret;
+}
+
+static int missing_value(const struct cursor *at, const struct seep_option *option)
+{
+	return seep_fail(at->err, SEEP_EUSAGE, "--%s needs a value: --%s %s", option->name,
+			 option->name, option->placeholder);
+}
+
+/* @text: what follows "--". */
+static int read_long(struct cursor *at, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	size_t bytes = equals ? (size_t)(equals - text) : strlen(text);
+	const struct seep_option *option = find_long(at->table, text, bytes);
+	const char *value = equals ? equals + 1 : NULL;
+
+	if (!option && !equals && strcmp(text, "help") == 0)
+		return SEEP_OPTIONS_HELP;
+	if (!option)
+		return unknown_option(at, text, bytes);
+	if (seep_option_takes_value(option) && !value) {
+		if (at->next == at->argc)
+			return missing_value(at, option);
+		value = at->argv[at->next++];
+	} else if (value && !seep_option_takes_value(option) &&
+		   option->type != SEEP_OPTION_OPTIONAL) {
+		return seep_fail(at->err, SEEP_EUSAGE, "--%s takes no value", option->name);
+	}
+	return store(at, option, value);
+}
+
+/* @letters: what follows "-": flags, the last of which may take a value. */
+static int read_short(struct cursor *at, const char *letters)
+{
+	for (; *letters; letters++) {
+		const struct seep_option *option = find_short(at->table, *letters);
+		const char *value = NULL;
+		int ret;
+
+		if (!option && *letters == 'h')
+			return SEEP_OPTIONS_HELP;
+		if (!option)
+			return seep_fail(at->err, SEEP_EUSAGE, "unknown option -%c", *letters);
+		if (seep_option_takes_value(option)) {
+			value = letters[1] ? letters + 1 : NULL;
+			if (!value && at->next == at->argc)
+				return missing_value(at, option);
+			if (!value)
+				value = at->argv[at->next++];
+		}
+		ret = store(at, option, value);
+		if (ret != 0 || value)
+			return ret;
+	}
+	return 0;
+}
+
+static int check_operands(const struct cursor *at, int count)
+{
+	size_t operands = (size_t)count;
+
+	if (operands == 0 && at->table->min_operands)
+		return seep_fail(at->err, SEEP_EUSAGE, "it needs an argument");
+	if (operands < at->table->min_operands)
+		return seep_fail(at->err, SEEP_EUSAGE, "something is missing after '%s'",
+				 at->argv[at->argc - 1]);
+	if (operands > at->table->max_operands)
+		return seep_fail(at->err, SEEP_EUSAGE, "'%s' is one argument too many",
+				 at->argv[at->argc - count + (int)at->table->max_operands]);
+	return 0;
+}
+
+/*
+ * Operands are collected at the front of argv (over options already read) and moved to the end of
+ * the part that was read, so nothing is allocated.
+ */
+int seep_options_parse(const struct seep_option_table *table, int *argc, char ***argv, void *values,
+		       struct seep_error *err)
+{
+	struct cursor at = { table, *argv, *argc, 1, values, err };
+	int operands = 0; /* found so far, kept in argv[0 .. operands) */
+	int ret;
+
+	while (at.next < at.argc) {
+		char *word = at.argv[at.next];
+
+		if (word[0] != '-' || word[1] == '\0') {
+			if (table->operand_ends_options)
+				break;
+			at.argv[operands++] = word;
+			at.next++;
+			continue;
+		}
+		at.next++;
+		if (strcmp(word, "--") == 0)
+			break;
+		ret = word[1] == '-' ? read_long(&at, word + 2) : read_short(&at, word + 1);
+		if (ret != 0)
+			return ret;
+	}
+	memmove(at.argv + at.next - operands, at.argv, (size_t)operands * sizeof(*at.argv));
+	*argv = at.argv + at.next - operands;
+	*argc = at.argc - at.next + operands;
+	return check_operands(&at, *argc);
+}

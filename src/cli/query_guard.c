@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening a recording so that neither the SQL nor the file can do harm. */
+#include "cli/query_guard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "base/xalloc.h"
+
+enum {
+	SQLITE_HEADER_BYTES = 100,
+	APPLICATION_ID_AT = 68, /* big-endian, in the header */
+	CELL_BYTES_MAX = 64 * 1024 * 1024,
+	SQL_BYTES_MAX = 1024 * 1024,
+	STEPS_PER_LOOK = 10000, /* virtual machine steps between looks at the clock */
+};
+
+#define HEAP_BYTES_MAX (2LL << 30)
+
+/* ---- what is allowed ----------------------------------------------------------------------- */
+
+static bool is_among(const char *name, const char *const *names)
+{
+	for (; *names; names++) {
+		if (strcasecmp(name, *names) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Those that only tell; an argument of the others would set something. */
+static bool pragma_is_harmless(const char *name, const char *argument)
+{
+	static const char *const about_a_table[] = { "table_info",	 "table_xinfo",
+						     "index_list",	 "index_info",
+						     "index_xinfo",	 "table_list",
+						     "foreign_key_list", NULL };
+	static const char *const about_the_file[] = {
+		"application_id", "user_version", "page_count",	     "page_size", "encoding",
+		"database_list",  "quick_check",  "integrity_check", NULL
+	};
+
+	return is_among(name, about_a_table) || (!argument && is_among(name, about_the_file));
+}
+
+static bool function_is_harmless(const char *name)
+{
+	static const char *const harmful[] = { "load_extension", "readfile",	   "writefile",
+					       "edit",		 "fts3_tokenizer", "zipfile",
+					       "fsdir",		 "sqlite_dbpage",  NULL };
+
+	return !is_among(name, harmful);
+}
+
+static int authorize(void *context, int action, const char *first, const char *second,
+		     const char *database, const char *trigger)
+{
+	(void)context;
+	(void)database;
+	(void)trigger;
+	switch (action) {
+	case SQLITE_SELECT:
+	case SQLITE_READ:
+	case SQLITE_RECURSIVE:
+		return SQLITE_OK;
+	case SQLITE_FUNCTION:
+		return second && function_is_harmless(second) ? SQLITE_OK : SQLITE_DENY;
+	case SQLITE_PRAGMA:
+		return first && pragma_is_harmless(first, second) ? SQLITE_OK : SQLITE_DENY;
+	default:
+		return SQLITE_DENY;
+	}
+}
+
+/* ---- time ---------------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static int look_at_clock(void *context)
+{
+	struct seep_query_guard *guard = context;
+
+	if (!guard->deadline_ns || now_ns() < guard->deadline_ns)
+		return 0;
+	guard->timed_out = true;
+	return 1;
+}
+
+void seep_query_start(struct seep_query_guard *guard)
+{
+	uint64_t now = now_ns();
+
+	guard->timed_out = false;
+	if (__builtin_add_overflow(now, guard->timeout_ns, &guard->deadline_ns))
+		guard->deadline_ns = UINT64_MAX;
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
+
+/* SQLite would take an empty or foreign file until the first statement; say what it is before. */
+static int check_header(const char *path, struct seep_error *err)
+{
+	unsigned char header[SQLITE_HEADER_BYTES];
+	const unsigned char *id = header + APPLICATION_ID_AT;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat about;
+	ssize_t got;
+	int saved;
+
+	if (fd < 0 && errno == ENOENT)
+		return seep_fail(err, SEEP_ENOTFOUND, "there is no file %s", path);
+	if (fd < 0)
+		return seep_fail_errno(err, errno, "cannot open %s", path);
+	if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+		(void)close(fd);
+		return seep_fail(err, SEEP_ECORRUPT, "%s is not a regular file", path);
+	}
+	got = pread(fd, header, sizeof(header), 0);
+	saved = errno;
+	(void)close(fd);
+	if (got < 0)
+		return seep_fail_errno(err, saved, "cannot read %s", path);
+	if (got != sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
+		return seep_fail(err, SEEP_ECORRUPT, "%s is not a recording (no SQLite file)",
+				 path);
+	if (((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) !=
+	    SEEP_QUERY_APPLICATION_ID)
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "%s is a SQLite file, but not a recording of seep", path);
+	return 0;
+}
+
+/* Before the authorizer stands, which denies these pragmas. */
+static void harden(sqlite3 *db)
+{
+	static const struct {
+		int option;
+		int value;
+	} settings[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },
+		{ SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0 },
+		{ SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		(void)sqlite3_db_config(db, settings[i].option, settings[i].value, NULL);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, CELL_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
+	(void)sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
+	/* No memory map: a file that shrinks meanwhile would be a SIGBUS. No temporary files. */
+	(void)sqlite3_exec(db,
+			   "PRAGMA query_only=1; PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY;"
+			   "PRAGMA cell_size_check=1",
+			   NULL, NULL, NULL);
+}
+
+int seep_query_open(const char *path, uint64_t timeout_ns, struct seep_query_guard *guard,
+		    struct seep_error *err)
+{
+	char *literal;
+	int ret;
+
+	*guard = (struct seep_query_guard){ .timeout_ns = timeout_ns };
+	ret = check_header(path, err);
+	if (ret < 0)
+		return ret;
+	/* With "./" in front neither ":memory:" nor "file:…" means anything but a file name. */
+	literal = path[0] == '/' ? seep_xstrdup(path) : seep_xasprintf("./%s", path);
+	ret = sqlite3_open_v2(literal, &guard->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+			      NULL);
+	free(literal);
+	if (ret != SQLITE_OK)
+		return seep_query_fail(guard, err);
+	harden(guard->db);
+	(void)sqlite3_set_authorizer(guard->db, authorize, guard);
+	sqlite3_progress_handler(guard->db, STEPS_PER_LOOK, look_at_clock, guard);
+	return 0;
+}
+
+int seep_query_fail(const struct seep_query_guard *guard, struct seep_error *err)
+{
+	int code = guard->db ? sqlite3_errcode(guard->db) : SQLITE_NOMEM;
+
+	if (guard->timed_out)
+		return seep_fail(err, SEEP_ELIMIT, "the statement took longer than %s",
+				 seep_duration_text(guard->timeout_ns).text);
+	switch (code & 0xff) {
+	case SQLITE_AUTH:
+		return seep_fail(err, SEEP_EUSAGE, "only reading is allowed here (%s)",
+				 sqlite3_errmsg(guard->db));
+	case SQLITE_NOMEM:
+		return seep_fail(err, SEEP_ELIMIT, "the statement needs more than %s of memory",
+				 seep_bytes_text(HEAP_BYTES_MAX).text);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+	case SQLITE_IOERR:
+		return seep_fail(err, SEEP_ECORRUPT, "the recording is damaged (%s)",
+				 sqlite3_errmsg(guard->db));
+	case SQLITE_BUSY:
+	case SQLITE_CANTOPEN:
+	case SQLITE_READONLY:
+		return seep_fail(err, SEEP_ESYS, "the recording cannot be read now (%s)",
+				 sqlite3_errmsg(guard->db));
+	default:
+		return seep_fail(err, SEEP_EUSAGE, "%s", sqlite3_errmsg(guard->db));
+	}
+}
+
+void seep_query_close(struct seep_query_guard *guard)
+{
+	(void)sqlite3_close(guard->db);
+	guard->db = NULL;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording opened for somebody's SQL: read-only, with a time limit, and with everything denied
+ * that could change a file, open another one or run code. The recording itself is hostile input
+ * too: a schema can carry views, triggers and virtual tables.
+ */
+#ifndef SEEP_CLI_QUERY_GUARD_H
+#define SEEP_CLI_QUERY_GUARD_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* application_id of a recording: "SEEP". */
+enum { SEEP_QUERY_APPLICATION_ID = 0x53454550 };
+
+struct seep_query_guard {
+	sqlite3 *db;
+	uint64_t timeout_ns;
+	uint64_t deadline_ns; /* on the monotonic clock */
+	bool timed_out;
+};
+
+/**
+ * seep_query_open - open a recording for reading by SQL
+ * @timeout_ns: from seep_query_start() on
+ * @guard:      must stay where it is until _close; close it in any case
+ *
+ * Returns: 0, or
+ *   -SEEP_ENOTFOUND     there is no such file
+ *   -SEEP_ESYS          it cannot be opened
+ *   -SEEP_ECORRUPT      it is not a SQLite file, or damaged
+ *   -SEEP_EUNSUPPORTED  it is a SQLite file, but not a recording
+ */
+SEEP_NODISCARD int seep_query_open(const char *path, uint64_t timeout_ns,
+				   struct seep_query_guard *guard, struct seep_error *err);
+
+/* Start the clock. */
+void seep_query_start(struct seep_query_guard *guard);
+
+/**
+ * seep_query_fail - turn SQLite's last error into ours
+ *
+ * Returns: -SEEP_ELIMIT for the time limit, -SEEP_ECORRUPT for a damaged file, else -SEEP_EUSAGE.
+ */
+int seep_query_fail(const struct seep_query_guard *guard, struct seep_error *err);
+
+void seep_query_close(struct seep_query_guard *guard);
+
+#endif
