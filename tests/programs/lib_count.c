@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An independent count of a program's allocations, to compare a recording with: the C library's
+ * functions with an atomic add in front, and nothing else. Counters live in a shared mapping of
+ * $COUNT_PREFIX.<pid>.<n>, so they are complete however the process ends; n grows with every
+ * exec. A forked child starts a file of its own; a vfork child counts to its parent.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* The file's layout; the harness reads it as little-endian words. */
+struct counts {
+	char magic[8];
+	uint64_t pid;
+	uint64_t allocs, alloc_bytes, frees;
+	uint64_t by_function[8];
+	char exe[1024];
+};
+
+enum function { F_MALLOC, F_CALLOC, F_REALLOC, F_REALLOCARRAY, F_ALIGNED, F_FREE };
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void *__libc_valloc(size_t size);
+void *__libc_pvalloc(size_t size);
+void __libc_free(void *block);
+
+/* Until the constructor has run, and when the file cannot be made, counts stay here. */
+static struct counts early;
+static struct counts *counts = &early;
+
+static inline void add(uint64_t *counter, uint64_t amount)
+{
+	__atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+}
+
+static void *counted(void *block, size_t size, enum function function)
+{
+	if (!block)
+		return NULL;
+	add(&counts->allocs, 1);
+	add(&counts->alloc_bytes, size);
+	add(&counts->by_function[function], 1);
+	return block;
+}
+
+static void count_free(void)
+{
+	add(&counts->frees, 1);
+	add(&counts->by_function[F_FREE], 1);
+}
+
+void *malloc(size_t size)
+{
+	return counted(__libc_malloc(size), size, F_MALLOC);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	return counted(__libc_calloc(n, size), n * size, F_CALLOC);
+}
+
+void free(void *block)
+{
+	if (block)
+		count_free();
+	__libc_free(block);
+}
+
+static void *resize(void *old, size_t size, enum function function)
+{
+	void *block = __libc_realloc(old, size);
+
+	if (old && (block || size == 0))
+		count_free();
+	return counted(block, size, function);
+}
+
+void *realloc(void *old, size_t size)
+{
+	return resize(old, size, F_REALLOC);
+}
+
+void *reallocarray(void *old, size_t n, size_t size)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(n, size, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return resize(old, total, F_REALLOCARRAY);
+}
+
+void *memalign(size_t alignment, size_t size)
+{
+	return counted(__libc_memalign(alignment, size), size, F_ALIGNED);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	return memalign(alignment, size);
+}
+
+int posix_memalign(void **ret_block, size_t alignment, size_t size)
+{
+	int saved = errno;
+	void *block;
+
+	if (alignment < sizeof(void *) || (alignment & (alignment - 1)))
+		return EINVAL;
+	block = memalign(alignment, size);
+	errno = saved;
+	if (!block)
+		return ENOMEM;
+	*ret_block = block;
+	return 0;
+}
+
+void *valloc(size_t size)
+{
+	return counted(__libc_valloc(size), size, F_ALIGNED);
+}
+
+void *pvalloc(size_t size)
+{
+	return counted(__libc_pvalloc(size), size, F_ALIGNED);
+}
+
+static int create(const char *prefix)
+{
+	char path[4096];
+	int n, fd;
+
+	for (n = 0; n < 1000; n++) {
+		(void)snprintf(path, sizeof(path), "%s.%d.%d", prefix, (int)getpid(), n);
+		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+	}
+	return -1;
+}
+
+static struct counts *map_new(void)
+{
+	const char *prefix = getenv("COUNT_PREFIX");
+	struct counts *map;
+	int fd = prefix ? create(prefix) : -1;
+
+	if (fd < 0)
+		return NULL;
+	if (ftruncate(fd, sizeof(*map)) != 0) {
+		(void)close(fd);
+		return NULL;
+	}
+	map = (struct counts *)mmap(NULL, sizeof(*map), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	(void)close(fd);
+	if (map == MAP_FAILED)
+		return NULL;
+	memcpy(map->magic, "counts1", 8);
+	map->pid = (uint64_t)getpid();
+	if (readlink("/proc/self/exe", map->exe, sizeof(map->exe) - 1) < 0)
+		map->exe[0] = '?';
+	return map;
+}
+
+static void start_child(void)
+{
+	int saved = errno;
+	struct counts *map = map_new();
+
+	memset(&early, 0, sizeof(early));
+	counts = map ? map : &early;
+	errno = saved;
+}
+
+/* Before other constructors, while there is one thread. */
+__attribute__((constructor(101))) static void start(void)
+{
+	int saved = errno;
+	struct counts *map = map_new();
+	size_t i;
+
+	if (map) {
+		map->allocs = early.allocs;
+		map->alloc_bytes = early.alloc_bytes;
+		map->frees = early.frees;
+		for (i = 0; i < sizeof(map->by_function) / sizeof(*map->by_function); i++)
+			map->by_function[i] = early.by_function[i];
+		counts = map;
+	}
+	(void)pthread_atfork(NULL, NULL, start_child);
+	errno = saved;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * malloc and free obtained by dlsym: from the next object, from the default scope, from a handle
+ * of the program. A handle of the C library itself names its own functions; a block that came
+ * from there may still be given to the program's free.
+ */
+#include <dlfcn.h>
+
+#include "truth.h"
+
+enum { ROUNDS = 1000 };
+
+typedef void *malloc_fn(size_t);
+typedef void free_fn(void *);
+
+TRUTH_SITE(by_next);
+TRUTH_SITE(by_default);
+TRUTH_SITE(by_handle);
+TRUTH_SITE(by_pointer);
+
+static malloc_fn *next_malloc, *default_malloc, *handle_malloc, *libc_malloc;
+static malloc_fn *volatile pointer_malloc = malloc;
+static free_fn *next_free, *default_free, *handle_free, *libc_free;
+static free_fn *volatile pointer_free = free;
+
+static SITE void *by_next(size_t bytes)
+{
+	void *block = next_malloc(bytes);
+
+	truth_alloced(&site_by_next, bytes);
+	return block;
+}
+
+static SITE void *by_default(size_t bytes)
+{
+	void *block = default_malloc(bytes);
+
+	truth_alloced(&site_by_default, bytes);
+	return block;
+}
+
+static SITE void *by_handle(size_t bytes)
+{
+	void *block = handle_malloc(bytes);
+
+	truth_alloced(&site_by_handle, bytes);
+	return block;
+}
+
+static SITE void *by_pointer(size_t bytes)
+{
+	void *block = pointer_malloc(bytes);
+
+	truth_alloced(&site_by_pointer, bytes);
+	return block;
+}
+
+static void look_up(void)
+{
+	void *program = dlopen(NULL, RTLD_NOW), *libc = dlopen("libc.so.6", RTLD_NOW);
+
+	EXPECT(program && libc);
+	*(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
+	*(void **)&next_free = dlsym(RTLD_NEXT, "free");
+	*(void **)&default_malloc = dlsym(RTLD_DEFAULT, "malloc");
+	*(void **)&default_free = dlsym(RTLD_DEFAULT, "free");
+	*(void **)&handle_malloc = dlsym(program, "malloc");
+	*(void **)&handle_free = dlsym(program, "free");
+	*(void **)&libc_malloc = dlsym(libc, "malloc");
+	*(void **)&libc_free = dlsym(libc, "free");
+	EXPECT(next_malloc && default_malloc && handle_malloc && libc_malloc);
+	EXPECT(next_free && default_free && handle_free && libc_free);
+	/* A look-up inside the profiler must not leave its error to the program. */
+	EXPECT(dlerror() == NULL);
+}
+
+/* Freed through another way than they came, every fourth not at all. */
+static void one_round(int i)
+{
+	static void *kept[4 * ROUNDS];
+	size_t bytes = (size_t)(i % 500) + 1;
+	void *a = by_next(bytes), *b = by_default(bytes), *c = by_handle(bytes);
+	void *d = by_pointer(bytes);
+
+	if (i % 4 == 0) {
+		kept[i * 4] = a;
+		kept[i * 4 + 1] = b;
+		kept[i * 4 + 2] = c;
+		kept[i * 4 + 3] = d;
+		EXPECT(truth_hide_ptr(kept) != NULL);
+		return;
+	}
+	pointer_free(a);
+	truth_freed(&site_by_next, bytes);
+	handle_free(b);
+	truth_freed(&site_by_default, bytes);
+	next_free(c);
+	truth_freed(&site_by_handle, bytes);
+	default_free(d);
+	truth_freed(&site_by_pointer, bytes);
+}
+
+int main(void)
+{
+	int i;
+
+	EXPECT(dlerror() == NULL);
+	look_up();
+	for (i = 0; i < ROUNDS; i++)
+		one_round(i);
+	for (i = 0; i < 10; i++)
+		libc_free(libc_malloc(4040));
+	truth_print();
+	return truth_failures != 0;
+}
