@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The folder where ledgers are made, and the names in it:
+ * <exe>.<pid>.<start_ticks>.<n>.ledger; while one is being made it ends in ".new".
+ */
+#ifndef SEEP_RECORDER_LEDGERDIR_H
+#define SEEP_RECORDER_LEDGERDIR_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* $SEEP_DIR made absolute, else /dev/shm/seep-<euid>. Release with free(). */
+char *seep_ledgerdir_path(void) __attribute__((returns_nonnull));
+
+/* /dev/shm/seep-<euid>, whatever $SEEP_DIR says. Release with free(). */
+char *seep_ledgerdir_default(void) __attribute__((returns_nonnull));
+
+/**
+ * seep_ledgerdir_open - open a ledger folder that nobody else can write to
+ * @create: make it (0700) when it is not there
+ * @ret_fd: set on success only; close-on-exec
+ *
+ * Returns: 0, or
+ *   -SEEP_ENOTFOUND     it is not there (and was not to be made)
+ *   -SEEP_ESYS          it cannot be made or opened
+ *   -SEEP_EUNSUPPORTED  it is somebody else's, a symbolic link, or others may write in it
+ */
+SEEP_NODISCARD int seep_ledgerdir_open(const char *path, bool create, int *ret_fd,
+				       struct seep_error *err);
+
+struct seep_ledgerdir_name {
+	uint32_t pid;
+	uint64_t start_ticks;
+	uint32_t instance;
+	uint32_t exe_bytes; /* how much of the name is the program's */
+};
+
+/* Take a file name apart. False when it is not the name of a complete ledger. */
+bool seep_ledgerdir_parse(const char *file_name, struct seep_ledgerdir_name *ret_name);
+
+#endif

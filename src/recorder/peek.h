@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A light hold on one ledger: its three fixed pages mapped, its tables read in passing. Enough to
+ * follow a process and to answer it at its end; the whole account is read by src/profile.
+ *
+ * The tables are read with pread(): a read of a hole costs no memory, and a file that somebody
+ * truncates gives an error instead of a fatal signal.
+ */
+#ifndef SEEP_RECORDER_PEEK_H
+#define SEEP_RECORDER_PEEK_H
+
+#include "base/error.h"
+#include "ledger/ledger.h"
+#include "ledger/ledger_view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SEEP_PEEK_TEXT_BYTES = 4096 };
+
+struct seep_peek {
+	int fd;
+	char *file_name; /* within its folder */
+	unsigned char *map;
+	struct ledger_view view;	/* header checked; only header and counts are used */
+	struct ledger_control *control; /* may be written only if opened for writing */
+	struct ledger_state *state;
+};
+
+struct seep_peek_totals {
+	uint64_t allocs;
+	uint64_t frees;
+};
+
+/**
+ * seep_peek_open - open a ledger of our own
+ * @dir_fd:    its folder
+ * @writable:  map control and state for writing, as a recorder needs
+ * @ret_peek:  filled on success only; release with seep_peek_close()
+ *
+ * Nothing in @file_name's bytes is believed: links, pipes, files of other users are refused.
+ *
+ * Returns: 0, or
+ *   -SEEP_ENOTFOUND     it is not there any more
+ *   -SEEP_EUNSUPPORTED  not a plain file of ours
+ *   -SEEP_ECORRUPT, -SEEP_EVERSION, -SEEP_ETRUNC  as the header says
+ *   -SEEP_ESYS
+ */
+SEEP_NODISCARD int seep_peek_open(int dir_fd, const char *file_name, bool writable,
+				  struct seep_peek *ret_peek, struct seep_error *err);
+
+void seep_peek_close(struct seep_peek *peek);
+
+/* Live bytes now: of a ledger that is being written, to within what is in flight. Never negative. */
+uint64_t seep_peek_live_bytes(struct seep_peek *peek);
+
+/* A pass over rows and slots. Slightly low while the program runs. */
+struct seep_peek_totals seep_peek_totals(struct seep_peek *peek);
+
+/* Bytes of tables that seep_peek_totals() reads. */
+uint64_t seep_peek_pass_bytes(struct seep_peek *peek);
+
+/* The text of @string, terminated and cut to SEEP_PEEK_TEXT_BYTES; release with free(). */
+char *seep_peek_text(const struct seep_peek *peek, struct ledger_string string)
+	__attribute__((returns_nonnull));
+
+/**
+ * seep_peek_mark - begin a new epoch without a name
+ *
+ * Advances control.epoch and appends the mark. Needs a writable peek of a running process.
+ *
+ * Returns: the new epoch; 0 when the table of marks is full and nothing was done.
+ */
+uint32_t seep_peek_mark(struct seep_peek *peek, uint64_t now_ns);
+
+/* Is the process that wrote this ledger running on this machine, since this boot? */
+enum seep_peek_life {
+	SEEP_PEEK_RUNNING,
+	SEEP_PEEK_DEAD,
+	SEEP_PEEK_UNKNOWN, /* another PID namespace: cannot be told from here */
+};
+
+enum seep_peek_life seep_peek_life(const struct seep_peek *peek);
+
+/* Is a recorder registered, and does it live? In the target's PID namespace. */
+bool seep_peek_has_recorder(const struct seep_peek *peek);
+
+uint64_t seep_monotonic_ns(void);
+
+#endif

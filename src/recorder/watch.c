@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/watch.h"
+
+#include "base/xalloc.h"
+#include "target/procfs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000ull
+
+enum {
+	SAMPLE_COST_SHARE = 100, /* sampling may take 1/100 of the time */
+	/* The stack holds the chunk that seep_peek reads tables through. */
+	WATCH_STACK_BYTES = 256 * 1024,
+};
+
+struct seep_watch {
+	struct seep_peek peek;
+	pthread_t thread;
+	_Atomic int stop;
+
+	/* The thread's own, the caller's after it was joined. */
+	struct seep_timeline timeline;
+	uint64_t peak_rss_bytes;
+	uint64_t last_rss_bytes;
+	struct seep_peek_totals totals;
+	uint64_t next_sample_ns;
+	uint64_t next_epoch_ns;
+	uint64_t epoch_age_ns;
+	bool answered;
+};
+
+/* The words are in a mapping shared with the target, so none of these are private futexes. */
+static void futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
+{
+	const struct timespec timeout = { .tv_sec = (time_t)(ns / NS_PER_S),
+					  .tv_nsec = (long)(ns % NS_PER_S) };
+
+	(void)syscall(SYS_futex, word, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ---- samples ------------------------------------------------------------------------------ */
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void read_memory(struct seep_watch *watch)
+{
+	struct seep_procfs_memory memory;
+
+	if (seep_procfs_memory(watch->peek.view.header.pid, &memory, NULL) < 0)
+		return;
+	watch->last_rss_bytes = memory.rss_bytes;
+	watch->peak_rss_bytes = larger(watch->peak_rss_bytes, memory.peak_rss_bytes);
+}
+
+static void take_sample(struct seep_watch *watch)
+{
+	uint64_t began = thread_cpu_ns();
+	struct seep_peek_totals totals = seep_peek_totals(&watch->peek);
+	struct seep_profile_sample sample;
+	uint64_t cost;
+
+	/* A pass over counters that move may come out low; counts never fall. */
+	watch->totals.allocs = larger(watch->totals.allocs, totals.allocs);
+	watch->totals.frees = larger(watch->totals.frees, totals.frees);
+	read_memory(watch);
+	sample = (struct seep_profile_sample){
+		.live_bytes = seep_peek_live_bytes(&watch->peek),
+		.rss_bytes = watch->last_rss_bytes,
+		.allocs = watch->totals.allocs,
+		.frees = watch->totals.frees,
+		.at_ns = seep_monotonic_ns(),
+	};
+	seep_timeline_add(&watch->timeline, &sample);
+	cost = thread_cpu_ns() - began;
+	watch->next_sample_ns = sample.at_ns +
+				larger(watch->timeline.interval_ns, cost * SAMPLE_COST_SHARE);
+}
+
+/* ---- epochs ------------------------------------------------------------------------------- */
+
+/* 1 s, 2 s, 4 s, ... of age. Ages that passed before we came are not made up for. */
+static void plan_epoch(struct seep_watch *watch, uint64_t now_ns)
+{
+	uint64_t created = watch->peek.view.header.created_ns;
+
+	while (created + watch->epoch_age_ns <= now_ns && watch->epoch_age_ns < UINT64_MAX / 4) {
+		watch->epoch_age_ns *= 2;
+	}
+	watch->next_epoch_ns = created + watch->epoch_age_ns;
+}
+
+static void advance_epoch(struct seep_watch *watch, uint64_t now_ns)
+{
+	(void)seep_peek_mark(&watch->peek, now_ns);
+	plan_epoch(watch, now_ns);
+}
+
+/* ---- the end of the process --------------------------------------------------------------- */
+
+static void answer(struct seep_peek *peek)
+{
+	atomic_store_explicit(&peek->control->exit_ack, 1, memory_order_release);
+	futex_wake(&peek->control->exit_ack);
+}
+
+/*
+ * A process at its end waits for exit_ack. An exec that failed takes "ended" back and the process
+ * goes on, so that it may come to an end a second time.
+ */
+static void meet_end(struct seep_watch *watch)
+{
+	uint32_t ended = atomic_load_explicit(&watch->peek.state->ended, memory_order_acquire);
+
+	if (ended == LEDGER_ENDED_RUNNING) {
+		if (watch->answered)
+			atomic_store_explicit(&watch->peek.control->exit_ack, 0,
+					      memory_order_release);
+		watch->answered = false;
+		return;
+	}
+	if (watch->answered)
+		return;
+	take_sample(watch);
+	watch->answered = true;
+	answer(&watch->peek);
+}
+
+static void *follow(void *argument)
+{
+	struct seep_watch *watch = argument;
+	_Atomic uint32_t *attention = &watch->peek.state->attention;
+
+	for (;;) {
+		/* Before all that is looked at: what changes later wakes us at once. */
+		uint32_t seen = atomic_load_explicit(attention, memory_order_acquire);
+		uint64_t now_ns;
+
+		if (atomic_load_explicit(&watch->stop, memory_order_acquire))
+			return NULL;
+		meet_end(watch);
+		now_ns = seep_monotonic_ns();
+		if (now_ns >= watch->next_epoch_ns && !watch->answered)
+			advance_epoch(watch, now_ns);
+		if (now_ns >= watch->next_sample_ns && !watch->answered)
+			take_sample(watch);
+		now_ns = seep_monotonic_ns();
+		if (watch->answered)
+			futex_wait(attention, seen, watch->timeline.interval_ns);
+		else if (smaller(watch->next_sample_ns, watch->next_epoch_ns) > now_ns)
+			futex_wait(attention, seen,
+				   smaller(watch->next_sample_ns, watch->next_epoch_ns) - now_ns);
+	}
+}
+
+/* ---- start and stop ----------------------------------------------------------------------- */
+
+/* Signals are the event loop's: a thread that took one would swallow it. */
+static int start_thread(struct seep_watch *watch)
+{
+	sigset_t all, held;
+	pthread_attr_t attributes;
+	int problem;
+
+	problem = pthread_attr_init(&attributes);
+	if (problem != 0)
+		return problem;
+	(void)pthread_attr_setstacksize(&attributes, WATCH_STACK_BYTES);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
+	problem = pthread_create(&watch->thread, &attributes, follow, watch);
+	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
+	(void)pthread_attr_destroy(&attributes);
+	return problem;
+}
+
+static void register_recorder(struct ledger_control *control)
+{
+	struct seep_procfs_stat self = { 0 };
+
+	/* Without /proc the start is 0 and no target would find us alive: none would wait. */
+	if (seep_procfs_stat((uint32_t)getpid(), &self, NULL) < 0)
+		self.start_ticks = 0;
+	atomic_store_explicit(&control->exit_wait_ms, SEEP_WATCH_EXIT_WAIT_MS,
+			      memory_order_relaxed);
+	atomic_store_explicit(&control->recorder_start_ticks, self.start_ticks,
+			      memory_order_relaxed);
+	atomic_store_explicit(&control->recorder_pid, (uint32_t)getpid(), memory_order_release);
+}
+
+static void unregister_recorder(struct seep_peek *peek)
+{
+	atomic_store_explicit(&peek->control->recorder_pid, 0, memory_order_release);
+	answer(peek);
+}
+
+int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch, struct seep_error *err)
+{
+	struct seep_watch *watch = seep_xcalloc(1, sizeof(*watch));
+	int problem;
+
+	watch->peek = *peek;
+	watch->epoch_age_ns = NS_PER_S;
+	seep_timeline_init(&watch->timeline);
+	plan_epoch(watch, seep_monotonic_ns());
+	register_recorder(watch->peek.control);
+	problem = start_thread(watch);
+	if (problem != 0) {
+		unregister_recorder(&watch->peek);
+		free(watch);
+		return seep_fail_errno(err, problem, "cannot start a thread");
+	}
+	*peek = (struct seep_peek){ .fd = -1 };
+	*ret_watch = watch;
+	return 0;
+}
+
+const struct seep_peek *seep_watch_peek(const struct seep_watch *watch)
+{
+	return &watch->peek;
+}
+
+void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result)
+{
+	struct seep_peek *peek = &watch->peek;
+
+	atomic_store_explicit(&watch->stop, 1, memory_order_release);
+	atomic_fetch_add_explicit(&peek->state->attention, 1, memory_order_acq_rel);
+	futex_wake(&peek->state->attention);
+	(void)pthread_join(watch->thread, NULL);
+	if (!dead)
+		unregister_recorder(peek);
+	else if (!watch->answered)
+		take_sample(watch);
+	ret_result->timeline = watch->timeline;
+	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
+	seep_peek_close(peek);
+	free(watch);
+}

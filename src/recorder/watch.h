@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Following one ledger: a thread that sleeps on the ledger's attention futex, takes samples in
+ * between, advances the automatic epochs, and answers the process at its end.
+ *
+ * One thread per followed process, because a process that ends waits for its answer: it must not
+ * queue behind another one whose recording is being written, and a futex cannot be polled together
+ * with descriptors.
+ */
+#ifndef SEEP_RECORDER_WATCH_H
+#define SEEP_RECORDER_WATCH_H
+
+#include "base/error.h"
+#include "recorder/peek.h"
+#include "recorder/timeline.h"
+
+enum { SEEP_WATCH_EXIT_WAIT_MS = 10000 };
+
+struct seep_watch;
+
+/**
+ * seep_watch_start - register as the recorder of a ledger and follow it
+ * @peek:      writable; moved into the watch on success, the caller's on failure
+ * @ret_watch: set on success only; end with seep_watch_stop()
+ *
+ * Returns: 0, or -SEEP_ESYS (no thread to be had).
+ */
+SEEP_NODISCARD int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch,
+				    struct seep_error *err);
+
+/* Borrowed; fields that do not change (name, header) may be read at any time. */
+const struct seep_peek *seep_watch_peek(const struct seep_watch *watch);
+
+/* What a watch has gathered. Release the timeline with seep_timeline_done(). */
+struct seep_watch_result {
+	struct seep_timeline timeline;
+	uint64_t peak_rss_bytes; /* 0 unknown */
+};
+
+/**
+ * seep_watch_stop - end the thread and give back what it gathered
+ * @dead: the process is gone: one last sample of the ledger is taken. Otherwise it goes on without
+ *        a recorder: it is let go at once should it be waiting, and will not wait at its end
+ */
+void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result);
+
+#endif

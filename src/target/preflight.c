@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/preflight.h"
+
+#include "base/xalloc.h"
+#include "target/elfkind.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+enum {
+	SCRIPT_HEAD_BYTES = 256, /* what the kernel reads of a "#!" line */
+	SCRIPT_DEPTH_MAX = 4,	 /* interpreters that are scripts themselves, as the kernel */
+};
+
+/* ---- finding ------------------------------------------------------------------------------ */
+
+/* 0, or the errno that execve() would give for this file. */
+static int executable_errno(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? errno : 0;
+}
+
+static int fail_not_executable(const char *name, int problem, struct seep_error *err)
+{
+	if (problem == ENOENT || problem == ENOTDIR)
+		return seep_fail(err, SEEP_ENOTFOUND, "%s: no such program", name);
+	return seep_fail_errno(err, problem, "cannot execute %s", name);
+}
+
+static int find_in_path(const char *name, char **ret_path, struct seep_error *err)
+{
+	const char *path = getenv("PATH");
+	int problem = ENOENT;
+
+	if (!path)
+		path = "/bin:/usr/bin";
+	for (const char *dir = path;; dir++) {
+		size_t bytes = strcspn(dir, ":");
+		char *candidate = seep_xasprintf("%.*s%s%s", (int)bytes, dir, bytes ? "/" : "./",
+						 name);
+		int found = executable_errno(candidate);
+
+		if (found == 0) {
+			*ret_path = candidate;
+			return 0;
+		}
+		free(candidate);
+		/* As execvp(): a file that may not be run does not end the search. */
+		if (found == EACCES)
+			problem = EACCES;
+		dir += bytes;
+		if (!*dir)
+			break;
+	}
+	return fail_not_executable(name, problem, err);
+}
+
+static int find_program(const char *name, char **ret_path, struct seep_error *err)
+{
+	int problem;
+
+	if (!strchr(name, '/') && *name)
+		return find_in_path(name, ret_path, err);
+	problem = *name ? executable_errno(name) : ENOENT;
+	if (problem != 0)
+		return fail_not_executable(*name ? name : "''", problem, err);
+	*ret_path = seep_xstrdup(name);
+	return 0;
+}
+
+/* ---- privileges --------------------------------------------------------------------------- */
+
+/* Where the kernel would set AT_SECURE, the loader ignores LD_PRELOAD without a word. */
+static int check_privileges(const char *path, struct seep_error *err)
+{
+	struct stat st;
+	bool root = getuid() == 0 && geteuid() == 0;
+
+	if (getuid() != geteuid() || getgid() != getegid())
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "seep itself runs with changed user or group ids; "
+				 "start it as a plain user or as root");
+	if (stat(path, &st) < 0)
+		return seep_fail_errno(err, errno, "cannot look at %s", path);
+	if ((st.st_mode & S_ISUID) && st.st_uid != geteuid())
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "%s is a set-user-id program, into which no library can be "
+				 "preloaded; run seep as its owner (uid %u)",
+				 path, (unsigned)st.st_uid);
+	if ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getegid())
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "%s is a set-group-id program, into which no library can be "
+				 "preloaded; record a copy of it, which has no such bit",
+				 path);
+	if (!root && getxattr(path, "security.capability", NULL, 0) > 0)
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "%s has file capabilities, so that no library can be preloaded "
+				 "into it; run seep as root, or record a copy of it",
+				 path);
+	return 0;
+}
+
+/* ---- what kind of file -------------------------------------------------------------------- */
+
+/* The interpreter's path from "#! path arg", or NULL when the line names none. */
+static char *script_interpreter(const char *head, size_t bytes)
+{
+	size_t start = 2, end;
+
+	while (start < bytes && (head[start] == ' ' || head[start] == '\t')) {
+		start++;
+	}
+	for (end = start; end < bytes; end++) {
+		if (isspace((unsigned char)head[end]) || !head[end])
+			break;
+	}
+	return end > start ? seep_xstrndup(head + start, end - start) : NULL;
+}
+
+static int check_elf(const char *path, int fd, struct seep_error *err)
+{
+	struct seep_elfkind kind;
+	int rc;
+
+	rc = seep_elfkind_read(fd, path, &kind, err);
+	if (rc < 0)
+		return rc;
+	rc = seep_elfkind_check(&kind, path, err);
+	if (rc == 0 && kind.loader[0] && access(kind.loader, F_OK) < 0)
+		rc = seep_fail(err, SEEP_ENOTFOUND, "%s needs the loader %s, which is not there",
+			       path, kind.loader);
+	if (rc == 0)
+		rc = check_privileges(path, err);
+	return rc;
+}
+
+/*
+ * One file on the way from what was asked for to the ELF file that runs. *ret_next: the
+ * interpreter to look at next, NULL when @path was the last one.
+ */
+static int check_file(const char *path, char **ret_next, struct seep_error *err)
+{
+	char head[SCRIPT_HEAD_BYTES];
+	ssize_t bytes;
+	int rc = 0;
+	int fd;
+
+	*ret_next = NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 && errno == EACCES) {
+		/* Executable but not readable: the kernel can, we cannot; nothing to judge. */
+		return check_privileges(path, err);
+	}
+	if (fd < 0)
+		return seep_fail_errno(err, errno, "cannot open %s", path);
+	bytes = pread(fd, head, sizeof(head), 0);
+	if (bytes < 0)
+		rc = seep_fail_errno(err, errno, "cannot read %s", path);
+	else if (bytes >= 4 && memcmp(head, "\177ELF", 4) == 0)
+		rc = check_elf(path, fd, err);
+	else if (bytes >= 2 && memcmp(head, "#!", 2) == 0)
+		*ret_next = script_interpreter(head, (size_t)bytes);
+	else
+		*ret_next = seep_xstrdup("/bin/sh");
+	(void)close(fd);
+	return rc;
+}
+
+static int follow_interpreters(const char *program, char **ret_loaded, struct seep_error *err)
+{
+	char *path = seep_xstrdup(program);
+
+	for (int depth = 0; depth <= SCRIPT_DEPTH_MAX; depth++) {
+		char *next;
+		int problem, rc;
+
+		rc = check_file(path, &next, err);
+		if (rc < 0 || !next) {
+			if (rc == 0)
+				*ret_loaded = path;
+			else
+				free(path);
+			return rc;
+		}
+		problem = executable_errno(next);
+		if (problem != 0) {
+			rc = fail_not_executable(next, problem, err);
+			seep_error_prefix(err, "interpreter of %s", path);
+		}
+		free(path);
+		path = next;
+		if (rc < 0) {
+			free(path);
+			return rc;
+		}
+	}
+	free(path);
+	return seep_fail(err, SEEP_EUNSUPPORTED, "%s: too many interpreters in a row", program);
+}
+
+int seep_preflight(const char *name, struct seep_program *ret_program, struct seep_error *err)
+{
+	const char *slash = strrchr(name, '/');
+	char *path = NULL, *loaded = NULL;
+	int rc;
+
+	rc = find_program(name, &path, err);
+	if (rc < 0)
+		return rc;
+	rc = follow_interpreters(path, &loaded, err);
+	if (rc < 0) {
+		free(path);
+		return rc;
+	}
+	*ret_program = (struct seep_program){
+		.path = path,
+		.name = seep_xstrdup(slash ? slash + 1 : name),
+		.loaded = loaded,
+	};
+	return 0;
+}
+
+void seep_program_done(struct seep_program *program)
+{
+	if (!program)
+		return;
+	free(program->path);
+	free(program->name);
+	free(program->loaded);
+	*program = (struct seep_program){ 0 };
+}
+
+/* ---- our own library ---------------------------------------------------------------------- */
+
+static char *own_directory(void)
+{
+	char path[PATH_MAX];
+	ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	if (bytes <= 0)
+		return NULL;
+	path[bytes] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash)
+		return NULL;
+	*slash = '\0';
+	return seep_xstrdup(path);
+}
+
+/* An absolute path if @path can be read, else NULL. Takes @path. */
+static char *readable_library(char *path)
+{
+	char *absolute = path && access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
+
+	free(path);
+	return absolute;
+}
+
+int seep_runtime_find(char **ret_path, struct seep_error *err)
+{
+	const char *asked = getenv("SEEP_LIB");
+	char *directory = own_directory();
+	char *path = NULL;
+
+	if (asked && *asked) {
+		path = readable_library(seep_xstrdup(asked));
+		if (!path) {
+			free(directory);
+			return seep_fail(err, SEEP_ENOTFOUND, "cannot read SEEP_LIB=%s", asked);
+		}
+	}
+	if (!path && directory)
+		path = readable_library(seep_xasprintf("%s/libseep.so", directory));
+	if (!path && directory)
+		path = readable_library(seep_xasprintf("%s/../lib/seep/libseep.so", directory));
+	free(directory);
+	if (!path)
+		path = readable_library(seep_xstrdup(SEEP_LIBRARY_DIR "/libseep.so"));
+	if (!path)
+		return seep_fail(err, SEEP_ENOTFOUND,
+				 "libseep.so is neither beside seep nor in %s; set SEEP_LIB",
+				 SEEP_LIBRARY_DIR);
+	if (strpbrk(path, ": \t\n")) {
+		int rc = seep_fail(err, SEEP_EUNSUPPORTED,
+				   "the path of %s has a space or colon, which separate libraries "
+				   "in LD_PRELOAD; set SEEP_LIB to a copy elsewhere",
+				   path);
+		free(path);
+		return rc;
+	}
+	*ret_path = path;
+	return 0;
+}

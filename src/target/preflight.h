@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Will the preloaded library get into this program? Asked before anything is started, because a
+ * program that ignores LD_PRELOAD runs through without a word and leaves an empty account.
+ */
+#ifndef SEEP_TARGET_PREFLIGHT_H
+#define SEEP_TARGET_PREFLIGHT_H
+
+#include "base/error.h"
+
+/* Zeroed storage is empty. Release with seep_program_done(). */
+struct seep_program {
+	char *path;   /* for execve(); absolute or relative as PATH led to it */
+	char *name;   /* last component of what was asked for */
+	char *loaded; /* the ELF file that the kernel will start: the program or its interpreter */
+};
+
+/**
+ * seep_preflight - find a program as execvp(3) would and check that it can be recorded
+ * @name:        a path, or a name to look up in PATH
+ * @ret_program: filled on success only
+ * @err:         filled on failure only; says what to do where something can be done
+ *
+ * A script is judged by its interpreter; a text without "#!" by /bin/sh, as execvp() does.
+ *
+ * Returns: 0, or
+ *   -SEEP_ENOTFOUND     no such program, or its interpreter or loader is missing
+ *   -SEEP_ESYS          it is there but may not be executed
+ *   -SEEP_EUNSUPPORTED  static, not 64-bit x86, not glibc, a sanitizer's, or run with more
+ *                       privileges than we have, where the loader ignores LD_PRELOAD
+ */
+SEEP_NODISCARD int seep_preflight(const char *name, struct seep_program *ret_program,
+				  struct seep_error *err);
+
+void seep_program_done(struct seep_program *program);
+
+/**
+ * seep_runtime_find - where libseep.so is
+ * @ret_path: absolute; set on success only; release with free()
+ *
+ * In this order: $SEEP_LIB, beside this executable, ../lib/seep/ from it, the installation's folder.
+ *
+ * Returns: 0, -SEEP_ENOTFOUND (none of these), or -SEEP_EUNSUPPORTED (its path has a character that
+ * separates libraries in LD_PRELOAD).
+ */
+SEEP_NODISCARD int seep_runtime_find(char **ret_path, struct seep_error *err);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/spawn.h"
+
+#include "base/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- environment -------------------------------------------------------------------------- */
+
+static const char *const replaced[] = { "LD_PRELOAD=", "SEEP_OPTIONS=", "SEEP_DIR=",
+					"SEEP_SESSION=" };
+
+enum { REPLACED_COUNT = sizeof(replaced) / sizeof(replaced[0]) };
+
+static int is_replaced(const char *entry)
+{
+	for (int i = 0; i < REPLACED_COUNT; i++) {
+		if (strncmp(entry, replaced[i], strlen(replaced[i])) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* Another seep run outside this one may have put the same library there already. */
+static char *preload_entry(const char *library)
+{
+	const char *held = getenv("LD_PRELOAD");
+	size_t bytes = strlen(library);
+
+	if (!held || !*held)
+		return seep_xasprintf("LD_PRELOAD=%s", library);
+	if (strncmp(held, library, bytes) == 0 && (!held[bytes] || strchr(": ", held[bytes])))
+		return seep_xasprintf("LD_PRELOAD=%s", held);
+	return seep_xasprintf("LD_PRELOAD=%s:%s", library, held);
+}
+
+/* Ours come last, so that what was asked for on the command line wins. */
+static char *options_entry(const char *options)
+{
+	const char *held = getenv("SEEP_OPTIONS");
+	int both = held && *held && options && *options;
+
+	return seep_xasprintf("SEEP_OPTIONS=%s%s%s", held ? held : "", both ? ":" : "",
+			      options ? options : "");
+}
+
+static char **build_environment(const struct seep_spawn_environment *environment)
+{
+	size_t count = 0, kept = 0;
+	char **list;
+
+	while (environ && environ[count]) {
+		count++;
+	}
+	list = seep_xcalloc(count + REPLACED_COUNT + 1, sizeof(*list));
+	for (size_t i = 0; i < count; i++) {
+		if (!is_replaced(environ[i]))
+			list[kept++] = seep_xstrdup(environ[i]);
+	}
+	list[kept++] = preload_entry(environment->library);
+	list[kept++] = options_entry(environment->options);
+	list[kept++] = seep_xasprintf("SEEP_DIR=%s", environment->directory);
+	list[kept++] = seep_xasprintf("SEEP_SESSION=%016" PRIx64, environment->session);
+	return list;
+}
+
+static void free_environment(char **list)
+{
+	for (char **at = list; *at; at++) {
+		free(*at);
+	}
+	free(list);
+}
+
+/* ---- the child ---------------------------------------------------------------------------- */
+
+/* As execvp(): a text that the kernel does not know is given to the shell. */
+static void exec_by_shell(const char *path, char *const argv[], char *const envp[])
+{
+	size_t count = 0;
+	char **shell_argv;
+
+	while (argv[count]) {
+		count++;
+	}
+	shell_argv = calloc(count + 2, sizeof(*shell_argv));
+	if (!shell_argv)
+		return;
+	shell_argv[0] = (char *)"/bin/sh";
+	shell_argv[1] = (char *)path;
+	for (size_t i = 1; i < count; i++) {
+		shell_argv[i + 1] = argv[i];
+	}
+	(void)execve(shell_argv[0], shell_argv, envp);
+}
+
+static void __attribute__((noreturn))
+run_child(int gate_fd, int report_fd, const char *path, char *const argv[], char *const envp[])
+{
+	ssize_t got;
+	char go;
+	int problem;
+
+	do {
+		got = read(gate_fd, &go, 1);
+	} while (got < 0 && errno == EINTR);
+	if (got != 1)
+		_exit(0);
+	(void)execve(path, argv, envp);
+	if (errno == ENOEXEC)
+		exec_by_shell(path, argv, envp);
+	problem = errno;
+	(void)!write(report_fd, &problem, sizeof(problem));
+	_exit(problem == ENOENT ? 127 : 126);
+}
+
+/* ---- the parent --------------------------------------------------------------------------- */
+
+int seep_spawn_fork(const char *path, char *const argv[],
+		    const struct seep_spawn_environment *environment, struct seep_spawn *ret_spawn,
+		    struct seep_error *err)
+{
+	int gate[2], report[2];
+	char **envp;
+	pid_t pid;
+
+	if (pipe2(gate, O_CLOEXEC) < 0)
+		return seep_fail_errno(err, errno, "cannot make a pipe");
+	if (pipe2(report, O_CLOEXEC) < 0) {
+		int problem = errno;
+
+		(void)close(gate[0]);
+		(void)close(gate[1]);
+		return seep_fail_errno(err, problem, "cannot make a pipe");
+	}
+	envp = build_environment(environment);
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		/* Our copy of the write end would keep the gate open after seep is gone. */
+		(void)close(gate[1]);
+		run_child(gate[0], report[1], path, argv, envp);
+	}
+	free_environment(envp);
+	(void)close(gate[0]);
+	(void)close(report[1]);
+	if (pid < 0) {
+		int problem = errno;
+
+		(void)close(gate[1]);
+		(void)close(report[0]);
+		return seep_fail_errno(err, problem, "cannot fork");
+	}
+	*ret_spawn = (struct seep_spawn){ .pid = pid, .gate_fd = gate[1], .report_fd = report[0] };
+	return 0;
+}
+
+/* A child that was killed at the gate left no reader: no reason to die by SIGPIPE here. */
+static void open_gate(int fd)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, held;
+
+	(void)sigaction(SIGPIPE, &ignore, &held);
+	(void)!write(fd, "", 1);
+	(void)sigaction(SIGPIPE, &held, NULL);
+}
+
+void seep_spawn_release(struct seep_spawn *spawn, int *ret_errno)
+{
+	int problem = 0;
+	ssize_t got;
+
+	open_gate(spawn->gate_fd);
+	(void)close(spawn->gate_fd);
+	spawn->gate_fd = -1;
+	do {
+		got = read(spawn->report_fd, &problem, sizeof(problem));
+	} while (got < 0 && errno == EINTR);
+	(void)close(spawn->report_fd);
+	spawn->report_fd = -1;
+	*ret_errno = got == (ssize_t)sizeof(problem) ? problem : 0;
+}
+
+void seep_spawn_abandon(struct seep_spawn *spawn)
+{
+	if (spawn->gate_fd < 0)
+		return;
+	(void)close(spawn->gate_fd);
+	(void)close(spawn->report_fd);
+	spawn->gate_fd = -1;
+	spawn->report_fd = -1;
+	while (waitpid(spawn->pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+}
+
+void seep_spawn_guard_stdio(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		/* The lowest free number is this one: the ones below are open by now. */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+			return;
+	}
+}
+
+void seep_spawn_end_as(int wait_status)
+{
+	(void)fflush(NULL);
+	if (WIFSIGNALED(wait_status)) {
+		const struct rlimit no_core = { 0, 0 };
+		int number = WTERMSIG(wait_status);
+		sigset_t set;
+
+		(void)setrlimit(RLIMIT_CORE, &no_core);
+		(void)signal(number, SIG_DFL);
+		(void)sigemptyset(&set);
+		(void)sigaddset(&set, number);
+		(void)kill(getpid(), number);
+		(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+		/* Only as the init of a PID namespace does one survive this. */
+		_exit(128 + number);
+	}
+	_exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 125);
+}

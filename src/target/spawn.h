@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Starting the target as if seep were not there: same descriptors, directory, process group, signal
+ * mask and dispositions as seep was given. The child is forked first and waits at a gate, so that
+ * what needs its pid (the name of the output, the recorder) is ready before its first instruction.
+ */
+#ifndef SEEP_TARGET_SPAWN_H
+#define SEEP_TARGET_SPAWN_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct seep_spawn {
+	pid_t pid;
+	int gate_fd;   /* write end; -1 once opened or abandoned */
+	int report_fd; /* errno of a failed execve() */
+};
+
+/* What the runtime needs to know, by environment. Strings are borrowed. */
+struct seep_spawn_environment {
+	const char *library;   /* goes first in LD_PRELOAD */
+	const char *options;   /* added to SEEP_OPTIONS; NULL or "" = none */
+	const char *directory; /* SEEP_DIR */
+	uint64_t session;      /* SEEP_SESSION */
+};
+
+/**
+ * seep_spawn_fork - fork a child that waits to become @path
+ * @argv:      NULL-terminated; argv[0] as the person typed it
+ * @ret_spawn: set on success only; end it by _release or _abandon
+ *
+ * Call this before changing signal handling or starting threads: the child inherits both.
+ * Descriptors 0 to 2 that are closed stay closed for the child, see seep_spawn_guard_stdio().
+ *
+ * Returns: 0, or -SEEP_ESYS.
+ */
+SEEP_NODISCARD int seep_spawn_fork(const char *path, char *const argv[],
+				   const struct seep_spawn_environment *environment,
+				   struct seep_spawn *ret_spawn, struct seep_error *err);
+
+/**
+ * seep_spawn_release - let the child execute the program
+ * @ret_errno: 0, or why execve() failed; the child has ended then and is still to be waited for
+ */
+void seep_spawn_release(struct seep_spawn *spawn, int *ret_errno);
+
+/* End the waiting child, which has done nothing, and reap it. After _release a no-op. */
+void seep_spawn_abandon(struct seep_spawn *spawn);
+
+/*
+ * Put /dev/null, close-on-exec, wherever descriptor 0, 1 or 2 is closed: otherwise a file of ours
+ * could get the number and receive what is meant for stderr.
+ */
+void seep_spawn_guard_stdio(void);
+
+/**
+ * seep_spawn_end_as - end this process as @wait_status says that the target ended
+ *
+ * By the same signal (without a second core file), or by the same exit code. Does not return.
+ */
+void seep_spawn_end_as(int wait_status) __attribute__((noreturn));
+
+#endif
