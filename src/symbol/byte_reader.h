@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading little-endian numbers and strings out of hostile bytes: past the end everything is 0,
+ * and the reader remembers that it ran out, so that a caller checks once per record.
+ */
+#ifndef SEEP_SYMBOL_BYTE_READER_H
+#define SEEP_SYMBOL_BYTE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct byte_reader {
+	const uint8_t *at;
+	const uint8_t *end;
+	bool failed; /* something was asked for that is not there */
+};
+
+static inline struct byte_reader reader_of(const uint8_t *data, size_t bytes)
+{
+	return (struct byte_reader){ .at = data, .end = data ? data + bytes : data };
+}
+
+static inline size_t reader_left(const struct byte_reader *reader)
+{
+	return (size_t)(reader->end - reader->at);
+}
+
+static inline bool reader_skip(struct byte_reader *reader, uint64_t bytes)
+{
+	if (bytes > reader_left(reader)) {
+		reader->at = reader->end;
+		reader->failed = true;
+		return false;
+	}
+	reader->at += bytes;
+	return true;
+}
+
+/* @bytes up to 8. */
+static inline uint64_t reader_number(struct byte_reader *reader, size_t bytes)
+{
+	const uint8_t *from = reader->at;
+	uint64_t value = 0;
+
+	if (bytes > sizeof(value) || !reader_skip(reader, bytes))
+		return 0;
+	memcpy(&value, from, bytes);
+	return value;
+}
+
+static inline uint8_t reader_byte(struct byte_reader *reader)
+{
+	return (uint8_t)reader_number(reader, 1);
+}
+
+static inline uint64_t reader_uleb(struct byte_reader *reader)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+
+	while (reader->at < reader->end) {
+		uint8_t byte = *reader->at++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+		shift += 7;
+	}
+	reader->failed = true;
+	return 0;
+}
+
+static inline int64_t reader_sleb(struct byte_reader *reader)
+{
+	uint64_t value = 0;
+	unsigned int shift = 0;
+
+	while (reader->at < reader->end) {
+		uint8_t byte = *reader->at++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+		if (byte & 0x80)
+			continue;
+		if (shift < 64 && (byte & 0x40))
+			value |= UINT64_MAX << shift;
+		return (int64_t)value;
+	}
+	reader->failed = true;
+	return 0;
+}
+
+/* A string that ends inside the bytes; "" otherwise. */
+static inline const char *reader_string(struct byte_reader *reader)
+{
+	const uint8_t *from = reader->at;
+	const uint8_t *end = reader_left(reader) ? memchr(from, 0, reader_left(reader)) : NULL;
+
+	if (!end) {
+		reader->at = reader->end;
+		reader->failed = true;
+		return "";
+	}
+	reader->at = end + 1;
+	return (const char *)from;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a module's debug information is: in the file itself, or in a separate file named by its
+ * build-id or its .gnu_debuglink, under /usr/lib/debug and the directories that the user gave.
+ */
+#ifndef SEEP_SYMBOL_DEBUG_FILE_H
+#define SEEP_SYMBOL_DEBUG_FILE_H
+
+#include "symbol/elf_image.h"
+
+/* Borrowed; searched in this order, /usr/lib/debug after all of them. */
+struct seep_debug_dirs {
+	const char *const *items;
+	size_t count;
+};
+
+/* What to look for. */
+struct seep_debug_query {
+	const char *path;
+	const uint8_t *build_id; /* NULL when it is not known */
+	size_t build_id_bytes;
+};
+
+/**
+ * seep_debug_find_main - open the module's own file
+ * @ret_problem: set when NULL is returned: why
+ *
+ * Tries the path, then the same path and the same basename under each directory of @dirs; those
+ * only when a build-id can prove that the file is the right one.
+ */
+struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
+				      const struct seep_debug_query *query,
+				      const char **ret_problem);
+
+/**
+ * seep_debug_find_separate - open the file with the module's DWARF
+ * @main: may be NULL; then only the build-id leads there
+ *
+ * Returns: NULL when there is none. A file found by .gnu_debuglink has the same build-id, or,
+ * where there is none, the checksum that the link asks for.
+ */
+struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
+					  const struct seep_debug_query *query,
+					  const struct seep_elf *main);
+
+/* Open the file that .gnu_debugaltlink of the loaded @elf names (dwz). NULL: there is none. */
+struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
+					   const struct seep_elf *elf);
+
+#endif

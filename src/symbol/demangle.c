@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libiberty's callback interface is used because it can be left in the middle: neither demangler
+ * holds memory while it prints, so a jump out of the callback ends an endless name.
+ */
+#include "symbol/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 4096, TEXT_MAX_BYTES = 16 << 10 };
+
+struct output {
+	jmp_buf too_long;
+	size_t used;
+	char text[TEXT_MAX_BYTES];
+};
+
+static void collect(const char *text, size_t bytes, void *opaque)
+{
+	struct output *out = opaque;
+
+	if (bytes >= sizeof(out->text) - out->used)
+		longjmp(out->too_long, 1);
+	memcpy(out->text + out->used, text, bytes);
+	out->used += bytes;
+}
+
+static bool demangle_into(struct output *out, const char *name)
+{
+	/*
+	 * The length is bounded already; libiberty's own limit refuses every C++ name of more than
+	 * 1,024 bytes, which templates reach.
+	 */
+	const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT;
+
+	if (setjmp(out->too_long))
+		return false;
+	out->used = 0;
+	/* Legacy Rust names are valid C++ ones too: Rust first, it knows its own by their hash. */
+	if (rust_demangle_callback(name, DMGL_PARAMS | DMGL_ANSI, collect, out) && out->used)
+		return true;
+	out->used = 0;
+	return cplus_demangle_v3_callback(name, options, collect, out) && out->used;
+}
+
+const char *seep_demangle(struct seep_arena *arena, const char *name)
+{
+	struct output out;
+
+	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
+		return NULL;
+	if (strnlen(name, NAME_MAX_BYTES + 1) > NAME_MAX_BYTES)
+		return NULL;
+	if (!demangle_into(&out, name))
+		return NULL;
+	return seep_arena_strndup(arena, out.text, out.used);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* C++ and Rust names from the linker's form to the person's. */
+#ifndef SEEP_SYMBOL_DEMANGLE_H
+#define SEEP_SYMBOL_DEMANGLE_H
+
+#include "symbol/symbol_memory.h"
+
+/**
+ * seep_demangle - the readable form of a linkage name
+ * @arena: receives the text
+ *
+ * C++ (with parameters), Rust's legacy and v0 forms. The input may be hostile: names longer than
+ * 4,096 bytes, or whose text would pass 16 KiB (a short name can stand for an exponentially long
+ * one), are left alone.
+ *
+ * Returns: NULL when @name is not a mangled one, or left alone.
+ */
+const char *seep_demangle(struct seep_arena *arena, const char *name);
+
+#endif

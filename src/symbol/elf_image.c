@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/elf_image.h"
+
+#include "symbol/inflate.h"
+#include "symbol/symbol_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define IMAGE_MAX_BYTES ((uint64_t)8 << 30)
+#define NAMES_MAX_BYTES ((uint64_t)64 << 20)
+#define SECTIONS_MAX ((uint64_t)1 << 20)
+#define NOTES_MAX_BYTES ((uint64_t)1 << 20)
+
+/* zstd can do better than this on zeros only; a claim beyond it is refused, not tried. */
+#define INFLATE_RATIO_MAX 4096
+
+/* What the indexes read; also everything that libdw needs to follow a reference. */
+static const char *const wanted_names[] = {
+	".debug_info",	      ".debug_abbrev",	      ".debug_str",	   ".debug_line",
+	".debug_line_str",    ".debug_ranges",	      ".debug_rnglists",   ".debug_addr",
+	".debug_str_offsets", ".debug_types",	      ".gnu_debugaltlink", ".gnu_debuglink",
+	".gnu_debugdata",     ".note.gnu.build-id",
+};
+
+static bool read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes)
+{
+	uint8_t *at = to;
+
+	if (offset > elf->file_bytes || bytes > elf->file_bytes - offset)
+		return false;
+	if (elf->memory) {
+		memcpy(to, elf->memory + offset, bytes);
+		return true;
+	}
+	while (bytes) {
+		ssize_t got = pread(elf->fd, at, bytes, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		at += got;
+		offset += (uint64_t)got;
+		bytes -= (uint64_t)got;
+	}
+	return true;
+}
+
+static const char *section_name(const struct seep_elf *elf, const Elf64_Shdr *section)
+{
+	return section->sh_name < elf->names_bytes ? elf->names + section->sh_name : "";
+}
+
+static const Elf64_Shdr *find_section(const struct seep_elf *elf, const char *name)
+{
+	size_t i;
+
+	for (i = 1; i < elf->section_count; i++)
+		if (strcmp(section_name(elf, &elf->sections[i]), name) == 0)
+			return &elf->sections[i];
+	return NULL;
+}
+
+bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
+{
+	const Elf64_Shdr *section = find_section(elf, name);
+
+	return section && section->sh_type != SHT_NOBITS && section->sh_size > 0;
+}
+
+bool seep_elf_has_dwarf(const struct seep_elf *elf)
+{
+	return seep_elf_has_section(elf, ".debug_info") ||
+	       seep_elf_has_section(elf, ".zdebug_info");
+}
+
+static bool read_names(struct seep_elf *elf, uint64_t index)
+{
+	const Elf64_Shdr *section;
+
+	if (index == SHN_XINDEX)
+		index = elf->sections[0].sh_link;
+	if (index >= elf->section_count)
+		return false;
+	section = &elf->sections[index];
+	if (section->sh_type == SHT_NOBITS || section->sh_size > NAMES_MAX_BYTES ||
+	    section->sh_size > elf->file_bytes)
+		return false;
+	elf->names = seep_symbol_zalloc(section->sh_size + 1, 1);
+	if (!read_at(elf, section->sh_offset, elf->names, section->sh_size))
+		return false;
+	elf->names_bytes = section->sh_size;
+	return true;
+}
+
+/* A file without section headers has no symbols that we read, but it may have its build-id. */
+static bool read_sections(struct seep_elf *elf)
+{
+	const Elf64_Ehdr *header = &elf->header;
+	uint64_t count = header->e_shnum;
+
+	if (header->e_shoff == 0)
+		return true;
+	if (header->e_shentsize != sizeof(Elf64_Shdr))
+		return false;
+	if (count == 0) {
+		Elf64_Shdr first;
+
+		if (!read_at(elf, header->e_shoff, &first, sizeof(first)))
+			return false;
+		count = first.sh_size;
+	}
+	if (count == 0)
+		return true;
+	if (count > SECTIONS_MAX || count * sizeof(Elf64_Shdr) > elf->file_bytes)
+		return false;
+	elf->sections = seep_symbol_zalloc(count, sizeof(*elf->sections));
+	if (!read_at(elf, header->e_shoff, elf->sections, count * sizeof(*elf->sections)))
+		return false;
+	elf->section_count = count;
+	return read_names(elf, header->e_shstrndx);
+}
+
+static uint64_t align4(uint64_t bytes)
+{
+	return (bytes + 3) & ~UINT64_C(3);
+}
+
+static void find_build_id(struct seep_elf *elf, const uint8_t *notes, uint64_t bytes)
+{
+	uint64_t at = 0;
+
+	while (!elf->build_id_bytes && at + sizeof(Elf64_Nhdr) <= bytes) {
+		Elf64_Nhdr note;
+		uint64_t name_at = at + sizeof(note);
+		uint64_t data_at;
+
+		memcpy(&note, notes + at, sizeof(note));
+		data_at = name_at + align4(note.n_namesz);
+		at = data_at + align4(note.n_descsz);
+		if (data_at + note.n_descsz > bytes)
+			return;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    memcmp(notes + name_at, "GNU", 4) == 0 &&
+		    note.n_descsz <= SEEP_BUILD_ID_MAX_BYTES) {
+			memcpy(elf->build_id, notes + data_at, note.n_descsz);
+			elf->build_id_bytes = note.n_descsz;
+		}
+	}
+}
+
+static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
+{
+	uint8_t *notes;
+
+	if (elf->build_id_bytes || bytes > NOTES_MAX_BYTES || bytes > elf->file_bytes)
+		return;
+	notes = seep_symbol_zalloc(bytes + 1, 1);
+	if (read_at(elf, offset, notes, bytes))
+		find_build_id(elf, notes, bytes);
+	free(notes);
+}
+
+static void read_build_id(struct seep_elf *elf)
+{
+	size_t i;
+
+	for (i = 0; i < elf->section_count; i++)
+		if (elf->sections[i].sh_type == SHT_NOTE)
+			read_notes(elf, elf->sections[i].sh_offset, elf->sections[i].sh_size);
+	/* Segments only where there are no sections: a debug file's segments have no contents. */
+	if (elf->section_count || elf->header.e_phentsize != sizeof(Elf64_Phdr))
+		return;
+	for (i = 0; i < elf->header.e_phnum; i++) {
+		Elf64_Phdr segment;
+
+		if (!read_at(elf, elf->header.e_phoff + i * sizeof(segment), &segment,
+			     sizeof(segment)))
+			return;
+		if (segment.p_type == PT_NOTE)
+			read_notes(elf, segment.p_offset, segment.p_filesz);
+	}
+}
+
+static void note_code(struct seep_elf *elf, uint64_t from, uint64_t bytes)
+{
+	uint64_t to = from + bytes;
+	struct seep_elf_extent *last;
+
+	if (to <= from)
+		return;
+	if (elf->code_count < SEEP_ELF_CODE_MAX) {
+		elf->code[elf->code_count++] = (struct seep_elf_extent){ .from = from, .to = to };
+		return;
+	}
+	last = &elf->code[SEEP_ELF_CODE_MAX - 1];
+	last->from = from < last->from ? from : last->from;
+	last->to = to > last->to ? to : last->to;
+}
+
+static void find_code(struct seep_elf *elf)
+{
+	const uint64_t code_flags = SHF_ALLOC | SHF_EXECINSTR;
+	size_t i;
+
+	for (i = 0; i < elf->section_count; i++)
+		if ((elf->sections[i].sh_flags & code_flags) == code_flags)
+			note_code(elf, elf->sections[i].sh_addr, elf->sections[i].sh_size);
+}
+
+static bool read_headers(struct seep_elf *elf, const char **ret_problem)
+{
+	const unsigned char *ident = elf->header.e_ident;
+
+	*ret_problem = "not an ELF file";
+	if (!read_at(elf, 0, &elf->header, sizeof(elf->header)) ||
+	    memcmp(ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	*ret_problem = "not a 64-bit little-endian ELF file";
+	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
+		return false;
+	*ret_problem = "damaged ELF file";
+	if (!read_sections(elf))
+		return false;
+	read_build_id(elf);
+	find_code(elf);
+	return true;
+}
+
+static const char *open_problem(int errno_value)
+{
+	switch (errno_value) {
+	case ENOENT:
+	case ENOTDIR:
+		return "file is gone";
+	case EACCES:
+	case EPERM:
+		return "no permission to read the file";
+	default:
+		return "file cannot be opened";
+	}
+}
+
+static int open_regular(const char *path, uint64_t *ret_bytes, const char **ret_problem)
+{
+	/* Not blocking: the name may by now be a pipe's. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0) {
+		*ret_problem = open_problem(errno);
+		return -1;
+	}
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		*ret_problem = "not a regular file";
+		(void)close(fd);
+		return -1;
+	}
+	*ret_bytes = (uint64_t)st.st_size;
+	return fd;
+}
+
+static bool finish_open(struct seep_elf *elf, struct seep_elf **ret_elf, const char **ret_problem)
+{
+	if (!read_headers(elf, ret_problem)) {
+		seep_elf_close(elf);
+		return false;
+	}
+	*ret_problem = NULL;
+	*ret_elf = elf;
+	return true;
+}
+
+bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret_problem)
+{
+	uint64_t bytes = 0;
+	int fd = open_regular(path, &bytes, ret_problem);
+	struct seep_elf *elf;
+
+	if (fd < 0)
+		return false;
+	elf = seep_symbol_zalloc(1, sizeof(*elf));
+	elf->fd = fd;
+	elf->path = seep_symbol_strdup(path);
+	elf->file_bytes = bytes;
+	return finish_open(elf, ret_elf, ret_problem);
+}
+
+bool seep_elf_open_memory(const void *memory, size_t bytes, struct seep_elf **ret_elf,
+			  const char **ret_problem)
+{
+	struct seep_elf *elf = seep_symbol_zalloc(1, sizeof(*elf));
+
+	elf->fd = -1;
+	elf->memory = memory;
+	elf->file_bytes = bytes;
+	return finish_open(elf, ret_elf, ret_problem);
+}
+
+void seep_elf_close(struct seep_elf *elf)
+{
+	if (!elf)
+		return;
+	if (elf->fd >= 0)
+		(void)close(elf->fd);
+	free(elf->path);
+	free(elf->sections);
+	free(elf->names);
+	free(elf->image);
+	free(elf);
+}
+
+bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, size_t bytes)
+{
+	return bytes && elf->build_id_bytes == bytes && memcmp(elf->build_id, build_id, bytes) == 0;
+}
+
+static bool is_wanted(const struct seep_elf *elf, const Elf64_Shdr *section)
+{
+	const char *name = section_name(elf, section);
+	size_t i;
+
+	switch (section->sh_type) {
+	case SHT_SYMTAB:
+	case SHT_DYNSYM:
+	case SHT_STRTAB:
+	case SHT_SYMTAB_SHNDX:
+		return true;
+	case SHT_NULL:
+	case SHT_NOBITS:
+		return false;
+	default:
+		break;
+	}
+	if (strncmp(name, ".zdebug_", 8) == 0)
+		return true;
+	for (i = 0; i < sizeof(wanted_names) / sizeof(wanted_names[0]); i++)
+		if (strcmp(name, wanted_names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* How a section lies in the file, and what it will be in the image. */
+struct plan {
+	uint64_t from;	     /* file offset of the contents proper */
+	uint64_t from_bytes; /* 0 = left out */
+	uint64_t bytes;	     /* inflated */
+	uint32_t packing;    /* 0, ELFCOMPRESS_ZLIB or ELFCOMPRESS_ZSTD */
+};
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
+static bool plan_is_sane(const struct seep_elf *elf, const struct plan *plan)
+{
+	if (plan->from > elf->file_bytes || plan->from_bytes > elf->file_bytes - plan->from)
+		return false;
+	if (plan->packing == 0)
+		return true;
+	return plan->bytes / INFLATE_RATIO_MAX <= plan->from_bytes;
+}
+
+static bool plan_compressed(const struct seep_elf *elf, const Elf64_Shdr *section,
+			    struct plan *plan)
+{
+	Elf64_Chdr packed;
+
+	if (section->sh_size < sizeof(packed) ||
+	    !read_at(elf, section->sh_offset, &packed, sizeof(packed)) ||
+	    (packed.ch_type != ELFCOMPRESS_ZLIB && packed.ch_type != ELFCOMPRESS_ZSTD))
+		return false;
+	plan->from = section->sh_offset + sizeof(packed);
+	plan->from_bytes = section->sh_size - sizeof(packed);
+	plan->bytes = packed.ch_size;
+	plan->packing = packed.ch_type;
+	return true;
+}
+
+/* The form before compression was standardised: "ZLIB", the size big-endian, the stream. */
+static bool plan_zdebug(const struct seep_elf *elf, const Elf64_Shdr *section, struct plan *plan)
+{
+	uint8_t head[12];
+	uint64_t bytes = 0;
+	size_t i;
+
+	if (section->sh_size < sizeof(head) ||
+	    !read_at(elf, section->sh_offset, head, sizeof(head)) || memcmp(head, "ZLIB", 4) != 0)
+		return false;
+	for (i = 4; i < sizeof(head); i++)
+		bytes = bytes << 8 | head[i];
+	plan->from = section->sh_offset + sizeof(head);
+	plan->from_bytes = section->sh_size - sizeof(head);
+	plan->bytes = bytes;
+	plan->packing = ELFCOMPRESS_ZLIB;
+	return true;
+}
+
+static void plan_section(const struct seep_elf *elf, const Elf64_Shdr *section, struct plan *plan)
+{
+	bool known = true;
+
+	*plan = (struct plan){ 0 };
+	if (!is_wanted(elf, section))
+		return;
+	if (section->sh_flags & SHF_COMPRESSED) {
+		known = plan_compressed(elf, section, plan);
+	} else if (strncmp(section_name(elf, section), ".zdebug_", 8) == 0) {
+		known = plan_zdebug(elf, section, plan);
+	} else {
+		plan->from = section->sh_offset;
+		plan->from_bytes = plan->bytes = section->sh_size;
+	}
+	if (!known || !plan_is_sane(elf, plan))
+		*plan = (struct plan){ 0 };
+}
+
+static bool fill(const struct seep_elf *elf, const struct plan *plan, uint8_t *to)
+{
+	uint8_t *packed;
+	bool done;
+
+	if (plan->packing == 0)
+		return read_at(elf, plan->from, to, plan->bytes);
+	packed = seep_symbol_zalloc(plan->from_bytes + 1, 1);
+	done = read_at(elf, plan->from, packed, plan->from_bytes);
+	if (done && plan->packing == ELFCOMPRESS_ZLIB)
+		done = seep_inflate_zlib(packed, plan->from_bytes, to, plan->bytes);
+	else if (done)
+		done = seep_inflate_zstd(packed, plan->from_bytes, to, plan->bytes);
+	free(packed);
+	return done;
+}
+
+/* ".zdebug_info" has become ".debug_info". Names are bytes of ours by now, and may share tails. */
+static void rename_zdebug(struct seep_elf *elf, Elf64_Shdr *section)
+{
+	char *name = elf->names + section->sh_name;
+
+	if (section->sh_name < elf->names_bytes && strncmp(name, ".zdebug_", 8) == 0) {
+		name[1] = '.';
+		section->sh_name++;
+	}
+}
+
+enum { IMAGE_ALIGN = 16 };
+
+/* At least one zero byte stays between two sections. */
+static uint64_t padded(uint64_t bytes)
+{
+	return (bytes + IMAGE_ALIGN) & ~(uint64_t)(IMAGE_ALIGN - 1);
+}
+
+static void place(struct seep_elf *elf, size_t index, const struct plan *plan, uint64_t offset)
+{
+	Elf64_Shdr *section = &elf->sections[index];
+
+	section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
+	section->sh_offset = offset;
+	if (plan->from_bytes && fill(elf, plan, elf->image + offset)) {
+		section->sh_size = plan->bytes;
+		rename_zdebug(elf, section);
+		return;
+	}
+	/* Address and size stay: they say where code is. */
+	if (section->sh_type != SHT_NULL)
+		section->sh_type = SHT_NOBITS;
+	memset(elf->image + offset, 0, plan->from_bytes ? plan->bytes : 0);
+}
+
+/* The section that holds the names is the last: made of the table that was changed in place. */
+static void write_headers(struct seep_elf *elf, uint64_t names_at, uint64_t headers_at)
+{
+	Elf64_Ehdr *header = &elf->header;
+	size_t last = elf->section_count - 1;
+
+	memcpy(elf->image + names_at, elf->names, elf->names_bytes);
+	elf->sections[last] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = names_at,
+					    .sh_size = elf->names_bytes, .sh_addralign = 1 };
+	elf->sections[0] = (Elf64_Shdr){ 0 };
+	header->e_phoff = header->e_phnum = 0;
+	header->e_shoff = headers_at;
+	header->e_ehsize = sizeof(*header);
+	header->e_shnum = (Elf64_Half)elf->section_count;
+	header->e_shstrndx = (Elf64_Half)last;
+	if (elf->section_count >= SHN_LORESERVE) {
+		header->e_shnum = 0;
+		header->e_shstrndx = SHN_XINDEX;
+		elf->sections[0].sh_size = elf->section_count;
+		elf->sections[0].sh_link = (Elf64_Word)last;
+	}
+	memcpy(elf->image, header, sizeof(*header));
+	memcpy(elf->image + headers_at, elf->sections,
+	       elf->section_count * sizeof(*elf->sections));
+}
+
+static bool build_image(struct seep_elf *elf, struct plan *plans)
+{
+	uint64_t at = padded(sizeof(elf->header));
+	uint64_t read_bytes = 0;
+	uint64_t names_at;
+	size_t i;
+
+	for (i = 0; i < elf->section_count; i++) {
+		plan_section(elf, &elf->sections[i], &plans[i]);
+		/* Sections of an honest file do not overlap. */
+		read_bytes += plans[i].from_bytes;
+		if (read_bytes > elf->file_bytes || plans[i].bytes > IMAGE_MAX_BYTES - at)
+			return false;
+		at += plans[i].from_bytes ? padded(plans[i].bytes) : 0;
+	}
+	elf->sections = seep_symbol_realloc(elf->sections, elf->section_count + 1,
+					    sizeof(*elf->sections));
+	elf->section_count++;
+	names_at = at;
+	at += padded(elf->names_bytes);
+	elf->image_bytes = at + elf->section_count * sizeof(*elf->sections);
+	elf->image = seep_symbol_zalloc(elf->image_bytes, 1);
+	write_headers(elf, names_at, at);
+	for (i = 0, at = padded(sizeof(elf->header)); i + 1 < elf->section_count; i++) {
+		place(elf, i, &plans[i], at);
+		at += plans[i].from_bytes ? padded(plans[i].bytes) : 0;
+	}
+	/* Again: placing them changed them. */
+	write_headers(elf, names_at, elf->header.e_shoff);
+	return true;
+}
+
+bool seep_elf_load(struct seep_elf *elf)
+{
+	struct plan *plans;
+	bool done;
+
+	if (elf->image)
+		return true;
+	if (!elf->section_count)
+		return false;
+	plans = seep_symbol_zalloc(elf->section_count, sizeof(*plans));
+	done = build_image(elf, plans);
+	free(plans);
+	if (elf->fd >= 0)
+		(void)close(elf->fd);
+	elf->fd = -1;
+	elf->memory = NULL;
+	elf->file_bytes = 0;
+	return done;
+}
+
+struct seep_elf_bytes seep_elf_section_at(const struct seep_elf *elf, size_t index)
+{
+	const Elf64_Shdr *section;
+
+	if (!elf->image || index == 0 || index >= elf->section_count)
+		return (struct seep_elf_bytes){ 0 };
+	section = &elf->sections[index];
+	if (section->sh_type == SHT_NOBITS || section->sh_type == SHT_NULL)
+		return (struct seep_elf_bytes){ 0 };
+	return (struct seep_elf_bytes){ .data = elf->image + section->sh_offset,
+					.bytes = section->sh_size };
+}
+
+struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name)
+{
+	const Elf64_Shdr *section = find_section(elf, name);
+
+	if (!section)
+		return (struct seep_elf_bytes){ 0 };
+	return seep_elf_section_at(elf, (size_t)(section - elf->sections));
+}
+
+bool seep_elf_is_code(const struct seep_elf *elf, uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < elf->code_count; i++)
+		if (address >= elf->code[i].from && address < elf->code[i].to)
+			return true;
+	return elf->code_count == 0;
+}

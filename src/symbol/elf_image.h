@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of an ELF file that symbols need, copied into memory.
+ *
+ * Copied and not mapped: a file that shrinks under a mapping (a rebuild in the middle of a report)
+ * kills its reader with SIGBUS. Only sections that are used are read, compressed ones are
+ * inflated, and the result is laid out as a small ELF file of its own, which libdw reads without
+ * knowing (libdw before 0.189 does not know zstd).
+ *
+ * 64-bit little-endian files only: what seep can record.
+ */
+#ifndef SEEP_SYMBOL_ELF_IMAGE_H
+#define SEEP_SYMBOL_ELF_IMAGE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SEEP_BUILD_ID_MAX_BYTES = 64 };
+
+struct seep_elf_bytes {
+	const uint8_t *data; /* one zero byte follows the last, so that text in it always ends */
+	size_t bytes;
+};
+
+enum { SEEP_ELF_CODE_MAX = 32 };
+
+struct seep_elf_extent {
+	uint64_t from;
+	uint64_t to; /* exclusive */
+};
+
+struct seep_elf {
+	int fd;			    /* -1 once loaded, or when read from memory */
+	const uint8_t *memory;	    /* borrowed; NULL when read from fd */
+	char *path;		    /* as it was opened; NULL when read from memory */
+	uint64_t file_bytes;
+	Elf64_Ehdr header;
+	Elf64_Shdr *sections;	    /* of the file; after loading those of the image */
+	size_t section_count;
+	char *names;		    /* the section name table, ended by a zero */
+	size_t names_bytes;
+	uint8_t build_id[SEEP_BUILD_ID_MAX_BYTES];
+	size_t build_id_bytes;	    /* 0 = none */
+	struct seep_elf_extent code[SEEP_ELF_CODE_MAX];
+	size_t code_count;	    /* the last of a full array covers all that found no room */
+	uint8_t *image;		    /* NULL until loaded */
+	size_t image_bytes;
+};
+
+/**
+ * seep_elf_open - read the headers, section names and build-id
+ * @ret_elf:     set on success only; released with seep_elf_close()
+ * @ret_problem: set on failure only: why, as a static half sentence
+ */
+bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret_problem);
+
+/* The same over @bytes at @memory, which must outlive it. */
+bool seep_elf_open_memory(const void *memory, size_t bytes, struct seep_elf **ret_elf,
+			  const char **ret_problem);
+
+/* NULL is a no-op. */
+void seep_elf_close(struct seep_elf *elf);
+
+bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, size_t bytes);
+
+/* There is a section of that name with contents in the file. */
+bool seep_elf_has_section(const struct seep_elf *elf, const char *name);
+bool seep_elf_has_dwarf(const struct seep_elf *elf);
+
+/**
+ * seep_elf_load - read and inflate what symbols need
+ *
+ * A section that cannot be read or inflated is left out. Calling it again does nothing.
+ *
+ * Returns: false when that is more than 8 GiB or the file cannot be read; then sections are empty.
+ */
+bool seep_elf_load(struct seep_elf *elf);
+
+/* After loading. Empty when there is none. */
+struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name);
+struct seep_elf_bytes seep_elf_section_at(const struct seep_elf *elf, size_t index);
+
+/* @address lies in code. True for all when the file does not say where its code is. */
+bool seep_elf_is_code(const struct seep_elf *elf, uint64_t address);
+
+#endif

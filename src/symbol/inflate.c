@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/inflate.h"
+
+#include "symbol/symbol_memory.h"
+
+#include <lzma.h>
+#include <stdlib.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define XZ_OUT_MAX_BYTES ((size_t)256 << 20)
+#define XZ_WORK_MAX_BYTES ((uint64_t)128 << 20)
+
+/* zlib counts in 32 bits. */
+#define ZLIB_STEP_BYTES ((size_t)1 << 30)
+
+static uInt step(size_t left_bytes)
+{
+	return (uInt)(left_bytes < ZLIB_STEP_BYTES ? left_bytes : ZLIB_STEP_BYTES);
+}
+
+bool seep_inflate_zlib(const void *in, size_t in_bytes, void *out, size_t out_bytes)
+{
+	z_stream stream = { 0 };
+	const uint8_t *from = in;
+	uint8_t *to = out;
+	int status = inflateInit(&stream);
+
+	if (status != Z_OK)
+		return false;
+	while (status == Z_OK) {
+		uInt in_step = step(in_bytes);
+		uInt out_step = step(out_bytes);
+
+		stream.next_in = (z_const Bytef *)from;
+		stream.avail_in = in_step;
+		stream.next_out = to;
+		stream.avail_out = out_step;
+		status = inflate(&stream, Z_NO_FLUSH);
+		from += in_step - stream.avail_in;
+		in_bytes -= in_step - stream.avail_in;
+		to += out_step - stream.avail_out;
+		out_bytes -= out_step - stream.avail_out;
+	}
+	(void)inflateEnd(&stream);
+	return status == Z_STREAM_END && out_bytes == 0;
+}
+
+bool seep_inflate_zstd(const void *in, size_t in_bytes, void *out, size_t out_bytes)
+{
+	size_t written = ZSTD_decompress(out, out_bytes, in, in_bytes);
+
+	return !ZSTD_isError(written) && written == out_bytes;
+}
+
+bool seep_inflate_xz(const void *in, size_t in_bytes, uint8_t **ret_out, size_t *ret_out_bytes)
+{
+	uint64_t work_bytes = XZ_WORK_MAX_BYTES;
+	size_t room = in_bytes < XZ_OUT_MAX_BYTES / 8 ? in_bytes * 8 + 4096 : XZ_OUT_MAX_BYTES;
+	uint8_t *out = NULL;
+
+	for (;;) {
+		size_t used_in = 0;
+		size_t used_out = 0;
+		lzma_ret status;
+
+		out = seep_symbol_realloc(out, room, 1);
+		status = lzma_stream_buffer_decode(&work_bytes, 0, NULL, in, &used_in, in_bytes,
+						   out, &used_out, room);
+		if (status == LZMA_OK) {
+			*ret_out = out;
+			*ret_out_bytes = used_out;
+			return true;
+		}
+		if (status != LZMA_BUF_ERROR || used_in >= in_bytes || room >= XZ_OUT_MAX_BYTES)
+			break;
+		room = room < XZ_OUT_MAX_BYTES / 2 ? room * 2 : XZ_OUT_MAX_BYTES;
+	}
+	free(out);
+	return false;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/interval.h"
+
+#include "symbol/symbol_memory.h"
+
+#include <stdlib.h>
+
+void seep_interval_add(struct seep_interval_list *list, struct seep_interval item)
+{
+	if (item.to <= item.from)
+		return;
+	list->items = seep_symbol_grow(list->items, list->count, &list->room, sizeof(item));
+	list->items[list->count++] = item;
+}
+
+void seep_interval_list_done(struct seep_interval_list *list)
+{
+	free(list->items);
+	*list = (struct seep_interval_list){ 0 };
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct seep_interval *x = a;
+	const struct seep_interval *y = b;
+
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	/* A total order: the result must not depend on the sort. */
+	if (x->to != y->to)
+		return x->to > y->to ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* From @from on it is @id. A segment that turned out empty is taken back. */
+static void emit(struct seep_segments *segments, uint64_t from, uint32_t id)
+{
+	size_t count = segments->count;
+
+	if (count && segments->items[count - 1].from == from)
+		count--;
+	if (count && segments->items[count - 1].id == id) {
+		segments->count = count;
+		return;
+	}
+	segments->items[count] = (struct seep_segment){ .from = from, .id = id };
+	segments->count = count + 1;
+}
+
+/* Close what ends at or before @until; the one underneath takes over where the upper one ended. */
+static size_t close_ended(struct seep_segments *segments, const struct seep_interval **open,
+			  size_t depth, uint64_t until)
+{
+	while (depth && open[depth - 1]->to <= until) {
+		uint64_t end = open[--depth]->to;
+
+		while (depth && open[depth - 1]->to <= end)
+			depth--;
+		emit(segments, end, depth ? open[depth - 1]->id : SEEP_INTERVAL_NONE);
+	}
+	return depth;
+}
+
+void seep_segments_build(struct seep_segments *segments, struct seep_interval_list *list)
+{
+	const struct seep_interval **open;
+	size_t depth = 0;
+	size_t i;
+
+	*segments = (struct seep_segments){ 0 };
+	if (!list->count)
+		return;
+	qsort(list->items, list->count, sizeof(*list->items), compare);
+	/* Each interval emits at most once where it starts and once where it ends. */
+	segments->items = seep_symbol_zalloc(2 * list->count, sizeof(*segments->items));
+	open = seep_symbol_zalloc(list->count, sizeof(*open));
+	for (i = 0; i < list->count; i++) {
+		const struct seep_interval *item = &list->items[i];
+
+		depth = close_ended(segments, open, depth, item->from);
+		emit(segments, item->from, item->id);
+		open[depth++] = item;
+	}
+	(void)close_ended(segments, open, depth, UINT64_MAX);
+	free(open);
+	segments->items = seep_symbol_realloc(segments->items, segments->count,
+					      sizeof(*segments->items));
+}
+
+uint32_t seep_segments_find(const struct seep_segments *segments, uint64_t address)
+{
+	size_t low = 0;
+	size_t high = segments->count;
+
+	/* Everything before low starts at or before the address, nothing from high on does. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (segments->items[middle].from <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? segments->items[low - 1].id : SEEP_INTERVAL_NONE;
+}
+
+void seep_segments_done(struct seep_segments *segments)
+{
+	free(segments->items);
+	*segments = (struct seep_segments){ 0 };
+}

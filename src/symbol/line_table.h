@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One unit's line number program, DWARF 2 to 5: address to file and line.
+ *
+ * Run by seep and not by libdw, because libdw sorts the rows of all sequences together: the
+ * sequence of a function that the linker dropped, which then starts at address 0, would lie
+ * across real code of a shared library.
+ */
+#ifndef SEEP_SYMBOL_LINE_TABLE_H
+#define SEEP_SYMBOL_LINE_TABLE_H
+
+#include "symbol/elf_image.h"
+#include "symbol/symbol_memory.h"
+
+struct seep_line_table;
+
+struct seep_line_source {
+	const struct seep_elf *elf; /* loaded; must outlive the table */
+	uint64_t offset;	    /* DW_AT_stmt_list: into .debug_line */
+	const char *unit_dir;	    /* DW_AT_comp_dir, NULL when there is none */
+	const char *unit_name;	    /* DW_AT_name, NULL when there is none */
+};
+
+/* Never NULL: a damaged program yields the rows before the damage, perhaps none. */
+struct seep_line_table *seep_line_table_new(const struct seep_line_source *source,
+					    struct seep_arena *arena);
+
+/* NULL is a no-op. Paths stay: they are the arena's. */
+void seep_line_table_free(struct seep_line_table *table);
+
+/* The row that covers @address. False when there is none. @ret_line may be 0: code of no line. */
+bool seep_line_table_find(const struct seep_line_table *table, uint64_t address,
+			  uint32_t *ret_file, uint32_t *ret_line);
+
+/**
+ * seep_line_table_path - the path of a file number, of a row or of DW_AT_call_file
+ *
+ * Made absolute with the unit's directory where possible, without "." and ".." components.
+ * Computed once per file. NULL when there is no such file.
+ */
+const char *seep_line_table_path(struct seep_line_table *table, uint64_t file);
+
+#endif

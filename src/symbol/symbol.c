@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/symbol.h"
+
+#include "symbol/debug_file.h"
+#include "symbol/demangle.h"
+#include "symbol/dwarf_index.h"
+#include "symbol/inflate.h"
+#include "symbol/symtab.h"
+
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct seep_symbol_module {
+	struct seep_symbols *symbols;
+	struct seep_symbol_module *next; /* of the same hash */
+	char *path;
+	uint8_t build_id[SEEP_BUILD_ID_MAX_BYTES];
+	size_t build_id_bytes;
+	const char *problem;
+	struct seep_elf *main;	    /* the file that was loaded; NULL: gone or another one */
+	struct seep_elf *separate;  /* with the DWARF that main lacks */
+	struct seep_elf *alternate; /* what dwz moved out of either */
+	struct seep_elf *mini;	    /* the symbol table inside .gnu_debugdata */
+	uint8_t *mini_bytes;
+	struct seep_dwarf *dwarf;
+	struct seep_symtab symtab;
+};
+
+struct seep_symbols {
+	struct seep_arena arena;
+	struct seep_debug_dirs dirs;
+	struct seep_pointer_map modules;   /* by hash of path and build-id */
+	struct seep_pointer_map demangled; /* by address of the symbol table's name */
+};
+
+int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols **ret,
+		     struct seep_error *err)
+{
+	struct seep_symbols *symbols;
+	const char **dirs;
+	size_t i;
+
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return seep_fail(err, SEEP_EUNSUPPORTED, "libelf is of an incompatible version");
+	symbols = seep_symbol_zalloc(1, sizeof(*symbols));
+	if (opt && opt->debug_dir_count) {
+		dirs = seep_arena_alloc(&symbols->arena, opt->debug_dir_count * sizeof(*dirs));
+		for (i = 0; i < opt->debug_dir_count; i++)
+			dirs[i] = seep_arena_strndup(&symbols->arena, opt->debug_dirs[i],
+						     strlen(opt->debug_dirs[i]));
+		symbols->dirs = (struct seep_debug_dirs){ .items = dirs,
+							  .count = opt->debug_dir_count };
+	}
+	*ret = symbols;
+	return 0;
+}
+
+static void module_free(struct seep_symbol_module *module)
+{
+	seep_dwarf_close(module->dwarf);
+	seep_symtab_done(&module->symtab);
+	seep_elf_close(module->main);
+	seep_elf_close(module->separate);
+	seep_elf_close(module->alternate);
+	seep_elf_close(module->mini);
+	free(module->mini_bytes);
+	free(module->path);
+	free(module);
+}
+
+static void free_chain(void *chain)
+{
+	struct seep_symbol_module *module = chain;
+
+	while (module) {
+		struct seep_symbol_module *next = module->next;
+
+		module_free(module);
+		module = next;
+	}
+}
+
+void seep_symbols_free(struct seep_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	seep_pointer_map_each(&symbols->modules, free_chain);
+	seep_pointer_map_done(&symbols->modules);
+	seep_pointer_map_done(&symbols->demangled);
+	seep_arena_done(&symbols->arena);
+	free(symbols);
+}
+
+static bool load(struct seep_elf **elf)
+{
+	if (*elf && !seep_elf_load(*elf)) {
+		seep_elf_close(*elf);
+		*elf = NULL;
+	}
+	return *elf != NULL;
+}
+
+/* @elf has the module's DWARF, and what dwz moved elsewhere is looked for. */
+static void open_dwarf(struct seep_symbol_module *module, const struct seep_elf *elf)
+{
+	module->alternate = seep_debug_find_alternate(&module->symbols->dirs, elf);
+	(void)load(&module->alternate);
+	module->dwarf = seep_dwarf_open(elf, module->alternate, &module->symbols->arena);
+}
+
+static void open_mini(struct seep_symbol_module *module)
+{
+	struct seep_elf_bytes packed = seep_elf_section(module->main, ".gnu_debugdata");
+	const char *problem;
+	size_t bytes;
+
+	if (!packed.bytes ||
+	    !seep_inflate_xz(packed.data, packed.bytes, &module->mini_bytes, &bytes) ||
+	    !seep_elf_open_memory(module->mini_bytes, bytes, &module->mini, &problem))
+		return;
+	if (load(&module->mini))
+		seep_symtab_add(&module->symtab, module->mini);
+}
+
+static void open_files(struct seep_symbol_module *module)
+{
+	const struct seep_debug_dirs *dirs = &module->symbols->dirs;
+	struct seep_debug_query query = { .path = module->path, .build_id = module->build_id,
+					  .build_id_bytes = module->build_id_bytes };
+
+	module->main = seep_debug_find_main(dirs, &query, &module->problem);
+	if (load(&module->main) && seep_elf_has_dwarf(module->main))
+		open_dwarf(module, module->main);
+	if (!module->dwarf) {
+		module->separate = seep_debug_find_separate(dirs, &query, module->main);
+		if (load(&module->separate))
+			open_dwarf(module, module->separate);
+	}
+	if (module->main)
+		seep_symtab_add(&module->symtab, module->main);
+	if (module->separate)
+		seep_symtab_add(&module->symtab, module->separate);
+	if (module->main)
+		open_mini(module);
+	seep_symtab_finish(&module->symtab);
+}
+
+static void explain(struct seep_symbol_module *module)
+{
+	if (module->dwarf)
+		module->problem = NULL;
+	else if (module->problem)
+		return;
+	else if (!module->main)
+		module->problem = "file cannot be read";
+	else if (module->symtab.count)
+		module->problem = "no debug information";
+	else
+		module->problem = "no debug information and no symbols";
+}
+
+/* FNV-1a; only the start of a search. */
+static uint64_t hash_of(const char *path, const uint8_t *build_id, size_t build_id_bytes)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	while (*path)
+		hash = (hash ^ (uint8_t)*path++) * UINT64_C(0x100000001b3);
+	while (build_id_bytes--)
+		hash = (hash ^ *build_id++) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
+struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, const char *path,
+					       const uint8_t *build_id, size_t build_id_bytes)
+{
+	struct seep_symbol_module *first;
+	struct seep_symbol_module *module;
+	uint64_t hash;
+
+	if (!build_id || build_id_bytes > SEEP_BUILD_ID_MAX_BYTES)
+		build_id_bytes = 0;
+	hash = hash_of(path, build_id, build_id_bytes);
+	first = seep_pointer_map_get(&symbols->modules, hash);
+	for (module = first; module; module = module->next)
+		if (strcmp(module->path, path) == 0 && module->build_id_bytes == build_id_bytes &&
+		    (!build_id_bytes || memcmp(module->build_id, build_id, build_id_bytes) == 0))
+			return module;
+	module = seep_symbol_zalloc(1, sizeof(*module));
+	module->symbols = symbols;
+	module->next = first;
+	module->path = seep_symbol_strdup(path);
+	if (build_id_bytes)
+		memcpy(module->build_id, build_id, build_id_bytes);
+	module->build_id_bytes = build_id_bytes;
+	seep_pointer_map_put(&symbols->modules, hash, module);
+	open_files(module);
+	explain(module);
+	return module;
+}
+
+const char *seep_symbol_module_problem(const struct seep_symbol_module *module)
+{
+	return module->problem;
+}
+
+/* The readable form of a symbol table's name, remembered. */
+static const char *demangled(struct seep_symbols *symbols, const char *name)
+{
+	const char *text = seep_pointer_map_get(&symbols->demangled, (uintptr_t)name);
+
+	if (text)
+		return text;
+	text = seep_demangle(&symbols->arena, name);
+	if (!text) {
+		/* "memcpy@@GLIBC_2.14": versions are not part of the name. */
+		size_t bytes = strcspn(name, "@");
+
+		text = name[bytes] ? seep_arena_strndup(&symbols->arena, name, bytes) : name;
+	}
+	seep_pointer_map_put(&symbols->demangled, (uintptr_t)name, (void *)(uintptr_t)text);
+	return text;
+}
+
+static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
+			   struct seep_symbol_frame *frame)
+{
+	const char *name;
+
+	if (frame->linkage_name)
+		return;
+	name = seep_symtab_find(&module->symtab, address);
+	if (!name)
+		return;
+	/* DWARF has the plain name of a static C++ function; its symbol also says whose it is. */
+	if (frame->function && strncmp(name, "_Z", 2) != 0)
+		return;
+	frame->function = demangled(module->symbols, name);
+	if (strcmp(frame->function, name) != 0)
+		frame->linkage_name = name;
+}
+
+size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
+			  struct seep_symbol_frame *frames, size_t frames_max)
+{
+	size_t count = 0;
+
+	if (module->dwarf)
+		count = seep_dwarf_lookup(module->dwarf, address, frames, frames_max);
+	if (count == 0) {
+		frames[0] = (struct seep_symbol_frame){ 0 };
+		count = 1;
+	}
+	name_by_symtab(module, address, &frames[count - 1]);
+	return count;
+}

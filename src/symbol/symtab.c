@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/symtab.h"
+
+#include "symbol/symbol_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Interval ids are 32 bits. */
+#define ENTRIES_MAX ((size_t)1 << 30)
+
+struct symtab_entry {
+	uint64_t address;
+	uint64_t bytes; /* 0 = not said */
+	uint64_t limit; /* where its section ends */
+	const char *name;
+	uint32_t order; /* smaller is a better name */
+};
+
+static bool is_label_noise(const char *name)
+{
+	/* Assembler temporaries and mapping symbols name no function. */
+	return name[0] == '\0' || name[0] == '$' || strncmp(name, ".L", 2) == 0;
+}
+
+static uint32_t name_order(const Elf64_Sym *symbol, const char *name)
+{
+	uint32_t underscores = (uint32_t)strspn(name, "_");
+	uint32_t kind = ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE;
+	uint32_t binding = 2;
+
+	if (ELF64_ST_BIND(symbol->st_info) == STB_LOCAL)
+		binding = 3;
+	else if (ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL)
+		binding = 1;
+	return kind << 16 | binding << 8 | (underscores < 255 ? underscores : 255);
+}
+
+static bool is_function(const struct seep_elf *elf, const Elf64_Sym *symbol)
+{
+	switch (ELF64_ST_TYPE(symbol->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+	case STT_NOTYPE:
+		return symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&
+		       seep_elf_is_code(elf, symbol->st_value);
+	default:
+		return false;
+	}
+}
+
+static uint64_t section_end(const struct seep_elf *elf, const Elf64_Sym *symbol)
+{
+	const Elf64_Shdr *section;
+
+	if (symbol->st_shndx >= elf->section_count)
+		return UINT64_MAX;
+	section = &elf->sections[symbol->st_shndx];
+	return section->sh_addr + section->sh_size;
+}
+
+static void add_symbol(struct seep_symtab *table, const struct seep_elf *elf,
+		       const Elf64_Sym *symbol, struct seep_elf_bytes strings)
+{
+	struct symtab_entry entry = { .address = symbol->st_value, .bytes = symbol->st_size };
+
+	if (!is_function(elf, symbol) || symbol->st_name >= strings.bytes)
+		return;
+	entry.name = (const char *)strings.data + symbol->st_name;
+	if (is_label_noise(entry.name) || table->count >= ENTRIES_MAX)
+		return;
+	entry.order = name_order(symbol, entry.name);
+	entry.limit = section_end(elf, symbol);
+	table->entries = seep_symbol_grow(table->entries, table->count, &table->room,
+					  sizeof(entry));
+	table->entries[table->count++] = entry;
+}
+
+void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf)
+{
+	size_t i;
+
+	for (i = 1; i < elf->section_count; i++) {
+		const Elf64_Shdr *section = &elf->sections[i];
+		struct seep_elf_bytes symbols;
+		struct seep_elf_bytes strings;
+		size_t k;
+
+		if (section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM)
+			continue;
+		symbols = seep_elf_section_at(elf, i);
+		strings = seep_elf_section_at(elf, section->sh_link);
+		for (k = 0; k < symbols.bytes / sizeof(Elf64_Sym); k++) {
+			Elf64_Sym symbol;
+
+			memcpy(&symbol, symbols.data + k * sizeof(symbol), sizeof(symbol));
+			add_symbol(table, elf, &symbol, strings);
+		}
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct symtab_entry *x = a;
+	const struct symtab_entry *y = b;
+	size_t x_bytes;
+	size_t y_bytes;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	if (x->order != y->order)
+		return x->order < y->order ? -1 : 1;
+	x_bytes = strlen(x->name);
+	y_bytes = strlen(y->name);
+	if (x_bytes != y_bytes)
+		return x_bytes < y_bytes ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* Leave the best name of each address, with the largest size that any of them had. */
+static void drop_aliases(struct seep_symtab *table)
+{
+	size_t kept = 0;
+	size_t i;
+
+	for (i = 0; i < table->count; i++) {
+		struct symtab_entry *last = kept ? &table->entries[kept - 1] : NULL;
+
+		if (!last || last->address != table->entries[i].address)
+			table->entries[kept++] = table->entries[i];
+		else if (last->bytes < table->entries[i].bytes)
+			last->bytes = table->entries[i].bytes;
+	}
+	table->count = kept;
+}
+
+void seep_symtab_finish(struct seep_symtab *table)
+{
+	struct seep_interval_list list = { 0 };
+	uint64_t covered = 0; /* up to here by symbols that have a size */
+	size_t i;
+
+	if (table->count)
+		qsort(table->entries, table->count, sizeof(*table->entries), compare);
+	drop_aliases(table);
+	for (i = 0; i < table->count; i++) {
+		const struct symtab_entry *entry = &table->entries[i];
+		uint64_t end = entry->address + entry->bytes;
+
+		if (entry->bytes == 0) {
+			/* A label inside a function is not a function. */
+			if (entry->address < covered)
+				continue;
+			end = entry->limit;
+			if (i + 1 < table->count && table->entries[i + 1].address < end)
+				end = table->entries[i + 1].address;
+		} else if (end > covered) {
+			covered = end;
+		}
+		seep_interval_add(&list, (struct seep_interval){ .from = entry->address, .to = end,
+								 .id = (uint32_t)i });
+	}
+	seep_segments_build(&table->segments, &list);
+	seep_interval_list_done(&list);
+}
+
+const char *seep_symtab_find(const struct seep_symtab *table, uint64_t address)
+{
+	uint32_t id = seep_segments_find(&table->segments, address);
+
+	return id == SEEP_INTERVAL_NONE ? NULL : table->entries[id].name;
+}
+
+void seep_symtab_done(struct seep_symtab *table)
+{
+	free(table->entries);
+	seep_segments_done(&table->segments);
+	*table = (struct seep_symtab){ 0 };
+}

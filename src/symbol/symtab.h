@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The function names of ELF symbol tables, by address: what remains where there is no DWARF.
+ */
+#ifndef SEEP_SYMBOL_SYMTAB_H
+#define SEEP_SYMBOL_SYMTAB_H
+
+#include "symbol/elf_image.h"
+#include "symbol/interval.h"
+
+struct symtab_entry;
+
+/* Zero is empty. Names are borrowed from the images that were added. */
+struct seep_symtab {
+	struct symtab_entry *entries;
+	size_t count;
+	size_t room;
+	struct seep_segments segments;
+};
+
+/* Add .symtab and .dynsym of a loaded image, which must outlive the table. */
+void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf);
+
+/* Sort what was added; before the first look. */
+void seep_symtab_finish(struct seep_symtab *table);
+
+/**
+ * seep_symtab_find - the name of the function at @address
+ *
+ * A symbol with a size covers that many bytes and no more. One without (hand-written assembly)
+ * covers what follows in its section up to the next symbol. Of several names for one place the
+ * one a person would use wins: functions before labels, global before weak before local, fewest
+ * leading underscores, then the shortest.
+ *
+ * Returns: NULL when no symbol covers it. A version ("@GLIBC_2.14") may follow the name.
+ */
+const char *seep_symtab_find(const struct seep_symtab *table, uint64_t address);
+void seep_symtab_done(struct seep_symtab *table);
+
+#endif
