@@ -158,16 +158,16 @@ static bool read_link(const struct seep_elf *main, struct link *link)
 	return true;
 }
 
-static struct seep_elf *open_linked(const char *path, const struct seep_elf *main, uint32_t checksum)
+static struct seep_elf *open_linked(const char *path, const struct seep_elf *main,
+				    uint32_t checksum)
 {
 	const char *problem;
 	struct seep_elf *elf;
 
 	if (!seep_elf_open(path, &elf, &problem))
 		return NULL;
-	if (main->build_id_bytes
-		    ? seep_elf_has_build_id(elf, main->build_id, main->build_id_bytes)
-		    : has_checksum(path, checksum))
+	if (main->build_id_bytes ? seep_elf_has_build_id(elf, main->build_id, main->build_id_bytes)
+				 : has_checksum(path, checksum))
 		return elf;
 	seep_elf_close(elf);
 	return NULL;

@@ -3,7 +3,7 @@
 #ifndef SEEP_SYMBOL_DEMANGLE_H
 #define SEEP_SYMBOL_DEMANGLE_H
 
-#include "symbol/symbol_memory.h"
+#include "base/arena.h"
 
 /**
  * seep_demangle - the readable form of a linkage name

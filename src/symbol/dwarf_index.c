@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/dwarf_index.h"
 
+#include "base/xalloc.h"
 #include "symbol/dwarf_name.h"
 #include "symbol/dwarf_unit.h"
 #include "symbol/line_table.h"
@@ -46,22 +47,21 @@ static void add_unit_ranges(struct seep_dwarf *dwarf, struct seep_interval_list 
 
 	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0)
 		if (seep_elf_is_code(dwarf->elf, from))
-			seep_interval_add(list, (struct seep_interval){ .from = from, .to = to,
-									.id = id });
+			seep_interval_add(
+				list, (struct seep_interval){ .from = from, .to = to, .id = id });
 }
 
 static void add_unit(struct seep_dwarf *dwarf, Dwarf_Die *die, uint8_t type)
 {
 	uint32_t id = (uint32_t)dwarf->unit_count;
 
-	dwarf->units = seep_symbol_grow(dwarf->units, dwarf->unit_count, &dwarf->unit_room,
-					sizeof(*dwarf->units));
+	dwarf->units = seep_xgrow(dwarf->units, &dwarf->unit_room, dwarf->unit_count + 1,
+				  sizeof(*dwarf->units));
 	dwarf->units[dwarf->unit_count++] = (struct unit){
 		.die = *die,
 		.is_skeleton = type == DW_UT_skeleton,
 	};
-	seep_pointer_map_put(&dwarf->units_by_cu, (uintptr_t)die->cu,
-			     (void *)((uintptr_t)id + 1));
+	seep_pointer_map_put(&dwarf->units_by_cu, (uintptr_t)die->cu, (void *)((uintptr_t)id + 1));
 }
 
 static void read_units(struct seep_dwarf *dwarf)
@@ -125,7 +125,8 @@ static void find_split(struct unit *unit)
 	if (!unit->is_skeleton || !split_file_exists(unit))
 		return;
 	if (dwarf_cu_info(unit->die.cu, &version, &type, &die, &split, &id, &address_bytes,
-			  &offset_bytes) == 0 && split.addr)
+			  &offset_bytes) == 0 &&
+	    split.addr)
 		unit->split = split;
 }
 
@@ -303,12 +304,12 @@ static Dwarf *open_handle(const struct seep_elf *elf, Elf **ret_handle)
 struct seep_dwarf *seep_dwarf_open(const struct seep_elf *elf, const struct seep_elf *alternate,
 				   struct seep_arena *arena)
 {
-	struct seep_dwarf *dwarf = seep_symbol_zalloc(1, sizeof(*dwarf));
+	struct seep_dwarf *dwarf = seep_xcalloc(1, sizeof(*dwarf));
 
 	dwarf->elf = elf;
 	dwarf->arena = arena;
-	dwarf->names = (struct dwarf_names){ .arena = arena, .find_index = find_index,
-					     .opaque = dwarf };
+	dwarf->names =
+		(struct dwarf_names){ .arena = arena, .find_index = find_index, .opaque = dwarf };
 	dwarf->dwarf = open_handle(elf, &dwarf->handle);
 	if (!dwarf->dwarf) {
 		seep_dwarf_close(dwarf);

@@ -9,9 +9,9 @@
 #ifndef SEEP_SYMBOL_DWARF_INDEX_H
 #define SEEP_SYMBOL_DWARF_INDEX_H
 
+#include "base/arena.h"
 #include "symbol/elf_image.h"
 #include "symbol/symbol.h"
-#include "symbol/symbol_memory.h"
 
 struct seep_dwarf;
 

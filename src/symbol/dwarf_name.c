@@ -133,8 +133,7 @@ static const char *qualify(struct dwarf_names *names, Dwarf_Die *die, const char
 	if (!count)
 		return name;
 	while (count-- > 0)
-		if (!put(text, &used, scope_name(index, scopes[count])) ||
-		    !put(text, &used, "::"))
+		if (!put(text, &used, scope_name(index, scopes[count])) || !put(text, &used, "::"))
 			return name;
 	if (!put(text, &used, name))
 		return name;

@@ -3,8 +3,9 @@
 #ifndef SEEP_SYMBOL_DWARF_NAME_H
 #define SEEP_SYMBOL_DWARF_NAME_H
 
+#include "base/arena.h"
 #include "symbol/dwarf_unit.h"
-#include "symbol/symbol_memory.h"
+#include "symbol/pointer_map.h"
 
 struct dwarf_function {
 	const char *name;    /* demangled, or qualified by its scopes; NULL unknown */

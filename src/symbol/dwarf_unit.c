@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/dwarf_unit.h"
 
-#include "symbol/symbol_memory.h"
+#include "base/xalloc.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct walk {
 	const struct seep_elf *elf;
 	struct seep_interval_list intervals;
 	uint32_t ranges_left;
-	uint32_t scope;	/* the innermost open one */
+	uint32_t scope; /* the innermost open one */
 	void *last;	/* the entry visited last */
 };
 
@@ -24,8 +24,8 @@ static uint32_t add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent)
 
 	if (index->node_count >= NODES_MAX)
 		return SEEP_INTERVAL_NONE;
-	index->nodes = seep_symbol_grow(index->nodes, index->node_count, &index->node_room,
-					sizeof(*index->nodes));
+	index->nodes = seep_xgrow(index->nodes, &index->node_room, index->node_count + 1,
+				  sizeof(*index->nodes));
 	index->nodes[index->node_count] = (struct dwarf_node){ .addr = die->addr,
 							       .parent = parent };
 	return (uint32_t)index->node_count++;
@@ -63,8 +63,8 @@ static void open_scope(struct walk *walk, Dwarf_Die *die)
 {
 	struct dwarf_unit_index *index = walk->index;
 
-	index->scopes = seep_symbol_grow(index->scopes, index->scope_count, &index->scope_room,
-					 sizeof(*index->scopes));
+	index->scopes = seep_xgrow(index->scopes, &index->scope_room, index->scope_count + 1,
+				   sizeof(*index->scopes));
 	index->scopes[index->scope_count] = (struct dwarf_scope){
 		.addr = die->addr,
 		.parent = walk->scope,
@@ -121,8 +121,7 @@ static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint3
 	}
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *parent_die, uint32_t parent,
-			  uint32_t depth)
+static void walk_children(struct walk *walk, Dwarf_Die *parent_die, uint32_t parent, uint32_t depth)
 {
 	Dwarf_Die die;
 
@@ -141,9 +140,10 @@ static void walk_children(struct walk *walk, Dwarf_Die *parent_die, uint32_t par
 
 struct dwarf_unit_index *dwarf_unit_index_new(Dwarf_Die *unit, const struct seep_elf *elf)
 {
-	struct dwarf_unit_index *index = seep_symbol_zalloc(1, sizeof(*index));
-	struct walk walk = { .index = index, .elf = elf, .ranges_left = RANGES_MAX,
-			     .scope = SEEP_INTERVAL_NONE };
+	struct dwarf_unit_index *index = seep_xcalloc(1, sizeof(*index));
+	struct walk walk = {
+		.index = index, .elf = elf, .ranges_left = RANGES_MAX, .scope = SEEP_INTERVAL_NONE
+	};
 
 	index->cu = unit->cu;
 	walk_children(&walk, unit, SEEP_INTERVAL_NONE, 0);

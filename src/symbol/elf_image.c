@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/elf_image.h"
 
+#include "base/xalloc.h"
 #include "symbol/inflate.h"
-#include "symbol/symbol_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 
 /* What the indexes read; also everything that libdw needs to follow a reference. */
 static const char *const wanted_names[] = {
-	".debug_info",	      ".debug_abbrev",	      ".debug_str",	   ".debug_line",
-	".debug_line_str",    ".debug_ranges",	      ".debug_rnglists",   ".debug_addr",
-	".debug_str_offsets", ".debug_types",	      ".gnu_debugaltlink", ".gnu_debuglink",
+	".debug_info",	      ".debug_abbrev",	    ".debug_str",	 ".debug_line",
+	".debug_line_str",    ".debug_ranges",	    ".debug_rnglists",	 ".debug_addr",
+	".debug_str_offsets", ".debug_types",	    ".gnu_debugaltlink", ".gnu_debuglink",
 	".gnu_debugdata",     ".note.gnu.build-id",
 };
 
@@ -91,7 +91,7 @@ static bool read_names(struct seep_elf *elf, uint64_t index)
 	if (section->sh_type == SHT_NOBITS || section->sh_size > NAMES_MAX_BYTES ||
 	    section->sh_size > elf->file_bytes)
 		return false;
-	elf->names = seep_symbol_zalloc(section->sh_size + 1, 1);
+	elf->names = seep_xcalloc(section->sh_size + 1, 1);
 	if (!read_at(elf, section->sh_offset, elf->names, section->sh_size))
 		return false;
 	elf->names_bytes = section->sh_size;
@@ -119,7 +119,7 @@ static bool read_sections(struct seep_elf *elf)
 		return true;
 	if (count > SECTIONS_MAX || count * sizeof(Elf64_Shdr) > elf->file_bytes)
 		return false;
-	elf->sections = seep_symbol_zalloc(count, sizeof(*elf->sections));
+	elf->sections = seep_xcalloc(count, sizeof(*elf->sections));
 	if (!read_at(elf, header->e_shoff, elf->sections, count * sizeof(*elf->sections)))
 		return false;
 	elf->section_count = count;
@@ -160,7 +160,7 @@ static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 
 	if (elf->build_id_bytes || bytes > NOTES_MAX_BYTES || bytes > elf->file_bytes)
 		return;
-	notes = seep_symbol_zalloc(bytes + 1, 1);
+	notes = seep_xcalloc(bytes + 1, 1);
 	if (read_at(elf, offset, notes, bytes))
 		find_build_id(elf, notes, bytes);
 	free(notes);
@@ -284,9 +284,9 @@ bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret
 
 	if (fd < 0)
 		return false;
-	elf = seep_symbol_zalloc(1, sizeof(*elf));
+	elf = seep_xcalloc(1, sizeof(*elf));
 	elf->fd = fd;
-	elf->path = seep_symbol_strdup(path);
+	elf->path = seep_xstrdup(path);
 	elf->file_bytes = bytes;
 	return finish_open(elf, ret_elf, ret_problem);
 }
@@ -294,7 +294,7 @@ bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret
 bool seep_elf_open_memory(const void *memory, size_t bytes, struct seep_elf **ret_elf,
 			  const char **ret_problem)
 {
-	struct seep_elf *elf = seep_symbol_zalloc(1, sizeof(*elf));
+	struct seep_elf *elf = seep_xcalloc(1, sizeof(*elf));
 
 	elf->fd = -1;
 	elf->memory = memory;
@@ -427,7 +427,7 @@ static bool fill(const struct seep_elf *elf, const struct plan *plan, uint8_t *t
 
 	if (plan->packing == 0)
 		return read_at(elf, plan->from, to, plan->bytes);
-	packed = seep_symbol_zalloc(plan->from_bytes + 1, 1);
+	packed = seep_xcalloc(plan->from_bytes + 1, 1);
 	done = read_at(elf, plan->from, packed, plan->from_bytes);
 	if (done && plan->packing == ELFCOMPRESS_ZLIB)
 		done = seep_inflate_zlib(packed, plan->from_bytes, to, plan->bytes);
@@ -480,8 +480,10 @@ static void write_headers(struct seep_elf *elf, uint64_t names_at, uint64_t head
 	size_t last = elf->section_count - 1;
 
 	memcpy(elf->image + names_at, elf->names, elf->names_bytes);
-	elf->sections[last] = (Elf64_Shdr){ .sh_type = SHT_STRTAB, .sh_offset = names_at,
-					    .sh_size = elf->names_bytes, .sh_addralign = 1 };
+	elf->sections[last] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+					    .sh_offset = names_at,
+					    .sh_size = elf->names_bytes,
+					    .sh_addralign = 1 };
 	elf->sections[0] = (Elf64_Shdr){ 0 };
 	header->e_phoff = header->e_phnum = 0;
 	header->e_shoff = headers_at;
@@ -495,8 +497,7 @@ static void write_headers(struct seep_elf *elf, uint64_t names_at, uint64_t head
 		elf->sections[0].sh_link = (Elf64_Word)last;
 	}
 	memcpy(elf->image, header, sizeof(*header));
-	memcpy(elf->image + headers_at, elf->sections,
-	       elf->section_count * sizeof(*elf->sections));
+	memcpy(elf->image + headers_at, elf->sections, elf->section_count * sizeof(*elf->sections));
 }
 
 static bool build_image(struct seep_elf *elf, struct plan *plans)
@@ -514,13 +515,13 @@ static bool build_image(struct seep_elf *elf, struct plan *plans)
 			return false;
 		at += plans[i].from_bytes ? padded(plans[i].bytes) : 0;
 	}
-	elf->sections = seep_symbol_realloc(elf->sections, elf->section_count + 1,
-					    sizeof(*elf->sections));
+	elf->sections = seep_xrealloc(elf->sections, elf->section_count + 1,
+				      sizeof(*elf->sections));
 	elf->section_count++;
 	names_at = at;
 	at += padded(elf->names_bytes);
 	elf->image_bytes = at + elf->section_count * sizeof(*elf->sections);
-	elf->image = seep_symbol_zalloc(elf->image_bytes, 1);
+	elf->image = seep_xcalloc(elf->image_bytes, 1);
 	write_headers(elf, names_at, at);
 	for (i = 0, at = padded(sizeof(elf->header)); i + 1 < elf->section_count; i++) {
 		place(elf, i, &plans[i], at);
@@ -540,7 +541,7 @@ bool seep_elf_load(struct seep_elf *elf)
 		return true;
 	if (!elf->section_count)
 		return false;
-	plans = seep_symbol_zalloc(elf->section_count, sizeof(*plans));
+	plans = seep_xcalloc(elf->section_count, sizeof(*plans));
 	done = build_image(elf, plans);
 	free(plans);
 	if (elf->fd >= 0)

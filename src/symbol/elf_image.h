@@ -32,20 +32,20 @@ struct seep_elf_extent {
 };
 
 struct seep_elf {
-	int fd;			    /* -1 once loaded, or when read from memory */
-	const uint8_t *memory;	    /* borrowed; NULL when read from fd */
-	char *path;		    /* as it was opened; NULL when read from memory */
+	int fd;		       /* -1 once loaded, or when read from memory */
+	const uint8_t *memory; /* borrowed; NULL when read from fd */
+	char *path;	       /* as it was opened; NULL when read from memory */
 	uint64_t file_bytes;
 	Elf64_Ehdr header;
-	Elf64_Shdr *sections;	    /* of the file; after loading those of the image */
+	Elf64_Shdr *sections; /* of the file; after loading those of the image */
 	size_t section_count;
-	char *names;		    /* the section name table, ended by a zero */
+	char *names; /* the section name table, ended by a zero */
 	size_t names_bytes;
 	uint8_t build_id[SEEP_BUILD_ID_MAX_BYTES];
-	size_t build_id_bytes;	    /* 0 = none */
+	size_t build_id_bytes; /* 0 = none */
 	struct seep_elf_extent code[SEEP_ELF_CODE_MAX];
-	size_t code_count;	    /* the last of a full array covers all that found no room */
-	uint8_t *image;		    /* NULL until loaded */
+	size_t code_count; /* the last of a full array covers all that found no room */
+	uint8_t *image;	   /* NULL until loaded */
 	size_t image_bytes;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/inflate.h"
 
-#include "symbol/symbol_memory.h"
+#include "base/xalloc.h"
 
 #include <lzma.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ bool seep_inflate_xz(const void *in, size_t in_bytes, uint8_t **ret_out, size_t 
 		size_t used_out = 0;
 		lzma_ret status;
 
-		out = seep_symbol_realloc(out, room, 1);
+		out = seep_xrealloc(out, room, 1);
 		status = lzma_stream_buffer_decode(&work_bytes, 0, NULL, in, &used_in, in_bytes,
 						   out, &used_out, room);
 		if (status == LZMA_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/interval.h"
 
-#include "symbol/symbol_memory.h"
+#include "base/xalloc.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@ void seep_interval_add(struct seep_interval_list *list, struct seep_interval ite
 {
 	if (item.to <= item.from)
 		return;
-	list->items = seep_symbol_grow(list->items, list->count, &list->room, sizeof(item));
+	list->items = seep_xgrow(list->items, &list->room, list->count + 1, sizeof(item));
 	list->items[list->count++] = item;
 }
 
@@ -74,8 +74,8 @@ void seep_segments_build(struct seep_segments *segments, struct seep_interval_li
 		return;
 	qsort(list->items, list->count, sizeof(*list->items), compare);
 	/* Each interval emits at most once where it starts and once where it ends. */
-	segments->items = seep_symbol_zalloc(2 * list->count, sizeof(*segments->items));
-	open = seep_symbol_zalloc(list->count, sizeof(*open));
+	segments->items = seep_xcalloc(2 * list->count, sizeof(*segments->items));
+	open = seep_xcalloc(list->count, sizeof(*open));
 	for (i = 0; i < list->count; i++) {
 		const struct seep_interval *item = &list->items[i];
 
@@ -85,8 +85,7 @@ void seep_segments_build(struct seep_segments *segments, struct seep_interval_li
 	}
 	(void)close_ended(segments, open, depth, UINT64_MAX);
 	free(open);
-	segments->items = seep_symbol_realloc(segments->items, segments->count,
-					      sizeof(*segments->items));
+	segments->items = seep_xrealloc(segments->items, segments->count, sizeof(*segments->items));
 }
 
 uint32_t seep_segments_find(const struct seep_segments *segments, uint64_t address)

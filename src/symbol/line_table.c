@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/line_table.h"
 
+#include "base/xalloc.h"
 #include "symbol/byte_reader.h"
 
 #include <dwarf.h>
@@ -64,20 +65,20 @@ struct registers {
 	uint64_t address;
 	uint32_t file;
 	uint32_t line;
-	bool open;	/* a sequence has rows */
+	bool open; /* a sequence has rows */
 };
 
 static void add_dir(struct seep_line_table *table, const char *dir)
 {
-	table->dirs = seep_symbol_grow(table->dirs, table->dir_count, &table->dir_room,
-				       sizeof(*table->dirs));
+	table->dirs = seep_xgrow(table->dirs, &table->dir_room, table->dir_count + 1,
+				 sizeof(*table->dirs));
 	table->dirs[table->dir_count++] = dir;
 }
 
 static void add_file(struct seep_line_table *table, const char *name, uint64_t dir)
 {
-	table->files = seep_symbol_grow(table->files, table->file_count, &table->file_room,
-					sizeof(*table->files));
+	table->files = seep_xgrow(table->files, &table->file_room, table->file_count + 1,
+				  sizeof(*table->files));
 	table->files[table->file_count++] = (struct file_entry){ .name = name, .dir = dir };
 }
 
@@ -278,10 +279,10 @@ static struct sequence *last_sequence(struct seep_line_table *table)
 
 static void open_sequence(struct seep_line_table *table, struct registers *regs)
 {
-	table->sequences = seep_symbol_grow(table->sequences, table->sequence_count,
-					    &table->sequence_room, sizeof(*table->sequences));
-	table->sequences[table->sequence_count++] =
-		(struct sequence){ .from = regs->address, .first = table->row_count };
+	table->sequences = seep_xgrow(table->sequences, &table->sequence_room,
+				      table->sequence_count + 1, sizeof(*table->sequences));
+	table->sequences[table->sequence_count++] = (struct sequence){ .from = regs->address,
+								       .first = table->row_count };
 	regs->open = true;
 }
 
@@ -304,8 +305,8 @@ static void add_row(struct seep_line_table *table, struct registers *regs)
 		if (row.file == last->file && row.line == last->line)
 			return;
 	}
-	table->rows = seep_symbol_grow(table->rows, table->row_count, &table->row_room,
-				       sizeof(*table->rows));
+	table->rows = seep_xgrow(table->rows, &table->row_room, table->row_count + 1,
+				 sizeof(*table->rows));
 	table->rows[table->row_count++] = row;
 }
 
@@ -375,9 +376,9 @@ static void run_standard(struct seep_line_table *table, struct program *program,
 		break;
 	case DW_LNS_const_add_pc:
 		if (program->line_range)
-			regs->address += (uint64_t)((255 - program->opcode_base) /
-						    program->line_range) *
-					 program->min_instruction;
+			regs->address +=
+				(uint64_t)((255 - program->opcode_base) / program->line_range) *
+				program->min_instruction;
 		break;
 	case DW_LNS_fixed_advance_pc:
 		regs->address += reader_number(&program->code, 2);
@@ -397,8 +398,8 @@ static void run_special(struct seep_line_table *table, const struct program *pro
 	if (program->line_range) {
 		regs->address += (uint64_t)(adjusted / program->line_range) *
 				 program->min_instruction;
-		regs->line += (uint32_t)(program->line_base +
-					 (int)(adjusted % program->line_range));
+		regs->line +=
+			(uint32_t)(program->line_base + (int)(adjusted % program->line_range));
 	}
 	add_row(table, regs);
 }
@@ -434,7 +435,7 @@ static int compare_sequences(const void *a, const void *b)
 struct seep_line_table *seep_line_table_new(const struct seep_line_source *source,
 					    struct seep_arena *arena)
 {
-	struct seep_line_table *table = seep_symbol_zalloc(1, sizeof(*table));
+	struct seep_line_table *table = seep_xcalloc(1, sizeof(*table));
 	struct program program = { 0 };
 
 	table->source = *source;
@@ -446,7 +447,7 @@ struct seep_line_table *seep_line_table_new(const struct seep_line_source *sourc
 		      compare_sequences);
 	if (table->row_count < table->row_room / 2) {
 		table->row_room = table->row_count;
-		table->rows = seep_symbol_realloc(table->rows, table->row_room, sizeof(struct row));
+		table->rows = seep_xrealloc(table->rows, table->row_room, sizeof(struct row));
 	}
 	return table;
 }
@@ -483,8 +484,8 @@ static const struct sequence *find_sequence(const struct seep_line_table *table,
 	return NULL;
 }
 
-bool seep_line_table_find(const struct seep_line_table *table, uint64_t address,
-			  uint32_t *ret_file, uint32_t *ret_line)
+bool seep_line_table_find(const struct seep_line_table *table, uint64_t address, uint32_t *ret_file,
+			  uint32_t *ret_line)
 {
 	const struct sequence *sequence = find_sequence(table, address);
 	size_t low = 1;

@@ -9,8 +9,8 @@
 #ifndef SEEP_SYMBOL_LINE_TABLE_H
 #define SEEP_SYMBOL_LINE_TABLE_H
 
+#include "base/arena.h"
 #include "symbol/elf_image.h"
-#include "symbol/symbol_memory.h"
 
 struct seep_line_table;
 
@@ -29,8 +29,8 @@ struct seep_line_table *seep_line_table_new(const struct seep_line_source *sourc
 void seep_line_table_free(struct seep_line_table *table);
 
 /* The row that covers @address. False when there is none. @ret_line may be 0: code of no line. */
-bool seep_line_table_find(const struct seep_line_table *table, uint64_t address,
-			  uint32_t *ret_file, uint32_t *ret_line);
+bool seep_line_table_find(const struct seep_line_table *table, uint64_t address, uint32_t *ret_file,
+			  uint32_t *ret_line);
 
 /**
  * seep_line_table_path - the path of a file number, of a row or of DW_AT_call_file

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symbol.h"
 
+#include "base/xalloc.h"
 #include "symbol/debug_file.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf_index.h"
 #include "symbol/inflate.h"
+#include "symbol/pointer_map.h"
 #include "symbol/symtab.h"
 
 #include <libelf.h>
@@ -28,7 +30,7 @@ struct seep_symbol_module {
 };
 
 struct seep_symbols {
-	struct seep_arena arena;
+	struct seep_arena *arena;
 	struct seep_debug_dirs dirs;
 	struct seep_pointer_map modules;   /* by hash of path and build-id */
 	struct seep_pointer_map demangled; /* by address of the symbol table's name */
@@ -43,11 +45,12 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return seep_fail(err, SEEP_EUNSUPPORTED, "libelf is of an incompatible version");
-	symbols = seep_symbol_zalloc(1, sizeof(*symbols));
+	symbols = seep_xcalloc(1, sizeof(*symbols));
+	symbols->arena = seep_arena_new();
 	if (opt && opt->debug_dir_count) {
-		dirs = seep_arena_alloc(&symbols->arena, opt->debug_dir_count * sizeof(*dirs));
+		dirs = seep_arena_alloc(symbols->arena, opt->debug_dir_count * sizeof(*dirs));
 		for (i = 0; i < opt->debug_dir_count; i++)
-			dirs[i] = seep_arena_strndup(&symbols->arena, opt->debug_dirs[i],
+			dirs[i] = seep_arena_strndup(symbols->arena, opt->debug_dirs[i],
 						     strlen(opt->debug_dirs[i]));
 		symbols->dirs = (struct seep_debug_dirs){ .items = dirs,
 							  .count = opt->debug_dir_count };
@@ -88,7 +91,7 @@ void seep_symbols_free(struct seep_symbols *symbols)
 	seep_pointer_map_each(&symbols->modules, free_chain);
 	seep_pointer_map_done(&symbols->modules);
 	seep_pointer_map_done(&symbols->demangled);
-	seep_arena_done(&symbols->arena);
+	seep_arena_free(symbols->arena);
 	free(symbols);
 }
 
@@ -106,7 +109,7 @@ static void open_dwarf(struct seep_symbol_module *module, const struct seep_elf 
 {
 	module->alternate = seep_debug_find_alternate(&module->symbols->dirs, elf);
 	(void)load(&module->alternate);
-	module->dwarf = seep_dwarf_open(elf, module->alternate, &module->symbols->arena);
+	module->dwarf = seep_dwarf_open(elf, module->alternate, module->symbols->arena);
 }
 
 static void open_mini(struct seep_symbol_module *module)
@@ -126,7 +129,8 @@ static void open_mini(struct seep_symbol_module *module)
 static void open_files(struct seep_symbol_module *module)
 {
 	const struct seep_debug_dirs *dirs = &module->symbols->dirs;
-	struct seep_debug_query query = { .path = module->path, .build_id = module->build_id,
+	struct seep_debug_query query = { .path = module->path,
+					  .build_id = module->build_id,
 					  .build_id_bytes = module->build_id_bytes };
 
 	module->main = seep_debug_find_main(dirs, &query, &module->problem);
@@ -187,10 +191,10 @@ struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, con
 		if (strcmp(module->path, path) == 0 && module->build_id_bytes == build_id_bytes &&
 		    (!build_id_bytes || memcmp(module->build_id, build_id, build_id_bytes) == 0))
 			return module;
-	module = seep_symbol_zalloc(1, sizeof(*module));
+	module = seep_xcalloc(1, sizeof(*module));
 	module->symbols = symbols;
 	module->next = first;
-	module->path = seep_symbol_strdup(path);
+	module->path = seep_xstrdup(path);
 	if (build_id_bytes)
 		memcpy(module->build_id, build_id, build_id_bytes);
 	module->build_id_bytes = build_id_bytes;
@@ -212,12 +216,12 @@ static const char *demangled(struct seep_symbols *symbols, const char *name)
 
 	if (text)
 		return text;
-	text = seep_demangle(&symbols->arena, name);
+	text = seep_demangle(symbols->arena, name);
 	if (!text) {
 		/* "memcpy@@GLIBC_2.14": versions are not part of the name. */
 		size_t bytes = strcspn(name, "@");
 
-		text = name[bytes] ? seep_arena_strndup(&symbols->arena, name, bytes) : name;
+		text = name[bytes] ? seep_arena_strndup(symbols->arena, name, bytes) : name;
 	}
 	seep_pointer_map_put(&symbols->demangled, (uintptr_t)name, (void *)(uintptr_t)text);
 	return text;

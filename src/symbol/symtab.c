@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symtab.h"
 
-#include "symbol/symbol_memory.h"
+#include "base/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +71,7 @@ static void add_symbol(struct seep_symtab *table, const struct seep_elf *elf,
 		return;
 	entry.order = name_order(symbol, entry.name);
 	entry.limit = section_end(elf, symbol);
-	table->entries = seep_symbol_grow(table->entries, table->count, &table->room,
-					  sizeof(entry));
+	table->entries = seep_xgrow(table->entries, &table->room, table->count + 1, sizeof(entry));
 	table->entries[table->count++] = entry;
 }
 
@@ -157,7 +156,8 @@ void seep_symtab_finish(struct seep_symtab *table)
 		} else if (end > covered) {
 			covered = end;
 		}
-		seep_interval_add(&list, (struct seep_interval){ .from = entry->address, .to = end,
+		seep_interval_add(&list, (struct seep_interval){ .from = entry->address,
+								 .to = end,
 								 .id = (uint32_t)i });
 	}
 	seep_segments_build(&table->segments, &list);
