@@ -16,7 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SEEP_PROFILE_BUILD_ID_BYTES = 32, SEEP_PROFILE_HISTOGRAM_BUCKETS = 48 };
+enum {
+	SEEP_PROFILE_BUILD_ID_BYTES = 32,
+	SEEP_PROFILE_HISTOGRAM_BUCKETS = 48,
+	SEEP_PROFILE_KIND_COUNT = 8, /* of enum ledger_kind; loaders refuse or replace others */
+};
 
 struct seep_profile_module {
 	char *path;
@@ -193,6 +197,7 @@ void seep_profile_free(struct seep_profile *profile);
 
 /* Memory that lives as long as @profile; zeroed. Never fails: out of memory ends the tool. */
 void *seep_profile_alloc(struct seep_profile *profile, size_t bytes);
+void *seep_profile_calloc(struct seep_profile *profile, size_t count, size_t item_bytes);
 char *seep_profile_strdup(struct seep_profile *profile, const char *text);
 char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size_t count);
 

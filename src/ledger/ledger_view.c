@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "ledger/ledger_view.h"
+
+#include <stddef.h>
+
+enum { FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, MAP_ALIGN = 64, SLOTS_LOG2_MASK = 0xff };
+
+static const uint32_t item_bytes[LEDGER_TABLE_COUNT] = {
+	[LEDGER_TABLE_CACHES] = sizeof(struct ledger_cache),
+	[LEDGER_TABLE_SLOTS] = sizeof(struct ledger_slot),
+	[LEDGER_TABLE_ROWS] = sizeof(struct ledger_row),
+	[LEDGER_TABLE_CONTEXTS] = sizeof(struct ledger_context),
+	[LEDGER_TABLE_NODES] = sizeof(struct ledger_node),
+	[LEDGER_TABLE_MODULES] = sizeof(struct ledger_module),
+	[LEDGER_TABLE_STRINGS] = 1,
+	[LEDGER_TABLE_MARKS] = sizeof(struct ledger_mark),
+};
+
+static void copy_header(struct ledger_header *to, const unsigned char *from)
+{
+	unsigned char *bytes = (unsigned char *)to;
+
+	for (size_t i = 0; i < sizeof(*to); i++)
+		bytes[i] = from[i];
+}
+
+static int has_magic(const struct ledger_header *header)
+{
+	static const char magic[] = LEDGER_MAGIC;
+
+	for (size_t i = 0; i < sizeof(header->magic); i++)
+		if (header->magic[i] != magic[i])
+			return 0;
+	return 1;
+}
+
+/* Also sees to it that no two tables share a byte: regions stand in table order. */
+static int tables_fit(const struct ledger_header *header)
+{
+	uint64_t end = FIXED_BYTES;
+
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
+		const struct ledger_table *table = &header->table[t];
+		uint64_t size;
+
+		if (table->item_bytes != item_bytes[t])
+			return 0;
+		if (table->offset % LEDGER_PAGE_BYTES != 0 || table->offset < end)
+			return 0;
+		if (__builtin_mul_overflow(table->capacity, (uint64_t)table->item_bytes, &size) ||
+		    __builtin_add_overflow(table->offset, size, &end) || end > header->file_bytes)
+			return 0;
+	}
+	return 1;
+}
+
+enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *map, uint64_t bytes)
+{
+	view->base = map;
+	view->bytes = bytes;
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++)
+		view->count[t] = 0;
+	if (bytes < sizeof(view->header))
+		return LEDGER_VIEW_SHORT;
+	if ((uintptr_t)map % MAP_ALIGN != 0)
+		return LEDGER_VIEW_MISALIGNED;
+	copy_header(&view->header, view->base);
+	if (!has_magic(&view->header))
+		return LEDGER_VIEW_FOREIGN;
+	if (view->header.version != LEDGER_VERSION)
+		return LEDGER_VIEW_NEWER;
+	if (bytes < FIXED_BYTES)
+		return LEDGER_VIEW_SHORT;
+	if (view->header.header_bytes != sizeof(view->header))
+		return LEDGER_VIEW_HEADER;
+	if (view->header.file_bytes > bytes)
+		return LEDGER_VIEW_TRUNCATED;
+	if (!tables_fit(&view->header))
+		return LEDGER_VIEW_TABLE;
+	ledger_view_refresh(view);
+	return LEDGER_VIEW_OK;
+}
+
+const char *ledger_view_problem(enum ledger_view_status status)
+{
+	switch (status) {
+	case LEDGER_VIEW_OK:
+		return "nothing is wrong";
+	case LEDGER_VIEW_SHORT:
+		return "too short to be a ledger";
+	case LEDGER_VIEW_FOREIGN:
+		return "not a ledger";
+	case LEDGER_VIEW_NEWER:
+		return "a layout version that this seep does not know";
+	case LEDGER_VIEW_HEADER:
+		return "its header contradicts its layout version";
+	case LEDGER_VIEW_TRUNCATED:
+		return "shorter than its header says";
+	case LEDGER_VIEW_TABLE:
+		return "a table lies outside the file or over another";
+	case LEDGER_VIEW_MISALIGNED:
+		return "mapped at an odd address";
+	}
+	return "unreadable";
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void ledger_view_refresh(struct ledger_view *view)
+{
+	const struct ledger_state *state = ledger_view_state(view);
+
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
+		const struct ledger_table_state *table = &state->table[t];
+		uint64_t count = atomic_load_explicit(&table->reserved, memory_order_acquire);
+
+		count = smaller(count, atomic_load_explicit(&table->ready, memory_order_acquire));
+		view->count[t] = smaller(count, view->header.table[t].capacity);
+	}
+}
+
+const struct ledger_control *ledger_view_control(const struct ledger_view *view)
+{
+	return (const void *)(view->base + LEDGER_PAGE_BYTES);
+}
+
+const struct ledger_state *ledger_view_state(const struct ledger_view *view)
+{
+	return (const void *)(view->base + 2 * LEDGER_PAGE_BYTES);
+}
+
+static const void *item(const struct ledger_view *view, enum ledger_table_type type, uint64_t index)
+{
+	if (index >= view->count[type])
+		return NULL;
+	return view->base + view->header.table[type].offset + index * item_bytes[type];
+}
+
+const struct ledger_cache *ledger_view_cache(const struct ledger_view *view, uint64_t index)
+{
+	return item(view, LEDGER_TABLE_CACHES, index);
+}
+
+const struct ledger_slot *ledger_view_slot(const struct ledger_view *view, uint64_t index)
+{
+	return item(view, LEDGER_TABLE_SLOTS, index);
+}
+
+const struct ledger_row *ledger_view_row(const struct ledger_view *view, uint64_t index)
+{
+	return item(view, LEDGER_TABLE_ROWS, index);
+}
+
+const struct ledger_context *ledger_view_context(const struct ledger_view *view, uint64_t index)
+{
+	return item(view, LEDGER_TABLE_CONTEXTS, index);
+}
+
+const struct ledger_node *ledger_view_node(const struct ledger_view *view, uint64_t index)
+{
+	return item(view, LEDGER_TABLE_NODES, index);
+}
+
+const struct ledger_module *ledger_view_module(const struct ledger_view *view, uint64_t index)
+{
+	return item(view, LEDGER_TABLE_MODULES, index);
+}
+
+const struct ledger_mark *ledger_view_mark(const struct ledger_view *view, uint64_t index)
+{
+	return item(view, LEDGER_TABLE_MARKS, index);
+}
+
+const char *ledger_view_string(const struct ledger_view *view, struct ledger_string string)
+{
+	uint64_t count = view->count[LEDGER_TABLE_STRINGS];
+
+	if (string.bytes == 0 || string.offset >= count || string.bytes > count - string.offset)
+		return NULL;
+	return item(view, LEDGER_TABLE_STRINGS, string.offset);
+}
+
+uint64_t ledger_view_cache_slots(const struct ledger_view *view, const struct ledger_cache *cache,
+				 uint64_t *ret_first)
+{
+	uint64_t word = atomic_load_explicit(&cache->slots, memory_order_acquire);
+	uint64_t first = word >> 8;
+	uint64_t log2 = word & SLOTS_LOG2_MASK;
+	uint64_t total = view->count[LEDGER_TABLE_SLOTS];
+
+	if (log2 > 32 || first >= total || (1ull << log2) > total - first)
+		return 0;
+	if (word == 0)
+		return 0;
+	*ret_first = first;
+	return 1ull << log2;
+}

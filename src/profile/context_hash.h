@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The identity of a context across runs: which kind of allocation, from which functions.
+ *
+ * 64-bit FNV-1a (offset basis cbf29ce484222325, prime 100000001b3) over these bytes:
+ *
+ *	kind		1 byte, enum ledger_kind
+ *	marks		1 byte: 1 no stack, 2 other, 4 truncated, 8 cut; sum of those that hold
+ *	then per frame, innermost first, inlined ones too:
+ *	period		1 byte, 0 when the frame does not end a repetition; repeats are left out
+ *	frame		8 bytes little-endian: FNV-1a over
+ *			named:      'F', the function's name, a zero byte
+ *			build-id:   'B', the build-id's bytes, the address as 8 bytes little-endian
+ *			no build-id: 'P', the module's last path component, a zero byte, the address
+ *			no module:  'A'
+ *
+ * The address is the link-time one, so neither ASLR nor a load order changes it; without a module
+ * (JIT code) it means nothing in another run and is left out, like lines, alignment, thread and
+ * scope. Before a profile is symbolised no frame is named: its hashes join only with other
+ * profiles without names.
+ */
+#ifndef SEEP_PROFILE_CONTEXT_HASH_H
+#define SEEP_PROFILE_CONTEXT_HASH_H
+
+struct seep_profile;
+
+/* Set hash of every context of @profile. */
+void seep_profile_hash_contexts(struct seep_profile *profile);
+
+#endif

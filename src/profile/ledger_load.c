@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The order of reading matters in a live ledger: rows first. The contexts they name, with nodes,
+ * modules and strings, were published before them, so they are there when the reader arrives.
+ */
+#include "profile/ledger_load.h"
+
+#include "base/arena.h"
+#include "profile/ledger_parts.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { NS_PER_S = 1000 * 1000 * 1000 };
+
+#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
+
+static int refuse(struct seep_error *err, const struct ledger_view *view,
+		  enum ledger_view_status status)
+{
+	switch (status) {
+	case LEDGER_VIEW_NEWER:
+		return seep_fail(err, SEEP_EVERSION, "layout version %u, this seep reads %d",
+				 view->header.version, LEDGER_VERSION);
+	case LEDGER_VIEW_TRUNCATED:
+		return seep_fail(err, SEEP_ETRUNC, "file is %llu bytes, its header says %llu",
+				 (unsigned long long)view->bytes,
+				 (unsigned long long)view->header.file_bytes);
+	case LEDGER_VIEW_SHORT:
+		return seep_fail(err, SEEP_ETRUNC, "%s", ledger_view_problem(status));
+	default:
+		return seep_fail(err, SEEP_ECORRUPT, "%s", ledger_view_problem(status));
+	}
+}
+
+bool seep_profile_is_ledger(const void *head, size_t bytes)
+{
+	static const char magic[sizeof(((struct ledger_header *)0)->magic)] = "SEEPLDG";
+
+	return bytes >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
+}
+
+static void load_all(struct seep_ledger_load *load)
+{
+	seep_ledger_load_process(load);
+	seep_rows_read(&load->view, load->live, load->scratch, &load->rows);
+	/* Only what the rows read name is looked at, and that has been published by now. */
+	ledger_view_refresh(&load->view);
+	seep_ledger_load_modules(load);
+	seep_ledger_load_contexts(load);
+	seep_ledger_load_marks(load);
+	seep_ledger_load_totals(load);
+	seep_ledger_load_unseen(load);
+}
+
+int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
+				    struct seep_profile **ret_profile, struct seep_error *err)
+{
+	struct seep_ledger_load load = { .live = live };
+	enum ledger_view_status status = ledger_view_init(&load.view, map, bytes);
+
+	if (status != LEDGER_VIEW_OK)
+		return refuse(err, &load.view, status);
+	load.profile = seep_profile_new();
+	load.scratch = seep_arena_new();
+	load_all(&load);
+	seep_arena_free(load.scratch);
+	*ret_profile = load.profile;
+	return 0;
+}
+
+static void sample_slots(const struct ledger_view *view, const struct ledger_cache *cache,
+			 struct seep_profile_sample *sample)
+{
+	uint64_t first = 0;
+	uint64_t count = ledger_view_cache_slots(view, cache, &first);
+
+	for (uint64_t i = first; i < first + count; i++) {
+		const struct ledger_slot *slot = ledger_view_slot(view, i);
+
+		/* Slots of inherited rows count frees of blocks that this process never made. */
+		if (!slot || LOAD(slot->row) < view->header.first_row || LOAD(slot->row) == 0)
+			continue;
+		sample->allocs += LOAD(slot->allocs);
+		sample->frees += LOAD(slot->frees);
+	}
+}
+
+static void sample_caches(const struct ledger_view *view, struct seep_profile_sample *sample,
+			  uint64_t *live_bytes)
+{
+	for (uint64_t i = 0; i < view->count[LEDGER_TABLE_CACHES]; i++) {
+		const struct ledger_cache *cache = ledger_view_cache(view, i);
+
+		if (!cache || !LOAD(cache->ready))
+			continue;
+		*live_bytes += (uint64_t)LOAD(cache->sum) + (uint64_t)LOAD(cache->first);
+		sample_slots(view, cache, sample);
+	}
+}
+
+int seep_profile_sample_ledger(const void *map, size_t bytes, struct seep_profile_sample *sample,
+			       struct seep_error *err)
+{
+	struct ledger_view view;
+	enum ledger_view_status status = ledger_view_init(&view, map, bytes);
+	struct timespec now;
+	uint64_t live_bytes;
+
+	if (status != LEDGER_VIEW_OK)
+		return refuse(err, &view, status);
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	sample->at_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	sample->allocs = 0;
+	sample->frees = 0;
+	live_bytes = (uint64_t)LOAD(ledger_view_state(&view)->live_bytes);
+	sample_caches(&view, sample, &live_bytes);
+	for (uint64_t i = 0; i < view.count[LEDGER_TABLE_ROWS]; i++) {
+		const struct ledger_row *row = ledger_view_row(&view, i);
+
+		sample->allocs += row ? LOAD(row->allocs) : 0;
+		sample->frees += row ? LOAD(row->frees) : 0;
+	}
+	sample->live_bytes = (int64_t)live_bytes > 0 ? live_bytes : 0;
+	return 0;
+}

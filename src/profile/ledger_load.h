@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile from a ledger: the shared file of a process that runs, or the one that a process left
+ * behind however it died. The result has addresses, no names: see profile/symbolise.h.
+ */
+#ifndef SEEP_PROFILE_LEDGER_LOAD_H
+#define SEEP_PROFILE_LEDGER_LOAD_H
+
+#include "base/error.h"
+#include "profile/profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ledger_header;
+
+/* Zeroed = the usual. */
+struct seep_profile_load_options {
+	bool dead; /* do not look for the process: it is known to be gone */
+};
+
+/* Whether @head, the first @bytes of a file, begins a ledger (of any version). */
+bool seep_profile_is_ledger(const void *head, size_t bytes);
+
+/**
+ * seep_profile_load_ledger - read the ledger at @path
+ * @opt:         may be NULL
+ * @ret_profile: set on success only; release with seep_profile_free()
+ * @err:         filled on failure only; may be NULL
+ *
+ * The ledger of a running process is mapped and read while it changes: figures are one
+ * reading per row, rows that never held still are marked in_doubt. Of any other ledger the real
+ * parts are copied first, so that a file which shrinks under the reader cannot kill it, and
+ * unfinished flushes are finished on the copy; the file is never written.
+ *
+ * Returns: 0, or
+ *   -SEEP_ENOTFOUND  there is no such file
+ *   -SEEP_ESYS       it cannot be read or mapped
+ *   -SEEP_ETRUNC     it is shorter than its header says
+ *   -SEEP_ECORRUPT   it is not a ledger, or its header makes no sense
+ *   -SEEP_EVERSION   another version of seep wrote it
+ *   -SEEP_ELIMIT     it is larger than 64 GiB, holes not counted
+ */
+SEEP_NODISCARD int seep_profile_load_ledger(const char *path,
+					    const struct seep_profile_load_options *opt,
+					    struct seep_profile **ret_profile,
+					    struct seep_error *err);
+
+/**
+ * seep_profile_load_ledger_memory - the same from a ledger that is mapped or read already
+ * @map:   begins at a multiple of 64; @bytes long as long as the call lasts
+ * @live:  the process may be writing to it
+ *
+ * Never writes to @map. Errors as above, without the first two and the last.
+ */
+SEEP_NODISCARD int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
+						   struct seep_profile **ret_profile,
+						   struct seep_error *err);
+
+/**
+ * seep_profile_sample_ledger - one point of a timeline, cheaply
+ * @map: as above, live or not
+ *
+ * Fills live_bytes, allocs, frees and at_ns (now). Reads every row and slot once and without
+ * waiting, so counts in motion may be off by what is in one thread's slots; live_bytes is not.
+ * rss_bytes is left alone. Errors as for seep_profile_load_ledger_memory().
+ */
+SEEP_NODISCARD int seep_profile_sample_ledger(const void *map, size_t bytes,
+					      struct seep_profile_sample *sample,
+					      struct seep_error *err);
+
+/**
+ * seep_profile_is_process_alive - whether the process that @header names still runs
+ * @ret_pid: its pid as seen from here; set on true only; may be NULL
+ *
+ * Same boot, a process with that pid in that PID namespace and that start time, not a zombie.
+ * After an exec the answer is true for the old ledger too: its state says how it ended.
+ */
+bool seep_profile_is_process_alive(const struct ledger_header *header, uint32_t *ret_pid);
+
+#endif

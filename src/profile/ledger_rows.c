@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A row is consistent when its sequence was even and the same before the first slot and after the
+ * row itself was read: a count is either still in its slot or already in the row, and moving it
+ * changes the sequence. So one pass over all slots serves all rows at once, and only rows whose
+ * sequence moved are summed again.
+ */
+#include "profile/ledger_rows.h"
+
+#include "base/arena.h"
+
+#include <string.h>
+#include <time.h>
+
+enum {
+	TURN_PASSES_MAX = 8,
+	SLOT_TRIES_MAX = 4,
+	EAGER_ROUNDS = 8,
+	ROUND_PAUSE_NS = 200 * 1000,
+	RETRY_MAX_NS = 50 * 1000 * 1000,
+	NS_PER_S = 1000 * 1000 * 1000,
+};
+
+/* What is still to be done for a row. In a finished reading WANTED means "in doubt". */
+enum { DONE = 0, WANTED = 1, REDONE = 2 };
+
+struct reader {
+	struct ledger_view *view; /* counts are taken again as the ledger grows */
+	struct seep_rows *rows;
+	uint32_t *wanted; /* row indices to sum again */
+	uint64_t wanted_count;
+	uint64_t turn; /* E */
+	bool live;
+};
+
+struct slot_copy {
+	uint64_t allocs;
+	uint64_t alloc_bytes;
+	uint64_t frees;
+	uint64_t freed_bytes;
+	uint64_t temporaries;
+	int64_t peak_blocks;
+	int64_t peak_bytes;
+};
+
+#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
+
+static int64_t minus(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static void add(struct seep_row_sum *sum, const struct slot_copy *copy)
+{
+	sum->allocs += copy->allocs;
+	sum->alloc_bytes += copy->alloc_bytes;
+	sum->frees += copy->frees;
+	sum->freed_bytes += copy->freed_bytes;
+	sum->temporaries += copy->temporaries;
+	sum->peak_blocks = plus(sum->peak_blocks, copy->peak_blocks);
+	sum->peak_bytes = plus(sum->peak_bytes, copy->peak_bytes);
+}
+
+/* The owner stores at, turn, live in this order; so live is read first, then turn, then at. */
+static void copy_slot(const struct ledger_slot *slot, uint64_t turn, struct slot_copy *copy)
+{
+	copy->allocs = LOAD(slot->allocs);
+	copy->alloc_bytes = LOAD(slot->alloc_bytes);
+	copy->frees = LOAD(slot->frees);
+	copy->freed_bytes = LOAD(slot->freed_bytes);
+	copy->temporaries = LOAD(slot->temporaries);
+	if (LOAD(slot->turn) == turn) {
+		copy->peak_blocks = LOAD(slot->at_blocks);
+		copy->peak_bytes = LOAD(slot->at_bytes);
+	} else {
+		copy->peak_blocks = minus(copy->allocs, copy->frees);
+		copy->peak_bytes = minus(copy->alloc_bytes, copy->freed_bytes);
+	}
+}
+
+static bool same_counts(const struct slot_copy *a, const struct slot_copy *b)
+{
+	return a->allocs == b->allocs && a->alloc_bytes == b->alloc_bytes && a->frees == b->frees &&
+	       a->freed_bytes == b->freed_bytes;
+}
+
+/* Two equal readings in a row: else an operation could be half counted, its bytes missing. */
+static void read_slot(const struct reader *r, const struct ledger_slot *slot,
+		      struct slot_copy *copy)
+{
+	struct slot_copy before;
+	int tries = r->live ? SLOT_TRIES_MAX : 0;
+
+	copy_slot(slot, r->turn, copy);
+	while (tries-- > 0) {
+		before = *copy;
+		copy_slot(slot, r->turn, copy);
+		if (same_counts(&before, copy))
+			break;
+	}
+}
+
+/* In a finished flush the sequence is even; before it began the row still stands as it was. */
+static const struct ledger_redo *unfinished_flush(const struct reader *r,
+						  const struct ledger_cache *cache,
+						  uint64_t cache_index, uint64_t *ret_row)
+{
+	const struct ledger_redo *redo = &cache->redo;
+	uint64_t index = (uint64_t)LOAD(redo->row) - r->view->header.first_row;
+	uint64_t sequence;
+
+	if (r->live || LOAD(redo->active) != 1 || index >= r->rows->count)
+		return NULL;
+	sequence = r->rows->sums[index].sequence;
+	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index)
+		return NULL;
+	*ret_row = index;
+	return redo;
+}
+
+/* The stores of the flush, on the private copy. Gives the slot that the flush empties. */
+static uint64_t finish_flush(const struct reader *r, const struct ledger_redo *redo, uint64_t row)
+{
+	const struct ledger_row_values *values = &redo->values;
+	struct slot_copy copy = {
+		.allocs = values->allocs,
+		.alloc_bytes = values->alloc_bytes,
+		.frees = values->frees,
+		.freed_bytes = values->freed_bytes,
+		.temporaries = values->temporaries,
+		.peak_blocks = minus(values->allocs, values->frees),
+		.peak_bytes = minus(values->alloc_bytes, values->freed_bytes),
+	};
+
+	if (values->turn == r->turn) {
+		copy.peak_blocks = values->at_blocks;
+		copy.peak_bytes = values->at_bytes;
+	}
+	add(&r->rows->sums[row], &copy);
+	r->rows->in_doubt[row] = REDONE;
+	return LOAD(redo->slot);
+}
+
+/* A cache may move to new slots at any time, beyond the count of a moment ago. */
+static uint64_t find_slots(const struct reader *r, const struct ledger_cache *cache,
+			   uint64_t *ret_first)
+{
+	uint64_t count = ledger_view_cache_slots(r->view, cache, ret_first);
+
+	if (count > 0 || !r->live)
+		return count;
+	ledger_view_refresh(r->view);
+	return ledger_view_cache_slots(r->view, cache, ret_first);
+}
+
+static void read_cache_slots(const struct reader *r, const struct ledger_cache *cache,
+			     uint64_t cache_index)
+{
+	const struct ledger_redo *redo;
+	uint64_t emptied = UINT64_MAX;
+	uint64_t first = 0;
+	uint64_t row = 0;
+	uint64_t count = find_slots(r, cache, &first);
+
+	redo = unfinished_flush(r, cache, cache_index, &row);
+	if (redo)
+		emptied = finish_flush(r, redo, row);
+	for (uint64_t i = first; i < first + count; i++) {
+		const struct ledger_slot *slot = ledger_view_slot(r->view, i);
+		struct slot_copy copy;
+
+		if (!slot || i == emptied)
+			continue;
+		row = (uint64_t)LOAD(slot->row) - r->view->header.first_row;
+		if (row >= r->rows->count || r->rows->in_doubt[row] == DONE)
+			continue;
+		read_slot(r, slot, &copy);
+		add(&r->rows->sums[row], &copy);
+	}
+}
+
+static void read_all_slots(const struct reader *r)
+{
+	uint64_t count;
+
+	ledger_view_refresh(r->view);
+	count = r->view->count[LEDGER_TABLE_CACHES];
+	for (uint64_t i = 0; i < count; i++) {
+		const struct ledger_cache *cache = ledger_view_cache(r->view, i);
+
+		if (cache && LOAD(cache->ready))
+			read_cache_slots(r, cache, i);
+	}
+}
+
+static void begin_row(const struct reader *r, uint64_t index)
+{
+	const struct ledger_row *row = ledger_view_row(r->view, index);
+	struct seep_row_sum *sum = &r->rows->sums[index];
+
+	memset(sum, 0, sizeof(*sum));
+	if (row)
+		sum->sequence = LOAD(row->sequence);
+	r->rows->in_doubt[index] = WANTED;
+}
+
+/* Add the row's own values. Returns whether the reading is consistent. */
+static bool end_row(const struct reader *r, uint64_t index)
+{
+	const struct ledger_row *row = ledger_view_row(r->view, index);
+	struct seep_row_sum *sum = &r->rows->sums[index];
+	struct slot_copy copy;
+
+	if (!row || r->rows->in_doubt[index] == REDONE)
+		return true;
+	copy.allocs = LOAD(row->allocs);
+	copy.alloc_bytes = LOAD(row->alloc_bytes);
+	copy.frees = LOAD(row->frees);
+	copy.freed_bytes = LOAD(row->freed_bytes);
+	copy.temporaries = LOAD(row->temporaries);
+	if (LOAD(row->turn) == r->turn) {
+		copy.peak_blocks = LOAD(row->at_blocks);
+		copy.peak_bytes = LOAD(row->at_bytes);
+	} else {
+		copy.peak_blocks = minus(copy.allocs, copy.frees);
+		copy.peak_bytes = minus(copy.alloc_bytes, copy.freed_bytes);
+	}
+	add(sum, &copy);
+	return !(sum->sequence & LEDGER_SEQ_ODD) && LOAD(row->sequence) == sum->sequence;
+}
+
+/* Close @index; rows that moved are noted for the next round. */
+static void settle_row(struct reader *r, uint64_t index)
+{
+	if (end_row(r, index))
+		r->rows->in_doubt[index] = DONE;
+	else
+		r->wanted[r->wanted_count++] = (uint32_t)index;
+}
+
+static void read_wanted_rows(struct reader *r)
+{
+	uint64_t count = r->wanted_count;
+
+	for (uint64_t i = 0; i < count; i++)
+		begin_row(r, r->wanted[i]);
+	read_all_slots(r);
+	r->wanted_count = 0;
+	for (uint64_t i = 0; i < count; i++)
+		settle_row(r, r->wanted[i]);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void pause_for_writers(void)
+{
+	struct timespec pause = { .tv_sec = 0, .tv_nsec = ROUND_PAUSE_NS };
+
+	(void)nanosleep(&pause, NULL);
+}
+
+/* A dead ledger does not move: its odd rows, other than the redone, were left untouched. */
+static void retry_moved_rows(struct reader *r)
+{
+	uint64_t deadline = now_ns() + RETRY_MAX_NS;
+	int rounds = 0;
+
+	while (r->live && r->wanted_count > 0 && now_ns() < deadline) {
+		if (++rounds > EAGER_ROUNDS)
+			pause_for_writers();
+		read_wanted_rows(r);
+	}
+}
+
+static void read_rows(struct reader *r)
+{
+	struct seep_rows *rows = r->rows;
+
+	for (uint64_t i = 0; i < rows->count; i++)
+		begin_row(r, i);
+	read_all_slots(r);
+	r->wanted_count = 0;
+	for (uint64_t i = 0; i < rows->count; i++)
+		settle_row(r, i);
+	retry_moved_rows(r);
+	rows->in_doubt_count = r->wanted_count;
+}
+
+static void add_cache(struct seep_cache_sum *sum, const struct ledger_cache *cache)
+{
+	sum->live_bytes = plus(sum->live_bytes, plus(LOAD(cache->sum), LOAD(cache->first)));
+	sum->temporary_bytes += LOAD(cache->temporary_bytes);
+	sum->usable_alloc_bytes += LOAD(cache->usable_alloc_bytes);
+	sum->usable_freed_bytes += LOAD(cache->usable_freed_bytes);
+	sum->abandoned += LOAD(cache->abandoned);
+	sum->untracked_frees += LOAD(cache->untracked_frees);
+	sum->missed_frees += LOAD(cache->missed_frees);
+	sum->inherited_frees += LOAD(cache->inherited_frees);
+	sum->inherited_freed_bytes += LOAD(cache->inherited_freed_bytes);
+	sum->walks += LOAD(cache->walks);
+	sum->walks_landed += LOAD(cache->walks_landed);
+	sum->walks_truncated += LOAD(cache->walks_truncated);
+	sum->busy += LOAD(cache->busy) != 0;
+	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++)
+		sum->histogram[i] += LOAD(cache->histogram[i]);
+}
+
+static void read_caches(const struct reader *r)
+{
+	const struct ledger_state *state = ledger_view_state(r->view);
+	struct seep_cache_sum *sum = &r->rows->caches;
+	uint64_t count = r->view->count[LEDGER_TABLE_CACHES];
+
+	memset(sum, 0, sizeof(*sum));
+	for (uint64_t i = 0; i < count; i++) {
+		const struct ledger_cache *cache = ledger_view_cache(r->view, i);
+
+		if (cache && LOAD(cache->ready))
+			add_cache(sum, cache);
+	}
+	sum->live_bytes = plus(sum->live_bytes, LOAD(state->live_bytes));
+	r->rows->peak_is_now = sum->live_bytes >= LOAD(state->peak_bytes);
+}
+
+void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scratch,
+		    struct seep_rows *rows)
+{
+	const struct ledger_control *control = ledger_view_control(view);
+	struct reader r = { .view = view, .rows = rows, .live = live };
+	int passes = live ? TURN_PASSES_MAX : 1;
+
+	memset(rows, 0, sizeof(*rows));
+	ledger_view_refresh(view);
+	rows->count = view->count[LEDGER_TABLE_ROWS];
+	rows->sums = seep_arena_calloc(scratch, rows->count, sizeof(*rows->sums));
+	rows->in_doubt = seep_arena_calloc(scratch, rows->count, sizeof(*rows->in_doubt));
+	r.wanted = seep_arena_calloc(scratch, rows->count, sizeof(*r.wanted));
+	do {
+		r.turn = LOAD(control->peak_turn);
+		read_rows(&r);
+		read_caches(&r);
+		rows->peak_turn_moved = LOAD(control->peak_turn) != r.turn;
+	} while (rows->peak_turn_moved && --passes > 0);
+}
+
+uint64_t seep_rows_live(uint64_t came, uint64_t went, bool *negative)
+{
+	if ((int64_t)(came - went) >= 0)
+		return came - went;
+	*negative = true;
+	return 0;
+}

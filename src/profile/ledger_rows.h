@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The figures of a ledger: rows plus what every thread's slots hold of them, and the sums over
+ * all caches. In a live ledger rows are read under their sequence; in a dead one the redo records
+ * are applied first. Used by the loader only.
+ */
+#ifndef SEEP_PROFILE_LEDGER_ROWS_H
+#define SEEP_PROFILE_LEDGER_ROWS_H
+
+#include "ledger/ledger_view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct seep_arena;
+
+/* One row with its slots. Sums wrap like the counters in the ledger; see seep_rows_live(). */
+struct seep_row_sum {
+	uint64_t sequence;
+	uint64_t allocs;
+	uint64_t alloc_bytes;
+	uint64_t frees;
+	uint64_t freed_bytes;
+	uint64_t temporaries;
+	int64_t peak_blocks; /* at the cut that control.peak_turn names */
+	int64_t peak_bytes;
+};
+
+struct seep_cache_sum {
+	int64_t live_bytes; /* G + every sum and first */
+	uint64_t temporary_bytes;
+	uint64_t usable_alloc_bytes;
+	uint64_t usable_freed_bytes;
+	uint64_t abandoned;
+	uint64_t untracked_frees;
+	uint64_t missed_frees;
+	uint64_t inherited_frees;
+	uint64_t inherited_freed_bytes;
+	uint64_t walks;
+	uint64_t walks_landed;
+	uint64_t walks_truncated;
+	uint64_t busy; /* caches in the middle of an operation */
+	uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS];
+};
+
+struct seep_rows {
+	struct seep_row_sum *sums; /* by row index */
+	uint8_t *in_doubt;	   /* by row index: not 0 where no consistent reading was had */
+	uint64_t count;
+	uint64_t in_doubt_count;
+	struct seep_cache_sum caches;
+	bool peak_is_now;     /* the live figures are the peak */
+	bool peak_turn_moved; /* peaks are of no single moment */
+};
+
+/**
+ * seep_rows_read - read all figures
+ * @view:    counts are taken again
+ * @live:    the process may be writing; else redo records are applied
+ * @scratch: owns what @rows points to
+ *
+ * Live, the whole is read again at most 8 times while the peak turn moves, and single rows that
+ * were flushed meanwhile for at most 50 ms each time. Never fails.
+ */
+void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scratch,
+		    struct seep_rows *rows);
+
+/* allocs - frees of a row, at least 0; sets *@negative when it had to be lifted. */
+uint64_t seep_rows_live(uint64_t came, uint64_t went, bool *negative);
+
+#endif

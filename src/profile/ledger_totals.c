@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/ledger_parts.h"
+
+#include <string.h>
+
+enum { PEAK_SLACK_MAX_BYTES = 64 * 1024, PEAK_SLACK_SHARE = 1024 };
+
+#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
+
+static void sum_contexts(struct seep_profile *profile)
+{
+	struct seep_profile_totals *totals = &profile->totals;
+
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *context = &profile->contexts[i];
+
+		totals->allocs += context->allocs;
+		totals->alloc_bytes += context->alloc_bytes;
+		totals->frees += context->frees;
+		totals->freed_bytes += context->freed_bytes;
+		totals->live_blocks += context->live_blocks;
+		totals->live_bytes += context->live_bytes;
+		totals->peak_bytes += context->peak_bytes;
+		totals->temporary += context->temporary;
+	}
+}
+
+static void copy_caches(struct seep_profile_totals *totals, const struct seep_cache_sum *caches)
+{
+	bool negative = false;
+
+	totals->usable_bytes = seep_rows_live(caches->usable_alloc_bytes,
+					      caches->usable_freed_bytes, &negative);
+	totals->temporary_bytes = caches->temporary_bytes;
+	totals->abandoned = caches->abandoned;
+	totals->untracked_frees = caches->untracked_frees;
+	totals->missed_frees = caches->missed_frees;
+	totals->inherited_frees = caches->inherited_frees;
+	totals->inherited_freed_bytes = caches->inherited_freed_bytes;
+	totals->walks = caches->walks;
+	totals->walks_landed = caches->walks_landed;
+	totals->walks_truncated = caches->walks_truncated;
+	memcpy(totals->histogram, caches->histogram, sizeof(totals->histogram));
+}
+
+/* "verify" with a value other than 0 among key=value:key=value. */
+static bool asks_for_verify(const char *options)
+{
+	static const char key[] = "verify=";
+	const char *at = options;
+
+	while (at && (at = strstr(at, key))) {
+		bool is_key = at == options || at[-1] == ':';
+
+		at += sizeof(key) - 1;
+		if (is_key)
+			return *at >= '1' && *at <= '9';
+	}
+	return false;
+}
+
+static void copy_state(struct seep_ledger_load *load)
+{
+	const struct ledger_state *state = ledger_view_state(&load->view);
+	struct seep_profile_totals *totals = &load->profile->totals;
+
+	totals->threads = LOAD(state->threads_started);
+	totals->dropped = LOAD(state->dropped);
+	totals->unrecorded_children = LOAD(state->unrecorded_children);
+	totals->early_allocs = LOAD(state->early_allocs);
+	totals->own_bytes = LOAD(state->real_bytes) + LOAD(state->private_bytes);
+	totals->peak_at_ns = LOAD(state->peak_at_ns);
+	totals->verify.walks = LOAD(state->verify_walks);
+	totals->verify.landed = LOAD(state->verify_landed);
+	totals->verify.truncated = LOAD(state->verify_truncated);
+	totals->verify.differences = LOAD(state->verify_differences);
+	totals->verify.asked = totals->verify.walks > 0 ||
+			       (LOAD(state->unseen) & LEDGER_UNSEEN_VERIFY_OFF) ||
+			       asks_for_verify(load->profile->process.options);
+}
+
+/* (2n + 1) T with T = min(64 KiB, M / (1024 n)); nothing while there was one thread. */
+static void bound_peak(struct seep_ledger_load *load)
+{
+	struct seep_profile_totals *totals = &load->profile->totals;
+	uint64_t n = LOAD(ledger_view_control(&load->view)->caches);
+	int64_t m = LOAD(ledger_view_state(&load->view)->peak_bytes);
+	uint64_t t;
+
+	totals->peak_exact = n <= 1 && !load->rows.peak_turn_moved;
+	if (n <= 1)
+		return;
+	t = m > 0 ? (uint64_t)m / (PEAK_SLACK_SHARE * n) : 0;
+	if (t > PEAK_SLACK_MAX_BYTES)
+		t = PEAK_SLACK_MAX_BYTES;
+	totals->peak_error_bytes = (2 * n + 1) * t;
+}
+
+void seep_ledger_load_totals(struct seep_ledger_load *load)
+{
+	struct seep_profile_totals *totals = &load->profile->totals;
+
+	sum_contexts(load->profile);
+	copy_caches(totals, &load->rows.caches);
+	copy_state(load);
+	bound_peak(load);
+	totals->in_doubt = load->live ? load->rows.in_doubt_count : load->rows.caches.busy;
+}

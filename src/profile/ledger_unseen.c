@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* What a ledger cannot know, each as a stable code and one sentence with its numbers. */
+#include "profile/ledger_parts.h"
+
+#include "base/strbuf.h"
+#include "base/xalloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MODULES_NAMED = 3, LIST_BYTES_MAX = 512 };
+
+#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
+
+static const struct {
+	uint32_t bit;
+	const char *code;
+	const char *detail;
+} bits[] = {
+	{ LEDGER_UNSEEN_FULL, "ledger-full",
+	  "the ledger reached its limit; stacks first met after that are counted together as other" },
+	{ LEDGER_UNSEEN_NO_SPACE, "no-space",
+	  "the file system of the ledger was full; stacks first met after that are counted together "
+	  "as other" },
+	{ LEDGER_UNSEEN_ALLOCATOR, "other-allocator",
+	  "malloc is not glibc's: requests below 16 bytes were made 16" },
+	{ LEDGER_UNSEEN_DOUBLE_FREE_OFF, "double-free-off",
+	  "not every allocation was recorded, so double frees cannot be told from correct ones" },
+	{ LEDGER_UNSEEN_MISMATCH_OFF, "mismatch-off",
+	  "the program replaces operator new or delete, so mismatched frees are not judged" },
+	{ LEDGER_UNSEEN_UNRECORDED_CHILD, "unrecorded-child", "a child process was not recorded" },
+	{ LEDGER_UNSEEN_CACHES_FULL, "caches-full",
+	  "there were more threads at once than the ledger has room for; the rest is counted "
+	  "without stacks" },
+	{ LEDGER_UNSEEN_MODULES_FULL, "modules-full",
+	  "more libraries were loaded than the ledger has room for; frames in the rest have only an "
+	  "address" },
+	{ LEDGER_UNSEEN_PAGE_MAP, "page-map",
+	  "there was no memory to remember some blocks; their frees were not seen" },
+	{ LEDGER_UNSEEN_VERIFY_OFF, "verify-off",
+	  "stacks were to be verified, but libgcc_s could not be loaded" },
+};
+
+static void load_bits(struct seep_ledger_load *load)
+{
+	const struct ledger_state *state = ledger_view_state(&load->view);
+	uint32_t unseen = LOAD(state->unseen);
+
+	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		if (unseen & bits[i].bit)
+			seep_profile_add_unseen(load->profile, bits[i].code, "%s", bits[i].detail);
+	if (unseen & LEDGER_UNSEEN_ROWS_FULL)
+		seep_profile_add_unseen(load->profile, "rows-full",
+					"the rows were full; marks from epoch %" PRIu32
+					" on are not exact",
+					LOAD(state->unexact_epoch));
+}
+
+static void load_counts(struct seep_ledger_load *load)
+{
+	const struct seep_profile_totals *totals = &load->profile->totals;
+
+	if (totals->dropped)
+		seep_profile_add_unseen(load->profile, "dropped",
+					"%" PRIu64 " allocations are counted as other instead of "
+					"under their stack",
+					totals->dropped);
+	if (totals->unrecorded_children)
+		seep_profile_add_unseen(load->profile, "unrecorded-child",
+					"%" PRIu64 " child processes were not recorded",
+					totals->unrecorded_children);
+	if (totals->in_doubt && load->live)
+		seep_profile_add_unseen(load->profile, "in-doubt",
+					"the counts of %" PRIu64
+					" rows were moving all the while they were read",
+					totals->in_doubt);
+	else if (totals->in_doubt)
+		seep_profile_add_unseen(load->profile, "in-doubt",
+					"%" PRIu64 " threads died in the middle of an operation; "
+					"each may be counted in part",
+					totals->in_doubt);
+}
+
+/* Allocations by module of the outermost frame there is; [0] = unknown. */
+static uint64_t count_truncated(const struct seep_profile *profile, uint64_t *by_module)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *context = &profile->contexts[i];
+		uint32_t module = 0;
+
+		if (!context->truncated)
+			continue;
+		if (context->stack_count)
+			module = profile->frames[context->stack[context->stack_count - 1].frame]
+					 .module;
+		by_module[module] += context->allocs;
+		total += context->allocs;
+	}
+	return total;
+}
+
+/* The modules with the most, taken out of @by_module one after the other. */
+static void list_modules(const struct seep_profile *profile, uint64_t *by_module,
+			 struct seep_strbuf *list)
+{
+	for (int n = 0; n < MODULES_NAMED; n++) {
+		uint32_t best = 0;
+
+		for (uint32_t i = 1; i <= profile->module_count; i++)
+			if (by_module[i] > by_module[best])
+				best = i;
+		if (by_module[best] == 0)
+			return;
+		seep_strbuf_adds(list, list->length ? ", " : "");
+		seep_strbuf_adds(list,
+				 best ? profile->modules[best - 1].path : "code of no module");
+		by_module[best] = 0;
+	}
+}
+
+static void load_truncated(struct seep_ledger_load *load)
+{
+	struct seep_profile *profile = load->profile;
+	uint64_t *by_module = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*by_module));
+	uint64_t truncated = count_truncated(profile, by_module);
+	uint64_t allocs = profile->totals.allocs;
+	struct seep_strbuf list;
+
+	seep_strbuf_init(&list, LIST_BYTES_MAX);
+	list_modules(profile, by_module, &list);
+	if (truncated > 0)
+		seep_profile_add_unseen(
+			profile, "truncated-stacks",
+			"%.2f %% of the allocations have stacks that end early, for "
+			"want of unwind information, in %s",
+			100.0 * (double)truncated / (double)allocs, list.text);
+	seep_strbuf_done(&list);
+	free(by_module);
+}
+
+void seep_ledger_load_unseen(struct seep_ledger_load *load)
+{
+	load_counts(load);
+	load_bits(load);
+	load_truncated(load);
+}
