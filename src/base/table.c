@@ -106,25 +106,20 @@ static void fit_widths(const struct seep_table *table, size_t *widths, size_t li
 {
 	size_t total = GAP_COLUMNS * (table->column_count - 1);
 
-	for (size_t i = 0; i < table->column_count; i++)
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (table->columns[i].cut != SEEP_CUT_NEVER && widths[i] > limit &&
+		    limit > LEAST_FLEXIBLE_COLUMNS)
+			widths[i] = limit;
 		total += widths[i];
+	}
+	/* One column of the widest at a time, so that equals share the loss. */
 	while (total > limit) {
 		size_t widest = widest_flexible(table, widths);
-		size_t excess = total - limit;
-		size_t next = LEAST_FLEXIBLE_COLUMNS;
 
 		if (widest == table->column_count)
 			return;
-		/* Down to the next widest flexible column at a time, so that they share the loss. */
-		for (size_t i = 0; i < table->column_count; i++) {
-			if (i != widest && table->columns[i].cut != SEEP_CUT_NEVER &&
-			    widths[i] < widths[widest] && widths[i] > next)
-				next = widths[i];
-		}
-		if (excess > widths[widest] - next)
-			excess = widths[widest] - next;
-		widths[widest] -= excess;
-		total -= excess;
+		widths[widest]--;
+		total--;
 	}
 }
 

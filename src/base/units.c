@@ -35,7 +35,13 @@ static const struct unit time_units[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* @value / @size rounded half up, in tenths. */
+/* @value / @size rounded half up. */
+static uint64_t rounded(uint64_t value, uint64_t size)
+{
+	return value / size + (value % size >= size / 2 + size % 2);
+}
+
+/* The same in tenths. */
 static uint64_t tenths_of(uint64_t value, uint64_t size)
 {
 	return (uint64_t)(((unsigned __int128)value * 10 + size / 2) / size);
@@ -51,23 +57,17 @@ static void scale(char *out, size_t out_bytes, uint64_t value, const struct unit
 	size_t pick = 0;
 	uint64_t tenths;
 
-	while (pick + 1 < unit_count) {
-		uint64_t step = units[pick + 1].size / units[pick].size;
-
-		tenths = tenths_of(value, units[pick].size);
-		if (tenths < 1000 ? true : (tenths + 5) / 10 < step)
-			break;
+	while (pick + 1 < unit_count &&
+	       rounded(value, units[pick].size) >= units[pick + 1].size / units[pick].size)
 		pick++;
-	}
 	tenths = tenths_of(value, units[pick].size);
 	if (tenths < 1000)
 		(void)snprintf(out, out_bytes, "%llu.%llu %s", (unsigned long long)(tenths / 10),
 			       (unsigned long long)(tenths % 10), units[pick].name);
 	else
-		(void)snprintf(
-			out, out_bytes, "%llu %s",
-			(unsigned long long)((value + units[pick].size / 2) / units[pick].size),
-			units[pick].name);
+		(void)snprintf(out, out_bytes, "%llu %s",
+			       (unsigned long long)rounded(value, units[pick].size),
+			       units[pick].name);
 }
 
 struct seep_unit_text seep_bytes_text(uint64_t bytes)

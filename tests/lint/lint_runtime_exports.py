@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""libseep.so exports exactly the hooks of src/runtime/hook/hooks.def and the public API.
+
+A hook that is listed but not exported never runs; a name that is exported by accident takes the
+place of a function of the program's own.
+"""
+import os
+import re
+import subprocess
+
+from linting import Lint
+
+HOOKS = "src/runtime/hook/hooks.def"
+PUBLIC_HEADER = "include/seep/seep.h"
+
+
+def listed_hooks(lint):
+    """First argument of every line of the X-macro list: HOOK(malloc, ...)."""
+    text = re.sub(r"/\*.*?\*/", "", lint.read(HOOKS), flags=re.S)
+    text = re.sub(r"^[ \t]*#.*(?:\\\n.*)*$", "", text, flags=re.M)
+    return set(re.findall(r"^[ \t]*[A-Z][A-Z0-9_]*\([ \t\n]*([A-Za-z_]\w*)", text, re.M))
+
+
+def public_functions(lint):
+    """Functions that seep.h declares as exported by the library."""
+    try:
+        text = lint.read(PUBLIC_HEADER)
+    except FileNotFoundError:
+        return set()
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return set(re.findall(r"\b(seep_rt_\w+)\s*\(", text))
+
+
+def main():
+    lint = Lint(__doc__)
+    library = os.path.join(lint.build, "libseep.so")
+    if not os.path.exists(library):
+        lint.skip("libseep.so is not built")
+    if not os.path.exists(os.path.join(lint.source, HOOKS)):
+        lint.skip(f"there is no {HOOKS}")
+    hooks = listed_hooks(lint)
+    public = public_functions(lint)
+    table = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True,
+                           text=True, check=True).stdout
+    exported = {line.split()[-1].split("@")[0] for line in table.splitlines()
+                if line.split()[-2] != "A"}
+    lint.checked = len(exported)
+    for name in sorted(hooks - exported):
+        lint.problem(HOOKS, f"{name} is listed, but libseep.so does not export it")
+    for name in sorted(exported - hooks - public):
+        lint.problem("libseep.so", f"exports {name}, which is neither a hook nor in seep.h")
+    lint.finish()
+
+
+if __name__ == "__main__":
+    main()

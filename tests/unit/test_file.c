@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading whole files with a bound, replacing them atomically. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/xalloc.h"
+
+static char folder[] = "/tmp/seep-test-file.XXXXXX";
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? chdir(folder) : -1;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	(void)unlink("file");
+	(void)unlink("dir/file");
+	(void)rmdir("dir");
+	return chdir("/") == 0 ? rmdir(folder) : -1;
+}
+
+static void replaced_file_reads_back(void **state)
+{
+	struct seep_error err = { 0 };
+	struct stat about;
+	char *data = NULL;
+	size_t bytes = 0;
+
+	(void)state;
+	assert_int_equal(seep_file_replace("file", 0600, "a\0b", 3, &err), 0);
+	assert_int_equal(stat("file", &about), 0);
+	assert_int_equal(about.st_mode & 0777, 0600);
+	assert_int_equal(seep_file_read("file", 3, &data, &bytes, &err), 0);
+	assert_int_equal(bytes, 3);
+	assert_memory_equal(data, "a\0b\0", 4);
+	free(data);
+}
+
+static void large_file_reads_back(void **state)
+{
+	size_t size = 1000003;
+	char *out = seep_xmalloc(size);
+	char *in = NULL;
+	size_t bytes = 0;
+
+	(void)state;
+	for (size_t i = 0; i < size; i++)
+		out[i] = (char)(i * 7);
+	assert_int_equal(seep_file_replace("file", 0600, out, size, NULL), 0);
+	assert_int_equal(seep_file_read("file", size, &in, &bytes, NULL), 0);
+	assert_int_equal(bytes, size);
+	assert_memory_equal(in, out, size);
+	free(in);
+	free(out);
+}
+
+static void file_longer_than_the_bound_is_refused(void **state)
+{
+	struct seep_error err = { 0 };
+	char *data = NULL;
+
+	(void)state;
+	assert_int_equal(seep_file_replace("file", 0600, "abcd", 4, &err), 0);
+	assert_int_equal(seep_file_read("file", 3, &data, NULL, &err), -SEEP_ELIMIT);
+	assert_null(data);
+}
+
+static void file_of_unknown_size_is_read(void **state)
+{
+	char *data = NULL;
+	size_t bytes = 0;
+
+	(void)state;
+	assert_int_equal(seep_file_read("/proc/self/status", 1 << 20, &data, &bytes, NULL), 0);
+	assert_true(bytes > 0);
+	assert_memory_equal(data, "Name:", 5);
+	free(data);
+}
+
+static void missing_file_and_folder_are_told_apart(void **state)
+{
+	struct seep_error err = { 0 };
+	char *data = NULL;
+
+	(void)state;
+	assert_int_equal(seep_file_read("nothing", 10, &data, NULL, &err), -SEEP_ENOTFOUND);
+	assert_non_null(strstr(err.text, "nothing"));
+	assert_int_equal(seep_file_read(".", 10, &data, NULL, &err), -SEEP_ESYS);
+}
+
+static void abandoned_file_leaves_the_old_one(void **state)
+{
+	struct seep_atomic_file file = { 0 };
+	char *data = NULL;
+	char *temp;
+
+	(void)state;
+	assert_int_equal(seep_file_replace("file", 0600, "old", 3, NULL), 0);
+	assert_int_equal(seep_atomic_open("file", 0600, &file, NULL), 0);
+	(void)fputs("new", file.stream);
+	temp = seep_xstrdup(file.temp_path);
+	seep_atomic_abandon(&file);
+	seep_atomic_abandon(&file);
+	assert_int_equal(access(temp, F_OK), -1);
+	free(temp);
+	assert_int_equal(seep_file_read("file", 10, &data, NULL, NULL), 0);
+	assert_string_equal(data, "old");
+	free(data);
+}
+
+static void failed_commit_leaves_the_old_one_and_no_litter(void **state)
+{
+	struct seep_atomic_file file = { 0 };
+	struct seep_error err = { 0 };
+	char *temp;
+
+	(void)state;
+	/* A folder of that name cannot be replaced by a file. */
+	assert_int_equal(mkdir("dir", 0700), 0);
+	assert_int_equal(seep_file_replace("dir/file", 0600, "x", 1, NULL), 0);
+	assert_int_equal(seep_atomic_open("dir", 0600, &file, &err), 0);
+	temp = seep_xstrdup(file.temp_path);
+	assert_int_equal(seep_atomic_commit(&file, &err), -SEEP_ESYS);
+	assert_int_equal(access(temp, F_OK), -1);
+	assert_int_equal(access("dir/file", F_OK), 0);
+	free(temp);
+}
+
+static void full_disk_is_an_error(void **state)
+{
+	struct seep_error err = { 0 };
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	if (!full)
+		skip();
+	assert_int_equal(seep_file_write_fd(fileno(full), "/dev/full", "x", 1, &err), -SEEP_ESYS);
+	assert_non_null(strstr(err.text, "No space"));
+	(void)fclose(full);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(replaced_file_reads_back),
+		cmocka_unit_test(large_file_reads_back),
+		cmocka_unit_test(file_longer_than_the_bound_is_refused),
+		cmocka_unit_test(file_of_unknown_size_is_read),
+		cmocka_unit_test(missing_file_and_folder_are_told_apart),
+		cmocka_unit_test(abandoned_file_leaves_the_old_one),
+		cmocka_unit_test(failed_commit_leaves_the_old_one_and_no_litter),
+		cmocka_unit_test(full_disk_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* The option parser: every type, every spelling, every refusal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/command.h"
+
+struct values {
+	bool tree;
+	bool follow;
+	const char *output;
+	const char *json;
+	uint64_t depth;
+	uint64_t size_bytes;
+	uint64_t every_ns;
+	int mode;
+	struct seep_option_list keep;
+};
+
+static const char *const modes[] = { "all", "scoped", "off", NULL };
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("tree", 't', FLAG, NULL, struct values, tree, "Tree"),
+	SEEP_OPTION("no-follow", 0, CLEAR, NULL, struct values, follow, "Do not follow"),
+	SEEP_OPTION("output", 'o', TEXT, "FILE", struct values, output, "Output"),
+	SEEP_OPTION("json", 0, OPTIONAL, "FORM", struct values, json, "JSON"),
+	SEEP_OPTION("depth", 'n', COUNT, "N", struct values, depth, "Depth", .max = 100),
+	SEEP_OPTION("size", 0, SIZE, "SIZE", struct values, size_bytes, "Size"),
+	SEEP_OPTION("every", 0, DURATION, "T", struct values, every_ns, "Every"),
+	SEEP_OPTION("mode", 0, CHOICE, "all|scoped|off", struct values, mode, "Mode",
+		    .choices = modes),
+	SEEP_OPTION("keep", 'k', LIST, "NAME", struct values, keep, "Keep"),
+};
+
+static const struct seep_option_table anywhere = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.max_operands = 2,
+};
+
+static const struct seep_option_table before_program = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = SIZE_MAX,
+	.operand_ends_options = true,
+};
+
+/* One parse: what went in and what came out. */
+struct parse {
+	char *argv[16];
+	char **operands;
+	int count;
+	int ret;
+	struct values values;
+	struct seep_error err;
+};
+
+static struct parse parse(const struct seep_option_table *table, const char *const *words)
+{
+	static struct parse result;
+	char **argv = result.argv;
+
+	memset(&result, 0, sizeof(result));
+	result.values.follow = true;
+	result.argv[0] = (char *)(uintptr_t) "command";
+	for (result.count = 1; words[result.count - 1]; result.count++)
+		result.argv[result.count] = (char *)(uintptr_t)words[result.count - 1];
+	result.ret = seep_options_parse(table, &result.count, &argv, &result.values, &result.err);
+	result.operands = argv;
+	return result;
+}
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void each_type_fills_its_field(void **state)
+{
+	struct parse p = parse(&anywhere, WORDS("--tree", "--no-follow", "--output", "out",
+						"--depth=7", "--size", "64K", "--every=10s",
+						"--mode", "scoped", "-k", "a", "--keep=b"));
+
+	(void)state;
+	assert_int_equal(p.ret, 0);
+	assert_true(p.values.tree);
+	assert_false(p.values.follow);
+	assert_string_equal(p.values.output, "out");
+	assert_int_equal(p.values.depth, 7);
+	assert_int_equal(p.values.size_bytes, 65536);
+	assert_int_equal(p.values.every_ns, 10000000000);
+	assert_int_equal(p.values.mode, 1);
+	assert_int_equal(p.values.keep.count, 2);
+	assert_string_equal(p.values.keep.items[1], "b");
+	assert_null(p.values.json);
+	assert_int_equal(p.count, 0);
+}
+
+static void optional_value_needs_the_equals_sign(void **state)
+{
+	struct parse p = parse(&anywhere, WORDS("--json", "file"));
+
+	(void)state;
+	assert_string_equal(p.values.json, "");
+	assert_int_equal(p.count, 1);
+	p = parse(&anywhere, WORDS("--json=strings"));
+	assert_string_equal(p.values.json, "strings");
+}
+
+static void short_options_bundle_and_take_values(void **state)
+{
+	struct parse p = parse(&anywhere, WORDS("-tn5", "-oout"));
+
+	(void)state;
+	assert_int_equal(p.ret, 0);
+	assert_true(p.values.tree);
+	assert_int_equal(p.values.depth, 5);
+	assert_string_equal(p.values.output, "out");
+	p = parse(&anywhere, WORDS("-to", "out"));
+	assert_string_equal(p.values.output, "out");
+}
+
+static void operands_may_stand_between_options(void **state)
+{
+	struct parse p = parse(&anywhere, WORDS("one", "--tree", "two", "-o", "x"));
+
+	(void)state;
+	assert_int_equal(p.ret, 0);
+	assert_int_equal(p.count, 2);
+	assert_string_equal(p.operands[0], "one");
+	assert_string_equal(p.operands[1], "two");
+	assert_true(p.values.tree);
+	assert_string_equal(p.values.output, "x");
+}
+
+static void two_dashes_end_the_options(void **state)
+{
+	struct parse p = parse(&anywhere, WORDS("one", "--", "--tree"));
+
+	(void)state;
+	assert_int_equal(p.count, 2);
+	assert_string_equal(p.operands[0], "one");
+	assert_string_equal(p.operands[1], "--tree");
+	assert_false(p.values.tree);
+	p = parse(&anywhere, WORDS("-", "--tree"));
+	assert_string_equal(p.operands[0], "-");
+}
+
+static void options_after_a_program_are_the_programs(void **state)
+{
+	struct parse p = parse(&before_program,
+			       WORDS("--tree", "./prog", "--tree", "--help", "-x"));
+
+	(void)state;
+	assert_int_equal(p.ret, 0);
+	assert_int_equal(p.count, 4);
+	assert_string_equal(p.operands[0], "./prog");
+	assert_string_equal(p.operands[3], "-x");
+	p = parse(&before_program, WORDS("--", "--odd-program"));
+	assert_int_equal(p.count, 1);
+	assert_string_equal(p.operands[0], "--odd-program");
+}
+
+static void help_is_not_an_error(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(&anywhere, WORDS("--help")).ret, SEEP_OPTIONS_HELP);
+	assert_int_equal(parse(&anywhere, WORDS("-h")).ret, SEEP_OPTIONS_HELP);
+}
+
+static void wrong_usage_says_what_and_names_the_nearest(void **state)
+{
+	static const struct {
+		const char *words[4];
+		const char *said;
+	} cases[] = {
+		{ { "--otput=x" }, "--output" },
+		{ { "--zzzzzzz" }, "unknown option --zzzzzzz" },
+		{ { "-x" }, "unknown option -x" },
+		{ { "--output" }, "--output FILE" },
+		{ { "-o" }, "--output FILE" },
+		{ { "--tree=yes" }, "takes no value" },
+		{ { "--depth", "x" }, "--depth" },
+		{ { "--depth", "101" }, "100" },
+		{ { "--size", "10Q" }, "not a size" },
+		{ { "--every", "soon" }, "not a duration" },
+		{ { "--mode", "scopd" }, "did you mean scoped" },
+		{ { "one", "two", "three" }, "'three' is one argument too many" },
+		{ { "--tre" }, "did you mean --tree" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct parse p = parse(&anywhere, cases[i].words);
+
+		assert_int_equal(p.ret, -SEEP_EUSAGE);
+		if (!strstr(p.err.text, cases[i].said))
+			fail_msg("'%s' does not say '%s'", p.err.text, cases[i].said);
+	}
+}
+
+static void missing_operand_is_wrong_usage(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(&before_program, WORDS("--tree")).ret, -SEEP_EUSAGE);
+}
+
+static void endless_list_is_refused(void **state)
+{
+	static char *argv[3 * SEEP_OPTION_LIST_MAX];
+	struct values values = { 0 };
+	struct seep_error err = { 0 };
+	char **at = argv;
+	int argc = 0;
+
+	(void)state;
+	argv[argc++] = (char *)(uintptr_t) "command";
+	for (int i = 0; i <= SEEP_OPTION_LIST_MAX; i++)
+		argv[argc++] = (char *)(uintptr_t) "-kx";
+	assert_int_equal(seep_options_parse(&anywhere, &argc, &at, &values, &err), -SEEP_EUSAGE);
+}
+
+/* What help and completion assume of every table. */
+static void every_commands_table_is_well_formed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < seep_command_count; i++) {
+		const struct seep_option_table *table = seep_commands[i].options;
+
+		assert_ptr_equal(seep_command_find(seep_commands[i].name), &seep_commands[i]);
+		assert_true(table->min_operands <= table->max_operands);
+		for (size_t j = 0; j < table->count; j++) {
+			const struct seep_option *option = &table->options[j];
+
+			assert_non_null(option->summary);
+			assert_true(strlen(option->name) > 1);
+			assert_int_equal(option->choices != NULL,
+					 option->type == SEEP_OPTION_CHOICE);
+			if (seep_option_takes_value(option) || option->type == SEEP_OPTION_OPTIONAL)
+				assert_non_null(option->placeholder);
+			for (size_t k = 0; k < j; k++) {
+				assert_string_not_equal(table->options[k].name, option->name);
+				if (option->short_name)
+					assert_int_not_equal(table->options[k].short_name,
+							     option->short_name);
+			}
+		}
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_type_fills_its_field),
+		cmocka_unit_test(optional_value_needs_the_equals_sign),
+		cmocka_unit_test(short_options_bundle_and_take_values),
+		cmocka_unit_test(operands_may_stand_between_options),
+		cmocka_unit_test(two_dashes_end_the_options),
+		cmocka_unit_test(options_after_a_program_are_the_programs),
+		cmocka_unit_test(help_is_not_an_error),
+		cmocka_unit_test(wrong_usage_says_what_and_names_the_nearest),
+		cmocka_unit_test(missing_operand_is_wrong_usage),
+		cmocka_unit_test(endless_list_is_refused),
+		cmocka_unit_test(every_commands_table_is_well_formed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Text tables: alignment, and what gives way when the terminal is narrow. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/table.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct seep_column columns[] = {
+	{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+	{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END },
+	{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START },
+};
+
+/* Print @cells at @width and compare. */
+static void check(const char *const *cells, size_t count, size_t width, const char *expected)
+{
+	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	for (size_t i = 0; i < count; i++)
+		seep_table_add(table, cells[i]);
+	seep_table_print(table, out, width);
+	(void)fclose(out);
+	assert_string_equal(text, expected);
+	free(text);
+	seep_table_free(table);
+}
+
+static void columns_are_as_wide_as_they_need(void **state)
+{
+	static const char *const cells[] = {
+		"1.5 MB", "parse", "src/parse.c", "12 B", "main", "m.c"
+	};
+
+	(void)state;
+	check(cells, COUNT_OF(cells), 0,
+	      "  LIVE  FUNCTION  FILE\n"
+	      "1.5 MB  parse     src/parse.c\n"
+	      "  12 B  main      m.c\n");
+}
+
+static void wide_table_cuts_names_at_the_end_and_paths_at_the_start(void **state)
+{
+	static const char *const cells[] = { "1 B", "a_function_with_a_long_name",
+					     "some/folder/with/a/file.c" };
+
+	(void)state;
+	check(cells, COUNT_OF(cells), 40,
+	      "LIVE  FUNCTION          FILE\n"
+	      " 1 B  a_function_with…  …r/with/a/file.c\n");
+}
+
+static void very_narrow_terminal_keeps_twelve_columns_of_each(void **state)
+{
+	static const char *const cells[] = { "1 B", "a_function_with_a_long_name",
+					     "some/folder/with/a/file.c" };
+
+	(void)state;
+	check(cells, COUNT_OF(cells), 10,
+	      "LIVE  FUNCTION      FILE\n"
+	      " 1 B  a_function_…  …th/a/file.c\n");
+}
+
+static void cells_are_escaped_and_short_rows_filled(void **state)
+{
+	static const char *const cells[] = { "1 B", "a\x1b[1m", NULL, "2 B" };
+
+	(void)state;
+	check(cells, COUNT_OF(cells), 0,
+	      "LIVE  FUNCTION  FILE\n"
+	      " 1 B  a\\x1b[1m\n"
+	      " 2 B\n");
+}
+
+static void wide_characters_take_two_columns(void **state)
+{
+	static const char *const cells[] = { "1 B", "\xe6\xbc\xa2\xe5\xad\x97", "x", "1 B", "abcd",
+					     "y" };
+
+	(void)state;
+	check(cells, COUNT_OF(cells), 0,
+	      "LIVE  FUNCTION  FILE\n"
+	      " 1 B  \xe6\xbc\xa2\xe5\xad\x97      x\n"
+	      " 1 B  abcd      y\n");
+}
+
+static void table_without_rows_prints_its_headings(void **state)
+{
+	(void)state;
+	check(NULL, 0, 0, "LIVE  FUNCTION  FILE\n");
+	seep_table_free(NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(columns_are_as_wide_as_they_need),
+		cmocka_unit_test(wide_table_cuts_names_at_the_end_and_paths_at_the_start),
+		cmocka_unit_test(very_narrow_terminal_keeps_twelve_columns_of_each),
+		cmocka_unit_test(cells_are_escaped_and_short_rows_filled),
+		cmocka_unit_test(wide_characters_take_two_columns),
+		cmocka_unit_test(table_without_rows_prints_its_headings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
