@@ -130,7 +130,7 @@ print(work(9))
 def test_python(tmp_path):
     (tmp_path / "work.py").write_text(PYTHON)
     environment = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "1"}
-    command = ["/usr/bin/python3", "-I", tmp_path / "work.py"]
+    command = ["/usr/bin/python3", "-sS", tmp_path / "work.py"]
     if not os.path.exists(command[0]):
         command[0] = sys.executable
     assert verify(tmp_path, command, 100_000, environment) == run(command)

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * list [--threads N] [--nodes N] [--depth N]
+ *
+ * Every thread builds a std::list and destroys it. `depth` counts the frames from the caller of
+ * operator new to the first frame of the thread, both included. Prints the workload's own time.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <list>
+
+#include "stopwatch.h"
+
+enum { MAX_THREADS = 256, MAX_DEPTH = 64, OUTER_FRAMES = 3 /* thread_main and libc's two */ };
+
+static long nodes = 1000000;
+static int threads = 2, depth = 5;
+static pthread_barrier_t start;
+
+template <int N> __attribute__((noinline)) static long build(int levels)
+{
+	long sum = 0;
+
+	if constexpr (N < MAX_DEPTH) {
+		if (levels > 1) {
+			sum = build<N + 1>(levels - 1);
+			asm volatile("" : "+r"(sum));
+			return sum;
+		}
+	}
+	std::list<long> list;
+	for (long i = 0; i < nodes; i++)
+		list.push_back(i);
+	asm volatile("" ::"r"(&list) : "memory");
+	return list.back();
+}
+
+static void *thread_main(void *)
+{
+	long last;
+
+	pthread_barrier_wait(&start);
+	last = build<1>(depth - OUTER_FRAMES);
+	if (last != nodes - 1)
+		abort();
+	return nullptr;
+}
+
+int main(int argc, char **argv)
+{
+	static pthread_t thread[MAX_THREADS];
+	struct stopwatch watch;
+
+	for (int i = 1; i + 1 < argc; i += 2) {
+		long value = strtol(argv[i + 1], nullptr, 10);
+
+		if (strcmp(argv[i], "--threads") == 0)
+			threads = (int)value;
+		else if (strcmp(argv[i], "--nodes") == 0)
+			nodes = value;
+		else if (strcmp(argv[i], "--depth") == 0)
+			depth = (int)value;
+	}
+	if (threads < 1 || threads > MAX_THREADS || depth <= OUTER_FRAMES || depth > MAX_DEPTH)
+		return 2;
+	pthread_barrier_init(&start, nullptr, (unsigned)threads + 1);
+	for (int i = 0; i < threads; i++)
+		if (pthread_create(&thread[i], nullptr, thread_main, nullptr))
+			return 3;
+	stopwatch_start(&watch);
+	pthread_barrier_wait(&start);
+	for (int i = 0; i < threads; i++)
+		pthread_join(thread[i], nullptr);
+	stopwatch_print(&watch, (double)nodes * threads);
+	return 0;
+}
