@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: MIT
+"""What the end-to-end tests share: run a program plainly and recorded, read the recording, and
+compare it with the program's own truth.
+
+A program of tests/programs prints `truth FUNCTION key=value …` lines; `site()` sums the contexts
+of a recording that pass through the function, and `check_truth()` compares the two exactly.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+
+import pytest
+
+SOURCE = pathlib.Path(os.environ.get("SEEP_SOURCE", pathlib.Path(__file__).parents[2])).resolve()
+BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", SOURCE / "build")).resolve()
+SEEP = BUILD / "seep"
+RUNTIME = BUILD / "libseep.so"
+PROGRAMS = BUILD / "programs"
+
+# Longer than any test takes; a hang is a failure, not a stuck run.
+LIMIT_S = 300
+
+# A site's figures: the name in a truth line and the key of a context.
+FIELDS = {
+    "allocs": "allocs",
+    "bytes": "alloc_bytes",
+    "frees": "frees",
+    "freed_bytes": "freed_bytes",
+    "live_blocks": "live_blocks",
+    "live_bytes": "live_bytes",
+    "peak_bytes": "peak_bytes",
+    "temporary": "temporary",
+}
+
+# Sums over the contexts that the totals repeat.
+SUMMED = [
+    "allocs",
+    "alloc_bytes",
+    "frees",
+    "freed_bytes",
+    "live_blocks",
+    "live_bytes",
+    "peak_bytes",
+    "temporary",
+]
+
+
+def program(name):
+    """The path of a built test program or library."""
+    path = PROGRAMS / name
+    if not path.exists():
+        pytest.fail(f"{path} is not built")
+    return path
+
+
+def need(tool):
+    """The path of a tool of this machine; without it the test is skipped, with the reason."""
+    path = shutil.which(tool)
+    if path is None:
+        pytest.skip(f"{tool} is not installed")
+    return path
+
+
+@dataclasses.dataclass
+class Result:
+    """How a command ended. A negative status is a signal."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+    def same_as(self, other):
+        assert self.stdout == other.stdout
+        assert self.stderr == other.stderr
+        assert self.status == other.status
+
+
+def run_plain(command, cwd=None, env=None, stdin=None):
+    """Run a command without seep. `env` is added to this environment, `stdin` is a path."""
+    with open(stdin or os.devnull, "rb") as source:
+        done = subprocess.run(
+            [os.fsencode(word) for word in command],
+            cwd=cwd,
+            env={**os.environ, **(env or {})},
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+class Seep:
+    """Recordings of one test: its directory and its own ledgers."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        shm = pathlib.Path("/dev/shm")
+        base = shm if os.access(shm, os.W_OK) else None
+        self.ledger_dir = pathlib.Path(tempfile.mkdtemp(prefix="seep-test-", dir=base))
+        self.count = 0
+
+    def close(self):
+        shutil.rmtree(self.ledger_dir, ignore_errors=True)
+
+    def command(self, *words, cwd=None, env=None):
+        """Run seep itself with these words."""
+        return run_plain([SEEP, *words], cwd=cwd, env=self.environment(env))
+
+    def environment(self, env=None):
+        return {"SEEP_DIR": str(self.ledger_dir), **(env or {})}
+
+    def run(self, command, options=(), cwd=None, env=None, stdin=None):
+        """Record a command; returns its Result and the Recordings it left."""
+        self.count += 1
+        folder = self.directory / f"recorded-{self.count}"
+        folder.mkdir()
+        words = [SEEP, "run", "-o", folder / "run.seep", "-q", *options, "--", *command]
+        result = run_plain(words, cwd=cwd, env=self.environment(env), stdin=stdin)
+        return result, Recordings(self, folder)
+
+    def ledgers(self):
+        return sorted(p.name for p in self.ledger_dir.rglob("*.ledger"))
+
+
+class Recordings:
+    """The recording of a run and those of its children, as `report --json` gives them."""
+
+    def __init__(self, seep, folder):
+        self.seep = seep
+        self.folder = folder
+        self.path = folder / "run.seep"
+
+    def load(self, path):
+        done = self.seep.command("report", path, "--json")
+        assert done.status == 0, done.stderr.decode(errors="replace")
+        return json.loads(done.stdout)
+
+    def main(self):
+        assert self.path.exists(), f"no recording among {os.listdir(self.folder)}"
+        report = self.load(self.path)
+        check_totals(report)
+        return report
+
+    def all(self):
+        """Every process's report, the first one's first."""
+        paths = sorted(self.folder.glob("run*.seep"), key=lambda p: (p != self.path, p.name))
+        return [self.load(path) for path in paths]
+
+    def of(self, pid, function=None):
+        """The report of a process; by a function when the pid had several images."""
+        found = [
+            r
+            for r in self.all()
+            if r["process"]["pid"] == pid and (function is None or site(r, function)["allocs"])
+        ]
+        assert len(found) == 1, f"{len(found)} recordings of {pid}"
+        return found[0]
+
+
+def total_allocs(reports):
+    """All allocations of a family of processes, those of small forks among them."""
+    return sum(r["totals"]["allocs"] + r["forked"]["allocs"] for r in reports)
+
+
+def check_totals(report):
+    """What holds for every recording of a whole run: no loss, and the parts make the whole."""
+    totals = report["totals"]
+    assert totals["dropped"] == 0
+    assert totals["in_doubt"] == 0
+    for key in SUMMED:
+        assert totals[key] == sum(c[key] for c in report["contexts"]), key
+    assert totals["live_blocks"] == totals["allocs"] - totals["frees"]
+    assert totals["live_bytes"] == totals["alloc_bytes"] - totals["freed_bytes"]
+    assert totals["peak_bytes"] >= totals["live_bytes"]
+    for context in report["contexts"]:
+        assert context["live_blocks"] == context["allocs"] - context["frees"]
+        assert context["live_bytes"] == context["alloc_bytes"] - context["freed_bytes"]
+
+
+def contexts_of(report, function):
+    """The contexts whose stack contains the function."""
+    return [
+        c for c in report["contexts"] if any(f["function"] == function for f in c["frames"])
+    ]
+
+
+def site(report, function):
+    """The summed figures of all stacks through the function, under the truth's names."""
+    contexts = contexts_of(report, function)
+    return {name: sum(c[key] for c in contexts) for name, key in FIELDS.items()}
+
+
+def functions(context):
+    return [frame["function"] for frame in context["frames"]]
+
+
+@dataclasses.dataclass
+class Truth:
+    """What a program says of itself: figures by function, notes and what it inherited."""
+
+    sites: dict
+    notes: dict
+    inherited: dict
+
+
+def parse_truth(text):
+    sites, notes, inherited = {}, {}, {}
+    for line in text.splitlines():
+        kind, *words = line.split()
+        if kind == "truth":
+            name = words.pop(0)
+            sites[name] = {k: int(v) for k, v in (w.split("=") for w in words)}
+        elif kind in ("note", "inherited"):
+            target = notes if kind == "note" else inherited
+            target.update((k, int(v)) for k, v in (w.split("=") for w in words))
+    assert sites, f"no truth in {text!r}"
+    return Truth(sites, notes, inherited)
+
+
+def differences(report, truth, ignore=()):
+    found = []
+    for function, want in truth.sites.items():
+        have = site(report, function)
+        for name, value in want.items():
+            if name not in ignore and have[name] != value:
+                found.append(f"{function}: {name} is {have[name]}, the program says {value}")
+    return found
+
+
+def check_truth(report, truth, ignore=()):
+    found = differences(report, truth, ignore)
+    assert not found, "\n".join(found)
+
+
+def record_with_truth(seep, name, *arguments, env=None, options=()):
+    """Run a program plainly and recorded, compare how it ended, give its recordings and truth."""
+    folder = seep.directory
+    command = [program(name), *arguments]
+    env = env or {}
+    plain = run_plain(command, cwd=folder, env={**env, "TRUTH_FILE": str(folder / "plain.truth")})
+    assert plain.stderr == b"", plain.stderr.decode(errors="replace")
+    path = folder / f"truth-{seep.count + 1}"
+    result, recordings = seep.run(
+        command, cwd=folder, env={**env, "TRUTH_FILE": str(path)}, options=options
+    )
+    result.same_as(plain)
+    return recordings, parse_truth(path.read_text())
+
+
+@dataclasses.dataclass
+class Counts:
+    """One process image as lib_count saw it."""
+
+    pid: int
+    exe: str
+    allocs: int
+    alloc_bytes: int
+    frees: int
+
+
+def read_counts(folder):
+    """The counts of every process that ran with COUNT_PREFIX in this folder."""
+    found = []
+    for path in sorted(pathlib.Path(folder).glob("count.*")):
+        data = path.read_bytes()
+        assert data[:7] == b"counts1", path
+        pid, allocs, alloc_bytes, frees = struct.unpack_from("<4Q", data, 8)
+        exe = os.fsdecode(data[104:].split(b"\0", 1)[0])
+        found.append(Counts(pid, exe, allocs, alloc_bytes, frees))
+    return found
+
+
+def count_environment(folder, env=None):
+    """The environment under which every process counts its allocations into the folder."""
+    folder.mkdir(exist_ok=True)
+    env = dict(env or {})
+    preload = [str(program("lib_count.so")), env.get("LD_PRELOAD", "")]
+    env["LD_PRELOAD"] = ":".join(word for word in preload if word)
+    env["COUNT_PREFIX"] = str(folder / "count")
+    return env
+
+
+def signal_name(status):
+    return signal.Signals(-status).name if status < 0 else str(status)
+
+
+def without_timing(text):
+    """Test runners print how long they took."""
+    return re.sub(rb"\b\d+\.\d+ ?s\b", b"N s", text)

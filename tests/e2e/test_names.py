@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Names that are hard to carry: spaces, bytes that are no text, stripped and renamed programs."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from harness import check_truth, contexts_of, functions, need, parse_truth, program, run_plain
+
+NAMES = [
+    b"two words",
+    b"tab\tand\nline",
+    b"caf\xc3\xa9",
+    b"not utf8 \xff\xfe",
+    b'quote"back\\slash',
+    b"percent %p %e %d",
+    b"-dash",
+    b"x" * 200,
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=[ascii(n)[2:-1][:20] for n in NAMES])
+def test_a_program_of_any_name_is_recorded(seep, name):
+    folder = os.path.join(os.fsencode(seep.directory), name)
+    os.mkdir(folder)
+    copy = os.path.join(folder, name)
+    shutil.copy(program("mini_dlsym"), copy)
+    truth = seep.directory / "truth"
+    result, recordings = seep.run([copy, name], env={"TRUTH_FILE": str(truth)})
+    assert (result.status, result.stdout, result.stderr) == (0, b"", b"")
+    report = recordings.main()
+    check_truth(report, parse_truth(truth.read_text()))
+    for path in recordings.folder.iterdir():
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_recording_may_have_any_name(seep):
+    for name in NAMES:
+        target = os.path.join(os.fsencode(seep.directory), name + b".seep")
+        if b"%" in name:
+            continue
+        done = seep.command("run", "-o", target, "-q", "--", program("mini_dlsym"))
+        assert done.status == 0, done.stderr
+        assert os.path.exists(target)
+        assert seep.command("report", target, "--json").status == 0
+
+
+def copy_stripped(seep, *, debuglink):
+    copy = seep.directory / "stripped"
+    shutil.copy(program("mini_dlsym"), copy)
+    objcopy = need("objcopy")
+    if debuglink:
+        debug = seep.directory / "stripped.debug"
+        subprocess.run([objcopy, "--only-keep-debug", copy, debug], check=True)
+    subprocess.run([need("strip"), copy], check=True)
+    if debuglink:
+        subprocess.run([objcopy, f"--add-gnu-debuglink={debug}", copy], check=True)
+    return copy
+
+
+def test_a_stripped_program_finds_its_separate_debug_file(seep):
+    copy = copy_stripped(seep, debuglink=True)
+    truth = seep.directory / "truth"
+    result, recordings = seep.run([copy], env={"TRUTH_FILE": str(truth)})
+    assert result.status == 0
+    report = recordings.main()
+    check_truth(report, parse_truth(truth.read_text()))
+    for context in contexts_of(report, "by_next"):
+        assert functions(context)[1:3] == ["one_round", "main"]
+        assert context["frames"][0]["file"].endswith("mini_dlsym.c")
+        assert context["frames"][0]["line"] > 0
+
+
+def test_a_stripped_program_is_counted_without_names(seep):
+    copy = copy_stripped(seep, debuglink=False)
+    truth_path = seep.directory / "truth"
+    result, recordings = seep.run([copy], env={"TRUTH_FILE": str(truth_path)})
+    assert result.status == 0
+    report, truth = recordings.main(), parse_truth(truth_path.read_text())
+    own = [c for c in report["contexts"] if c["frames"] and c["frames"][0]["module"] == str(copy)]
+    for key, name in (("allocs", "allocs"), ("live_bytes", "live_bytes")):
+        want = sum(site[name] for site in truth.sites.values())
+        assert sum(context[key] for context in own) == want
+    assert all(context["frames"][0]["build_id"] for context in own)
+    assert all(context["frames"][0]["offset"] for context in own)
+
+
+def test_names_in_the_report_text_are_harmless(seep):
+    """Control bytes of a program's name reach no terminal as they are."""
+    copy = os.path.join(os.fsencode(seep.directory), b"evil\x1b[31mname")
+    shutil.copy(program("mini_dlsym"), copy)
+    result, recordings = seep.run([copy, b"\x1b]0;title\x07"])
+    assert result.status == 0
+    done = seep.command("report", recordings.path)
+    assert done.status == 0
+    assert b"\x1b" not in done.stdout and b"\x07" not in done.stdout
+
+
+def test_the_working_directory_may_be_gone(seep):
+    gone = seep.directory / "gone"
+    gone.mkdir()
+    script = f'cd "{gone}" && rmdir "{gone}" && exec "$0"'
+    command = ["/bin/sh", "-c", script, program("mini_dlsym")]
+    env = {"TRUTH_FILE": str(seep.directory / "truth")}
+    plain = run_plain(command, env=env)
+    gone.mkdir()
+    result, recordings = seep.run(command, env=env)
+    result.same_as(plain)
+    truth = parse_truth((seep.directory / "truth").read_text())
+    reports = [r for r in recordings.all() if contexts_of(r, "by_next")]
+    assert len(reports) == 1
+    check_truth(reports[0], truth)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""The peak by stack is one moment of the run: the program knows which functions held what then."""
+
+import pytest
+
+from harness import check_truth, record_with_truth, site
+
+ONE_THREAD = [
+    ["peak_malloc_free"],
+    pytest.param(["peak_swap", "falling"], marks=pytest.mark.fast),
+    ["peak_swap", "rising"],
+    ["peak_swap", "realloc"],
+    ["peak_sawtooth"],
+]
+
+
+@pytest.mark.parametrize("command", ONE_THREAD, ids=" ".join)
+def test_one_threads_peak_is_exact_by_function(seep, command):
+    recordings, truth = record_with_truth(seep, *command)
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["totals"]["peak_exact"] is True
+    assert report["totals"]["peak_error_bytes"] == 0
+
+
+def error_bytes(totals):
+    """What the recording states, which must itself be small: with n threads (2n+1)/(1024n)."""
+    stated = totals["peak_error_bytes"]
+    assert stated <= totals["peak_bytes"] // 256
+    return stated
+
+
+def test_eight_threads_peak_by_function_is_within_the_stated_error(seep):
+    recordings, truth = record_with_truth(seep, "peak_threads", "steps")
+    report = recordings.main()
+    check_truth(report, truth, ignore=["peak_bytes"])
+    allowed = error_bytes(report["totals"])
+    # Each thread's operation in progress counts as done or not.
+    allowed += 8 * 1100
+    off = {
+        name: site(report, name)["peak_bytes"] - want["peak_bytes"]
+        for name, want in truth.sites.items()
+        if "peak_bytes" in want
+    }
+    assert all(abs(value) <= allowed for value in off.values()), (off, allowed)
+
+
+def test_eight_threads_peak_total_is_within_the_stated_error(seep):
+    recordings, truth = record_with_truth(seep, "peak_threads", "churn")
+    report = recordings.main()
+    check_truth(report, truth)
+    totals = report["totals"]
+    # The C library's own blocks for eight threads are live then too.
+    allowed = error_bytes(totals) + 8 * (400 + 500)
+    assert abs(totals["peak_bytes"] - truth.notes["peak_total"]) <= allowed
