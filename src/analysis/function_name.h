@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The anatomy of a demangled function name: which part of
+ * "std::vector<int> app::load<char>(char const*)" is the name, and whose function it is.
+ */
+#ifndef SEEP_ANALYSIS_FUNCTION_NAME_H
+#define SEEP_ANALYSIS_FUNCTION_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A stretch of the caller's string. */
+struct seep_name_part {
+	const char *text;
+	size_t bytes;
+};
+
+/*
+ * The qualified name without return type, parameters and trailing qualifiers: app::load<char>.
+ * A name that is not C++ or Rust comes back whole. Never empty unless @function is.
+ */
+struct seep_name_part seep_function_name(const char *function);
+
+/*
+ * Whether @function only passes on what its caller asked for: an allocation function or a usual
+ * wrapper of one (xmalloc, operator new, g_malloc...), or a standard library's internals
+ * (std::, __gnu_cxx::, Rust's alloc:: and core::). Who to blame is further out.
+ */
+bool seep_function_is_plumbing(const char *function);
+
+/* Whether @function comes before main or a thread's function: _start, start_thread, clone... */
+bool seep_function_is_startup(const char *function);
+
+#endif

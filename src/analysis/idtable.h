@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A hash table from 64-bit hashes to small numbers, by open addressing. Several numbers may share
+ * a hash: which of them is meant is for the caller to say.
+ *
+ *	size_t at = SEEP_IDTABLE_START;
+ *	uint32_t id;
+ *
+ *	while ((id = seep_idtable_find(&table, hash, &at)) != SEEP_IDTABLE_NONE)
+ *		if (things_equal(&things[id], thing))
+ *			return id;
+ *	seep_idtable_add(&table, hash, new_id);
+ */
+#ifndef SEEP_ANALYSIS_IDTABLE_H
+#define SEEP_ANALYSIS_IDTABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEEP_IDTABLE_NONE UINT32_MAX
+#define SEEP_IDTABLE_START SIZE_MAX
+
+struct seep_idtable {
+	struct seep_idtable_slot *slots; /* a power of two, at most two thirds in use */
+	size_t mask;
+	size_t count;
+};
+
+/* @expected: how many numbers are likely; more are no error. */
+void seep_idtable_init(struct seep_idtable *table, size_t expected);
+
+/* Release the storage. Zeroed storage is a no-op. */
+void seep_idtable_done(struct seep_idtable *table);
+
+/*
+ * The next number kept under @hash. *@at: SEEP_IDTABLE_START for the first, then as it was left.
+ * Returns: a number, or SEEP_IDTABLE_NONE when there are no more.
+ */
+uint32_t seep_idtable_find(const struct seep_idtable *table, uint64_t hash, size_t *at);
+
+/* Keep @id (not SEEP_IDTABLE_NONE) under @hash. */
+void seep_idtable_add(struct seep_idtable *table, uint64_t hash, uint32_t id);
+
+/* One step of a hash over words: mixes @word into @hash. Not for hostile flooding, only for speed. */
+static inline uint64_t seep_hash_mix(uint64_t hash, uint64_t word)
+{
+	/* Multiply and fold, as in wyhash: the product's halves each depend on all input bits. */
+	const unsigned __int128 product = (unsigned __int128)(hash ^ 0x9e3779b97f4a7c15u) *
+					  (word ^ 0xe7037ed1a0b428dbu);
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* The same over a string; NULL differs from "". */
+uint64_t seep_hash_text(uint64_t hash, const char *text);
+
+#endif

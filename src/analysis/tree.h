@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call tree, top down: who called whom on the way to each allocation, with sums on every node.
+ * Calls from different lines of one function share a node. What comes before main or a thread's
+ * function is left out, except where a stack has nothing else.
+ */
+#ifndef SEEP_ANALYSIS_TREE_H
+#define SEEP_ANALYSIS_TREE_H
+
+#include "analysis/counts.h"
+#include "analysis/sites.h"
+
+/* Nodes under the root that are not functions, in place of a frame. */
+enum {
+	SEEP_TREE_ROOT = UINT32_MAX,
+	SEEP_TREE_NO_STACK = UINT32_MAX - 1,  /* allocated while no walk was possible */
+	SEEP_TREE_OTHER = UINT32_MAX - 2,     /* met after the ledger was full */
+	SEEP_TREE_TRUNCATED = UINT32_MAX - 3, /* stacks whose outermost frames are unknown */
+	SEEP_TREE_CUT = UINT32_MAX - 4,	      /* stacks whose outermost frames were not stored */
+	SEEP_TREE_SPECIAL = UINT32_MAX - 15,  /* this and above are not frames */
+};
+
+struct seep_tree_node {
+	uint32_t frame;	      /* index of one frame of the function, or SEEP_TREE_* */
+	uint32_t parent;      /* node index; smaller than the node's own. The root's is 0 */
+	uint32_t first_child; /* node index, 0 = none; in no order */
+	uint32_t next;	      /* sibling, 0 = last */
+	bool several_lines;   /* called from (or allocated at) more than the frame's line */
+	uint8_t period;	      /* recursion that was folded here, 0 none */
+	uint16_t repeats;     /* most of it, as in struct seep_profile_stack_entry */
+	struct seep_counts self;      /* stacks that end here */
+	struct seep_counts inclusive; /* and all below */
+};
+
+struct seep_tree {
+	struct seep_tree_node *nodes; /* [0] is the root */
+	uint32_t count;
+};
+
+/*
+ * @whole: with the plumbing at the inner ends; without it stacks end at the function to blame.
+ * Linear in the frames of all stacks. Never fails.
+ */
+struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole);
+
+/* NULL is a no-op. */
+void seep_tree_free(struct seep_tree *tree);
+
+/*
+ * Children of @node whose inclusive value is at least @least (and not 0), largest first.
+ * @ret_children: allocated when there are any, released with free(); else NULL.
+ * Returns: how many.
+ */
+uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, enum seep_measure measure,
+			    uint64_t least, uint32_t **ret_children);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* A buffer in front of the stream; locale-free formatting of whole numbers only. */
+#include "report/json_writer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/terminal.h"
+
+static const char hex_digits[] = "0123456789abcdef";
+
+/* Levels up to this one have a line per value. */
+enum { DEPTH_WITH_LINES = 2 };
+
+static void flush(struct seep_json *json)
+{
+	(void)fwrite(json->buffer, 1, json->used, json->out);
+	json->used = 0;
+}
+
+static void put(struct seep_json *json, const char *data, size_t bytes)
+{
+	while (bytes > 0) {
+		size_t part = sizeof(json->buffer) - json->used;
+
+		if (part > bytes)
+			part = bytes;
+		memcpy(json->buffer + json->used, data, part);
+		json->used += part;
+		data += part;
+		bytes -= part;
+		if (json->used == sizeof(json->buffer))
+			flush(json);
+	}
+}
+
+static void puts_raw(struct seep_json *json, const char *text)
+{
+	put(json, text, strlen(text));
+}
+
+static void new_line(struct seep_json *json)
+{
+	puts_raw(json, "\n");
+	for (unsigned i = 0; i < json->depth; i++)
+		puts_raw(json, " ");
+}
+
+/* What comes before any value: separator, line, name. */
+static void begin_value(struct seep_json *json, const char *key)
+{
+	if (json->depth > 0) {
+		if (json->started[json->depth - 1])
+			puts_raw(json, ",");
+		json->started[json->depth - 1] = true;
+		if (json->depth <= DEPTH_WITH_LINES)
+			new_line(json);
+	}
+	if (key == NULL)
+		return;
+	puts_raw(json, "\"");
+	puts_raw(json, key);
+	puts_raw(json, "\":");
+}
+
+static void open_level(struct seep_json *json, const char *key, const char *open, char close)
+{
+	assert(json->depth < SEEP_JSON_DEPTH_MAX);
+	begin_value(json, key);
+	puts_raw(json, open);
+	json->close[json->depth] = close;
+	json->started[json->depth] = false;
+	json->depth++;
+}
+
+void seep_json_init(struct seep_json *json, FILE *out, bool strings)
+{
+	json->out = out;
+	json->strings = strings;
+	json->depth = 0;
+	json->used = 0;
+}
+
+void seep_json_finish(struct seep_json *json)
+{
+	assert(json->depth == 0);
+	puts_raw(json, "\n");
+	flush(json);
+	(void)fflush(json->out);
+}
+
+void seep_json_open_object(struct seep_json *json, const char *key)
+{
+	open_level(json, key, "{", '}');
+}
+
+void seep_json_open_array(struct seep_json *json, const char *key)
+{
+	open_level(json, key, "[", ']');
+}
+
+void seep_json_close(struct seep_json *json)
+{
+	assert(json->depth > 0);
+	json->depth--;
+	if (json->started[json->depth] && json->depth < DEPTH_WITH_LINES)
+		new_line(json);
+	put(json, &json->close[json->depth], 1);
+}
+
+void seep_json_null(struct seep_json *json, const char *key)
+{
+	begin_value(json, key);
+	puts_raw(json, "null");
+}
+
+void seep_json_bool(struct seep_json *json, const char *key, bool value)
+{
+	begin_value(json, key);
+	puts_raw(json, value ? "true" : "false");
+}
+
+static void put_digits(struct seep_json *json, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	put(json, digits + at, sizeof(digits) - at);
+}
+
+void seep_json_int(struct seep_json *json, const char *key, int64_t value)
+{
+	begin_value(json, key);
+	if (value < 0)
+		puts_raw(json, "-");
+	put_digits(json, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+void seep_json_u64(struct seep_json *json, const char *key, uint64_t value)
+{
+	begin_value(json, key);
+	if (json->strings)
+		puts_raw(json, "\"");
+	put_digits(json, value);
+	if (json->strings)
+		puts_raw(json, "\"");
+}
+
+static void put_byte_escape(struct seep_json *json, const char *prefix, unsigned byte)
+{
+	puts_raw(json, prefix);
+	put(json, &hex_digits[byte >> 4 & 15], 1);
+	put(json, &hex_digits[byte & 15], 1);
+}
+
+/* One character that cannot stand for itself. */
+static void put_escaped(struct seep_json *json, unsigned code, bool x_follows)
+{
+	if (code == '"')
+		puts_raw(json, "\\\"");
+	else if (code == '\\')
+		puts_raw(json, x_follows ? "\\\\x5c" : "\\\\");
+	else if (code == '\n')
+		puts_raw(json, "\\n");
+	else if (code == '\t')
+		puts_raw(json, "\\t");
+	else
+		put_byte_escape(json, "\\u00", code);
+}
+
+void seep_json_text(struct seep_json *json, const char *key, const char *text)
+{
+	const char *plain = text; /* start of what needs nothing */
+	const char *end;
+
+	if (text == NULL) {
+		seep_json_null(json, key);
+		return;
+	}
+	end = text + strlen(text);
+	begin_value(json, key);
+	puts_raw(json, "\"");
+	while (text < end) {
+		unsigned code = 0;
+		const size_t bytes = seep_utf8_decode(text, (size_t)(end - text), &code);
+
+		/* C1 controls and DEL are legal in JSON, but not on a terminal. */
+		if (bytes > 0 && code >= 0x20 && code != '"' && code != '\\' &&
+		    !(code >= 0x7f && code < 0xa0)) {
+			text += bytes;
+			continue;
+		}
+		put(json, plain, (size_t)(text - plain));
+		if (bytes == 0)
+			put_byte_escape(json, "\\\\x", (unsigned char)*text);
+		else
+			put_escaped(json, code, text[1] == 'x');
+		text += bytes > 0 ? bytes : 1;
+		plain = text;
+	}
+	put(json, plain, (size_t)(text - plain));
+	puts_raw(json, "\"");
+}
+
+void seep_json_hex(struct seep_json *json, const char *key, const uint8_t *data, size_t bytes)
+{
+	if (bytes == 0) {
+		seep_json_null(json, key);
+		return;
+	}
+	begin_value(json, key);
+	puts_raw(json, "\"");
+	for (size_t i = 0; i < bytes; i++)
+		put_byte_escape(json, "", data[i]);
+	puts_raw(json, "\"");
+}
+
+void seep_json_hash(struct seep_json *json, const char *key, uint64_t hash)
+{
+	uint8_t bytes[8];
+
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(hash >> (56 - 8 * i));
+	seep_json_hex(json, key, bytes, sizeof(bytes));
+}

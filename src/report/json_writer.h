@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes JSON as a stream: nothing is kept but the open brackets. The first two levels get a line
+ * per value, what is deeper stays on its line, so that one context is one line.
+ *
+ * Text is UTF-8 as the JSON standard wants it. Bytes that are not (paths, argv and names may hold
+ * any) are written as the four characters \xNN; so that this can be undone, a backslash before an
+ * "x" is written as \x5c. See docs/json.md.
+ */
+#ifndef SEEP_REPORT_JSON_WRITER_H
+#define SEEP_REPORT_JSON_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { SEEP_JSON_BUFFER_BYTES = 65536, SEEP_JSON_DEPTH_MAX = 32 };
+
+/* Zero but for the fields that _init sets; use only through the functions. */
+struct seep_json {
+	FILE *out;
+	bool strings; /* 64-bit numbers as decimal strings */
+	unsigned depth;
+	char close[SEEP_JSON_DEPTH_MAX];  /* the bracket that ends each level */
+	bool started[SEEP_JSON_DEPTH_MAX]; /* a value was written at this level */
+	size_t used;
+	char buffer[SEEP_JSON_BUFFER_BYTES];
+};
+
+/* @strings: numbers that may pass 2^53 are written as strings, for JavaScript. */
+void seep_json_init(struct seep_json *json, FILE *out, bool strings);
+
+/* End the line and hand everything to the stream, whose ferror() tells whether all was written. */
+void seep_json_finish(struct seep_json *json);
+
+/*
+ * In all of these @key is the member's name (not escaped: a literal of ours), or NULL in an array
+ * and at the top.
+ */
+void seep_json_open_object(struct seep_json *json, const char *key);
+void seep_json_open_array(struct seep_json *json, const char *key);
+/* Close what was opened last. */
+void seep_json_close(struct seep_json *json);
+
+void seep_json_null(struct seep_json *json, const char *key);
+void seep_json_bool(struct seep_json *json, const char *key, bool value);
+/* Always a number; for what is small by nature (a pid, a line, a signal). */
+void seep_json_int(struct seep_json *json, const char *key, int64_t value);
+/* A count, bytes, nanoseconds, an address: exact, or a string. */
+void seep_json_u64(struct seep_json *json, const char *key, uint64_t value);
+/* @text NULL: null. */
+void seep_json_text(struct seep_json *json, const char *key, const char *text);
+/* Bytes as lower-case hexadecimal digits; null when @bytes is 0. */
+void seep_json_hex(struct seep_json *json, const char *key, const uint8_t *data, size_t bytes);
+/* Sixteen hexadecimal digits. */
+void seep_json_hash(struct seep_json *json, const char *key, uint64_t hash);
+
+#endif

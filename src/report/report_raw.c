@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Addresses as they were in the process, for other tools and for checking ours:
+ * "<vaddr>: <binary> + <offset> : <name>". One line per physical frame, with the name of the
+ * function whose code it is; inlined names are in the other views.
+ */
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/rank.h"
+#include "base/terminal.h"
+#include "base/xalloc.h"
+#include "profile/kind_name.h"
+#include "report/text_frame.h"
+#include "report/text_style.h"
+
+static void add_escaped(struct seep_strbuf *buf, const char *text)
+{
+	seep_escape(buf, text, strlen(text));
+}
+
+static void print_frame(FILE *out, const struct seep_profile *profile,
+			const struct seep_profile_frame *frame)
+{
+	const char *path = seep_frame_module_path(profile, frame);
+	uint64_t bias = 0;
+	struct seep_strbuf line;
+
+	if (frame->module > 0 && frame->module <= profile->module_count)
+		bias = profile->modules[frame->module - 1].bias;
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_addf(&line, "0x%" PRIx64 ": ", frame->address + bias);
+	add_escaped(&line, path != NULL ? path : "??");
+	seep_strbuf_addf(&line, " + 0x%" PRIx64 " : ", frame->address);
+	add_escaped(&line, frame->function != NULL ? frame->function : "??");
+	fprintf(out, "%s\n", line.text);
+	seep_strbuf_done(&line);
+}
+
+static void print_context(FILE *out, const struct seep_profile *profile,
+			  const struct seep_profile_context *context)
+{
+	fprintf(out,
+		"context %" PRIu32 ": hash %016" PRIx64 ", %s, live %" PRIu64 " bytes in %" PRIu64
+		" blocks, peak %" PRIu64 " bytes in %" PRIu64 " blocks, allocated %" PRIu64
+		" bytes in %" PRIu64 " calls, freed %" PRIu64 " bytes in %" PRIu64
+		" calls, temporary %" PRIu64 "\n",
+		context->id, context->hash, seep_profile_kind_name(context->kind),
+		context->live_bytes, context->live_blocks, context->peak_bytes,
+		context->peak_blocks, context->alloc_bytes, context->allocs, context->freed_bytes,
+		context->frees, context->temporary);
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		const struct seep_profile_frame *frame = &profile->frames[context->stack[i].frame];
+
+		if (!frame->inlined)
+			print_frame(out, profile, frame);
+	}
+	fputc('\n', out);
+}
+
+void seep_report_raw(FILE *out, const struct seep_profile *profile,
+		     const struct seep_report_options *options)
+{
+	const enum seep_measure measure = seep_report_measure(profile, options);
+	const uint32_t count = profile->context_count;
+	struct seep_ranked *ranked = seep_xcalloc(count, sizeof(*ranked));
+	size_t shown;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct seep_counts counts = { 0 };
+
+		seep_counts_add_context(&counts, &profile->contexts[i]);
+		ranked[i] = (struct seep_ranked){
+			.value = seep_counts_value(&counts, measure),
+			.tie = profile->contexts[i].hash,
+			.index = i,
+		};
+	}
+	shown = seep_rank_top(ranked, count, options->top > 0 ? options->top : count);
+	for (size_t i = 0; i < shown; i++)
+		print_context(out, profile, &profile->contexts[ranked[i].index]);
+	free(ranked);
+}

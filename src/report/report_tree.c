@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The call tree. A function with a single caller on the way and nothing of its own stands under it
+ * without indentation ("→"), so that only real branches move to the right.
+ */
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/sites.h"
+#include "analysis/tree.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "report/text_frame.h"
+#include "report/text_head.h"
+#include "report/text_style.h"
+
+enum {
+	PRUNE_PERCENT = 1,
+	VALUE_COLUMNS = 10,
+	SHARE_COLUMNS = 7,
+	NAME_COLUMNS = 44, /* places start here or later */
+	DEPTH_MAX = 512,   /* bound on recursion; deeper branches are pruned and counted */
+};
+
+struct view {
+	FILE *out;
+	const struct seep_profile *profile;
+	const struct seep_report_options *options;
+	const struct seep_tree *tree;
+	enum seep_measure measure;
+	uint64_t total;
+	uint64_t least;
+	uint64_t pruned_value;
+	uint32_t pruned_count;
+	uint32_t depth;
+	struct seep_strbuf prefix; /* the lines of open branches */
+};
+
+static uint64_t value_of(const struct view *view, uint32_t node)
+{
+	return seep_counts_value(&view->tree->nodes[node].inclusive, view->measure);
+}
+
+static void add_special(struct seep_strbuf *buf, uint32_t frame)
+{
+	switch (frame) {
+	case SEEP_TREE_NO_STACK:
+		seep_strbuf_adds(buf, "(no stack: no walk was possible)");
+		return;
+	case SEEP_TREE_OTHER:
+		seep_strbuf_adds(buf, "(stacks met after the ledger was full)");
+		return;
+	case SEEP_TREE_TRUNCATED:
+		seep_strbuf_adds(buf, "(callers unknown: no unwind information)");
+		return;
+	default:
+		seep_strbuf_adds(buf, "(callers not stored: depth=)");
+	}
+}
+
+/* Append name, repeats and place of @node in what is left of the line. */
+static void add_node(struct seep_strbuf *line, const struct view *view,
+		     const struct seep_tree_node *node, size_t room)
+{
+	const struct seep_profile_frame *frame;
+	const size_t start = line->length;
+	const bool limited = room > 0 && !view->options->full;
+	size_t used;
+
+	if (node->frame >= SEEP_TREE_SPECIAL) {
+		add_special(line, node->frame);
+		return;
+	}
+	frame = &view->profile->frames[node->frame];
+	seep_frame_name(line, view->profile, frame, limited ? room * 2 / 3 : 0,
+			view->options->full);
+	if (node->period > 0) {
+		seep_strbuf_addc(line, ' ');
+		seep_frame_repeats(line, node->period, node->repeats);
+	}
+	used = seep_display_width(line->text + start, line->length - start);
+	if (limited && used + 10 > room)
+		return;
+	seep_text_pad(line, start, limited && room < 2 * NAME_COLUMNS ? room / 2 : NAME_COLUMNS);
+	used = seep_display_width(line->text + start, line->length - start);
+	seep_strbuf_adds(line, "  ");
+	seep_frame_place(line, view->profile, frame, limited ? room - used - 2 : 0,
+			 !node->several_lines);
+}
+
+/* Nothing but spaces may end a line. */
+static void print_line(const struct view *view, struct seep_strbuf *line)
+{
+	size_t length = line->length;
+
+	while (length > 0 && line->text[length - 1] == ' ')
+		length--;
+	seep_strbuf_cut(line, length);
+	fprintf(view->out, "%s\n", line->text);
+}
+
+static void print_node(const struct view *view, uint32_t node, const char *joint, bool figures)
+{
+	const size_t width = view->options->width;
+	struct seep_strbuf line;
+	size_t used;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	if (figures) {
+		const uint64_t value = value_of(view, node);
+		const struct seep_unit_text text = seep_measure_is_bytes(view->measure) ?
+							   seep_bytes_text(value) :
+							   seep_count_text(value);
+
+		seep_strbuf_addf(&line, "%*s%*s  ", VALUE_COLUMNS, text.text, SHARE_COLUMNS,
+				 seep_percent_text(value, view->total).text);
+	} else {
+		seep_strbuf_repeat(&line, ' ', VALUE_COLUMNS + SHARE_COLUMNS + 2);
+	}
+	seep_strbuf_adds(&line, view->prefix.text);
+	seep_strbuf_adds(&line, joint);
+	used = seep_display_width(line.text, line.length);
+	add_node(&line, view, &view->tree->nodes[node],
+		 width == 0 ? 0 : width > used + 20 ? width - used : 20);
+	print_line(view, &line);
+	seep_strbuf_done(&line);
+}
+
+/* The value of @node that no printed child has. */
+static void count_pruned(struct view *view, uint32_t node)
+{
+	for (uint32_t i = view->tree->nodes[node].first_child; i != 0;
+	     i = view->tree->nodes[i].next) {
+		const uint64_t value = value_of(view, i);
+
+		if (value > 0 && (value < view->least || view->depth >= DEPTH_MAX)) {
+			view->pruned_count++;
+			view->pruned_value += value;
+		}
+	}
+}
+
+static void print_children(struct view *view, uint32_t node);
+
+/* Print @node and, below it without indentation, those that have all of its value. */
+static void print_branch(struct view *view, uint32_t node, const char *joint, const char *open)
+{
+	const size_t prefix = view->prefix.length;
+	uint32_t *only = NULL;
+
+	print_node(view, node, joint, true);
+	seep_strbuf_adds(&view->prefix, open);
+	for (;;) {
+		const uint32_t count =
+			seep_tree_children(view->tree, node, view->measure, view->least, &only);
+		const bool chained = count == 1 && value_of(view, only[0]) == value_of(view, node);
+		const uint32_t next = chained ? only[0] : 0;
+
+		free(only);
+		if (!chained)
+			break;
+		node = next;
+		print_node(view, node, "→ ", false);
+	}
+	print_children(view, node);
+	seep_strbuf_cut(&view->prefix, prefix);
+}
+
+static void print_children(struct view *view, uint32_t node)
+{
+	uint32_t *children;
+	uint32_t count;
+
+	count_pruned(view, node);
+	if (view->depth >= DEPTH_MAX)
+		return;
+	view->depth++;
+	count = seep_tree_children(view->tree, node, view->measure, view->least, &children);
+	for (uint32_t i = 0; i < count; i++) {
+		const bool last = i + 1 == count;
+
+		if (node == 0)
+			print_branch(view, children[i], "", "");
+		else
+			print_branch(view, children[i], last ? "└─ " : "├─ ", last ? "   " : "│  ");
+	}
+	free(children);
+	view->depth--;
+}
+
+static void print_pruned(const struct view *view)
+{
+	const struct seep_unit_text value = seep_measure_is_bytes(view->measure) ?
+						    seep_bytes_text(view->pruned_value) :
+						    seep_count_text(view->pruned_value);
+
+	if (view->pruned_count > 0)
+		fprintf(view->out, "\n%s branches below %d%% left out: %s (%s) together\n",
+			seep_digits_text(view->pruned_count).text, PRUNE_PERCENT, value.text,
+			seep_percent_text(view->pruned_value, view->total).text);
+}
+
+void seep_report_tree(FILE *out, const struct seep_profile *profile,
+		      const struct seep_report_options *options)
+{
+	const enum seep_measure measure = seep_report_measure(profile, options);
+	struct seep_sites *sites = seep_sites_new(profile);
+	struct seep_tree *tree = seep_tree_new(sites, options->full);
+	struct view view = {
+		.out = out,
+		.profile = profile,
+		.options = options,
+		.tree = tree,
+		.measure = measure,
+		.total = seep_counts_value(&tree->nodes[0].inclusive, measure),
+	};
+
+	view.least = view.total / 100 * PRUNE_PERCENT;
+	seep_strbuf_init(&view.prefix, SEEP_LINE_BYTES_MAX);
+	seep_head_process(out, profile, options, "", false);
+	seep_head_lead(out, profile, options);
+	fprintf(out, "\nCall tree by %s\n\n", seep_head_measure_words(profile, measure));
+	print_children(&view, 0);
+	print_pruned(&view);
+	fputc('\n', out);
+	seep_head_unseen(out, profile, options, 0);
+	seep_head_next(out, options, " --flat", "the same by function");
+	seep_strbuf_done(&view.prefix);
+	seep_tree_free(tree);
+	seep_sites_free(sites);
+}

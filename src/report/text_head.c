@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/text_head.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "profile/kind_name.h"
+#include "report/text_frame.h"
+#include "report/text_style.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+/* Below this a rate per second says nothing. */
+#define RATE_FROM_NS UINT64_C(50000000)
+
+const char *seep_head_live_words(const struct seep_profile *profile)
+{
+	switch (profile->process.ended) {
+	case SEEP_ENDED_RUNNING:
+		return "live now";
+	case SEEP_ENDED_EXIT:
+		return "live at exit";
+	case SEEP_ENDED_SIGNAL:
+	case SEEP_ENDED_KILLED:
+		return "live at its death";
+	case SEEP_ENDED_EXEC:
+		return "live at exec";
+	case SEEP_ENDED_UNKNOWN:
+		break;
+	}
+	return "live when last seen";
+}
+
+const char *seep_head_measure_words(const struct seep_profile *profile, enum seep_measure measure)
+{
+	switch (measure) {
+	case SEEP_BY_PEAK:
+		return "live at the peak";
+	case SEEP_BY_ALLOCS:
+		return "number of allocations";
+	case SEEP_BY_TEMPORARY:
+		return "number of temporary allocations";
+	case SEEP_BY_LIVE:
+	case SEEP_MEASURE_COUNT:
+		break;
+	}
+	return seep_head_live_words(profile);
+}
+
+enum seep_measure seep_report_measure(const struct seep_profile *profile,
+				      const struct seep_report_options *options)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+
+	if (options->by >= 0 && options->by < SEEP_MEASURE_COUNT)
+		return (enum seep_measure)options->by;
+	if (totals->peak_bytes == 0 && totals->live_bytes == 0)
+		return SEEP_BY_ALLOCS;
+	/* A program that cleaned up after itself: what is left is not what anyone looks for. */
+	return totals->live_bytes < totals->peak_bytes / 100 ? SEEP_BY_PEAK : SEEP_BY_LIVE;
+}
+
+/* ---- the process --------------------------------------------------------------------------- */
+
+static uint64_t run_ns(const struct seep_profile *profile)
+{
+	const struct seep_profile_process *process = &profile->process;
+	uint64_t end_ns = process->end_ns;
+
+	if (end_ns == 0 && profile->sample_count > 0)
+		end_ns = profile->timeline[profile->sample_count - 1].at_ns;
+	return end_ns > process->start_ns ? end_ns - process->start_ns : 0;
+}
+
+static void add_ending(struct seep_strbuf *buf, const struct seep_profile_process *process)
+{
+	const char *name;
+
+	switch (process->ended) {
+	case SEEP_ENDED_RUNNING:
+		seep_strbuf_adds(buf, "still running");
+		return;
+	case SEEP_ENDED_EXIT:
+		if (process->has_status)
+			seep_strbuf_addf(buf, "exited with status %d", process->status_code);
+		else
+			seep_strbuf_adds(buf, "exited");
+		return;
+	case SEEP_ENDED_SIGNAL:
+		name = process->has_status ? sigabbrev_np(process->status_signal) : NULL;
+		if (name != NULL)
+			seep_strbuf_addf(buf, "killed by SIG%s", name);
+		else if (process->has_status)
+			seep_strbuf_addf(buf, "killed by signal %d", process->status_signal);
+		else
+			seep_strbuf_adds(buf, "killed by a signal");
+		if (process->core_dumped)
+			seep_strbuf_adds(buf, " (core dumped)");
+		return;
+	case SEEP_ENDED_EXEC:
+		seep_strbuf_adds(buf, "became another program by exec");
+		return;
+	case SEEP_ENDED_KILLED:
+		seep_strbuf_adds(buf, "ended without a word (SIGKILL, or out of memory?)");
+		return;
+	case SEEP_ENDED_UNKNOWN:
+		break;
+	}
+	seep_strbuf_adds(buf, "how it ended was not seen");
+}
+
+static void add_date(struct seep_strbuf *buf, uint64_t realtime_ns)
+{
+	const time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+	struct tm local;
+	char text[64];
+
+	if (realtime_ns == 0 || localtime_r(&seconds, &local) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local) == 0)
+		return;
+	seep_strbuf_addf(buf, ", %s", text);
+}
+
+static void add_escaped(struct seep_strbuf *buf, const char *text)
+{
+	seep_escape(buf, text, strlen(text));
+}
+
+static void print_command(FILE *out, const struct seep_report_options *options,
+			  char *const *argv)
+{
+	const size_t columns = options->width > 2 && !options->full ? options->width - 2 : 0;
+	struct seep_strbuf words;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&words, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	for (size_t i = 0; argv[i] != NULL; i++) {
+		if (i > 0)
+			seep_strbuf_addc(&words, ' ');
+		seep_text_shell_word(&words, argv[i]);
+	}
+	seep_text_fit(&line, words.text, columns, false);
+	fprintf(out, "%s$ %s%s\n", seep_style_on(options, SEEP_STYLE_DIM), line.text,
+		seep_style_off(options, SEEP_STYLE_DIM));
+	seep_strbuf_done(&line);
+	seep_strbuf_done(&words);
+}
+
+void seep_head_process(FILE *out, const struct seep_profile *profile,
+		       const struct seep_report_options *options, const char *prefix, bool command)
+{
+	const struct seep_profile_process *process = &profile->process;
+	const uint64_t ns = run_ns(profile);
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_adds(&line, prefix);
+	add_escaped(&line, process->exe != NULL ? seep_path_base(process->exe) : "(unknown program)");
+	seep_strbuf_addf(&line, " (pid %" PRIu32 ")", process->pid);
+	add_date(&line, process->start_realtime_ns);
+	if (ns > 0)
+		seep_strbuf_addf(&line, ", ran %s", seep_duration_text(ns).text);
+	seep_strbuf_adds(&line, ", ");
+	add_ending(&line, process);
+	if (process->allocator != NULL) {
+		seep_strbuf_adds(&line, ", allocator ");
+		add_escaped(&line, seep_path_base(process->allocator));
+	}
+	if (process->mode != 0)
+		seep_strbuf_addf(&line, ", mode %s", seep_profile_mode_name(process->mode));
+	seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
+	seep_strbuf_done(&line);
+	if (command && process->argv != NULL && process->argv[0] != NULL)
+		print_command(out, options, process->argv);
+}
+
+/* ---- the lead ------------------------------------------------------------------------------ */
+
+static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+
+	seep_strbuf_addf(buf, "; peak %s", seep_bytes_text(totals->peak_bytes).text);
+	if (!totals->peak_exact && totals->peak_error_bytes > 0)
+		seep_strbuf_addf(buf, " (±%s)", seep_bytes_text(totals->peak_error_bytes).text);
+	else if (!totals->peak_exact)
+		seep_strbuf_adds(buf, " (not exact)");
+	if (totals->peak_at_ns > profile->process.start_ns)
+		seep_strbuf_addf(
+			buf, " after %s",
+			seep_duration_text(totals->peak_at_ns - profile->process.start_ns).text);
+}
+
+static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profile)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+	const uint64_t ns = run_ns(profile);
+
+	seep_strbuf_addf(buf, "; %s allocation%s", seep_count_text(totals->allocs).text,
+			 totals->allocs == 1 ? "" : "s");
+	if (ns >= RATE_FROM_NS) {
+		const unsigned __int128 rate = (unsigned __int128)totals->allocs * NS_PER_S / ns;
+
+		seep_strbuf_addf(buf, " (%s/s)", seep_count_text((uint64_t)rate).text);
+	}
+	if (totals->temporary > 0)
+		seep_strbuf_addf(buf, ", %s temporary",
+				 seep_percent_text(totals->temporary, totals->allocs).text);
+}
+
+void seep_head_lead(FILE *out, const struct seep_profile *profile,
+		    const struct seep_report_options *options)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_adds(&line, seep_head_live_words(profile));
+	line.text[0] = 'L';
+	seep_strbuf_addf(&line, " %s in %s block%s", seep_bytes_text(totals->live_bytes).text,
+			 seep_digits_text(totals->live_blocks).text,
+			 totals->live_blocks == 1 ? "" : "s");
+	add_peak(&line, profile);
+	add_allocs(&line, profile);
+	seep_text_fold(out, options, SEEP_STYLE_BOLD, 0, 2, line.text);
+	seep_strbuf_done(&line);
+}
+
+/* ---- the fine print ------------------------------------------------------------------------ */
+
+static bool has_unseen(const struct seep_profile *profile, const char *code)
+{
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		if (strcmp(profile->unseen[i].code, code) == 0)
+			return true;
+	return false;
+}
+
+struct unseen_lines {
+	char *line[64];
+	size_t count;
+};
+
+static void add_unseen(struct unseen_lines *lines, char *line)
+{
+	if (lines->count < sizeof(lines->line) / sizeof(lines->line[0]))
+		lines->line[lines->count++] = line;
+	else
+		free(line);
+}
+
+/* Counters that say something about the account itself, unless a line about them is there. */
+static void collect_counters(struct unseen_lines *lines, const struct seep_profile *profile)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+	const struct {
+		const char *code;
+		uint64_t count;
+		const char *sentence;
+	} counters[] = {
+		{ "untracked-frees", totals->untracked_frees,
+		  "frees of blocks whose allocation was not seen" },
+		{ "missed-frees", totals->missed_frees,
+		  "blocks whose free was not seen; they were closed when their address came again" },
+		{ "dropped", totals->dropped, "allocations counted without their stack: tables full" },
+		{ "in-doubt", totals->in_doubt, "operations in doubt: it died in the middle of them" },
+		{ "abandoned", totals->abandoned, "hooks left by longjmp" },
+		{ "early-allocs", totals->early_allocs, "allocations before the account began" },
+		{ "unrecorded-children", totals->unrecorded_children, "children were not recorded" },
+	};
+
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		if (counters[i].count > 0 && !has_unseen(profile, counters[i].code))
+			add_unseen(lines, seep_xasprintf("%s %s",
+							 seep_digits_text(counters[i].count).text,
+							 counters[i].sentence));
+	if (totals->verify.asked)
+		add_unseen(lines, seep_xasprintf("verify: %s walks compared with libgcc's, %s differed",
+						 seep_digits_text(totals->verify.walks).text,
+						 seep_digits_text(totals->verify.differences).text));
+}
+
+void seep_head_unseen(FILE *out, const struct seep_profile *profile,
+		      const struct seep_report_options *options, size_t lines_max)
+{
+	struct unseen_lines lines = { .count = 0 };
+	size_t shown;
+
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		add_unseen(&lines, seep_escape_dup(profile->unseen[i].detail));
+	collect_counters(&lines, profile);
+	shown = lines.count;
+	if (lines_max > 0 && lines.count > lines_max)
+		shown = lines_max - 1;
+	for (size_t i = 0; i < shown; i++) {
+		if (lines_max > 0) { /* one line each, come what may */
+			struct seep_strbuf line;
+
+			seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+			seep_text_fit(&line, lines.line[i],
+				      options->width > 12 ? options->width - 12 : 0, false);
+			fprintf(out, "Not seen:   %s\n", line.text);
+			seep_strbuf_done(&line);
+		} else {
+			char *line = seep_xasprintf("Not seen:  %s", lines.line[i]);
+
+			seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 11, line);
+			free(line);
+		}
+	}
+	if (shown < lines.count)
+		fprintf(out, "Not seen:   %zu more such lines in \"seep report\"\n",
+			lines.count - shown);
+	for (size_t i = 0; i < lines.count; i++)
+		free(lines.line[i]);
+}
+
+void seep_head_own(FILE *out, const struct seep_profile *profile,
+		   const struct seep_report_options *options)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+	const struct seep_profile_forked *forked = &profile->forked;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	if (forked->processes > 0)
+		seep_strbuf_addf(&line,
+				 "%s forked child%s too small for a recording: %s allocations, "
+				 "%s never freed. ",
+				 seep_digits_text(forked->processes).text,
+				 forked->processes == 1 ? "" : "ren",
+				 seep_count_text(forked->allocs).text,
+				 seep_bytes_text(forked->live_bytes).text);
+	if (profile->process.child_count > 0)
+		seep_strbuf_addf(&line, "%" PRIu32 " child%s recorded on %s own. ",
+				 profile->process.child_count,
+				 profile->process.child_count == 1 ? "" : "ren",
+				 profile->process.child_count == 1 ? "its" : "their");
+	seep_strbuf_addf(&line, "seep itself used %s", seep_bytes_text(totals->own_bytes).text);
+	if (totals->usable_bytes > totals->live_bytes)
+		seep_strbuf_addf(&line, "; rounding up cost %s of the live blocks",
+				 seep_bytes_text(totals->usable_bytes - totals->live_bytes).text);
+	if (profile->process.peak_rss_bytes > 0)
+		seep_strbuf_addf(&line, "; largest resident set %s",
+				 seep_bytes_text(profile->process.peak_rss_bytes).text);
+	seep_strbuf_addc(&line, '.');
+	seep_text_fold(out, options, SEEP_STYLE_DIM, 0, 2, line.text);
+	seep_strbuf_done(&line);
+}
+
+void seep_head_next(FILE *out, const struct seep_report_options *options, const char *arguments,
+		    const char *shows)
+{
+	struct seep_strbuf line;
+
+	if (options->path == NULL)
+		return;
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_adds(&line, "Next:  seep report ");
+	seep_text_shell_word(&line, options->path);
+	seep_strbuf_adds(&line, arguments);
+	fprintf(out, "%s", line.text);
+	if (options->width == 0 || seep_display_width(line.text, line.length) + strlen(shows) + 5 <=
+					   options->width)
+		fprintf(out, "   %s# %s%s", seep_style_on(options, SEEP_STYLE_DIM), shows,
+			seep_style_off(options, SEEP_STYLE_DIM));
+	fputc('\n', out);
+	seep_strbuf_done(&line);
+}

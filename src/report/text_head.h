@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts around a view: whose profile this is, how it went, what was not seen, what to do next. */
+#ifndef SEEP_REPORT_TEXT_HEAD_H
+#define SEEP_REPORT_TEXT_HEAD_H
+
+#include "report/report.h"
+
+/* "live at exit", "live now", ...: what live means for this profile. */
+const char *seep_head_live_words(const struct seep_profile *profile);
+
+/* What @measure counts, in words: "bytes live at exit", "allocations", ... */
+const char *seep_head_measure_words(const struct seep_profile *profile, enum seep_measure measure);
+
+/* After @prefix: program, pid, when, how it ended, allocator; with @command the command line. */
+void seep_head_process(FILE *out, const struct seep_profile *profile,
+		       const struct seep_report_options *options, const char *prefix, bool command);
+
+/* The sentence that matters: live, peak, allocations. */
+void seep_head_lead(FILE *out, const struct seep_profile *profile,
+		    const struct seep_report_options *options);
+
+/*
+ * What is not in the figures, one folded line each, at most @lines_max of them (0 = all); the last
+ * one says how many more there are. Prints nothing when all was seen.
+ */
+void seep_head_unseen(FILE *out, const struct seep_profile *profile,
+		      const struct seep_report_options *options, size_t lines_max);
+
+/* Children, and seep's own memory. */
+void seep_head_own(FILE *out, const struct seep_profile *profile,
+		   const struct seep_report_options *options);
+
+/* "seep report FILE<arguments>" (" --tree") with what it shows; nothing when there is no file. */
+void seep_head_next(FILE *out, const struct seep_report_options *options, const char *arguments,
+		    const char *shows);
+
+#endif

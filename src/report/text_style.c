@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/text_style.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/terminal.h"
+
+const char *seep_style_on(const struct seep_report_options *options, enum seep_style style)
+{
+	if (!options->color || style == SEEP_STYLE_PLAIN)
+		return "";
+	return style == SEEP_STYLE_BOLD ? "\033[1m" : "\033[2m";
+}
+
+const char *seep_style_off(const struct seep_report_options *options, enum seep_style style)
+{
+	return options->color && style != SEEP_STYLE_PLAIN ? "\033[0m" : "";
+}
+
+/* The longest end of @text that fits into @columns, starting at a character. */
+static const char *fitting_end(const char *text, size_t bytes, size_t columns)
+{
+	const char *end = text + bytes;
+	size_t width = seep_display_width(text, bytes);
+
+	while (text < end && width > columns) {
+		unsigned code;
+		size_t step = seep_utf8_decode(text, (size_t)(end - text), &code);
+
+		if (step == 0)
+			step = 1;
+		width -= seep_display_width(text, step);
+		text += step;
+	}
+	return text;
+}
+
+void seep_text_fit(struct seep_strbuf *buf, const char *text, size_t columns, bool keep_end)
+{
+	const size_t bytes = strlen(text);
+
+	if (columns == 0 || seep_display_width(text, bytes) <= columns) {
+		seep_strbuf_add(buf, text, bytes);
+	} else if (keep_end) {
+		seep_strbuf_adds(buf, "…");
+		seep_strbuf_adds(buf, fitting_end(text, bytes, columns - 1));
+	} else {
+		seep_strbuf_add(buf, text, seep_display_fit(text, bytes, columns - 1, NULL));
+		seep_strbuf_adds(buf, "…");
+	}
+}
+
+void seep_text_pad(struct seep_strbuf *buf, size_t start, size_t columns)
+{
+	size_t width = seep_display_width(buf->text + start, buf->length - start);
+
+	if (width < columns)
+		seep_strbuf_repeat(buf, ' ', columns - width);
+}
+
+void seep_text_fold(FILE *out, const struct seep_report_options *options, enum seep_style style,
+		    size_t first_indent, size_t indent, const char *text)
+{
+	size_t at = first_indent;
+	bool line_empty = true;
+
+	fprintf(out, "%*s%s", (int)first_indent, "", seep_style_on(options, style));
+	while (*text != '\0') {
+		const size_t bytes = strcspn(text, " ");
+		const size_t columns = seep_display_width(text, bytes);
+
+		if (!line_empty && options->width > 0 && at + 1 + columns > options->width) {
+			fprintf(out, "%s\n%*s%s", seep_style_off(options, style), (int)indent, "",
+				seep_style_on(options, style));
+			at = indent;
+			line_empty = true;
+		}
+		fprintf(out, "%s%.*s", line_empty ? "" : " ", (int)bytes, text);
+		at += columns + !line_empty;
+		line_empty = false;
+		text += bytes;
+		text += strspn(text, " ");
+	}
+	fprintf(out, "%s\n", seep_style_off(options, style));
+}
+
+static bool needs_no_quotes(const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_./-+,:@%=";
+
+	return *word != '\0' && word[strspn(word, plain)] == '\0';
+}
+
+/* The escapes of $'…' are those of seep_escape(), and a backslash is itself only when doubled. */
+static void add_ansi_c_quoted(struct seep_strbuf *buf, const char *word)
+{
+	seep_strbuf_adds(buf, "$'");
+	while (*word != '\0') {
+		const size_t plain = strcspn(word, "\\'");
+
+		seep_escape(buf, word, plain);
+		word += plain;
+		if (*word != '\0')
+			seep_strbuf_addf(buf, "\\%c", *word++);
+	}
+	seep_strbuf_addc(buf, '\'');
+}
+
+void seep_text_shell_word(struct seep_strbuf *buf, const char *word)
+{
+	char *escaped;
+
+	if (needs_no_quotes(word)) {
+		seep_strbuf_adds(buf, word);
+		return;
+	}
+	escaped = seep_escape_dup(word);
+	if (strcmp(escaped, word) != 0) {
+		add_ansi_c_quoted(buf, word);
+	} else {
+		seep_strbuf_addc(buf, '\'');
+		for (; *word != '\0'; word++) {
+			if (*word == '\'')
+				seep_strbuf_adds(buf, "'\\''");
+			else
+				seep_strbuf_addc(buf, *word);
+		}
+		seep_strbuf_addc(buf, '\'');
+	}
+	free(escaped);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every text view of one profile, compared with what it should look like. To accept a change:
+ * UPDATE_GOLDEN=1 ctest -R test_report_text, then read the difference.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "report/report.h"
+#include "sample_profile.h"
+
+typedef void report_function(FILE *, const struct seep_profile *,
+			     const struct seep_report_options *);
+
+static char *render(report_function *report, const struct seep_profile *profile,
+		    const struct seep_report_options *options)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+
+	assert_non_null(out);
+	report(out, profile, options);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void golden_path(char *path, size_t bytes, const char *name)
+{
+	const char *source = getenv("SEEP_SOURCE");
+
+	(void)snprintf(path, bytes, "%s/tests/unit/golden/%s.txt", source ? source : "..", name);
+}
+
+static void compare_with_golden(const char *name, const char *text)
+{
+	char path[4096];
+	char *expected = NULL;
+	struct seep_error err = { 0 };
+
+	golden_path(path, sizeof(path), name);
+	if (getenv("UPDATE_GOLDEN")) {
+		assert_int_equal(seep_file_replace(path, 0644, text, strlen(text), &err), 0);
+		return;
+	}
+	assert_int_equal(seep_file_read(path, 1 << 20, &expected, NULL, &err), 0);
+	assert_string_equal(text, expected);
+	free(expected);
+}
+
+static void assert_fits(const char *text, size_t width)
+{
+	while (*text) {
+		const size_t bytes = strcspn(text, "\n");
+
+		if (seep_display_width(text, bytes) > width)
+			fail_msg("wider than %zu: %.*s", width, (int)bytes, text);
+		if (bytes > 0 && text[bytes - 1] == ' ')
+			fail_msg("space at the end: \"%.*s\"", (int)bytes, text);
+		text += bytes + (text[bytes] == '\n');
+	}
+}
+
+static unsigned lines_of(const char *text)
+{
+	unsigned lines = 0;
+
+	for (; *text; text++)
+		lines += *text == '\n';
+	return lines;
+}
+
+static const struct seep_report_options plain = {
+	.path = "server.4242.seep",
+	.width = 80,
+	.by = SEEP_BY_CHOICE,
+};
+
+static void check_view(const char *name, report_function *report,
+		       const struct seep_report_options *options)
+{
+	struct seep_profile *profile = sample_profile();
+	char *text = render(report, profile, options);
+
+	compare_with_golden(name, text);
+	if (options->width > 0 && !options->full)
+		assert_fits(text, options->width);
+	assert_null(strchr(text, '\033'));
+	free(text);
+	seep_profile_free(profile);
+}
+
+static void stacks_look_as_agreed(void **state)
+{
+	(void)state;
+	check_view("report_stacks", seep_report_stacks, &plain);
+}
+
+static void stacks_by_allocations_look_as_agreed(void **state)
+{
+	struct seep_report_options options = plain;
+
+	(void)state;
+	options.by = SEEP_BY_ALLOCS;
+	options.top = 3;
+	check_view("report_stacks_allocs", seep_report_stacks, &options);
+}
+
+static void full_stacks_look_as_agreed(void **state)
+{
+	struct seep_report_options options = plain;
+
+	(void)state;
+	options.full = true;
+	options.by = SEEP_BY_PEAK;
+	check_view("report_stacks_full", seep_report_stacks, &options);
+}
+
+static void narrow_stacks_still_fit(void **state)
+{
+	struct seep_report_options options = plain;
+
+	(void)state;
+	options.width = 60;
+	check_view("report_stacks_narrow", seep_report_stacks, &options);
+}
+
+static void tree_looks_as_agreed(void **state)
+{
+	(void)state;
+	check_view("report_tree", seep_report_tree, &plain);
+}
+
+static void flat_looks_as_agreed(void **state)
+{
+	struct seep_report_options options = plain;
+
+	(void)state;
+	options.width = 100;
+	check_view("report_flat", seep_report_flat, &options);
+}
+
+static void raw_looks_as_agreed(void **state)
+{
+	struct seep_report_options options = { .by = SEEP_BY_CHOICE };
+
+	(void)state;
+	check_view("report_raw", seep_report_raw, &options);
+}
+
+static void summary_looks_as_agreed(void **state)
+{
+	(void)state;
+	check_view("report_summary", seep_report_summary, &plain);
+}
+
+static void summary_never_exceeds_24_lines(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		char code[32];
+
+		(void)snprintf(code, sizeof(code), "trouble-%d", i);
+		seep_profile_add_unseen(profile, code,
+					"a long explanation of what could not be seen this time, "
+					"longer than any terminal is wide, to be cut");
+	}
+	profile->process.ended = SEEP_ENDED_SIGNAL;
+	profile->process.status_signal = 11;
+	profile->process.core_dumped = true;
+	profile->process.child_count = 3;
+	profile->totals.untracked_frees = 3;
+	text = render(seep_report_summary, profile, &plain);
+	assert_fits(text, 80);
+	if (lines_of(text) > 24)
+		fail_msg("%u lines:\n%s", lines_of(text), text);
+	free(text);
+	seep_profile_free(profile);
+}
+
+static void summary_of_nothing_is_short_and_says_so(void **state)
+{
+	struct seep_profile *profile = seep_profile_new();
+	char *text = render(seep_report_summary, profile, &plain);
+
+	(void)state;
+	compare_with_golden("report_summary_nothing", text);
+	free(text);
+	seep_profile_free(profile);
+}
+
+static void every_view_of_nothing_works(void **state)
+{
+	static report_function *const reports[] = {
+		seep_report_stacks, seep_report_tree, seep_report_flat, seep_report_raw,
+		seep_report_json,
+	};
+	struct seep_profile *profile = seep_profile_new();
+	const struct seep_report_options options = { .by = SEEP_BY_CHOICE };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+		free(render(reports[i], profile, &options));
+	seep_profile_free(profile);
+}
+
+static void color_only_adds_escape_sequences(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+	struct seep_report_options options = plain;
+	char *without = render(seep_report_stacks, profile, &options);
+	char *with;
+	char *to;
+
+	(void)state;
+	options.color = true;
+	with = to = render(seep_report_stacks, profile, &options);
+	assert_non_null(strstr(with, "\033[1m"));
+	for (const char *from = with; *from; from++) {
+		if (*from == '\033')
+			from += strcspn(from, "m");
+		else
+			*to++ = *from;
+	}
+	*to = '\0';
+	assert_string_equal(with, without);
+	free(with);
+	free(without);
+	seep_profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_look_as_agreed),
+		cmocka_unit_test(stacks_by_allocations_look_as_agreed),
+		cmocka_unit_test(full_stacks_look_as_agreed),
+		cmocka_unit_test(narrow_stacks_still_fit),
+		cmocka_unit_test(tree_looks_as_agreed),
+		cmocka_unit_test(flat_looks_as_agreed),
+		cmocka_unit_test(raw_looks_as_agreed),
+		cmocka_unit_test(summary_looks_as_agreed),
+		cmocka_unit_test(summary_never_exceeds_24_lines),
+		cmocka_unit_test(summary_of_nothing_is_short_and_says_so),
+		cmocka_unit_test(every_view_of_nothing_works),
+		cmocka_unit_test(color_only_adds_escape_sequences),
+	};
+
+	(void)setenv("TZ", "UTC", 1);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
