@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034
+# Sourced by ./try and ./check: which Debian packages each needs, and how to get the missing ones.
+# Plain sh. Nothing is installed that is there already, so a second run installs nothing.
+
+build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libelf-dev libiberty-dev
+	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev"
+fast_packages="$build_packages binutils python3 libcmocka-dev python3-pytest"
+# Programs that tests record (clang, gdb, git, perl, sqlite3) and oracles that they compare with
+# (llvm-19 for symbols, valgrind for leaks, heaptrack for counts).
+check_packages="$fast_packages clang gdb git llvm-19 perl sqlite3 valgrind heaptrack"
+
+is_installed() {
+	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# need_packages NAME...: install those that are missing, as root or with sudo.
+need_packages() {
+	if ! command -v dpkg-query >/dev/null 2>&1; then
+		echo "This is not a Debian system; what is needed here is called, on Debian 12:" >&2
+		echo "  $*" | tr '\n\t' '  ' >&2
+		echo >&2
+		return 0
+	fi
+	missing=
+	for package in "$@"; do
+		is_installed "$package" || missing="$missing $package"
+	done
+	[ -n "$missing" ] || return 0
+	if [ "$(id -u)" -eq 0 ]; then
+		as_root=
+	elif command -v sudo >/dev/null 2>&1; then
+		as_root=sudo
+	else
+		echo "These packages are missing, and there is neither root nor sudo to install them:" >&2
+		echo "  $missing" >&2
+		echo "Ask somebody who may:  apt-get install$missing" >&2
+		return 1
+	fi
+	echo "installing:$missing" >&2
+	# A failing update is no reason to stop: the lists that are there may do.
+	$as_root apt-get -qq update >&2 || true
+	# shellcheck disable=SC2086 # a list of names, meant to be split
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 \
+		install --no-install-recommends $missing >&2 </dev/null || {
+		echo "apt-get could not install them; its message is above" >&2
+		return 1
+	}
+}
+
+# quietly LOG COMMAND...: run it with its output in LOG; show the end of LOG when it fails.
+quietly() {
+	log=$1
+	shift
+	if ! "$@" >"$log" 2>&1 </dev/null; then
+		tail -n 40 "$log" >&2
+		echo "failed: $* (all of it is in $log)" >&2
+		return 1
+	fi
+}

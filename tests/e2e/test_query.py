@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""seep query: results in three forms, and everything that SQL must not be able to do."""
+import csv
+import io
+import json
+import os
+import sqlite3
+import subprocess
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.fast
+
+APPLICATION_ID = 0x53454550
+
+
+def query(*words, **options):
+    return subprocess.run([harness.SEEP, "query", *words], capture_output=True, text=True,
+                          check=False, timeout=60, **options)
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """A file with a recording's mark and a small table of its own."""
+    path = tmp_path / "r.seep"
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        db.execute("CREATE TABLE things(id INTEGER, name TEXT, data BLOB, share REAL)")
+        db.executemany("INSERT INTO things VALUES(?,?,?,?)", [
+            (1, "plain", b"\x00\xff", 1.5),
+            (2**63 - 1, 'quo"te, and\nline', None, None),
+            (3, "\x1b[31mred", None, float("inf")),
+        ])
+        db.execute("INSERT INTO things VALUES(4, CAST(x'ff41' AS TEXT), NULL, 2)")
+        db.execute("CREATE VIEW seen AS SELECT id FROM things")
+    db.close()
+    return path
+
+
+def test_table_is_aligned_and_escaped(recording):
+    result = query(recording, "SELECT id, name FROM things WHERE id IN (1, 3)")
+    assert result.returncode == 0
+    assert result.stdout == "id  name\n 1  plain\n 3  \\x1b[31mred\n"
+
+
+def test_json_is_exact(recording):
+    result = query("--json", recording, "SELECT * FROM things ORDER BY rowid")
+    rows = json.loads(result.stdout)
+    assert [row["id"] for row in rows] == [1, 2**63 - 1, 3, 4]
+    assert rows[0] == {"id": 1, "name": "plain", "data": "00ff", "share": 1.5}
+    assert rows[1]["name"] == 'quo"te, and\nline' and rows[1]["data"] is None
+    assert rows[2]["name"] == "\x1b[31mred" and rows[2]["share"] is None
+    assert rows[3]["name"] == "\\xffA"
+    assert json.loads(query("--json", recording, "SELECT 1 WHERE 0").stdout) == []
+
+
+def test_csv_reads_back(recording):
+    result = query("--csv", recording, "SELECT id, name FROM things WHERE id <> 4 ORDER BY rowid")
+    rows = list(csv.reader(io.StringIO(result.stdout)))
+    assert rows == [["id", "name"], ["1", "plain"], [str(2**63 - 1), 'quo"te, and\nline'],
+                    ["3", "\x1b[31mred"]]
+
+
+def test_tables_and_schema_are_shown_by_their_shell_names(recording):
+    assert "things" in query(recording, ".tables").stdout
+    assert "CREATE TABLE things" in query(recording, ".schema").stdout
+
+
+def test_views_and_standard_input_work(recording):
+    result = query("--csv", recording, "-", input="SELECT count(*) AS n FROM seen -- all\n;\n")
+    assert result.stdout == "n\n4\n"
+
+
+@pytest.mark.parametrize("sql", [
+    "DELETE FROM things", "INSERT INTO things VALUES(1,2,3,4)", "DROP TABLE things",
+    "CREATE TABLE x(y)", "CREATE TEMP TABLE x(y)", "ATTACH 'other.db' AS o", "DETACH main",
+    "PRAGMA journal_mode=WAL", "PRAGMA user_version=1", "PRAGMA writable_schema=1",
+    "PRAGMA query_only=0", "VACUUM", "VACUUM INTO 'copy.db'", "BEGIN", "ANALYZE", "REINDEX",
+    "SELECT load_extension('x')", "SELECT writefile('x', 'y')", "SELECT readfile('/etc/passwd')",
+    "SELECT fts3_tokenizer('simple')", "SELECT 1; SELECT 2", "", "-- nothing",
+])
+def test_whatever_does_more_than_read_is_refused(recording, tmp_path, sql):
+    before = recording.read_bytes()
+    result = query(recording, sql, cwd=tmp_path)
+    assert result.returncode == 2, result.stdout
+    assert result.stdout == ""
+    assert result.stderr.startswith("seep query: ")
+    assert recording.read_bytes() == before
+    assert os.listdir(tmp_path) == ["r.seep"]
+
+
+def test_endless_statement_ends_at_the_time_limit(recording):
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT sum(x) FROM c"
+    result = query("--timeout", "200ms", recording, endless)
+    assert result.returncode == 1
+    assert "longer than 200 ms" in result.stderr
+
+
+def test_huge_values_are_refused(recording):
+    assert query(recording, "SELECT length(zeroblob(1000000000))").returncode == 2
+
+
+def test_too_many_rows_for_a_table_point_to_csv(recording):
+    many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100001) " \
+           "SELECT x FROM c"
+    result = query(recording, many)
+    assert result.returncode == 1 and "--csv" in result.stderr
+    assert query("--csv", recording, many).stdout.count("\n") == 100002
+
+
+def test_wrong_column_names_the_schema(recording):
+    result = query(recording, "SELECT nowhere FROM things")
+    assert result.returncode == 2
+    assert "no such column: nowhere" in result.stderr and ".schema" in result.stderr
+
+
+def test_files_that_are_no_recordings_are_told_apart(tmp_path):
+    missing = query(tmp_path / "none.seep", "SELECT 1")
+    assert missing.returncode == 1 and "there is no file" in missing.stderr
+    text = tmp_path / "text.seep"
+    text.write_text("not a database" * 100, encoding="utf-8")
+    assert "not a recording" in query(text, "SELECT 1").stderr
+    foreign = tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as db:
+        db.execute("CREATE TABLE t(x)")
+    db.close()
+    assert "not a recording of seep" in query(foreign, "SELECT 1").stderr
+    assert query(":memory:", "SELECT 1", cwd=tmp_path).returncode == 1
+    assert query(tmp_path, "SELECT 1").returncode == 1
+
+
+def test_damaged_recording_is_an_error_and_no_crash(recording):
+    data = bytearray(recording.read_bytes())
+    data[4096:] = b"\xa5" * (len(data) - 4096)
+    recording.write_bytes(data)
+    result = query(recording, "SELECT * FROM things")
+    assert result.returncode == 1
+    assert "damaged" in result.stderr
+
+
+def test_hostile_schema_runs_nothing(recording, tmp_path):
+    with sqlite3.connect(recording) as db:
+        db.execute("CREATE VIEW evil AS SELECT load_extension('x') AS e")
+        db.execute("CREATE TRIGGER t INSTEAD OF INSERT ON seen BEGIN DELETE FROM things; END")
+    db.close()
+    assert query(recording, "SELECT * FROM evil", cwd=tmp_path).returncode == 2
+    assert query(recording, "INSERT INTO seen VALUES(1)", cwd=tmp_path).returncode == 2
