@@ -13,11 +13,15 @@
 #include "base/error.h"
 #include "cli/options.h"
 
-/* Exit statuses of seep itself. "seep run" otherwise ends as the program ended. */
+/*
+ * Exit statuses of seep itself; "seep run" otherwise ends as the program ended. 1 is an answer
+ * ("yes, it leaks", "a budget is broken"), never trouble, so that scripts can tell the two apart.
+ */
 enum seep_exit {
 	SEEP_EXIT_OK = 0,
-	SEEP_EXIT_FAILURE = 1,
-	SEEP_EXIT_USAGE = 2,
+	SEEP_EXIT_FOUND = 1,   /* what was asked for by an option that says so */
+	SEEP_EXIT_FAILURE = 2, /* it could not be done */
+	SEEP_EXIT_USAGE = 2,   /* it was asked for wrongly */
 	SEEP_EXIT_CANNOT_START = 125,
 	SEEP_EXIT_NOT_EXECUTABLE = 126,
 	SEEP_EXIT_NO_PROGRAM = 127,

@@ -9,7 +9,7 @@
  * seep_complain - print "seep <command>: <sentence>"
  * @command: may be NULL when no command is involved
  *
- * Returns: the exit status that fits: SEEP_EXIT_USAGE for -SEEP_EUSAGE, else SEEP_EXIT_FAILURE.
+ * Returns: the exit status that fits.
  */
 int seep_complain(const char *command, const struct seep_error *err);
 

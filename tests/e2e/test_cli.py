@@ -75,7 +75,7 @@ def test_output_that_cannot_be_written_is_a_failure():
     with open("/dev/full", "w", encoding="utf-8") as full:
         result = subprocess.run([harness.SEEP, "help"], stdout=full, stderr=subprocess.PIPE,
                                 text=True, check=False)
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "No space left" in result.stderr
 
 

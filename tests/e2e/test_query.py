@@ -94,7 +94,7 @@ def test_whatever_does_more_than_read_is_refused(recording, tmp_path, sql):
 def test_endless_statement_ends_at_the_time_limit(recording):
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT sum(x) FROM c"
     result = query("--timeout", "200ms", recording, endless)
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "longer than 200 ms" in result.stderr
 
 
@@ -106,7 +106,7 @@ def test_too_many_rows_for_a_table_point_to_csv(recording):
     many = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100001) " \
            "SELECT x FROM c"
     result = query(recording, many)
-    assert result.returncode == 1 and "--csv" in result.stderr
+    assert result.returncode == 2 and "--csv" in result.stderr
     assert query("--csv", recording, many).stdout.count("\n") == 100002
 
 
@@ -118,7 +118,7 @@ def test_wrong_column_names_the_schema(recording):
 
 def test_files_that_are_no_recordings_are_told_apart(tmp_path):
     missing = query(tmp_path / "none.seep", "SELECT 1")
-    assert missing.returncode == 1 and "there is no file" in missing.stderr
+    assert missing.returncode == 2 and "there is no file" in missing.stderr
     text = tmp_path / "text.seep"
     text.write_text("not a database" * 100, encoding="utf-8")
     assert "not a recording" in query(text, "SELECT 1").stderr
@@ -127,8 +127,8 @@ def test_files_that_are_no_recordings_are_told_apart(tmp_path):
         db.execute("CREATE TABLE t(x)")
     db.close()
     assert "not a recording of seep" in query(foreign, "SELECT 1").stderr
-    assert query(":memory:", "SELECT 1", cwd=tmp_path).returncode == 1
-    assert query(tmp_path, "SELECT 1").returncode == 1
+    assert query(":memory:", "SELECT 1", cwd=tmp_path).returncode == 2
+    assert query(tmp_path, "SELECT 1").returncode == 2
 
 
 def test_damaged_recording_is_an_error_and_no_crash(recording):
@@ -136,7 +136,7 @@ def test_damaged_recording_is_an_error_and_no_crash(recording):
     data[4096:] = b"\xa5" * (len(data) - 4096)
     recording.write_bytes(data)
     result = query(recording, "SELECT * FROM things")
-    assert result.returncode == 1
+    assert result.returncode == 2
     assert "damaged" in result.stderr
 
 
