@@ -143,14 +143,16 @@ def test_a_handler_may_allocate_inside_malloc(seep, jumping):
     """With an allocator that allows it the handler allocates wherever the signal hits, in the
     profiler's own bookkeeping too: such a block may have no stack, but it is counted."""
     words = ["any"] if jumping else ["any", "stay"]
-    path = seep.directory / "bump"
-    env = {"LD_PRELOAD": str(program("lib_bump.so")), "BUMP_FILE": str(path)}
+    env = {
+        "LD_PRELOAD": str(program("lib_bump.so")),
+        "BUMP_FILE": str(seep.directory / "bump"),
+    }
     truth_path = seep.directory / "truth"
     result, recordings = seep.run(
         [program("signals"), *words], env={**env, "TRUTH_FILE": str(truth_path)}
     )
     assert (result.status, result.stderr) == (0, b"")
-    report, given = recordings.main(), bump_counts(path)
+    report, given = recordings.main(), bump_counts(seep.directory / "bump.signals")
     jumps = int(re.search(r"jumps=(\d+)", truth_path.read_text())[1])
     assert (jumps > 0) == jumping
     # A jump out of malloc may leave before the block has been recorded, at most one for each.

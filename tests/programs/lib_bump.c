@@ -2,7 +2,8 @@
 /*
  * An allocator that may be interrupted anywhere and entered again: blocks come from a static
  * area by one atomic add and are never used twice. Preloaded after the profiler it lets a signal
- * handler allocate while malloc itself is on the stack. Counts what it hands out, for $BUMP_FILE.
+ * handler allocate while malloc itself is on the stack. What it handed out is written at the end to
+ * $BUMP_FILE.<program>, so that a tool in front of the program does not overwrite it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -155,10 +156,13 @@ size_t malloc_usable_size(void *block)
 __attribute__((destructor)) static void write_counts(void)
 {
 	const char *path = getenv("BUMP_FILE");
-	char text[200];
+	char name[4096], text[200];
 	int fd, length;
 
-	fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
+	if (!path)
+		return;
+	(void)snprintf(name, sizeof(name), "%s.%s", path, program_invocation_short_name);
+	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
 	length = snprintf(text, sizeof(text), "allocs=%llu bytes=%llu frees=%llu\n", allocs,
