@@ -4,7 +4,7 @@
  * eight bytes that a walker can follow in a few instructions.
  *
  * This code runs inside other people's malloc. It calls nothing, allocates nothing, keeps no
- * state, uses less than 1 KB of stack, and may run in a signal handler. Its input is whatever the
+ * state, uses about 1 KB of stack, and may run in a signal handler. Its input is whatever the
  * process has mapped: every read is checked against the module's extent, every loop is bounded.
  *
  * Only the frame pointer (rbp) and the stack pointer are followed. A rule that needs another
