@@ -63,4 +63,7 @@ extern const struct seep_option_table cmd_query_options;
 int cmd_completion(int argc, char **argv);
 extern const struct seep_option_table cmd_completion_options;
 
+int cmd_report(int argc, char **argv);
+extern const struct seep_option_table cmd_report_options;
+
 #endif

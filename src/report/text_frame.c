@@ -123,6 +123,12 @@ void seep_frame_place(struct seep_strbuf *buf, const struct seep_profile *profil
 	} else if (frame->function != NULL && module != NULL) {
 		module = seep_path_base(module);
 		seep_escape(&text, module, strlen(module));
+	} else if (module != NULL && profile->modules[frame->module - 1].problem != NULL) {
+		const char *problem = profile->modules[frame->module - 1].problem;
+
+		seep_strbuf_addc(&text, '(');
+		seep_escape(&text, problem, strlen(problem));
+		seep_strbuf_addc(&text, ')');
 	}
 	seep_text_fit(buf, text.text, columns, true);
 	seep_strbuf_done(&text);

@@ -23,7 +23,8 @@ void seep_frame_name(struct seep_strbuf *buf, const struct seep_profile *profile
  * @line:    with the line number
  *
  * "src/load.c:12", relative to the directory the program was started in where it is below that;
- * the module for a frame whose file is not known; nothing for one that is named by its module.
+ * the module for a frame whose file is not known; for one that is named by its module already, why
+ * there is no name, where that is known.
  */
 void seep_frame_place(struct seep_strbuf *buf, const struct seep_profile *profile,
 		      const struct seep_profile_frame *frame, size_t columns, bool line);

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep report": what a recording, or a ledger, holds. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "base/terminal.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "profile/profile.h"
+#include "profile/symbolise.h"
+#include "recording/recording.h"
+#include "report/report.h"
+#include "symbol/symbol.h"
+
+enum { TOP_MAX = 10000000 };
+
+struct report_options {
+	int by;
+	bool tree;
+	bool flat;
+	bool raw;
+	bool full;
+	uint64_t top_count;
+	const char *json;
+};
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("by", 'b', CHOICE, "KEY", struct report_options, by,
+		    "Order by live, peak, allocs or temporary (live; peak when all was freed)",
+		    .choices = seep_measure_names),
+	SEEP_OPTION("tree", 't', FLAG, NULL, struct report_options, tree,
+		    "Show who called whom, from main down"),
+	SEEP_OPTION("flat", 'f', FLAG, NULL, struct report_options, flat,
+		    "Show functions, their own figures and inclusive ones"),
+	SEEP_OPTION("raw", 0, FLAG, NULL, struct report_options, raw,
+		    "Show addresses: one \"vaddr: binary + offset : name\" per frame"),
+	SEEP_OPTION("top", 'n', COUNT, "N", struct report_options, top_count,
+		    "Show the N largest (10 stacks, 25 functions; all with --raw and --json)",
+		    .max = TOP_MAX),
+	SEEP_OPTION("full", 0, FLAG, NULL, struct report_options, full,
+		    "Show whole stacks and whole names"),
+	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct report_options, json,
+		    "Print everything as JSON; \"strings\": large numbers as strings"),
+};
+
+const struct seep_option_table cmd_report_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.details =
+		"FILE is a recording (.seep) or the ledger of a process, running or dead (\"seep ps\").\n"
+		"A stack starts at the function to look at: containers, wrappers of malloc and what\n"
+		"comes before main are left out; --full shows them.\n",
+};
+
+static int check(const struct report_options *values, struct seep_error *err)
+{
+	if (values->tree + values->flat + values->raw + (values->json != NULL) > 1)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--tree, --flat, --raw and --json exclude each other");
+	if (values->json != NULL && *values->json != '\0' && strcmp(values->json, "strings") != 0)
+		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
+				 values->json);
+	return 0;
+}
+
+static void show_progress(void *user, uint64_t done, uint64_t all)
+{
+	struct seep_progress *progress = user;
+
+	progress->total = all;
+	seep_progress_step(progress, done);
+}
+
+/* A ledger holds addresses only; its names are looked up now. */
+static int add_names(struct seep_profile *profile, struct seep_error *err)
+{
+	struct seep_progress progress;
+	struct seep_symbols *symbols = NULL;
+	int ret;
+
+	if (profile->symbolised)
+		return 0;
+	ret = seep_symbols_new(NULL, &symbols, err);
+	if (ret < 0)
+		return ret;
+	seep_progress_start(&progress, "looking up names", 0);
+	ret = seep_profile_symbolise(profile, symbols, show_progress, &progress, err);
+	seep_progress_done(&progress);
+	seep_symbols_free(symbols);
+	return ret;
+}
+
+static void print(const struct report_options *values, const char *path,
+		  const struct seep_profile *profile)
+{
+	const struct seep_report_options report = {
+		.path = path,
+		.width = seep_terminal_width(STDOUT_FILENO, 0),
+		.color = seep_terminal_color(STDOUT_FILENO),
+		.by = values->by,
+		.top = (uint32_t)values->top_count,
+		.full = values->full,
+		.strings = values->json != NULL && *values->json != '\0',
+	};
+
+	if (values->json != NULL)
+		seep_report_json(stdout, profile, &report);
+	else if (values->tree)
+		seep_report_tree(stdout, profile, &report);
+	else if (values->flat)
+		seep_report_flat(stdout, profile, &report);
+	else if (values->raw)
+		seep_report_raw(stdout, profile, &report);
+	else
+		seep_report_stacks(stdout, profile, &report);
+}
+
+int cmd_report(int argc, char **argv)
+{
+	struct report_options values = { .by = SEEP_BY_CHOICE };
+	struct seep_profile *profile = NULL;
+	struct seep_error err = { 0 };
+	int status;
+	int ret;
+
+	if (!seep_command_begin(&argc, &argv, &values, &status))
+		return status;
+	ret = check(&values, &err);
+	if (ret == 0)
+		ret = seep_profile_open(argv[0], &profile, &err);
+	if (ret == 0)
+		ret = add_names(profile, &err);
+	if (ret < 0) {
+		status = seep_complain("report", &err);
+		if (err.code == SEEP_ENOTFOUND)
+			seep_hint("\"seep run PROGRAM\" makes a recording");
+	} else {
+		print(&values, argv[0], profile);
+		status = SEEP_EXIT_OK;
+	}
+	seep_profile_free(profile);
+	return status;
+}
