@@ -16,10 +16,9 @@ PUBLIC_HEADER = "include/seep/seep.h"
 
 
 def listed_hooks(lint):
-    """First argument of every line of the X-macro list: HOOK(malloc, ...)."""
+    """The symbols of the X-macro list: RT_HOOK(field, symbol, return type, parameters)."""
     text = re.sub(r"/\*.*?\*/", "", lint.read(HOOKS), flags=re.S)
-    text = re.sub(r"^[ \t]*#.*(?:\\\n.*)*$", "", text, flags=re.M)
-    return set(re.findall(r"^[ \t]*[A-Z][A-Z0-9_]*\([ \t\n]*([A-Za-z_]\w*)", text, re.M))
+    return set(re.findall(r"^RT_[A-Z]+\(\s*\w+,\s*(\w+),", text, re.M))
 
 
 def public_functions(lint):
