@@ -58,3 +58,20 @@ const char *seep_demangle(struct seep_arena *arena, const char *name)
 		return NULL;
 	return seep_arena_strndup(arena, out.text, out.used);
 }
+
+static const char *const clone_suffixes[] = { ".cold",	     ".constprop.", ".isra.", ".llvm.",
+					      ".localalias", ".lto_priv.",  ".part." };
+
+size_t seep_name_base_bytes(const char *name)
+{
+	size_t base = strlen(name);
+	size_t i;
+
+	for (i = 0; i < sizeof(clone_suffixes) / sizeof(clone_suffixes[0]); i++) {
+		const char *found = strstr(name, clone_suffixes[i]);
+
+		if (found && found != name && (size_t)(found - name) < base)
+			base = (size_t)(found - name);
+	}
+	return base;
+}

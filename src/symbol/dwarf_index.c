@@ -18,6 +18,7 @@ struct unit {
 	struct seep_line_table *lines;	/* the same */
 	Dwarf_Die split;		/* the unit's other half in a .dwo file; addr NULL: none */
 	bool is_skeleton;
+	bool is_vague; /* may have code elsewhere than it says */
 };
 
 struct seep_dwarf {
@@ -39,19 +40,26 @@ struct seep_dwarf {
 
 static void add_unit_ranges(struct seep_dwarf *dwarf, struct seep_interval_list *list, uint32_t id)
 {
-	Dwarf_Die *die = &dwarf->units[id].die;
+	struct unit *unit = &dwarf->units[id];
 	Dwarf_Addr base = 0;
 	Dwarf_Addr from = 0;
 	Dwarf_Addr to = 0;
 	ptrdiff_t next = 0;
+	bool any = false;
 
-	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0)
+	while ((next = dwarf_ranges(&unit->die, next, &base, &from, &to)) > 0) {
+		any = true;
 		if (seep_elf_is_code(dwarf->elf, from))
-			seep_interval_add(
-				list, (struct seep_interval){ .from = from, .to = to, .id = id });
+			seep_interval_add(list, (struct seep_interval){
+							.from = from,
+							.to = to,
+							.id = id,
+						});
+	}
+	unit->is_vague |= !any;
 }
 
-static void add_unit(struct seep_dwarf *dwarf, Dwarf_Die *die, uint8_t type)
+static void add_unit(struct seep_dwarf *dwarf, Dwarf_Die *die, uint8_t type, Dwarf_Half version)
 {
 	uint32_t id = (uint32_t)dwarf->unit_count;
 
@@ -60,6 +68,8 @@ static void add_unit(struct seep_dwarf *dwarf, Dwarf_Die *die, uint8_t type)
 	dwarf->units[dwarf->unit_count++] = (struct unit){
 		.die = *die,
 		.is_skeleton = type == DW_UT_skeleton,
+		/* DWARF 2 has no way to name more than one range. */
+		.is_vague = version < 3,
 	};
 	seep_pointer_map_put(&dwarf->units_by_cu, (uintptr_t)die->cu, (void *)((uintptr_t)id + 1));
 }
@@ -76,7 +86,7 @@ static void read_units(struct seep_dwarf *dwarf)
 	while (dwarf->unit_count < SEEP_INTERVAL_NONE - 1 &&
 	       dwarf_get_units(dwarf->dwarf, cu, &cu, &version, &type, &die, NULL) == 0)
 		if (die.addr && type != DW_UT_type && type != DW_UT_split_type)
-			add_unit(dwarf, &die, type);
+			add_unit(dwarf, &die, type, version);
 	for (i = 0; i < dwarf->unit_count; i++)
 		add_unit_ranges(dwarf, &list, i);
 	seep_segments_build(&dwarf->segments, &list);
@@ -166,7 +176,7 @@ static struct seep_line_table *unit_lines(struct seep_dwarf *dwarf, struct unit 
 	return unit->lines;
 }
 
-/* Units without ranges of their own (old or hand-made) are walked when nothing else is left. */
+/* Walk the units that do not say where all their code is, when nothing else is left. */
 static void read_late_units(struct seep_dwarf *dwarf)
 {
 	struct seep_interval_list list = { 0 };
@@ -174,16 +184,12 @@ static void read_late_units(struct seep_dwarf *dwarf)
 
 	dwarf->late_done = true;
 	for (i = 0; i < dwarf->unit_count; i++) {
-		struct unit *unit = &dwarf->units[i];
 		const struct seep_segments *segments;
-		Dwarf_Addr base = 0;
-		Dwarf_Addr from = 0;
-		Dwarf_Addr to = 0;
 		size_t k;
 
-		if (dwarf_ranges(&unit->die, 0, &base, &from, &to) > 0)
+		if (!dwarf->units[i].is_vague)
 			continue;
-		segments = &unit_index(dwarf, unit)->segments;
+		segments = &unit_index(dwarf, &dwarf->units[i])->segments;
 		for (k = 0; k + 1 < segments->count; k++)
 			if (segments->items[k].id != SEEP_INTERVAL_NONE)
 				seep_interval_add(&list, (struct seep_interval){
@@ -208,13 +214,13 @@ static struct unit *find_unit(struct seep_dwarf *dwarf, uint64_t address)
 	return id == SEEP_INTERVAL_NONE ? NULL : &dwarf->units[id];
 }
 
-static uint64_t attribute_number(Dwarf_Die *die, unsigned int name)
+static uint64_t attribute_number(Dwarf_Die *die, unsigned int name, uint64_t otherwise)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word value = 0;
 
 	if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0)
-		return 0;
+		return otherwise;
 	return value;
 }
 
@@ -227,8 +233,8 @@ static struct dwarf_node *get_node(struct seep_dwarf *dwarf, const struct dwarf_
 		Dwarf_Die die = dwarf_unit_entry(index, node->addr);
 
 		node->function = dwarf_names_of(&dwarf->names, &die);
-		node->call_file = attribute_number(&die, DW_AT_call_file);
-		node->call_line = (uint32_t)attribute_number(&die, DW_AT_call_line);
+		node->call_file = attribute_number(&die, DW_AT_call_file, UINT64_MAX);
+		node->call_line = (uint32_t)attribute_number(&die, DW_AT_call_line, 0);
 	}
 	return node;
 }

@@ -62,7 +62,9 @@ static bool language_has_scopes(Dwarf_Die *die)
 	}
 }
 
-static const char *scope_name(const struct dwarf_unit_index *index, const struct dwarf_scope *scope)
+/* @inner is the name of what lies in the scope. */
+static const char *scope_name(const struct dwarf_unit_index *index, const struct dwarf_scope *scope,
+			      const char *inner)
 {
 	Dwarf_Die die = dwarf_unit_entry(index, scope->addr);
 	const char *name = NULL;
@@ -77,7 +79,9 @@ static const char *scope_name(const struct dwarf_unit_index *index, const struct
 	}
 	if (name)
 		return name;
-	return dwarf_tag(&die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous class)";
+	if (dwarf_tag(&die) == DW_TAG_namespace)
+		return "(anonymous namespace)";
+	return strncmp(inner, "operator()", 10) == 0 ? "{lambda}" : "(anonymous class)";
 }
 
 /* The scopes that @addr lies in, innermost first. */
@@ -133,21 +137,29 @@ static const char *qualify(struct dwarf_names *names, Dwarf_Die *die, const char
 	if (!count)
 		return name;
 	while (count-- > 0)
-		if (!put(text, &used, scope_name(index, scopes[count])) || !put(text, &used, "::"))
+		if (!put(text, &used, scope_name(index, scopes[count], name)) ||
+		    !put(text, &used, "::"))
 			return name;
 	if (!put(text, &used, name))
 		return name;
 	return seep_arena_strndup(names->arena, text, used);
 }
 
-/* The linkage name without what the optimiser appended to it: ".cold", ".isra.0", ".lto_priv.1". */
-static const char *without_clone(struct dwarf_names *names, const char *linkage)
+/* In DWARF 2 gcc writes the cold part of a function as one of its own. */
+static const char *without_section(const char *name)
 {
-	const char *dot = strchr(linkage, '.');
+	static const char prefix[] = "__second_sect_of_";
 
-	if (!dot || dot == linkage)
-		return linkage;
-	return seep_arena_strndup(names->arena, linkage, (size_t)(dot - linkage));
+	return strncmp(name, prefix, sizeof(prefix) - 1) == 0 ? name + sizeof(prefix) - 1 : name;
+}
+
+static const char *readable(struct dwarf_names *names, const char *linkage)
+{
+	size_t bytes = seep_name_base_bytes(linkage);
+
+	if (linkage[bytes])
+		linkage = seep_arena_strndup(names->arena, linkage, bytes);
+	return seep_demangle(names->arena, linkage);
 }
 
 static struct dwarf_function *read_function(struct dwarf_names *names, Dwarf_Die *die)
@@ -168,11 +180,10 @@ static struct dwarf_function *read_function(struct dwarf_names *names, Dwarf_Die
 		at = next;
 	}
 	if (function->linkage) {
-		function->linkage = without_clone(names, function->linkage);
-		function->name = seep_demangle(names->arena, function->linkage);
+		function->name = readable(names, function->linkage);
 	}
 	if (!function->name && name)
-		function->name = qualify(names, &at, name);
+		function->name = qualify(names, &at, without_section(name));
 	if (!function->name)
 		function->name = function->linkage;
 	return function;

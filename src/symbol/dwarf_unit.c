@@ -31,10 +31,9 @@ static uint32_t add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent)
 	return (uint32_t)index->node_count++;
 }
 
-/* The node for @die if it has code, else @parent. */
-static uint32_t add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
+/* The node for @die: @node, or when that is none, a new one if there is code. */
+static uint32_t add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t node, uint32_t depth)
 {
-	uint32_t node = SEEP_INTERVAL_NONE;
 	Dwarf_Addr base = 0;
 	Dwarf_Addr from = 0;
 	Dwarf_Addr to = 0;
@@ -46,7 +45,7 @@ static uint32_t add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t parent, u
 		if (to <= from || !seep_elf_is_code(walk->elf, from))
 			continue;
 		if (node == SEEP_INTERVAL_NONE)
-			node = add_node(walk, die, parent);
+			node = add_node(walk, die, SEEP_INTERVAL_NONE);
 		if (node == SEEP_INTERVAL_NONE)
 			break;
 		seep_interval_add(&walk->intervals, (struct seep_interval){
@@ -56,7 +55,18 @@ static uint32_t add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t parent, u
 							    .id = node,
 						    });
 	}
-	return node == SEEP_INTERVAL_NONE ? parent : node;
+	return node;
+}
+
+/* Even without code of its own: functions that have some may be inlined into this one. */
+static uint32_t add_inlined(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
+{
+	uint32_t node;
+
+	if (parent == SEEP_INTERVAL_NONE)
+		return parent;
+	node = add_node(walk, die, parent);
+	return node == SEEP_INTERVAL_NONE ? parent : add_ranges(walk, die, node, depth);
 }
 
 static void open_scope(struct walk *walk, Dwarf_Die *die)
@@ -100,7 +110,7 @@ static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint3
 		walk_scope(walk, die, add_ranges(walk, die, SEEP_INTERVAL_NONE, depth), depth);
 		break;
 	case DW_TAG_inlined_subroutine:
-		walk_children(walk, die, add_ranges(walk, die, parent, depth), depth + 1);
+		walk_children(walk, die, add_inlined(walk, die, parent, depth), depth + 1);
 		break;
 	case DW_TAG_lexical_block:
 	case DW_TAG_try_block:

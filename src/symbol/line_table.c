@@ -545,7 +545,8 @@ static const char *make_path(struct seep_line_table *table, const struct file_en
 
 	if (*file->name == '\0')
 		return NULL;
-	if (unit_dir)
+	/* Directory 0 is the unit's own. */
+	if (unit_dir && file->dir != 0)
 		used = append(path, used, unit_dir);
 	if (file->dir < table->dir_count)
 		used = append(path, used, table->dirs[file->dir]);

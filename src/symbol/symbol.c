@@ -32,8 +32,8 @@ struct seep_symbol_module {
 struct seep_symbols {
 	struct seep_arena *arena;
 	struct seep_debug_dirs dirs;
-	struct seep_pointer_map modules;   /* by hash of path and build-id */
-	struct seep_pointer_map demangled; /* by address of the symbol table's name */
+	struct seep_pointer_map modules;  /* by hash of path and build-id */
+	struct seep_pointer_map readable; /* by address of the symbol table's name */
 };
 
 int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols **ret,
@@ -90,7 +90,7 @@ void seep_symbols_free(struct seep_symbols *symbols)
 		return;
 	seep_pointer_map_each(&symbols->modules, free_chain);
 	seep_pointer_map_done(&symbols->modules);
-	seep_pointer_map_done(&symbols->demangled);
+	seep_pointer_map_done(&symbols->readable);
 	seep_arena_free(symbols->arena);
 	free(symbols);
 }
@@ -209,21 +209,26 @@ const char *seep_symbol_module_problem(const struct seep_symbol_module *module)
 	return module->problem;
 }
 
-/* The readable form of a symbol table's name, remembered. */
-static const char *demangled(struct seep_symbols *symbols, const char *name)
+/*
+ * The readable form of a symbol table's name, remembered. Versions ("memcpy@@GLIBC_2.14") and
+ * optimisers' suffixes go, so that a function is called the same with and without DWARF.
+ */
+static const char *readable(struct seep_symbols *symbols, const char *name)
 {
-	const char *text = seep_pointer_map_get(&symbols->demangled, (uintptr_t)name);
+	const char *text = seep_pointer_map_get(&symbols->readable, (uintptr_t)name);
+	size_t version_at = strcspn(name, "@");
+	size_t bytes = seep_name_base_bytes(name);
+	const char *base = name;
 
 	if (text)
 		return text;
-	text = seep_demangle(symbols->arena, name);
-	if (!text) {
-		/* "memcpy@@GLIBC_2.14": versions are not part of the name. */
-		size_t bytes = strcspn(name, "@");
-
-		text = name[bytes] ? seep_arena_strndup(symbols->arena, name, bytes) : name;
-	}
-	seep_pointer_map_put(&symbols->demangled, (uintptr_t)name, (void *)(uintptr_t)text);
+	bytes = version_at < bytes ? version_at : bytes;
+	if (name[bytes])
+		base = seep_arena_strndup(symbols->arena, name, bytes);
+	text = seep_demangle(symbols->arena, base);
+	if (!text)
+		text = base;
+	seep_pointer_map_put(&symbols->readable, (uintptr_t)name, (void *)(uintptr_t)text);
 	return text;
 }
 
@@ -240,7 +245,7 @@ static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 	/* DWARF has the plain name of a static C++ function; its symbol also says whose it is. */
 	if (frame->function && strncmp(name, "_Z", 2) != 0)
 		return;
-	frame->function = demangled(module->symbols, name);
+	frame->function = readable(module->symbols, name);
 	if (strcmp(frame->function, name) != 0)
 		frame->linkage_name = name;
 }
