@@ -57,13 +57,19 @@ SEEP_NODISCARD bool seep_command_begin(int *argc, char ***argv, void *values, in
 
 /* ---- the commands, in alphabetical order ---- */
 
-int cmd_query(int argc, char **argv);
-extern const struct seep_option_table cmd_query_options;
-
 int cmd_completion(int argc, char **argv);
 extern const struct seep_option_table cmd_completion_options;
 
+int cmd_ps(int argc, char **argv);
+extern const struct seep_option_table cmd_ps_options;
+
+int cmd_query(int argc, char **argv);
+extern const struct seep_option_table cmd_query_options;
+
 int cmd_report(int argc, char **argv);
 extern const struct seep_option_table cmd_report_options;
+
+int cmd_run(int argc, char **argv);
+extern const struct seep_option_table cmd_run_options;
 
 #endif

@@ -11,9 +11,10 @@
 
 /* clang-format off */
 const struct seep_command seep_commands[] = {
-	/* name          run             args                  summary                   options */
-	{ "query",      cmd_query,      "[options] FILE SQL", "Ask a recording in SQL", &cmd_query_options },
-	{ "completion", cmd_completion, "",                   "Print bash completion",  &cmd_completion_options },
+	/* name          run             args                        summary                     options */
+	{ "report",     cmd_report,     "[options] FILE",           "Show where the memory went", &cmd_report_options },
+	{ "query",      cmd_query,      "[options] FILE SQL",       "Ask a recording in SQL",     &cmd_query_options },
+	{ "completion", cmd_completion, "",                         "Print bash completion",      &cmd_completion_options },
 };
 /* clang-format on */
 
