@@ -206,16 +206,42 @@ char *seep_peek_text(const struct seep_peek *peek, struct ledger_string string)
 
 /* ---- marks -------------------------------------------------------------------------------- */
 
+/*
+ * The page of item @index is real now. If it is the first that the table's ready count leaves out,
+ * count it in, as the runtime does for pages that it makes real.
+ */
+static void count_page(struct seep_peek *peek, uint64_t index)
+{
+	enum { PER_PAGE = LEDGER_PAGE_BYTES / sizeof(struct ledger_mark) };
+	struct ledger_table_state *table = &peek->state->table[LEDGER_TABLE_MARKS];
+	uint64_t page_end = (index / PER_PAGE + 1) * PER_PAGE;
+	uint64_t ready = atomic_load_explicit(&table->ready, memory_order_acquire);
+
+	if (page_end > peek->view.header.table[LEDGER_TABLE_MARKS].capacity)
+		page_end = peek->view.header.table[LEDGER_TABLE_MARKS].capacity;
+	while (ready <= index && ready + PER_PAGE >= page_end) {
+		if (!atomic_compare_exchange_strong_explicit(&table->ready, &ready, page_end,
+							     memory_order_acq_rel,
+							     memory_order_acquire))
+			continue;
+		atomic_fetch_add_explicit(&peek->state->real_bytes, LEDGER_PAGE_BYTES,
+					  memory_order_relaxed);
+		return;
+	}
+}
+
 /* Written to the file, not through a mapping: a full file system is then an error, not a signal. */
-static bool write_mark(struct seep_peek *peek, uint64_t index, struct ledger_mark *mark)
+static void write_mark(struct seep_peek *peek, uint64_t index, const struct ledger_mark *mark)
 {
 	const struct ledger_table *table = &peek->view.header.table[LEDGER_TABLE_MARKS];
 	off_t at = (off_t)(table->offset + index * sizeof(*mark));
 	const uint32_t ready = 1;
 
 	if (pwrite(peek->fd, mark, sizeof(*mark), at) != (ssize_t)sizeof(*mark))
-		return false;
-	return pwrite(peek->fd, &ready, sizeof(ready), at) == (ssize_t)sizeof(ready);
+		return;
+	count_page(peek, index);
+	/* Last, so that a reader never meets half a mark. */
+	(void)!pwrite(peek->fd, &ready, sizeof(ready), at);
 }
 
 uint32_t seep_peek_mark(struct seep_peek *peek, uint64_t now_ns)
@@ -231,7 +257,7 @@ uint32_t seep_peek_mark(struct seep_peek *peek, uint64_t now_ns)
 	if (index >= table->capacity)
 		return 0;
 	mark.epoch = atomic_fetch_add_explicit(&peek->control->epoch, 1, memory_order_acq_rel) + 1;
-	(void)write_mark(peek, index, &mark);
+	write_mark(peek, index, &mark);
 	return mark.epoch;
 }
 

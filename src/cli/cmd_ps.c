@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep ps": the processes watched now, and the ledgers that dead ones left. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/table.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "recorder/census.h"
+#include "report/json_writer.h"
+
+struct ps_options {
+	const char *json;
+};
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct ps_options, json,
+		    "Print JSON; \"strings\": large numbers as strings"),
+};
+
+const struct seep_option_table cmd_ps_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.max_operands = 0,
+	.details =
+		"Ledgers are looked for in /dev/shm/seep-UID and in $SEEP_DIR. States: \"recorded\" (running,\n"
+		"seep run follows it), \"running\" (without a recorder), \"recorder-gone\" (running, its\n"
+		"recorder died), \"ending\" (dead, its recorder is writing), \"dead\" (its account was not\n"
+		"made into a recording), \"done\" (recorded; kept because children that still run name it),\n"
+		"\"elsewhere\" (of another container).\n",
+};
+
+static void print_json(const struct seep_census *census, bool strings)
+{
+	struct seep_json *json = seep_xmalloc(sizeof(*json));
+
+	seep_json_init(json, stdout, strings);
+	seep_json_open_object(json, NULL);
+	seep_json_open_object(json, "seep");
+	seep_json_text(json, "version", SEEP_VERSION);
+	seep_json_int(json, "schema", 1);
+	seep_json_close(json);
+	seep_json_open_array(json, "processes");
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+
+		seep_json_open_object(json, NULL);
+		seep_json_int(json, "pid", entry->pid);
+		seep_json_int(json, "ppid", entry->ppid);
+		seep_json_text(json, "exe", entry->exe);
+		seep_json_text(json, "state", seep_census_state_name(entry->state));
+		seep_json_int(json, "recorder_pid", entry->recorder_pid);
+		seep_json_u64(json, "live_bytes", entry->live_bytes);
+		seep_json_u64(json, "allocs", entry->allocs);
+		seep_json_u64(json, "frees", entry->frees);
+		seep_json_u64(json, "start_realtime_ns", entry->created_realtime_ns);
+		seep_json_u64(json, "age_ns", entry->age_ns);
+		seep_json_u64(json, "ledger_bytes", entry->space_bytes);
+		seep_json_text(json, "ledger", entry->path);
+		seep_json_close(json);
+	}
+	seep_json_close(json);
+	seep_json_close(json);
+	seep_json_finish(json);
+	free(json);
+}
+
+static void print_table(const struct seep_census *census)
+{
+	static const struct seep_column columns[] = {
+		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "STATE", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "AGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START },
+		{ "LEDGER", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER },
+	};
+	struct seep_table *table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+		char *pid = seep_xasprintf("%u", entry->pid);
+
+		seep_table_add(table, pid);
+		seep_table_add(table, seep_census_state_name(entry->state));
+		seep_table_add(table, seep_bytes_text(entry->live_bytes).text);
+		seep_table_add(table, seep_duration_text(entry->age_ns).text);
+		seep_table_add(table, entry->exe);
+		seep_table_add(table, entry->path);
+		free(pid);
+	}
+	seep_table_print(table, stdout, seep_terminal_width(STDOUT_FILENO, 0));
+	seep_table_free(table);
+}
+
+/* Ledgers in /dev/shm are memory: say what can be done about those that nobody will fetch. */
+static void hint_stale(const struct seep_census *census)
+{
+	const struct seep_census_entry *first = NULL;
+	uint64_t bytes = 0;
+	size_t count = 0;
+	char *path;
+
+	for (size_t i = 0; i < census->count; i++) {
+		if (census->entries[i].state != SEEP_CENSUS_DEAD)
+			continue;
+		if (!first)
+			first = &census->entries[i];
+		bytes += census->entries[i].space_bytes;
+		count++;
+	}
+	if (!first)
+		return;
+	path = seep_escape_dup(first->path);
+	printf("\n%zu %s left by dead processes, %s:\n", count,
+	       count == 1 ? "ledger was" : "ledgers were", seep_bytes_text(bytes).text);
+	printf("  to read one:   seep report %s\n  to remove it:  rm %s\n", path, path);
+	free(path);
+}
+
+int cmd_ps(int argc, char **argv)
+{
+	struct ps_options values = { 0 };
+	struct seep_census census;
+	struct seep_error err = { 0 };
+	int status;
+
+	if (!seep_command_begin(&argc, &argv, &values, &status))
+		return status;
+	if (values.json && *values.json && strcmp(values.json, "strings") != 0) {
+		seep_complainf("ps", "it is --json or --json=strings, not --json=%s", values.json);
+		return SEEP_EXIT_USAGE;
+	}
+	if (seep_census_take(&census, &err) < 0)
+		return seep_complain("ps", &err);
+	if (values.json) {
+		print_json(&census, *values.json != '\0');
+	} else if (census.count == 0) {
+		printf("no process is watched, and no ledger was left behind\n");
+	} else {
+		print_table(&census);
+		hint_stale(&census);
+	}
+	seep_census_done(&census);
+	return SEEP_EXIT_OK;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep run": start a program with the library preloaded, record it, end as it ended. */
+#include <errno.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/progress.h"
+#include "base/strbuf.h"
+#include "base/terminal.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "recorder/census.h"
+#include "recorder/ledgerdir.h"
+#include "recorder/outname.h"
+#include "recorder/recorder.h"
+#include "report/report.h"
+#include "target/preflight.h"
+#include "target/spawn.h"
+
+enum { OPTIONS_MAX_BYTES = 4096, LISTED_MAX = 8, DEPTH_MAX = 65536 };
+
+enum run_mode { MODE_ALL, MODE_OFF };
+
+static const char *const mode_names[] = { "all", "off", NULL };
+
+struct run_options {
+	const char *output;
+	bool force;
+	const char *follow;
+	bool no_follow;
+	int mode;
+	uint64_t depth;
+	uint64_t verify;
+	bool no_argv;
+	bool quiet;
+	const char *json;
+};
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("output", 'o', TEXT, "FILE", struct run_options, output,
+		    "Write the recording to FILE (./%e.%p.seep)"),
+	SEEP_OPTION("force", 'f', FLAG, NULL, struct run_options, force,
+		    "Replace FILE if it exists"),
+	SEEP_OPTION("follow", 0, TEXT, "REGEX", struct run_options, follow,
+		    "Record only those children whose path matches"),
+	SEEP_OPTION("no-follow", 0, FLAG, NULL, struct run_options, no_follow,
+		    "Record no children"),
+	SEEP_OPTION("mode", 0, CHOICE, "MODE", struct run_options, mode,
+		    "Start recording all allocations, or armed but off (all)",
+		    .choices = mode_names),
+	SEEP_OPTION("depth", 0, COUNT, "N", struct run_options, depth,
+		    "Keep the N innermost frames of a stack; 0 keeps all (0)", .max = DEPTH_MAX),
+	SEEP_OPTION("verify", 0, COUNT, "N", struct run_options, verify,
+		    "Compare every Nth stack with libgcc's unwinder (0)", .max = UINT32_MAX),
+	SEEP_OPTION("no-argv", 0, FLAG, NULL, struct run_options, no_argv,
+		    "Keep the program's arguments out of the recording"),
+	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct run_options, quiet, "Print no summary"),
+	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct run_options, json,
+		    "Print the report as JSON on standard output when the program has ended"),
+};
+
+const struct seep_option_table cmd_run_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = SIZE_MAX,
+	.operand_ends_options = true,
+	.details =
+		"FILE may hold %p (pid), %e (program), %h (host) and %%. Children that exec are recorded in\n"
+		"FILE.PID.PROGRAM.seep, forks without exec in FILE.PID.seep; forks with fewer than 1,000\n"
+		"allocations are summed in their parent's recording. When the program itself calls exec,\n"
+		"FILE is about the last program, the earlier ones are FILE.PID.PROGRAM.seep.\n"
+		"\n"
+		"seep ends as the program ended: same exit status, same signal. 125: seep could not start\n"
+		"it; 126: it cannot be executed; 127: there is no such program. Children that still run one\n"
+		"second after the program's end go on; \"seep ps\" lists them.\n",
+};
+
+/* All that has to be ready before the program starts. */
+struct run {
+	struct run_options values;
+	struct seep_program program;
+	char *library;
+	char *ledger_dir;
+	int ledger_dir_fd;
+	regex_t follow_exe;
+	bool has_follow_exe;
+	char *runtime_options;
+	char *output; /* expanded */
+	uint64_t session;
+	struct seep_spawn spawn;
+};
+
+/* ---- before the start --------------------------------------------------------------------- */
+
+static int preflight_status(const struct seep_error *err)
+{
+	switch (err->code) {
+	case SEEP_ENOTFOUND:
+		return SEEP_EXIT_NO_PROGRAM;
+	case SEEP_ESYS:
+	case SEEP_ECORRUPT:
+		return SEEP_EXIT_NOT_EXECUTABLE;
+	default:
+		return SEEP_EXIT_CANNOT_START;
+	}
+}
+
+static int complain_cannot_start(const struct seep_error *err)
+{
+	(void)seep_complain("run", err);
+	return err->code == SEEP_EUSAGE ? SEEP_EXIT_USAGE : SEEP_EXIT_CANNOT_START;
+}
+
+static int check_options(struct run *run, struct seep_error *err)
+{
+	const struct run_options *values = &run->values;
+	char reason[256];
+	int problem;
+
+	if (values->json && *values->json && strcmp(values->json, "strings") != 0)
+		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
+				 values->json);
+	if (!values->follow)
+		return 0;
+	if (values->no_follow)
+		return seep_fail(err, SEEP_EUSAGE, "--follow and --no-follow exclude each other");
+	problem = regcomp(&run->follow_exe, run->values.follow, REG_EXTENDED | REG_NOSUB);
+	if (problem != 0) {
+		(void)regerror(problem, &run->follow_exe, reason, sizeof(reason));
+		return seep_fail(err, SEEP_EUSAGE, "--follow %s: %s", run->values.follow, reason);
+	}
+	run->has_follow_exe = true;
+	return 0;
+}
+
+/* What the options of the command line say to the runtime. */
+static char *runtime_options(const struct run_options *values)
+{
+	struct seep_strbuf text;
+
+	seep_strbuf_init(&text, OPTIONS_MAX_BYTES);
+	if (values->mode != MODE_ALL)
+		seep_strbuf_addf(&text, ":mode=%s", mode_names[values->mode]);
+	if (values->depth)
+		seep_strbuf_addf(&text, ":depth=%" PRIu64, values->depth);
+	if (values->verify)
+		seep_strbuf_addf(&text, ":verify=%" PRIu64, values->verify);
+	if (values->no_argv)
+		seep_strbuf_adds(&text, ":argv=0");
+	return seep_xstrdup(text.length ? text.text + 1 : "");
+}
+
+static int random_session(uint64_t *ret_session, struct seep_error *err)
+{
+	do {
+		if (getrandom(ret_session, sizeof(*ret_session), 0) != sizeof(*ret_session))
+			return seep_fail(err, SEEP_ESYS, "the system gives no random numbers");
+	} while (*ret_session == 0);
+	return 0;
+}
+
+/*
+ * The name of the output before there is a pid to put into it: enough to find a wrong pattern or a
+ * folder that cannot be written to.
+ */
+static int check_output(struct run *run, uint32_t pid, struct seep_error *err)
+{
+	char *path;
+	int rc;
+
+	rc = seep_outname_expand(run->values.output, run->program.name, pid, &path, err);
+	if (rc == 0) {
+		rc = seep_outname_check(path, run->values.force, err);
+		free(run->output);
+		run->output = path;
+	}
+	return rc;
+}
+
+static int prepare(struct run *run, const char *name)
+{
+	struct seep_error err = { 0 };
+	int rc;
+
+	if (check_options(run, &err) < 0)
+		return complain_cannot_start(&err);
+	if (seep_preflight(name, &run->program, &err) < 0) {
+		(void)seep_complain("run", &err);
+		return preflight_status(&err);
+	}
+	run->runtime_options = runtime_options(&run->values);
+	run->ledger_dir = seep_ledgerdir_path();
+	rc = check_output(run, 0, &err);
+	if (rc == 0)
+		rc = seep_runtime_find(&run->library, &err);
+	if (rc == 0)
+		rc = seep_ledgerdir_open(run->ledger_dir, true, &run->ledger_dir_fd, &err);
+	if (rc == 0)
+		rc = random_session(&run->session, &err);
+	if (rc < 0)
+		return complain_cannot_start(&err);
+	seep_census_tidy(run->ledger_dir_fd);
+	return SEEP_EXIT_OK;
+}
+
+/* ---- the run ------------------------------------------------------------------------------ */
+
+static int fork_target(struct run *run, char **argv, struct seep_error *err)
+{
+	const struct seep_spawn_environment environment = {
+		.library = run->library,
+		.options = run->runtime_options,
+		.directory = run->ledger_dir,
+		.session = run->session,
+	};
+	int rc;
+
+	rc = seep_spawn_fork(run->program.path, argv, &environment, &run->spawn, err);
+	if (rc < 0)
+		return rc;
+	rc = check_output(run, (uint32_t)run->spawn.pid, err);
+	if (rc < 0)
+		seep_spawn_abandon(&run->spawn);
+	return rc;
+}
+
+/* exec failed although everything looked well: the child has gone by itself. */
+static int complain_exec(const struct run *run, int problem)
+{
+	seep_complainf("run", "cannot execute %s: %s", run->program.path, strerror(problem));
+	while (waitpid(run->spawn.pid, NULL, 0) < 0) {
+		if (errno != EINTR)
+			break;
+	}
+	return problem == ENOENT ? SEEP_EXIT_NO_PROGRAM : SEEP_EXIT_NOT_EXECUTABLE;
+}
+
+/* Returns 0 with *@result filled, or the exit status when the program did not start. */
+static int record(struct run *run, char **argv, struct seep_recorder_result *result)
+{
+	struct seep_recorder_plan plan = {
+		.ledger_dir = run->ledger_dir,
+		.ledger_dir_fd = run->ledger_dir_fd,
+		.session = run->session,
+		.force = run->values.force,
+		.follow = !run->values.no_follow,
+		.follow_exe = run->has_follow_exe ? &run->follow_exe : NULL,
+		.no_argv = run->values.no_argv,
+	};
+	struct seep_recorder *recorder;
+	struct seep_error err = { 0 };
+	int problem;
+
+	if (fork_target(run, argv, &err) < 0)
+		return complain_cannot_start(&err);
+	plan.output = run->output;
+	if (seep_recorder_new(&plan, run->spawn.pid, &recorder, &err) < 0) {
+		seep_spawn_abandon(&run->spawn);
+		return complain_cannot_start(&err);
+	}
+	seep_spawn_release(&run->spawn, &problem);
+	if (problem != 0) {
+		seep_recorder_free(recorder);
+		return complain_exec(run, problem);
+	}
+	seep_recorder_run(recorder, result);
+	seep_recorder_free(recorder);
+	return 0;
+}
+
+/* ---- afterwards --------------------------------------------------------------------------- */
+
+static void print_line(const char *text)
+{
+	char *safe = seep_escape_dup(text);
+
+	(void)fprintf(stderr, "%s\n", safe);
+	free(safe);
+}
+
+static void list_children(const struct seep_recorder_list *children)
+{
+	size_t shown = children->count <= LISTED_MAX ? children->count : LISTED_MAX;
+
+	if (children->count == 0)
+		return;
+	(void)fprintf(stderr, "seep: %zu child %s recorded:\n", children->count,
+		      children->count == 1 ? "process was" : "processes were");
+	for (size_t i = 0; i < shown; i++) {
+		char *line = seep_xasprintf("  %s", children->items[i].path);
+
+		print_line(line);
+		free(line);
+	}
+	if (shown < children->count)
+		(void)fprintf(stderr, "  and %zu more\n", children->count - shown);
+}
+
+static void list_left(const struct seep_recorder_list *left)
+{
+	size_t shown = left->count <= LISTED_MAX ? left->count : LISTED_MAX;
+
+	if (left->count == 0)
+		return;
+	(void)fprintf(stderr, "seep: %zu %s; their account goes on:\n", left->count,
+		      left->count == 1 ? "process still runs" : "processes still run");
+	for (size_t i = 0; i < shown; i++) {
+		char *line = seep_xasprintf("  %s (%u): seep report %s", left->items[i].exe,
+					    left->items[i].pid, left->items[i].path);
+
+		print_line(line);
+		free(line);
+	}
+	if (shown < left->count)
+		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
+}
+
+static void complain_no_account(const struct run *run)
+{
+	seep_complainf("run", "no account of %s was made: the library did not get into it",
+		       run->program.name);
+	seep_hint(
+		"its loader ignores LD_PRELOAD, the program removed it, or no ledger could be made "
+		"in %s",
+		run->ledger_dir);
+}
+
+static void show_result(const struct run *run, const struct seep_recorder_result *result)
+{
+	struct seep_report_options report = {
+		.path = result->recorded ? run->output : NULL,
+		.width = seep_terminal_width(STDERR_FILENO, 80),
+		.color = seep_terminal_color(STDERR_FILENO),
+		.by = SEEP_BY_CHOICE,
+	};
+
+	for (size_t i = 0; i < result->problem_count; i++) {
+		seep_complainf("run", "%s", result->problems[i]);
+	}
+	if (result->profile && !result->recorded)
+		seep_hint("the ledger was kept: \"seep ps\" names it, \"seep report\" reads it");
+	if (!result->profile && result->problem_count == 0)
+		complain_no_account(run);
+	if (result->profile && !run->values.quiet)
+		seep_report_summary(stderr, result->profile, &report);
+	if (!run->values.quiet)
+		list_children(&result->children);
+	list_left(&result->left);
+	if (run->values.json && result->profile) {
+		report.width = 0;
+		report.color = false;
+		report.strings = *run->values.json != '\0';
+		seep_report_json(stdout, result->profile, &report);
+	}
+}
+
+static void run_done(struct run *run)
+{
+	seep_program_done(&run->program);
+	if (run->has_follow_exe)
+		regfree(&run->follow_exe);
+	if (run->ledger_dir_fd >= 0)
+		(void)close(run->ledger_dir_fd);
+	free(run->library);
+	free(run->ledger_dir);
+	free(run->runtime_options);
+	free(run->output);
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run run = { .ledger_dir_fd = -1 };
+	struct seep_recorder_result result = { 0 };
+	int wait_status;
+	int status;
+
+	if (!seep_command_begin(&argc, &argv, &run.values, &status))
+		return status;
+	seep_spawn_guard_stdio();
+	/* The terminal is the program's: no lines of ours while it runs. */
+	seep_progress_silence();
+	status = prepare(&run, argv[0]);
+	if (status == SEEP_EXIT_OK)
+		status = record(&run, argv, &result);
+	if (status != SEEP_EXIT_OK) {
+		run_done(&run);
+		return status;
+	}
+	show_result(&run, &result);
+	wait_status = result.wait_status;
+	seep_recorder_result_done(&result);
+	run_done(&run);
+	seep_spawn_end_as(wait_status);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/census.h"
+
+#include "base/xalloc.h"
+#include "recorder/ledgerdir.h"
+#include "target/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { HALF_MADE_AGE_S = 60, ANCESTORS_MAX = 64 };
+
+/* ---- walking a folder --------------------------------------------------------------------- */
+
+typedef void (*file_fn)(int dir_fd, const char *file_name, void *context);
+
+static int each_file(int dir_fd, file_fn each, void *context, struct seep_error *err)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	if (!dir) {
+		int rc = seep_fail_errno(err, errno, "cannot read the folder of ledgers");
+
+		if (fd >= 0)
+			(void)close(fd);
+		return rc;
+	}
+	while ((entry = readdir(dir))) {
+		each(dir_fd, entry->d_name, context);
+	}
+	(void)closedir(dir);
+	return 0;
+}
+
+/* ---- the census --------------------------------------------------------------------------- */
+
+struct taking {
+	struct seep_census *census;
+	const char *dir;
+};
+
+static enum seep_census_state state_of(const struct seep_peek *peek)
+{
+	uint32_t recorder = atomic_load_explicit(&peek->control->recorder_pid,
+						 memory_order_acquire);
+
+	switch (seep_peek_life(peek)) {
+	case SEEP_PEEK_RUNNING:
+		if (recorder == 0)
+			return SEEP_CENSUS_RUNNING;
+		return seep_peek_has_recorder(peek) ? SEEP_CENSUS_RECORDED
+						    : SEEP_CENSUS_RECORDER_GONE;
+	case SEEP_PEEK_DEAD:
+		if (atomic_load_explicit(&peek->control->recorder_done, memory_order_acquire))
+			return SEEP_CENSUS_DONE;
+		return seep_peek_has_recorder(peek) ? SEEP_CENSUS_ENDING : SEEP_CENSUS_DEAD;
+	default:
+		return SEEP_CENSUS_ELSEWHERE;
+	}
+}
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void fill_entry(struct seep_census_entry *entry, struct seep_peek *peek, const char *dir)
+{
+	const struct ledger_header *header = &peek->view.header;
+	struct seep_peek_totals totals = seep_peek_totals(peek);
+	uint64_t now = realtime_ns();
+	struct stat st;
+
+	*entry = (struct seep_census_entry){
+		.state = state_of(peek),
+		.path = seep_xasprintf("%s/%s", dir, peek->file_name),
+		.exe = seep_peek_text(peek, header->exe),
+		.pid = header->pid,
+		.ppid = header->ppid,
+		.recorder_pid = atomic_load_explicit(&peek->control->recorder_pid,
+						     memory_order_acquire),
+		.live_bytes = seep_peek_live_bytes(peek),
+		.allocs = totals.allocs,
+		.frees = totals.frees,
+		.created_realtime_ns = header->created_realtime_ns,
+	};
+	if (now > header->created_realtime_ns)
+		entry->age_ns = now - header->created_realtime_ns;
+	if (fstat(peek->fd, &st) == 0)
+		entry->space_bytes = (uint64_t)st.st_blocks * 512;
+}
+
+static void count_file(int dir_fd, const char *file_name, void *context)
+{
+	struct taking *taking = context;
+	struct seep_census *census = taking->census;
+	struct seep_ledgerdir_name name;
+	struct seep_peek peek;
+
+	if (!seep_ledgerdir_parse(file_name, &name) ||
+	    seep_peek_open(dir_fd, file_name, false, &peek, NULL) < 0)
+		return;
+	census->entries = seep_xgrow(census->entries, &census->capacity, census->count + 1,
+				     sizeof(*census->entries));
+	fill_entry(&census->entries[census->count++], &peek, taking->dir);
+	seep_peek_close(&peek);
+}
+
+static int take_folder(struct seep_census *census, const char *dir, struct seep_error *err)
+{
+	struct taking taking = { .census = census, .dir = dir };
+	int fd, rc;
+
+	if (seep_ledgerdir_open(dir, false, &fd, NULL) < 0)
+		return 0;
+	rc = each_file(fd, count_file, &taking, err);
+	(void)close(fd);
+	return rc;
+}
+
+static bool runs(const struct seep_census_entry *entry)
+{
+	return entry->state == SEEP_CENSUS_RUNNING || entry->state == SEEP_CENSUS_RECORDED ||
+	       entry->state == SEEP_CENSUS_RECORDER_GONE;
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct seep_census_entry *a = left, *b = right;
+
+	if (runs(a) != runs(b))
+		return runs(a) ? -1 : 1;
+	if (a->created_realtime_ns != b->created_realtime_ns)
+		return a->created_realtime_ns < b->created_realtime_ns ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
+{
+	struct seep_census census = { 0 };
+	char *usual = seep_ledgerdir_default();
+	char *asked = seep_ledgerdir_path();
+	int rc;
+
+	rc = take_folder(&census, usual, err);
+	if (rc == 0 && !same_folder(usual, asked))
+		rc = take_folder(&census, asked, err);
+	free(usual);
+	free(asked);
+	if (rc < 0) {
+		seep_census_done(&census);
+		return rc;
+	}
+	if (census.count)
+		qsort(census.entries, census.count, sizeof(*census.entries), compare_entries);
+	*ret_census = census;
+	return 0;
+}
+
+void seep_census_done(struct seep_census *census)
+{
+	for (size_t i = 0; i < census->count; i++) {
+		free(census->entries[i].path);
+		free(census->entries[i].exe);
+	}
+	free(census->entries);
+	*census = (struct seep_census){ 0 };
+}
+
+const char *seep_census_state_name(enum seep_census_state state)
+{
+	switch (state) {
+	case SEEP_CENSUS_RUNNING:
+		return "running";
+	case SEEP_CENSUS_RECORDED:
+		return "recorded";
+	case SEEP_CENSUS_RECORDER_GONE:
+		return "recorder-gone";
+	case SEEP_CENSUS_ENDING:
+		return "ending";
+	case SEEP_CENSUS_DEAD:
+		return "dead";
+	case SEEP_CENSUS_DONE:
+		return "done";
+	case SEEP_CENSUS_ELSEWHERE:
+		return "elsewhere";
+	}
+	return "unknown";
+}
+
+/* ---- tidying ------------------------------------------------------------------------------ */
+
+/* File names of ledgers that living processes need, and of those that may go. */
+struct names {
+	char **items;
+	size_t count;
+	size_t capacity;
+};
+
+struct tidying {
+	struct names needed;
+	struct names spare;
+};
+
+static void add_name(struct names *names, const char *name)
+{
+	names->items = seep_xgrow(names->items, &names->capacity, names->count + 1,
+				  sizeof(*names->items));
+	names->items[names->count++] = seep_xstrdup(name);
+}
+
+static bool has_name(const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (strcmp(names->items[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void names_done(struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		free(names->items[i]);
+	}
+	free(names->items);
+}
+
+/* The chain of fork parents, each named by its child's header. */
+static void need_ancestors(int dir_fd, struct names *needed, const char *parent)
+{
+	char *name = seep_xstrdup(parent);
+
+	for (int depth = 0; *name && depth < ANCESTORS_MAX && !has_name(needed, name); depth++) {
+		struct seep_peek peek;
+
+		add_name(needed, name);
+		if (strchr(name, '/') || seep_peek_open(dir_fd, name, false, &peek, NULL) < 0)
+			break;
+		free(name);
+		name = seep_xstrdup(peek.view.header.parent);
+		seep_peek_close(&peek);
+	}
+	free(name);
+}
+
+/* A process that is killed while it makes its ledger leaves a file with another ending. */
+static void tidy_half_made(int dir_fd, const char *file_name)
+{
+	static const char suffix[] = ".new";
+	size_t bytes = strlen(file_name);
+	struct seep_ledgerdir_name parsed;
+	struct stat st;
+	char *name;
+
+	if (bytes <= sizeof(suffix) || strcmp(file_name + bytes - 4, suffix) != 0)
+		return;
+	name = seep_xstrndup(file_name, bytes - 4);
+	if (seep_ledgerdir_parse(name, &parsed) &&
+	    !seep_procfs_alive(parsed.pid, parsed.start_ticks) &&
+	    fstatat(dir_fd, file_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    time(NULL) - st.st_mtime > HALF_MADE_AGE_S)
+		(void)unlinkat(dir_fd, file_name, 0);
+	free(name);
+}
+
+static void judge_file(int dir_fd, const char *file_name, void *context)
+{
+	struct tidying *tidying = context;
+	struct seep_ledgerdir_name name;
+	enum seep_census_state state;
+	struct seep_peek peek;
+
+	if (!seep_ledgerdir_parse(file_name, &name)) {
+		tidy_half_made(dir_fd, file_name);
+		return;
+	}
+	if (seep_peek_open(dir_fd, file_name, false, &peek, NULL) < 0)
+		return;
+	state = state_of(&peek);
+	if (state == SEEP_CENSUS_DONE && !seep_peek_has_recorder(&peek))
+		add_name(&tidying->spare, file_name);
+	else
+		need_ancestors(dir_fd, &tidying->needed, peek.view.header.parent);
+	seep_peek_close(&peek);
+}
+
+void seep_census_tidy(int dir_fd)
+{
+	struct tidying tidying = { 0 };
+
+	if (each_file(dir_fd, judge_file, &tidying, NULL) == 0) {
+		for (size_t i = 0; i < tidying.spare.count; i++) {
+			if (!has_name(&tidying.needed, tidying.spare.items[i]))
+				(void)unlinkat(dir_fd, tidying.spare.items[i], 0);
+		}
+	}
+	names_done(&tidying.needed);
+	names_done(&tidying.spare);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All ledgers in the folders where ledgers are: of processes that run and of those that left theirs
+ * behind. Whatever else lies there is passed over.
+ */
+#ifndef SEEP_RECORDER_CENSUS_H
+#define SEEP_RECORDER_CENSUS_H
+
+#include "base/error.h"
+#include "recorder/peek.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum seep_census_state {
+	SEEP_CENSUS_RUNNING,	   /* no recorder: started by LD_PRELOAD alone, or left running */
+	SEEP_CENSUS_RECORDED,	   /* running, and a recorder follows it */
+	SEEP_CENSUS_RECORDER_GONE, /* running; its recorder died */
+	SEEP_CENSUS_ENDING,    /* dead; its recorder lives and is about to write the recording */
+	SEEP_CENSUS_DEAD,      /* dead, and nobody has made a recording of it */
+	SEEP_CENSUS_DONE,      /* dead and recorded; kept because children name it */
+	SEEP_CENSUS_ELSEWHERE, /* of another PID namespace: cannot be told */
+};
+
+struct seep_census_entry {
+	enum seep_census_state state;
+	char *path;
+	char *exe;
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t recorder_pid; /* 0 none */
+	uint64_t live_bytes;
+	uint64_t allocs;
+	uint64_t frees;
+	uint64_t created_realtime_ns;
+	uint64_t age_ns;      /* since its creation; of a dead one too */
+	uint64_t space_bytes; /* memory or disk that the ledger takes */
+};
+
+struct seep_census {
+	struct seep_census_entry *entries; /* running ones first, by age */
+	size_t count;
+	size_t capacity;
+};
+
+/**
+ * seep_census_take - look through the default folder and $SEEP_DIR
+ *
+ * Folders that are missing or not ours count as empty.
+ *
+ * Returns: 0, or -SEEP_ESYS when a folder of ours cannot be read.
+ */
+SEEP_NODISCARD int seep_census_take(struct seep_census *ret_census, struct seep_error *err);
+
+void seep_census_done(struct seep_census *census);
+
+/* A stable word: "running", "recorded", "recorder-gone", "ending", "dead", "done", "elsewhere". */
+const char *seep_census_state_name(enum seep_census_state state);
+
+/**
+ * seep_census_tidy - remove what nobody needs from one folder
+ *
+ * Ledgers that are recorded, whose process and recorder are gone and which no ledger of a living
+ * process names; and half-made ones of dead processes, a minute after their last change. Accounts
+ * without a recording are never removed.
+ */
+void seep_census_tidy(int dir_fd);
+
+#endif

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/finish.h"
+
+#include "base/xalloc.h"
+#include "profile/ledger_load.h"
+#include "profile/symbolise.h"
+#include "recorder/peek.h"
+#include "recording/recording.h"
+#include "symbol/symbol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Symbols are shared by the jobs of a build that runs one compiler, but not kept for ever. */
+enum { JOBS_PER_SYMBOLS = 64 };
+
+struct job_queue {
+	struct seep_finish_job *first;
+	struct seep_finish_job **end;
+};
+
+struct seep_finisher {
+	pthread_t thread;
+	pthread_mutex_t lock; /* leaf; guards all below */
+	pthread_cond_t changed;
+	struct job_queue todo;
+	struct job_queue done;
+	bool busy;
+	bool stop;
+	int event_fd;
+
+	struct seep_symbols *symbols; /* the thread's own */
+	unsigned symbol_jobs;
+};
+
+/* ---- what was seen from outside ----------------------------------------------------------- */
+
+static void set_end(struct seep_profile_process *process, const struct seep_finish_job *job)
+{
+	if (job->replaced) {
+		process->ended = SEEP_ENDED_EXEC;
+		return;
+	}
+	/* A program that could not be recorded took its place: the status is that program's. */
+	if (!job->has_status || process->ended == SEEP_ENDED_EXEC)
+		return;
+	process->has_status = true;
+	if (WIFSIGNALED(job->wait_status)) {
+		process->ended = SEEP_ENDED_SIGNAL;
+		process->status_signal = WTERMSIG(job->wait_status);
+		process->core_dumped = WCOREDUMP(job->wait_status);
+	} else {
+		process->ended = SEEP_ENDED_EXIT;
+		process->status_code = WEXITSTATUS(job->wait_status);
+	}
+}
+
+static void copy_arrays(struct seep_profile *profile, const struct seep_finish_job *job)
+{
+	size_t child_bytes = job->child_count * sizeof(*job->children);
+	size_t sample_bytes = job->sample_count * sizeof(*job->timeline);
+
+	if (job->child_count) {
+		profile->process.children = seep_profile_alloc(profile, child_bytes);
+		memcpy(profile->process.children, job->children, child_bytes);
+		profile->process.child_count = job->child_count;
+	}
+	if (job->sample_count) {
+		profile->timeline = seep_profile_alloc(profile, sample_bytes);
+		memcpy(profile->timeline, job->timeline, sample_bytes);
+		profile->sample_count = job->sample_count;
+	}
+}
+
+static void add_outside_view(struct seep_profile *profile, const struct seep_finish_job *job)
+{
+	struct seep_profile_process *process = &profile->process;
+
+	set_end(process, job);
+	copy_arrays(profile, job);
+	if (job->forked)
+		profile->forked = *job->forked;
+	process->peak_rss_bytes = job->peak_rss_bytes;
+	if (process->end_ns == 0 && job->sample_count)
+		process->end_ns = job->timeline[job->sample_count - 1].at_ns;
+	if (job->no_argv)
+		process->argv = NULL;
+}
+
+/* ---- one job ------------------------------------------------------------------------------ */
+
+static void sum_small(struct seep_finish_job *job, const struct seep_profile_totals *totals)
+{
+	job->small = (struct seep_profile_forked){
+		.processes = 1,
+		.allocs = totals->allocs,
+		.alloc_bytes = totals->alloc_bytes,
+		.frees = totals->frees,
+		.freed_bytes = totals->freed_bytes,
+		.live_bytes = totals->live_bytes,
+	};
+}
+
+static int name_frames(struct seep_profile *profile, struct seep_symbols **symbols,
+		       struct seep_error *err)
+{
+	int rc = 0;
+
+	if (!*symbols)
+		rc = seep_symbols_new(NULL, symbols, err);
+	if (rc == 0)
+		rc = seep_profile_symbolise(profile, *symbols, NULL, NULL, err);
+	return rc;
+}
+
+static void write_recording(struct seep_finish_job *job, struct seep_profile *profile,
+			    struct seep_symbols **symbols)
+{
+	struct seep_error err = { 0 };
+
+	/* An account with addresses is worth more than none. */
+	if (name_frames(profile, symbols, &err) < 0)
+		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
+	if (seep_recording_write(job->output, profile, &job->err) == 0)
+		job->recorded = true;
+}
+
+/* The ledger has served; it stays where others name it or where no recording replaces it. */
+static void retire_ledger(const struct seep_finish_job *job)
+{
+	struct seep_peek peek;
+
+	if (seep_peek_open(job->ledger_dir_fd, job->ledger_name, true, &peek, NULL) == 0) {
+		atomic_store_explicit(&peek.control->recorder_done, 1, memory_order_release);
+		seep_peek_close(&peek);
+	}
+	if (!job->keep_ledger)
+		(void)unlinkat(job->ledger_dir_fd, job->ledger_name, 0);
+}
+
+static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
+{
+	const struct seep_profile_load_options options = { .dead = true };
+	char *path = seep_xasprintf("%s/%s", job->ledger_dir, job->ledger_name);
+	struct seep_profile *profile;
+	int rc;
+
+	rc = seep_profile_load_ledger(path, &options, &profile, &job->err);
+	free(path);
+	if (rc < 0)
+		return;
+	job->loaded = true;
+	add_outside_view(profile, job);
+	if (!job->keep_small && profile->totals.allocs < SEEP_FINISH_SMALL_ALLOCS)
+		sum_small(job, &profile->totals);
+	else
+		write_recording(job, profile, symbols);
+	if (job->err.code == 0)
+		retire_ledger(job);
+	if (job->keep_profile)
+		job->profile = profile;
+	else
+		seep_profile_free(profile);
+}
+
+void seep_finish(struct seep_finish_job *job)
+{
+	struct seep_symbols *symbols = NULL;
+
+	do_job(job, &symbols);
+	seep_symbols_free(symbols);
+}
+
+/* ---- the thread --------------------------------------------------------------------------- */
+
+static void queue_init(struct job_queue *queue)
+{
+	*queue = (struct job_queue){ .end = &queue->first };
+}
+
+static void queue_put(struct job_queue *queue, struct seep_finish_job *job)
+{
+	job->next = NULL;
+	*queue->end = job;
+	queue->end = &job->next;
+}
+
+static struct seep_finish_job *queue_take(struct job_queue *queue)
+{
+	struct seep_finish_job *job = queue->first;
+
+	if (!job)
+		return NULL;
+	queue->first = job->next;
+	if (!queue->first)
+		queue->end = &queue->first;
+	return job;
+}
+
+static void work_on(struct seep_finisher *finisher, struct seep_finish_job *job)
+{
+	if (finisher->symbol_jobs++ % JOBS_PER_SYMBOLS == 0) {
+		seep_symbols_free(finisher->symbols);
+		finisher->symbols = NULL;
+	}
+	do_job(job, &finisher->symbols);
+}
+
+static void *finish_jobs(void *argument)
+{
+	struct seep_finisher *finisher = argument;
+	const uint64_t one = 1;
+
+	(void)pthread_mutex_lock(&finisher->lock);
+	while (!finisher->stop) {
+		struct seep_finish_job *job = queue_take(&finisher->todo);
+
+		if (!job) {
+			(void)pthread_cond_wait(&finisher->changed, &finisher->lock);
+			continue;
+		}
+		finisher->busy = true;
+		(void)pthread_mutex_unlock(&finisher->lock);
+		work_on(finisher, job);
+		(void)pthread_mutex_lock(&finisher->lock);
+		finisher->busy = false;
+		queue_put(&finisher->done, job);
+		(void)pthread_cond_broadcast(&finisher->changed);
+		(void)!write(finisher->event_fd, &one, sizeof(one));
+	}
+	(void)pthread_mutex_unlock(&finisher->lock);
+	return NULL;
+}
+
+int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *err)
+{
+	struct seep_finisher *finisher = seep_xcalloc(1, sizeof(*finisher));
+	sigset_t all, held;
+	int problem;
+
+	queue_init(&finisher->todo);
+	queue_init(&finisher->done);
+	(void)pthread_mutex_init(&finisher->lock, NULL);
+	(void)pthread_cond_init(&finisher->changed, NULL);
+	finisher->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	problem = finisher->event_fd < 0 ? errno : 0;
+	if (problem == 0) {
+		(void)sigfillset(&all);
+		(void)pthread_sigmask(SIG_SETMASK, &all, &held);
+		problem = pthread_create(&finisher->thread, NULL, finish_jobs, finisher);
+		(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
+	}
+	if (problem != 0) {
+		if (finisher->event_fd >= 0)
+			(void)close(finisher->event_fd);
+		free(finisher);
+		return seep_fail_errno(err, problem, "cannot start the recorder's thread");
+	}
+	*ret_finisher = finisher;
+	return 0;
+}
+
+int seep_finisher_fd(const struct seep_finisher *finisher)
+{
+	return finisher->event_fd;
+}
+
+void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *job)
+{
+	(void)pthread_mutex_lock(&finisher->lock);
+	queue_put(&finisher->todo, job);
+	(void)pthread_cond_broadcast(&finisher->changed);
+	(void)pthread_mutex_unlock(&finisher->lock);
+}
+
+struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher)
+{
+	struct seep_finish_job *job;
+	uint64_t events;
+
+	(void)!read(finisher->event_fd, &events, sizeof(events));
+	(void)pthread_mutex_lock(&finisher->lock);
+	job = queue_take(&finisher->done);
+	(void)pthread_mutex_unlock(&finisher->lock);
+	return job;
+}
+
+struct seep_finish_job *seep_finisher_wait(struct seep_finisher *finisher)
+{
+	struct seep_finish_job *job;
+
+	(void)pthread_mutex_lock(&finisher->lock);
+	while (!finisher->done.first && (finisher->todo.first || finisher->busy)) {
+		(void)pthread_cond_wait(&finisher->changed, &finisher->lock);
+	}
+	job = queue_take(&finisher->done);
+	(void)pthread_mutex_unlock(&finisher->lock);
+	return job;
+}
+
+void seep_finisher_free(struct seep_finisher *finisher)
+{
+	if (!finisher)
+		return;
+	(void)pthread_mutex_lock(&finisher->lock);
+	finisher->stop = true;
+	(void)pthread_cond_broadcast(&finisher->changed);
+	(void)pthread_mutex_unlock(&finisher->lock);
+	(void)pthread_join(finisher->thread, NULL);
+	seep_symbols_free(finisher->symbols);
+	(void)close(finisher->event_fd);
+	(void)pthread_cond_destroy(&finisher->changed);
+	(void)pthread_mutex_destroy(&finisher->lock);
+	free(finisher);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Closing an account: load the ledger of a process that is gone, add what was seen from outside,
+ * symbolise, write the recording, remove the ledger. In a thread of its own, one job at a time,
+ * because reading symbols takes longer than a process at its end should wait.
+ */
+#ifndef SEEP_RECORDER_FINISH_H
+#define SEEP_RECORDER_FINISH_H
+
+#include "base/error.h"
+#include "profile/profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Forks without exec that have fewer allocations get no file of their own. */
+enum { SEEP_FINISH_SMALL_ALLOCS = 1000 };
+
+struct seep_finisher;
+
+struct seep_finish_job {
+	struct seep_finish_job *next;
+
+	/* What to do. The finisher owns none of this. */
+	const char *ledger_dir;
+	int ledger_dir_fd;
+	const char *ledger_name;
+	const char *output;
+	bool keep_small;   /* a recording, however few allocations there were */
+	bool keep_ledger;  /* others name it */
+	bool keep_profile; /* give the profile back */
+	bool no_argv;
+	bool replaced; /* ended by exec */
+	bool has_status;
+	int wait_status;
+	uint64_t peak_rss_bytes;
+	const struct seep_profile_sample *timeline;
+	uint32_t sample_count;
+	const struct seep_profile_forked *forked;
+	const uint32_t *children;
+	uint32_t child_count;
+	void *owner; /* the caller's */
+
+	/* What came of it. */
+	bool recorded;
+	bool loaded;
+	struct seep_profile_forked small; /* valid when loaded and not recorded for being small */
+	struct seep_profile *profile;	  /* with keep_profile; the caller's */
+	struct seep_error err;		  /* code 0 = all went well */
+};
+
+/* Returns: 0, or -SEEP_ESYS. */
+SEEP_NODISCARD int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *err);
+
+/* Readable when a job is done. */
+int seep_finisher_fd(const struct seep_finisher *finisher);
+
+/* @job stays the caller's and must not be touched until _take gives it back. */
+void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *job);
+
+/* A job that is done, in the order given; NULL when none is. */
+struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher);
+
+/* The same, but wait for one; NULL when none is under way. */
+struct seep_finish_job *seep_finisher_wait(struct seep_finisher *finisher);
+
+/* Waits for the job under way, leaves the others undone. NULL is a no-op. */
+void seep_finisher_free(struct seep_finisher *finisher);
+
+/* One job, now, in this thread. */
+void seep_finish(struct seep_finish_job *job);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/image.h"
+
+#include "base/xalloc.h"
+#include "target/procfs.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int open_process(uint32_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+}
+
+struct seep_image *seep_image_new(const struct seep_peek *peek)
+{
+	const struct ledger_header *header = &peek->view.header;
+	struct seep_image *image = seep_xcalloc(1, sizeof(*image));
+
+	image->file_name = seep_xstrdup(peek->file_name);
+	image->exe = seep_peek_text(peek, header->exe);
+	image->parent_name = seep_xstrdup(header->parent);
+	image->pid = header->pid;
+	image->ppid = header->ppid;
+	image->instance = header->instance;
+	image->start_ticks = header->start_ticks;
+	image->is_fork = header->origin == LEDGER_ORIGIN_FORK;
+	image->reachable = seep_peek_life(peek) != SEEP_PEEK_UNKNOWN;
+	/* Opened first, looked at afterwards: the pid may have passed to another process. */
+	image->pidfd = image->reachable ? open_process(image->pid) : -1;
+	if (image->pidfd >= 0 && !seep_procfs_alive(image->pid, image->start_ticks)) {
+		(void)close(image->pidfd);
+		image->pidfd = -1;
+	}
+	return image;
+}
+
+void seep_image_free(struct seep_image *image)
+{
+	if (!image)
+		return;
+	if (image->watch)
+		seep_watch_stop(image->watch, true, &image->gathered);
+	seep_timeline_done(&image->gathered.timeline);
+	if (image->pidfd >= 0)
+		(void)close(image->pidfd);
+	free(image->file_name);
+	free(image->exe);
+	free(image->parent_name);
+	free(image->children);
+	free(image);
+}
+
+void seep_image_add_child(struct seep_image *image, uint32_t pid)
+{
+	for (size_t i = 0; i < image->child_count; i++) {
+		if (image->children[i] == pid)
+			return;
+	}
+	image->children = seep_xgrow(image->children, &image->child_capacity,
+				     image->child_count + 1, sizeof(*image->children));
+	image->children[image->child_count++] = pid;
+}
+
+void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from)
+{
+	to->processes += from->processes;
+	to->allocs += from->allocs;
+	to->alloc_bytes += from->alloc_bytes;
+	to->frees += from->frees;
+	to->freed_bytes += from->freed_bytes;
+	to->live_bytes += from->live_bytes;
+}
+
+bool seep_image_is_gone(const struct seep_image *image)
+{
+	struct pollfd poll_fd = { .fd = image->pidfd, .events = POLLIN };
+
+	if (image->replaced)
+		return true;
+	if (!image->reachable)
+		return false;
+	if (image->pidfd >= 0)
+		return poll(&poll_fd, 1, 0) == 1;
+	return !seep_procfs_alive(image->pid, image->start_ticks);
+}

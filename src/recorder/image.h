@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One program image of the session: what one ledger is about. A process has several one after
+ * another when it calls exec; each has a ledger of its own.
+ */
+#ifndef SEEP_RECORDER_IMAGE_H
+#define SEEP_RECORDER_IMAGE_H
+
+#include "profile/profile.h"
+#include "recorder/peek.h"
+#include "recorder/watch.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum seep_image_state {
+	SEEP_IMAGE_LIVE,
+	SEEP_IMAGE_DEAD,      /* gone, its recording is still to be written */
+	SEEP_IMAGE_FINISHING, /* handed to the finisher */
+};
+
+struct seep_image {
+	struct seep_image *next;
+	struct seep_image *parent; /* NULL: none, or recorded already */
+	char *file_name;	   /* of the ledger, in the session's folder */
+	char *exe;		   /* path */
+	char *parent_name;	   /* ledger of the fork parent, "" none */
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t instance;
+	uint64_t start_ticks;
+	bool is_fork;
+	bool is_main; /* of the process that was started; not necessarily its last image */
+	bool followed;
+	bool reachable;	  /* in our PID namespace: its death can be seen */
+	bool replaced;	  /* a later image of the same process has come */
+	bool left;	  /* goes on after us, without a recorder */
+	bool keep_ledger; /* a process that goes on names it as an ancestor */
+	enum seep_image_state state;
+	int pidfd;		  /* -1 none */
+	struct seep_watch *watch; /* NULL when not followed, or stopped */
+
+	bool has_status;
+	int wait_status;
+	struct seep_watch_result gathered;
+	/* From children whose end came first. */
+	struct seep_profile_forked forked;
+	uint32_t *children;
+	size_t child_count;
+	size_t child_capacity;
+};
+
+/* Takes what @peek's header says; @peek stays the caller's. */
+struct seep_image *seep_image_new(const struct seep_peek *peek) __attribute__((returns_nonnull));
+
+/* NULL is a no-op. A watch that still runs is stopped as of a dead process. */
+void seep_image_free(struct seep_image *image);
+
+void seep_image_add_child(struct seep_image *image, uint32_t pid);
+
+/* Add figure by figure. */
+void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from);
+
+/* Has the process ended (or been replaced) as far as can be told now? */
+bool seep_image_is_gone(const struct seep_image *image);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/outname.h"
+
+#include "base/strbuf.h"
+#include "base/xalloc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NUMBERS_TRIED = 1000, EXE_MAX_BYTES = 64, HOST_BYTES = 65 };
+
+/* Program names come from outside: nothing in them may climb folders or upset a terminal. */
+static void add_component(struct seep_strbuf *buf, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; name[i] && i < EXE_MAX_BYTES; i++) {
+		seep_strbuf_addc(buf, iscntrl((unsigned char)name[i]) ? '_' : name[i]);
+	}
+}
+
+static void add_host(struct seep_strbuf *buf)
+{
+	char host[HOST_BYTES] = "";
+
+	if (gethostname(host, sizeof(host) - 1) == 0)
+		add_component(buf, host);
+}
+
+int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid, char **ret_path,
+			struct seep_error *err)
+{
+	struct seep_strbuf path;
+
+	seep_strbuf_init(&path, PATH_MAX);
+	for (const char *at = pattern ? pattern : "./%e.%p.seep"; *at; at++) {
+		if (*at != '%') {
+			seep_strbuf_addc(&path, *at);
+			continue;
+		}
+		at++;
+		switch (*at) {
+		case 'p':
+			seep_strbuf_addf(&path, "%u", pid);
+			break;
+		case 'e':
+			add_component(&path, exe);
+			break;
+		case 'h':
+			add_host(&path);
+			break;
+		case '%':
+			seep_strbuf_addc(&path, '%');
+			break;
+		default:
+			seep_strbuf_done(&path);
+			return seep_fail(err, SEEP_EUSAGE,
+					 "%s: %%%.1s is none of %%p (pid), %%e (program), "
+					 "%%h (host), %%%%",
+					 pattern, at);
+		}
+	}
+	if (path.overflowed || path.length == 0) {
+		seep_strbuf_done(&path);
+		return seep_fail(err, SEEP_EUSAGE, "the name of the output is %s",
+				 path.overflowed ? "too long" : "empty");
+	}
+	*ret_path = seep_strbuf_take(&path);
+	return 0;
+}
+
+static int check_folder(const char *path, struct seep_error *err)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder;
+	int rc = 0;
+
+	if (!slash)
+		folder = seep_xstrdup(".");
+	else
+		folder = seep_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
+		rc = seep_fail_errno(err, errno, "cannot write a recording in %s", folder);
+	free(folder);
+	return rc;
+}
+
+int seep_outname_check(const char *path, bool force, struct seep_error *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0) {
+		if (!S_ISREG(st.st_mode))
+			return seep_fail(err, SEEP_EUSAGE, "%s is there and not a plain file",
+					 path);
+		if (!force)
+			return seep_fail(err, SEEP_EEXIST, "%s exists; --force replaces it", path);
+	} else if (errno != ENOENT) {
+		return seep_fail_errno(err, errno, "cannot write %s", path);
+	}
+	return check_folder(path, err);
+}
+
+char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, bool force)
+{
+	struct seep_strbuf path;
+
+	seep_strbuf_init(&path, PATH_MAX);
+	for (int number = 1; number < NUMBERS_TRIED; number++) {
+		seep_strbuf_clear(&path);
+		seep_strbuf_addf(&path, "%s.%u", main_path, pid);
+		if (exe) {
+			seep_strbuf_addc(&path, '.');
+			add_component(&path, exe);
+		}
+		if (number > 1)
+			seep_strbuf_addf(&path, ".%d", number);
+		seep_strbuf_adds(&path, ".seep");
+		if (force || access(path.text, F_OK) < 0)
+			break;
+	}
+	return seep_strbuf_take(&path);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of recordings: what -o FILE and its patterns come to, and what the children's are called.
+ */
+#ifndef SEEP_RECORDER_OUTNAME_H
+#define SEEP_RECORDER_OUTNAME_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * seep_outname_expand - the main program's recording
+ * @pattern:  with %p (pid), %e (program), %h (host), %% in it; NULL = "./%e.%p.seep"
+ * @exe:      path or name of the program; its last component is used
+ * @ret_path: set on success only; release with free()
+ *
+ * Returns: 0, or -SEEP_EUSAGE (another letter after %).
+ */
+SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid,
+				       char **ret_path, struct seep_error *err);
+
+/**
+ * seep_outname_check - can a recording be written there?
+ *
+ * Asked before the program starts, so that nothing is lost at its end.
+ *
+ * Returns: 0, or
+ *   -SEEP_EEXIST  the file exists and @force is false
+ *   -SEEP_ESYS    its folder is missing or cannot be written to
+ *   -SEEP_EUSAGE  it is not a plain file
+ */
+SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_error *err);
+
+/**
+ * seep_outname_child - <main>.<pid>.<exe>.seep, or <main>.<pid>.seep for a fork without exec
+ * @exe:   NULL for a fork
+ * @force: a file of that name may be replaced; otherwise the name gets a number until it is free
+ *
+ * Release with free().
+ */
+char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, bool force)
+	__attribute__((returns_nonnull));
+
+#endif

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/recorder.h"
+
+#include "base/xalloc.h"
+#include "recorder/finish.h"
+#include "recorder/outname.h"
+#include "recorder/run_signals.h"
+#include "recorder/session.h"
+#include "target/procfs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	FALLBACK_POLL_MS = 100, /* where an event has no descriptor */
+	INOTIFY_BUFFER_BYTES = 16 * 1024,
+	POLL_FIXED = 3,
+};
+
+struct seep_recorder {
+	struct seep_recorder_plan plan;
+	struct seep_session session;
+	struct seep_finisher *finisher;
+	struct seep_run_signals signals;
+	int inotify_fd; /* -1: the folder is read again and again instead */
+	pid_t main_pid;
+	bool main_ended;
+	uint64_t grace_ends_ns; /* once main_ended */
+	struct seep_recorder_result *result;
+	struct pollfd *polls;
+	size_t poll_capacity;
+};
+
+/* ---- the result --------------------------------------------------------------------------- */
+
+static void add_problem(struct seep_recorder_result *result, const struct seep_error *err)
+{
+	result->problems = seep_xgrow(result->problems, &result->problem_capacity,
+				      result->problem_count + 1, sizeof(*result->problems));
+	result->problems[result->problem_count++] = seep_xstrdup(err->text);
+}
+
+static void add_file(struct seep_recorder_list *list, char *path, const struct seep_image *image)
+{
+	list->items = seep_xgrow(list->items, &list->capacity, list->count + 1,
+				 sizeof(*list->items));
+	list->items[list->count++] = (struct seep_recorder_file){
+		.path = path,
+		.exe = seep_xstrdup(image->exe),
+		.pid = image->pid,
+	};
+}
+
+static void list_done(struct seep_recorder_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->items[i].path);
+		free(list->items[i].exe);
+	}
+	free(list->items);
+}
+
+void seep_recorder_result_done(struct seep_recorder_result *result)
+{
+	seep_profile_free(result->profile);
+	list_done(&result->children);
+	list_done(&result->left);
+	for (size_t i = 0; i < result->problem_count; i++) {
+		free(result->problems[i]);
+	}
+	free(result->problems);
+	*result = (struct seep_recorder_result){ 0 };
+}
+
+/* ---- recordings --------------------------------------------------------------------------- */
+
+static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct seep_image *image)
+{
+	const struct seep_recorder_plan *plan = &recorder->plan;
+	struct seep_finish_job *job = seep_xcalloc(1, sizeof(*job));
+	bool last = image == seep_session_main(&recorder->session);
+
+	*job = (struct seep_finish_job){
+		.ledger_dir = plan->ledger_dir,
+		.ledger_dir_fd = plan->ledger_dir_fd,
+		.ledger_name = image->file_name,
+		.keep_small = last || !image->is_fork || plan->follow_exe,
+		.keep_ledger = image->keep_ledger,
+		.keep_profile = last,
+		.no_argv = plan->no_argv,
+		.replaced = image->replaced,
+		.has_status = image->has_status,
+		.wait_status = image->wait_status,
+		.peak_rss_bytes = image->gathered.peak_rss_bytes,
+		.timeline = image->gathered.timeline.samples,
+		.sample_count = image->gathered.timeline.count,
+		.forked = &image->forked,
+		.children = image->children,
+		.child_count = (uint32_t)image->child_count,
+		.owner = image,
+	};
+	if (last)
+		job->output = seep_xstrdup(plan->output);
+	else
+		job->output = seep_outname_child(plan->output, image->pid,
+						 image->is_fork ? NULL : image->exe, plan->force);
+	return job;
+}
+
+/* Not followed: nothing to write, only the ledger to remove. */
+static void drop_image(struct seep_recorder *recorder, struct seep_image *image)
+{
+	const struct seep_session_outcome nothing = { 0 };
+
+	if (!image->keep_ledger)
+		(void)unlinkat(recorder->plan.ledger_dir_fd, image->file_name, 0);
+	seep_session_close(&recorder->session, image, &nothing);
+}
+
+static void hand_over(struct seep_recorder *recorder, bool closing)
+{
+	struct seep_image *image;
+
+	while ((image = seep_session_next(&recorder->session, closing))) {
+		if (!image->followed) {
+			drop_image(recorder, image);
+			continue;
+		}
+		image->state = SEEP_IMAGE_FINISHING;
+		seep_finisher_put(recorder->finisher, new_job(recorder, image));
+	}
+}
+
+static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
+{
+	struct seep_recorder_result *result = recorder->result;
+	struct seep_image *image = job->owner;
+	const struct seep_session_outcome outcome = {
+		.recorded = job->recorded,
+		.small = job->small,
+	};
+	char *output = (char *)job->output;
+
+	if (job->err.code != 0)
+		add_problem(result, &job->err);
+	if (job->keep_profile) {
+		result->profile = job->profile;
+		result->recorded = job->recorded;
+	} else if (job->recorded) {
+		add_file(&result->children, output, image);
+		output = NULL;
+	}
+	free(output);
+	free(job);
+	seep_session_close(&recorder->session, image, &outcome);
+}
+
+static void collect_done(struct seep_recorder *recorder)
+{
+	struct seep_finish_job *job;
+
+	while ((job = seep_finisher_take(recorder->finisher))) {
+		collect(recorder, job);
+	}
+}
+
+/* ---- events ------------------------------------------------------------------------------- */
+
+static void meet(struct seep_recorder *recorder, const char *file_name)
+{
+	struct seep_error err = { 0 };
+
+	if (seep_session_meet(&recorder->session, file_name, &err) < 0)
+		add_problem(recorder->result, &err);
+}
+
+static void scan(struct seep_recorder *recorder)
+{
+	struct seep_error err = { 0 };
+
+	if (seep_session_scan(&recorder->session, &err) < 0)
+		add_problem(recorder->result, &err);
+}
+
+static void read_new_ledgers(struct seep_recorder *recorder)
+{
+	_Alignas(struct inotify_event) char buffer[INOTIFY_BUFFER_BYTES];
+	ssize_t bytes;
+
+	if (recorder->inotify_fd < 0) {
+		scan(recorder);
+		return;
+	}
+	while ((bytes = read(recorder->inotify_fd, buffer, sizeof(buffer))) > 0) {
+		for (ssize_t at = 0; at < bytes;) {
+			const struct inotify_event *event = (const void *)(buffer + at);
+
+			if (event->mask & IN_Q_OVERFLOW)
+				scan(recorder);
+			else if (event->len > 0)
+				meet(recorder, event->name);
+			at += (ssize_t)(sizeof(*event) + event->len);
+		}
+	}
+}
+
+static void reap(struct seep_recorder *recorder)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (WIFSTOPPED(status)) {
+			if (pid == recorder->main_pid)
+				seep_run_signals_stopped(pid);
+			continue;
+		}
+		if (pid == recorder->main_pid) {
+			recorder->main_ended = true;
+			recorder->result->wait_status = status;
+			recorder->grace_ends_ns = seep_monotonic_ns() +
+						  SEEP_RECORDER_GRACE_MS * 1000000ull;
+		}
+		seep_session_ended(&recorder->session, (uint32_t)pid, status);
+	}
+}
+
+static int poll_timeout_ms(const struct seep_recorder *recorder, bool silent_images)
+{
+	uint64_t now = seep_monotonic_ns();
+	int timeout = -1;
+
+	if (silent_images || recorder->inotify_fd < 0)
+		timeout = FALLBACK_POLL_MS;
+	if (recorder->main_ended) {
+		uint64_t left = recorder->grace_ends_ns > now ? recorder->grace_ends_ns - now : 0;
+		int left_ms = (int)(left / 1000000) + 1;
+
+		if (timeout < 0 || left_ms < timeout)
+			timeout = left_ms;
+	}
+	return timeout;
+}
+
+static void wait_for_events(struct seep_recorder *recorder)
+{
+	size_t count = POLL_FIXED;
+	bool silent = false;
+
+	for (struct seep_image *image = recorder->session.images; image; image = image->next) {
+		if (image->state != SEEP_IMAGE_LIVE)
+			continue;
+		if (image->pidfd < 0) {
+			silent = true;
+			continue;
+		}
+		recorder->polls = seep_xgrow(recorder->polls, &recorder->poll_capacity, count + 1,
+					     sizeof(*recorder->polls));
+		recorder->polls[count++] = (struct pollfd){ .fd = image->pidfd, .events = POLLIN };
+	}
+	recorder->polls[0] = (struct pollfd){ .fd = recorder->signals.fd, .events = POLLIN };
+	recorder->polls[1] = (struct pollfd){ .fd = recorder->inotify_fd, .events = POLLIN };
+	recorder->polls[2] = (struct pollfd){
+		.fd = seep_finisher_fd(recorder->finisher),
+		.events = POLLIN,
+	};
+	(void)poll(recorder->polls, count, poll_timeout_ms(recorder, silent));
+}
+
+/* Signals for the target while it lives; afterwards they mean: do not wait for the others. */
+static void handle_signals(struct seep_recorder *recorder)
+{
+	bool interrupted = seep_run_signals_pass_on(&recorder->signals,
+						    recorder->main_ended ? 0 : recorder->main_pid);
+
+	if (interrupted && recorder->main_ended)
+		recorder->grace_ends_ns = 0;
+}
+
+static bool goes_on(const struct seep_recorder *recorder)
+{
+	if (!recorder->main_ended)
+		return true;
+	return seep_session_live(&recorder->session) > 0 &&
+	       seep_monotonic_ns() < recorder->grace_ends_ns;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+static void leave_the_living(struct seep_recorder *recorder)
+{
+	struct seep_session *session = &recorder->session;
+
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (image->state != SEEP_IMAGE_LIVE)
+			continue;
+		seep_session_leave(session, image);
+		if (image->followed)
+			add_file(&recorder->result->left,
+				 seep_xasprintf("%s/%s", recorder->plan.ledger_dir,
+						image->file_name),
+				 image);
+	}
+}
+
+static void close_all(struct seep_recorder *recorder)
+{
+	struct seep_finish_job *job;
+
+	do {
+		hand_over(recorder, true);
+		job = seep_finisher_wait(recorder->finisher);
+		if (job)
+			collect(recorder, job);
+	} while (job);
+}
+
+void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result)
+{
+	*ret_result = (struct seep_recorder_result){ 0 };
+	recorder->result = ret_result;
+	scan(recorder);
+	while (goes_on(recorder)) {
+		wait_for_events(recorder);
+		handle_signals(recorder);
+		/* Statuses first: what is found dead below takes its status from here. */
+		reap(recorder);
+		read_new_ledgers(recorder);
+		seep_session_refresh(&recorder->session);
+		collect_done(recorder);
+		hand_over(recorder, false);
+	}
+	scan(recorder);
+	reap(recorder);
+	seep_session_refresh(&recorder->session);
+	leave_the_living(recorder);
+	seep_run_signals_end(&recorder->signals);
+	close_all(recorder);
+}
+
+/* ---- making and releasing ----------------------------------------------------------------- */
+
+static void open_inotify(struct seep_recorder *recorder)
+{
+	recorder->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (recorder->inotify_fd < 0)
+		return;
+	if (inotify_add_watch(recorder->inotify_fd, recorder->plan.ledger_dir, IN_MOVED_TO) < 0) {
+		(void)close(recorder->inotify_fd);
+		recorder->inotify_fd = -1;
+	}
+}
+
+/* Two descriptors per followed process: a parallel build would meet the usual soft limit. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
+		      struct seep_recorder **ret_recorder, struct seep_error *err)
+{
+	struct seep_recorder *recorder = seep_xcalloc(1, sizeof(*recorder));
+	int rc;
+
+	recorder->plan = *plan;
+	recorder->main_pid = main_pid;
+	recorder->session = (struct seep_session){
+		.dir_fd = plan->ledger_dir_fd,
+		.id = plan->session,
+		.main_pid = (uint32_t)main_pid,
+		.follow = plan->follow,
+		.follow_exe = plan->follow_exe,
+	};
+	recorder->polls = seep_xgrow(NULL, &recorder->poll_capacity, POLL_FIXED,
+				     sizeof(*recorder->polls));
+	rc = seep_run_signals_begin(&recorder->signals, err);
+	if (rc == 0)
+		rc = seep_finisher_new(&recorder->finisher, err);
+	if (rc < 0) {
+		free(recorder->polls);
+		free(recorder);
+		return rc;
+	}
+	raise_descriptor_limit();
+	open_inotify(recorder);
+	/* Daemons of the target come to us instead of to init, so that their status is seen. */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	*ret_recorder = recorder;
+	return 0;
+}
+
+void seep_recorder_free(struct seep_recorder *recorder)
+{
+	if (!recorder)
+		return;
+	seep_finisher_free(recorder->finisher);
+	seep_session_done(&recorder->session);
+	seep_run_signals_end(&recorder->signals);
+	if (recorder->inotify_fd >= 0)
+		(void)close(recorder->inotify_fd);
+	free(recorder->polls);
+	free(recorder);
+}

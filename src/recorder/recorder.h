@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recording a run: from the moment that the target waits at the gate until the last recording is
+ * written. The recorder never decides over the target: whatever fails here, the target runs on, and
+ * the failure becomes a line in the result.
+ *
+ * Threads: the caller's runs the event loop; one more per followed process (watch.h) and one that
+ * writes recordings (finish.h), so that neither a process at its end nor a new one has to wait.
+ */
+#ifndef SEEP_RECORDER_RECORDER_H
+#define SEEP_RECORDER_RECORDER_H
+
+#include "base/error.h"
+#include "profile/profile.h"
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { SEEP_RECORDER_GRACE_MS = 1000 };
+
+/* What to record. Strings are borrowed. */
+struct seep_recorder_plan {
+	const char *ledger_dir;
+	int ledger_dir_fd;
+	uint64_t session;   /* not 0 */
+	const char *output; /* FILE, expanded */
+	bool force;
+	bool follow;		   /* children */
+	const regex_t *follow_exe; /* only those whose path matches; NULL = all */
+	bool no_argv;		   /* withhold arguments from the recordings */
+};
+
+struct seep_recorder_file {
+	char *path;
+	char *exe;
+	uint32_t pid;
+};
+
+struct seep_recorder_list {
+	struct seep_recorder_file *items;
+	size_t count;
+	size_t capacity;
+};
+
+struct seep_recorder_result {
+	int wait_status;		    /* the main program's */
+	struct seep_profile *profile;	    /* the main program's; NULL when there is no account */
+	bool recorded;			    /* FILE is written */
+	struct seep_recorder_list children; /* recordings of other processes */
+	struct seep_recorder_list left;	    /* processes that go on; path is their ledger */
+	char **problems;		    /* sentences */
+	size_t problem_count;
+	size_t problem_capacity;
+};
+
+struct seep_recorder;
+
+/**
+ * seep_recorder_new - be ready for a target that waits at the gate
+ * @plan: copied, what it points to must outlive the recorder
+ *
+ * Blocks the signals that the loop takes over; seep_recorder_free() does not unblock them.
+ *
+ * Returns: 0, or -SEEP_ESYS.
+ */
+SEEP_NODISCARD int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
+				     struct seep_recorder **ret_recorder, struct seep_error *err);
+
+/**
+ * seep_recorder_run - follow the run to its end and write the recordings
+ * @ret_result: always filled; release with seep_recorder_result_done()
+ *
+ * Returns when the main program has ended, its remaining children have ended or have had
+ * SEEP_RECORDER_GRACE_MS to do so, and everything is written.
+ */
+void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result);
+
+void seep_recorder_free(struct seep_recorder *recorder);
+
+void seep_recorder_result_done(struct seep_recorder_result *result);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/run_signals.h"
+
+#include "target/procfs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const int taken[] = {
+	SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1,
+	SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT,
+};
+
+enum { TAKEN_COUNT = sizeof(taken) / sizeof(taken[0]) };
+
+static void taken_set(sigset_t *set)
+{
+	(void)sigemptyset(set);
+	for (int i = 0; i < TAKEN_COUNT; i++) {
+		(void)sigaddset(set, taken[i]);
+	}
+}
+
+int seep_run_signals_begin(struct seep_run_signals *signals, struct seep_error *err)
+{
+	sigset_t set;
+
+	taken_set(&set);
+	/* If it was handed to us ignored, children would vanish without a status. */
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals->fd < 0)
+		return seep_fail_errno(err, errno, "cannot take over signals");
+	return 0;
+}
+
+static bool is_stopped(pid_t pid)
+{
+	struct seep_procfs_stat stat;
+
+	return seep_procfs_stat((uint32_t)pid, &stat, NULL) == 0 && stat.state == 'T';
+}
+
+/* Returns true if the signal asks to end. */
+static bool pass_on(const struct signalfd_siginfo *info, pid_t target)
+{
+	int number = (int)info->ssi_signo;
+	bool from_terminal = info->ssi_code == SI_KERNEL;
+
+	switch (number) {
+	case SIGINT:
+	case SIGQUIT:
+		if (target > 0 && !from_terminal)
+			(void)kill(target, number);
+		return true;
+	case SIGTERM:
+	case SIGHUP:
+		if (target > 0)
+			(void)kill(target, number);
+		return true;
+	case SIGUSR1:
+	case SIGUSR2:
+		if (target > 0)
+			(void)kill(target, number);
+		return false;
+	case SIGCONT:
+		if (target > 0 && is_stopped(target))
+			(void)kill(target, SIGCONT);
+		return false;
+	default:
+		return false;
+	}
+}
+
+bool seep_run_signals_pass_on(struct seep_run_signals *signals, pid_t target)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (pass_on(&info, target))
+			end = true;
+	}
+	return end;
+}
+
+static bool has_terminal(void)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (tcgetpgrp(fd) >= 0)
+			return true;
+	}
+	return false;
+}
+
+void seep_run_signals_stopped(pid_t target)
+{
+	/* Without a terminal nobody waits for a prompt, and the other processes need us. */
+	if (!has_terminal())
+		return;
+	(void)kill(getpid(), SIGSTOP);
+	if (is_stopped(target))
+		(void)kill(target, SIGCONT);
+}
+
+void seep_run_signals_end(struct seep_run_signals *signals)
+{
+	struct signalfd_siginfo info;
+	sigset_t set;
+
+	if (signals->fd < 0)
+		return;
+	/* The interrupt that ended the target has come here too and has had its effect. */
+	while (read(signals->fd, &info, sizeof(info)) > 0) {
+	}
+	(void)close(signals->fd);
+	signals->fd = -1;
+	taken_set(&set);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}

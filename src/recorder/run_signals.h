@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals while seep stands between a shell and the target. What the terminal sends reaches the
+ * target by itself, because both are in one process group; what somebody sends to seep alone is
+ * passed on; a target that stops stops seep, so that the shell gets its prompt back.
+ */
+#ifndef SEEP_RECORDER_RUN_SIGNALS_H
+#define SEEP_RECORDER_RUN_SIGNALS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct seep_run_signals {
+	int fd; /* readable when a signal has come; -1 once ended */
+};
+
+/* Block the signals concerned and open the descriptor. Returns 0 or -SEEP_ESYS. */
+SEEP_NODISCARD int seep_run_signals_begin(struct seep_run_signals *signals, struct seep_error *err);
+
+/**
+ * seep_run_signals_pass_on - deal with the signals that have come
+ * @target: 0 when it has ended
+ *
+ * Returns: true if one of them asks to end.
+ */
+bool seep_run_signals_pass_on(struct seep_run_signals *signals, pid_t target);
+
+/* @target was stopped: stop as well, and continue it when we are continued. */
+void seep_run_signals_stopped(pid_t target);
+
+/* From here on a signal does to this process what it usually does. Twice is harmless. */
+void seep_run_signals_end(struct seep_run_signals *signals);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/session.h"
+
+#include "recorder/ledgerdir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- finding ------------------------------------------------------------------------------ */
+
+static struct seep_image *by_name(struct seep_session *session, const char *file_name)
+{
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (strcmp(image->file_name, file_name) == 0)
+			return image;
+	}
+	return NULL;
+}
+
+/* The newest image of a process, by exec order. */
+static struct seep_image *newest_of(struct seep_session *session, uint32_t pid,
+				    const struct seep_image *except)
+{
+	struct seep_image *newest = NULL;
+
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (image->pid == pid && image != except &&
+		    (!newest || image->start_ticks > newest->start_ticks ||
+		     (image->start_ticks == newest->start_ticks &&
+		      image->instance > newest->instance)))
+			newest = image;
+	}
+	return newest;
+}
+
+struct seep_image *seep_session_main(struct seep_session *session)
+{
+	struct seep_image *image = newest_of(session, session->main_pid, NULL);
+
+	return image && image->is_main ? image : NULL;
+}
+
+static bool is_followed(const struct seep_session *session, const struct seep_image *image)
+{
+	if (image->is_main)
+		return true;
+	if (!session->follow)
+		return false;
+	return !session->follow_exe || regexec(session->follow_exe, image->exe, 0, NULL, 0) == 0;
+}
+
+/* ---- coming ------------------------------------------------------------------------------- */
+
+/* Images of one process may be met in any order: a scan gives them as the folder holds them. */
+static void link_images(struct seep_session *session, struct seep_image *image)
+{
+	for (struct seep_image *other = session->images; other; other = other->next) {
+		if (other == image || other->pid != image->pid ||
+		    other->start_ticks != image->start_ticks)
+			continue;
+		if (other->instance < image->instance)
+			other->replaced = true;
+		else
+			image->replaced = true;
+		image->parent = other->parent;
+	}
+	if (!image->parent && image->parent_name[0])
+		image->parent = by_name(session, image->parent_name);
+	if (!image->parent && image->ppid != image->pid)
+		image->parent = newest_of(session, image->ppid, image);
+}
+
+static void take_kept_status(struct seep_session *session, struct seep_image *image)
+{
+	uint32_t count = session->status_count;
+	uint32_t kept = count < SEEP_SESSION_STATUS_KEPT ? count : SEEP_SESSION_STATUS_KEPT;
+
+	/* A process that is still alive has no status: the one kept is another's with its pid. */
+	if (image->pidfd >= 0 || !image->reachable)
+		return;
+	for (uint32_t i = 1; i <= kept; i++) {
+		uint32_t at = (count - i) % SEEP_SESSION_STATUS_KEPT;
+
+		if (session->statuses[at].pid == image->pid) {
+			image->has_status = true;
+			image->wait_status = session->statuses[at].wait_status;
+			return;
+		}
+	}
+}
+
+/* Nobody will look at it: spare the process the work. */
+static void switch_off(struct ledger_control *control)
+{
+	atomic_store_explicit(&control->filtered_once, 1, memory_order_relaxed);
+	atomic_store_explicit(&control->mode, LEDGER_MODE_OFF, memory_order_release);
+}
+
+static int add_image(struct seep_session *session, struct seep_peek *peek, struct seep_error *err)
+{
+	struct seep_image *image = seep_image_new(peek);
+	int rc = 0;
+
+	image->is_main = image->pid == session->main_pid && image->reachable;
+	image->followed = is_followed(session, image);
+	image->next = session->images;
+	session->images = image;
+	link_images(session, image);
+	take_kept_status(session, image);
+	if (image->followed && !seep_image_is_gone(image))
+		rc = seep_watch_start(peek, &image->watch, err);
+	else if (!image->followed)
+		switch_off(peek->control);
+	return rc;
+}
+
+int seep_session_meet(struct seep_session *session, const char *file_name, struct seep_error *err)
+{
+	struct seep_ledgerdir_name name;
+	struct seep_peek peek;
+	int rc;
+
+	if (!seep_ledgerdir_parse(file_name, &name) || by_name(session, file_name))
+		return 0;
+	if (seep_peek_open(session->dir_fd, file_name, true, &peek, NULL) < 0)
+		return 0;
+	rc = 0;
+	if (peek.view.header.session == session->id)
+		rc = add_image(session, &peek, err);
+	seep_peek_close(&peek);
+	return rc;
+}
+
+int seep_session_scan(struct seep_session *session, struct seep_error *err)
+{
+	int fd = openat(session->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+	int rc = 0;
+
+	if (!dir) {
+		rc = seep_fail_errno(err, errno, "cannot read the folder of ledgers");
+		if (fd >= 0)
+			(void)close(fd);
+		return rc;
+	}
+	while ((entry = readdir(dir))) {
+		int met = seep_session_meet(session, entry->d_name, err);
+
+		if (met < 0)
+			rc = met;
+	}
+	(void)closedir(dir);
+	return rc;
+}
+
+/* ---- going -------------------------------------------------------------------------------- */
+
+void seep_session_ended(struct seep_session *session, uint32_t pid, int wait_status)
+{
+	struct seep_image *image = newest_of(session, pid, NULL);
+	uint32_t at = session->status_count++ % SEEP_SESSION_STATUS_KEPT;
+
+	/* Kept even when an image is known: a later one of the process may be met afterwards. */
+	session->statuses[at].pid = pid;
+	session->statuses[at].wait_status = wait_status;
+	if (image && image->state == SEEP_IMAGE_LIVE) {
+		image->has_status = true;
+		image->wait_status = wait_status;
+	}
+}
+
+static void mark_dead(struct seep_image *image)
+{
+	if (image->watch)
+		seep_watch_stop(image->watch, true, &image->gathered);
+	image->watch = NULL;
+	/* An image that was replaced did not end as the process did. */
+	if (image->replaced)
+		image->has_status = false;
+	image->state = SEEP_IMAGE_DEAD;
+}
+
+void seep_session_refresh(struct seep_session *session)
+{
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (image->state == SEEP_IMAGE_LIVE && !image->left && seep_image_is_gone(image))
+			mark_dead(image);
+	}
+}
+
+static bool has_children(const struct seep_session *session, const struct seep_image *parent)
+{
+	for (const struct seep_image *image = session->images; image; image = image->next) {
+		if (image->parent == parent && !image->left)
+			return true;
+	}
+	return false;
+}
+
+static bool is_last_of_all(struct seep_session *session, const struct seep_image *image)
+{
+	for (const struct seep_image *other = session->images; other; other = other->next) {
+		if (other != image && !other->left)
+			return false;
+	}
+	return true;
+}
+
+struct seep_image *seep_session_next(struct seep_session *session, bool closing)
+{
+	struct seep_image *last = seep_session_main(session);
+
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (image->state != SEEP_IMAGE_DEAD || has_children(session, image))
+			continue;
+		if (image != last || (closing && is_last_of_all(session, image)))
+			return image;
+	}
+	return NULL;
+}
+
+void seep_session_close(struct seep_session *session, struct seep_image *image,
+			const struct seep_session_outcome *outcome)
+{
+	struct seep_image *heir = image->parent;
+	struct seep_image **link = &session->images;
+
+	if (!heir) {
+		heir = seep_session_main(session);
+	}
+	if (heir == image)
+		heir = NULL;
+	if (heir && outcome->recorded && heir->pid != image->pid)
+		seep_image_add_child(heir, image->pid);
+	if (heir && !outcome->recorded) {
+		seep_forked_add(&heir->forked, &image->forked);
+		seep_forked_add(&heir->forked, &outcome->small);
+		for (size_t i = 0; i < image->child_count; i++) {
+			seep_image_add_child(heir, image->children[i]);
+		}
+	}
+	for (struct seep_image *other = session->images; other; other = other->next) {
+		if (other->parent == image)
+			other->parent = image->parent;
+	}
+	while (*link != image) {
+		link = &(*link)->next;
+	}
+	*link = image->next;
+	seep_image_free(image);
+}
+
+size_t seep_session_live(const struct seep_session *session)
+{
+	size_t count = 0;
+
+	for (const struct seep_image *image = session->images; image; image = image->next) {
+		if (image->state == SEEP_IMAGE_LIVE && !image->left)
+			count++;
+	}
+	return count;
+}
+
+void seep_session_leave(struct seep_session *session, struct seep_image *image)
+{
+	if (image->watch)
+		seep_watch_stop(image->watch, false, &image->gathered);
+	image->watch = NULL;
+	image->left = true;
+	for (const char *name = image->parent_name; *name;) {
+		struct seep_image *ancestor = by_name(session, name);
+
+		if (!ancestor || ancestor->keep_ledger)
+			break;
+		ancestor->keep_ledger = true;
+		name = ancestor->parent_name;
+	}
+}
+
+void seep_session_done(struct seep_session *session)
+{
+	while (session->images) {
+		struct seep_image *image = session->images;
+
+		session->images = image->next;
+		seep_image_free(image);
+	}
+}

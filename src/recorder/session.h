@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The processes of one "seep run": which ledgers belong to it, who is whose child, whose account
+ * can be closed. No waiting and no event loop here; recorder.c drives this.
+ *
+ * An image is closed only after all its children, because their sums may go into its recording and
+ * because their inherited rows are explained by its ledger. The main program's last image is the
+ * last of all and takes the sums of those whose parent is gone.
+ */
+#ifndef SEEP_RECORDER_SESSION_H
+#define SEEP_RECORDER_SESSION_H
+
+#include "base/error.h"
+#include "recorder/image.h"
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SEEP_SESSION_STATUS_KEPT = 256 };
+
+struct seep_session {
+	int dir_fd; /* borrowed */
+	uint64_t id;
+	uint32_t main_pid;
+	bool follow;		   /* processes other than the main one at all */
+	const regex_t *follow_exe; /* and of those only these; NULL = all. Borrowed */
+	struct seep_image *images;
+	/* Statuses that came before their ledger was found. */
+	struct {
+		uint32_t pid;
+		int wait_status;
+	} statuses[SEEP_SESSION_STATUS_KEPT];
+	uint32_t status_count; /* ever kept */
+};
+
+/**
+ * seep_session_meet - look at a file in the folder and follow it if it is a ledger of ours
+ *
+ * A file that is none, or another session's, or known already, is passed over in silence.
+ *
+ * Returns: 0, or -SEEP_ESYS when it is ours and cannot be followed: it is closed when it ends.
+ */
+SEEP_NODISCARD int seep_session_meet(struct seep_session *session, const char *file_name,
+				     struct seep_error *err);
+
+/* The same for every file in the folder. Problems are the last one's. */
+SEEP_NODISCARD int seep_session_scan(struct seep_session *session, struct seep_error *err);
+
+/* waitpid() gave this status. */
+void seep_session_ended(struct seep_session *session, uint32_t pid, int wait_status);
+
+/* Mark as dead what is gone. Call after seep_session_ended() for all that could be waited for. */
+void seep_session_refresh(struct seep_session *session);
+
+/**
+ * seep_session_next - an image whose recording can be written now
+ * @closing: the main program has ended and nobody is waited for any more
+ *
+ * Returns: an image in state DEAD, or NULL. The caller hands it to the finisher.
+ */
+struct seep_image *seep_session_next(struct seep_session *session, bool closing);
+
+/* What became of an image that seep_session_next() gave. */
+struct seep_session_outcome {
+	bool recorded;
+	struct seep_profile_forked small; /* what to add to the parent when it was not */
+};
+
+/* Pass on to the parent what it gets, and release @image. */
+void seep_session_close(struct seep_session *session, struct seep_image *image,
+			const struct seep_session_outcome *outcome);
+
+/* How many images live and are followed or watched for their end. */
+size_t seep_session_live(const struct seep_session *session);
+
+/*
+ * The program goes on after seep has ended: stop following @image, keep its ledger and those that
+ * it names. The image stays in the list, marked as left, until _done().
+ */
+void seep_session_leave(struct seep_session *session, struct seep_image *image);
+
+/* The main program's image that FILE is about: the last one. NULL: there is none. */
+struct seep_image *seep_session_main(struct seep_session *session);
+
+void seep_session_done(struct seep_session *session);
+
+#endif
