@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034
 # Sourced by ./try and ./check: which Debian packages each needs, and how to get the missing ones.
-# Plain sh. Nothing is installed that is there already, so a second run installs nothing.
+# Plain sh; $build is where logs go. What is there is not installed again.
 
 build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libelf-dev libiberty-dev
 	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev"
@@ -38,14 +38,12 @@ need_packages() {
 		return 1
 	fi
 	echo "installing:$missing" >&2
+	mkdir -p "$build"
 	# A failing update is no reason to stop: the lists that are there may do.
-	$as_root apt-get -qq update >&2 || true
+	$as_root apt-get -qq update >"$build/apt-update.log" 2>&1 </dev/null || true
 	# shellcheck disable=SC2086 # a list of names, meant to be split
-	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 \
-		install --no-install-recommends $missing >&2 </dev/null || {
-		echo "apt-get could not install them; its message is above" >&2
-		return 1
-	}
+	quietly "$build/apt-install.log" $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+		-o Dpkg::Use-Pty=0 install --no-install-recommends $missing
 }
 
 # quietly LOG COMMAND...: run it with its output in LOG; show the end of LOG when it fails.
