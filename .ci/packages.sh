@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=sh disable=SC2034
+# shellcheck shell=sh disable=SC2034,SC2154
 # Sourced by ./try and ./check: which Debian packages each needs, and how to get the missing ones.
 # Plain sh; $build is where logs go. What is there is not installed again.
 
