@@ -15,13 +15,14 @@
 enum { SQL_FILE_BYTES_MAX = 1024 * 1024 };
 
 struct query_options {
-	bool json;
+	const char *json;
 	bool csv;
 	uint64_t timeout_ns;
 };
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("json", 0, FLAG, NULL, struct query_options, json, "Print an array of objects"),
+	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct query_options, json,
+		    "Print an array of objects; \"strings\": integers as strings"),
 	SEEP_OPTION("csv", 0, FLAG, NULL, struct query_options, csv,
 		    "Print comma-separated values with a heading line"),
 	SEEP_OPTION("timeout", 0, DURATION, "T", struct query_options, timeout_ns,
@@ -99,6 +100,21 @@ static int run_sql(struct seep_query_guard *guard, const char *sql, enum seep_qu
 	return ret;
 }
 
+static int choose_form(const struct query_options *values, enum seep_query_form *ret_form,
+		       struct seep_error *err)
+{
+	*ret_form = values->csv ? SEEP_QUERY_CSV : SEEP_QUERY_TABLE;
+	if (!values->json)
+		return 0;
+	if (values->csv)
+		return seep_fail(err, SEEP_EUSAGE, "--json and --csv exclude each other");
+	*ret_form = *values->json ? SEEP_QUERY_JSON_STRINGS : SEEP_QUERY_JSON;
+	if (*values->json && strcmp(values->json, "strings") != 0)
+		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
+				 values->json);
+	return 0;
+}
+
 static void hint_after(const struct seep_error *err, const char *path)
 {
 	if (err->code == SEEP_EUSAGE && strncmp(err->text, "no such", 7) == 0)
@@ -112,19 +128,16 @@ int cmd_query(int argc, char **argv)
 	struct query_options values = { .timeout_ns = 30000000000ULL };
 	struct seep_query_guard guard = { 0 };
 	struct seep_error err = { 0 };
-	enum seep_query_form form;
+	enum seep_query_form form = SEEP_QUERY_TABLE;
 	char *sql = NULL;
 	int status;
 	int ret;
 
 	if (!seep_command_begin(&argc, &argv, &values, &status))
 		return status;
-	if (values.json && values.csv) {
-		seep_complainf("query", "--json and --csv exclude each other");
-		return SEEP_EXIT_USAGE;
-	}
-	form = values.json ? SEEP_QUERY_JSON : values.csv ? SEEP_QUERY_CSV : SEEP_QUERY_TABLE;
-	ret = read_sql(argv[1], &sql, &err);
+	ret = choose_form(&values, &form, &err);
+	if (ret == 0)
+		ret = read_sql(argv[1], &sql, &err);
 	if (ret == 0)
 		ret = seep_query_open(argv[0], values.timeout_ns, &guard, &err);
 	if (ret == 0)

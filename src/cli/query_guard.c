@@ -13,6 +13,7 @@
 
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "recording/recording.h"
 
 enum {
 	SQLITE_HEADER_BYTES = 100,
@@ -137,7 +138,7 @@ static int check_header(const char *path, struct seep_error *err)
 		return seep_fail(err, SEEP_ECORRUPT, "%s is not a recording (no SQLite file)",
 				 path);
 	if (((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) !=
-	    SEEP_QUERY_APPLICATION_ID)
+	    SEEP_RECORDING_APPLICATION_ID)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s is a SQLite file, but not a recording of seep", path);
 	return 0;

@@ -13,9 +13,6 @@
 
 #include "base/error.h"
 
-/* application_id of a recording: "SEEP". */
-enum { SEEP_QUERY_APPLICATION_ID = 0x53454550 };
-
 struct seep_query_guard {
 	sqlite3 *db;
 	uint64_t timeout_ns;

@@ -121,6 +121,9 @@ static void add_json_text(struct seep_strbuf *buf, const char *text, size_t byte
 		if (!length) {
 			seep_strbuf_addf(buf, "\\\\x%02x", (unsigned)(unsigned char)*text);
 			length = 1;
+		} else if (code == '\\' && bytes > 1 && text[1] == 'x') {
+			/* So that what was written as \xNN can be told from text that says so. */
+			seep_strbuf_adds(buf, "\\\\x5c");
 		} else if (code == '"' || code == '\\') {
 			seep_strbuf_addf(buf, "\\%c", (char)code);
 		} else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
@@ -134,7 +137,8 @@ static void add_json_text(struct seep_strbuf *buf, const char *text, size_t byte
 	seep_strbuf_addc(buf, '"');
 }
 
-static void add_json_value(struct seep_strbuf *buf, sqlite3_stmt *statement, int column)
+static void add_json_value(struct seep_strbuf *buf, sqlite3_stmt *statement, int column,
+			   bool strings)
 {
 	double number;
 
@@ -143,7 +147,9 @@ static void add_json_value(struct seep_strbuf *buf, sqlite3_stmt *statement, int
 		seep_strbuf_adds(buf, "null");
 		return;
 	case SQLITE_INTEGER:
+		seep_strbuf_adds(buf, strings ? "\"" : "");
 		add_plain(buf, statement, column);
+		seep_strbuf_adds(buf, strings ? "\"" : "");
 		return;
 	case SQLITE_FLOAT:
 		number = sqlite3_column_double(statement, column);
@@ -178,7 +184,7 @@ static int check_names(sqlite3_stmt *statement, int count, struct seep_error *er
 	return 0;
 }
 
-static int print_json(sqlite3_stmt *statement, FILE *out, struct seep_error *err)
+static int print_json(sqlite3_stmt *statement, bool strings, FILE *out, struct seep_error *err)
 {
 	int count = sqlite3_column_count(statement);
 	struct seep_strbuf line;
@@ -198,7 +204,7 @@ static int print_json(sqlite3_stmt *statement, FILE *out, struct seep_error *err
 			seep_strbuf_adds(&line, i ? "," : "");
 			add_json_text(&line, name, strlen(name));
 			seep_strbuf_addc(&line, ':');
-			add_json_value(&line, statement, i);
+			add_json_value(&line, statement, i, strings);
 		}
 		seep_strbuf_addc(&line, '}');
 		(void)fwrite(line.text, 1, line.length, out);
@@ -279,7 +285,8 @@ int seep_query_print(sqlite3_stmt *statement, enum seep_query_form form, FILE *o
 {
 	switch (form) {
 	case SEEP_QUERY_JSON:
-		return print_json(statement, out, err);
+	case SEEP_QUERY_JSON_STRINGS:
+		return print_json(statement, form == SEEP_QUERY_JSON_STRINGS, out, err);
 	case SEEP_QUERY_CSV:
 		return print_csv(statement, out);
 	case SEEP_QUERY_TABLE:

@@ -8,14 +8,19 @@
 
 #include "base/error.h"
 
-enum seep_query_form { SEEP_QUERY_TABLE, SEEP_QUERY_JSON, SEEP_QUERY_CSV };
+enum seep_query_form {
+	SEEP_QUERY_TABLE,
+	SEEP_QUERY_JSON,
+	SEEP_QUERY_JSON_STRINGS, /* integers as strings, for readers that have only doubles */
+	SEEP_QUERY_CSV,
+};
 
 /**
  * seep_query_print - run @statement to its end and print what it gives
  *
  * Table: as wide as the terminal, cells escaped; at most 100,000 rows, since it must see them all
  * before it prints. JSON: an array of objects, integers exact, blobs as hexadecimal text, bytes
- * that are not UTF-8 as \xNN inside the string. CSV: quoted as RFC 4180 has it, lines end with LF, NULL is an empty
+ * that are not UTF-8 as \xNN inside the string (a backslash before an "x" as \x5c). CSV: quoted as RFC 4180 has it, lines end with LF, NULL is an empty
  * field.
  *
  * Returns: 0, or

@@ -54,6 +54,15 @@ def test_json_is_exact(recording):
     assert rows[2]["name"] == "\x1b[31mred" and rows[2]["share"] is None
     assert rows[3]["name"] == "\\xffA"
     assert json.loads(query("--json", recording, "SELECT 1 WHERE 0").stdout) == []
+    assert json.loads(query("--json", recording, "SELECT 'a\\x5c' AS t").stdout) \
+        == [{"t": "a\\x5cx5c"}]
+
+
+def test_json_strings_keep_integers_from_doubles(recording):
+    result = query("--json=strings", recording, "SELECT id, name FROM things WHERE id > 4")
+    assert json.loads(result.stdout)[0]["id"] == str(2**63 - 1)
+    assert query("--json=string", recording, "SELECT 1").returncode == 2
+    assert query("--json", "--csv", recording, "SELECT 1").returncode == 2
 
 
 def test_csv_reads_back(recording):
