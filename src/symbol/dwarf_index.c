@@ -122,7 +122,7 @@ static bool split_file_exists(struct unit *unit)
 	       S_ISREG(st.st_mode);
 }
 
-static void find_split(struct unit *unit)
+static void find_split(struct seep_dwarf *dwarf, struct unit *unit)
 {
 	Dwarf_Half version;
 	uint8_t type;
@@ -136,15 +136,18 @@ static void find_split(struct unit *unit)
 		return;
 	if (dwarf_cu_info(unit->die.cu, &version, &type, &die, &split, &id, &address_bytes,
 			  &offset_bytes) == 0 &&
-	    split.addr)
+	    split.addr) {
 		unit->split = split;
+		seep_pointer_map_put(&dwarf->units_by_cu, (uintptr_t)split.cu,
+				     (void *)(uintptr_t)(unit - dwarf->units + 1));
+	}
 }
 
 static const struct dwarf_unit_index *unit_index(struct seep_dwarf *dwarf, struct unit *unit)
 {
 	if (unit->index)
 		return unit->index;
-	find_split(unit);
+	find_split(dwarf, unit);
 	unit->index = dwarf_unit_index_new(unit->split.addr ? &unit->split : &unit->die,
 					   dwarf->elf);
 	return unit->index;
