@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening a file that may have been made to harm its reader. It is opened as immutable: SQLite
+ * then reads no journal beside it and takes no lock, which is right for a file that never
+ * changes after its rename, and reads it the same from a read-only directory.
+ */
+#include "recording/recording.h"
+
+#include "base/strbuf.h"
+#include "profile/ledger_load.h"
+#include "recording/recording_db.h"
+#include "recording/recording_schema.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	HEAD_BYTES = 100,
+	USER_VERSION_AT = 60,
+	APPLICATION_ID_AT = 68,
+	URI_BYTES_MAX = 3 * 4096 + 64,
+	VALUE_BYTES_MAX = 16 * 1024 * 1024, /* of one text, blob or row */
+	COLUMNS_MAX = 100,
+	SQL_BYTES_MAX = 1024 * 1024,
+};
+
+static uint32_t big_endian(const unsigned char *bytes)
+{
+	return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+	       (uint32_t)bytes[3];
+}
+
+bool seep_recording_is_recording(const void *head, size_t bytes)
+{
+	static const char magic[16] = "SQLite format 3";
+	const unsigned char *at = head;
+
+	return bytes >= HEAD_BYTES && memcmp(head, magic, sizeof(magic)) == 0 &&
+	       big_endian(at + APPLICATION_ID_AT) == SEEP_RECORDING_APPLICATION_ID;
+}
+
+/* The first bytes of a regular file; how many goes to *@ret_bytes. */
+static int read_head(const char *path, unsigned char head[HEAD_BYTES], size_t *ret_bytes,
+		     struct seep_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	ssize_t got;
+
+	if (fd < 0 && errno == ENOENT)
+		return seep_fail(err, SEEP_ENOTFOUND, "%s: no such file", path);
+	if (fd < 0)
+		return seep_fail_errno(err, errno, "cannot open %s", path);
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		(void)close(fd);
+		return seep_fail(err, SEEP_ECORRUPT, "%s: not a regular file", path);
+	}
+	got = pread(fd, head, HEAD_BYTES, 0);
+	(void)close(fd);
+	if (got < 0)
+		return seep_fail_errno(err, errno, "cannot read %s", path);
+	*ret_bytes = (size_t)got;
+	return 0;
+}
+
+static int check_head(const char *path, struct seep_error *err)
+{
+	unsigned char head[HEAD_BYTES];
+	size_t bytes = 0;
+	int r = read_head(path, head, &bytes, err);
+
+	if (r < 0)
+		return r;
+	if (!seep_recording_is_recording(head, bytes))
+		return seep_fail(err, SEEP_ECORRUPT, "%s: not a recording", path);
+	if (big_endian(head + USER_VERSION_AT) > SEEP_RECORDING_VERSION)
+		return seep_fail(err, SEEP_EVERSION, "%s: version %u, this seep reads up to %d",
+				 path, big_endian(head + USER_VERSION_AT), SEEP_RECORDING_VERSION);
+	return 0;
+}
+
+/* "file:<path, escaped>?immutable=1" */
+static void make_uri(struct seep_strbuf *uri, const char *path)
+{
+	seep_strbuf_adds(uri, path[0] == '/' ? "file://" : "file:");
+	for (const char *at = path; *at; at++) {
+		if (isalnum((unsigned char)*at) || strchr("/._-", *at))
+			seep_strbuf_addc(uri, *at);
+		else
+			seep_strbuf_addf(uri, "%%%02x", (unsigned char)*at);
+	}
+	seep_strbuf_adds(uri, "?immutable=1");
+}
+
+static int open_uri(const char *path, struct sqlite3 **ret_db, struct seep_error *err)
+{
+	struct seep_strbuf uri;
+	int rc;
+
+	seep_strbuf_init(&uri, URI_BYTES_MAX);
+	make_uri(&uri, path);
+	rc = sqlite3_open_v2(uri.text, ret_db,
+			     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+	seep_strbuf_done(&uri);
+	return seep_db_fail(*ret_db, rc, err);
+}
+
+static int harden(struct sqlite3 *db, struct seep_error *err)
+{
+	int rc = SQLITE_OK;
+
+	rc |= sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	rc |= sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	rc |= sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	rc |= sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_COLUMN, COLUMNS_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(db,
+				  "PRAGMA cell_size_check = ON; PRAGMA query_only = ON;"
+				  "PRAGMA mmap_size = 0;",
+				  NULL, NULL, NULL);
+	return seep_db_fail(db, rc, err);
+}
+
+/*
+ * A name that we read must be an ordinary table: a view, a virtual table or a computed column
+ * under that name would run what the file's author wrote.
+ */
+static int check_table(sqlite3_stmt *statement, const char *name, struct seep_error *err)
+{
+	bool is_plain = false;
+	int rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+
+	if (rc == SQLITE_OK) {
+		rc = sqlite3_step(statement);
+		is_plain = rc == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1;
+	}
+	(void)sqlite3_reset(statement);
+	if (rc != SQLITE_ROW)
+		return seep_db_fail(sqlite3_db_handle(statement), rc, err);
+	if (!is_plain)
+		return seep_fail(err, SEEP_ECORRUPT, "has no table %s as recordings do", name);
+	return 0;
+}
+
+static int check_tables(struct sqlite3 *db, struct seep_error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	int rc = sqlite3_prepare_v2(
+		db,
+		"SELECT (SELECT count(*) FROM pragma_table_list WHERE schema = 'main'"
+		" AND name = ?1 AND type = 'table') = 1"
+		" AND (SELECT sum(hidden) FROM pragma_table_xinfo(?1)) = 0",
+		-1, &statement, NULL);
+	int r = seep_db_fail(db, rc, err);
+
+	for (int i = 0; r == 0 && seep_recording_table_names[i]; i++)
+		r = check_table(statement, seep_recording_table_names[i], err);
+	(void)sqlite3_finalize(statement);
+	return r;
+}
+
+int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, struct seep_error *err)
+{
+	struct sqlite3 *db = NULL;
+	int r = check_head(path, err);
+
+	if (r < 0)
+		return r;
+	r = open_uri(path, &db, err);
+	if (r == 0)
+		r = harden(db, err);
+	if (r == 0)
+		r = check_tables(db, err);
+	if (r < 0) {
+		(void)sqlite3_close(db);
+		seep_error_prefix(err, "%s: %s", path, r == -SEEP_ECORRUPT ? "damaged" : "refused");
+		return r;
+	}
+	*ret_db = db;
+	return 0;
+}
+
+int seep_profile_open(const char *path, struct seep_profile **ret_profile, struct seep_error *err)
+{
+	unsigned char head[HEAD_BYTES];
+	size_t bytes = 0;
+	int r = read_head(path, head, &bytes, err);
+
+	if (r < 0)
+		return r;
+	if (seep_profile_is_ledger(head, bytes))
+		return seep_profile_load_ledger(path, NULL, ret_profile, err);
+	if (!seep_recording_is_recording(head, bytes))
+		return seep_fail(err, SEEP_ECORRUPT, "%s: neither a recording nor a ledger", path);
+	return seep_recording_load(path, ret_profile, err);
+}
