@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C allocation functions. Each calls the next allocator with no state of ours held, records
+ * after allocating and forgets before freeing. With a frame address of its own (the library keeps
+ * frame pointers), each knows its caller's registers: that is where a walk begins.
+ */
+#include "runtime/hook/next.h"
+#include "runtime/track/record.h"
+#include "runtime/unwind/modules.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#define FRAME __builtin_frame_address(0)
+
+static inline void record(void *block, size_t size, uint32_t sort, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+
+	if (RT_LIKELY(control != NULL))
+		rt_record(control, block, size, sort, frame);
+}
+
+static inline size_t request(size_t size)
+{
+	return RT_UNLIKELY(size < rt_min_request) ? rt_min_request : size;
+}
+
+static inline unsigned log2_of(size_t alignment)
+{
+	return alignment ? core_bit_width(alignment) - 1 : 0;
+}
+
+RT_EXPORT RT_HOT void *malloc(size_t size)
+{
+	void *block = rt_next.malloc(request(size));
+
+	record(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, RT_CELL_MALLOC), FRAME);
+	return block;
+}
+
+RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
+{
+	void *block = RT_UNLIKELY(rt_min_request && count * size < rt_min_request) ?
+			      rt_next.calloc(1, rt_min_request) :
+			      rt_next.calloc(count, size);
+
+	record(block, count * size, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
+	return block;
+}
+
+/*
+ * The dynamic linker frees an object's descriptor after unmapping the object, with its lock held:
+ * the moment to see that rules have become void, before anything else can be mapped there.
+ */
+static RT_COLD void free_for_loader(struct ledger_control *control, void *block)
+{
+	rt_next.free(block);
+	if (control)
+		rt_modules_check();
+}
+
+RT_EXPORT RT_HOT void free(void *block)
+{
+	struct ledger_control *control;
+	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+
+	if (RT_UNLIKELY(!block))
+		return;
+	control = rt_control();
+	if (RT_LIKELY(control != NULL))
+		rt_forget(control, block, FRAME);
+	if (RT_UNLIKELY(caller - rt_global.loader_start < rt_global.loader_bytes)) {
+		free_for_loader(control, block);
+		return;
+	}
+	rt_next.free(block);
+}
+
+static void *resize(void *block, size_t size, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+	struct rt_resize change;
+	void *after;
+
+	if (!control)
+		return rt_next.realloc(block, block && !size ? 0 : request(size));
+	if (!block) {
+		after = rt_next.realloc(NULL, request(size));
+		rt_record(control, after, size, RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC),
+			  frame);
+		return after;
+	}
+	rt_resize_begin(control, block, frame, &change);
+	after = rt_next.realloc(block, size ? request(size) : 0);
+	rt_resize_end(control, &change, block, after, size, frame);
+	return after;
+}
+
+RT_EXPORT void *realloc(void *block, size_t size)
+{
+	return resize(block, size, FRAME);
+}
+
+RT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
+{
+	size_t bytes;
+
+	/* The next one sets errno. */
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return rt_next.reallocarray(block, count, size);
+	return resize(block, bytes, FRAME);
+}
+
+#define ALIGNED(alignment) RT_SORT(LEDGER_KIND_MEMALIGN, log2_of(alignment), RT_CELL_MEMALIGN)
+
+RT_EXPORT void *memalign(size_t alignment, size_t size)
+{
+	void *block = rt_next.memalign(alignment, request(size));
+
+	record(block, size, ALIGNED(alignment), FRAME);
+	return block;
+}
+
+RT_EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+	void *block = rt_next.aligned_alloc(alignment, request(size));
+
+	record(block, size, ALIGNED(alignment), FRAME);
+	return block;
+}
+
+RT_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size)
+{
+	int failed = rt_next.posix_memalign(ret_block, alignment, request(size));
+
+	if (!failed)
+		record(*ret_block, size, ALIGNED(alignment), FRAME);
+	return failed;
+}
+
+RT_EXPORT void *valloc(size_t size)
+{
+	void *block = rt_next.valloc(request(size));
+
+	record(block, size, ALIGNED(4096), FRAME);
+	return block;
+}
+
+RT_EXPORT void *pvalloc(size_t size)
+{
+	void *block = rt_next.pvalloc(request(size));
+
+	record(block, size, ALIGNED(4096), FRAME);
+	return block;
+}
+
+RT_EXPORT size_t malloc_usable_size(void *block)
+{
+	return rt_next.malloc_usable_size(block);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/hook/arena.h"
+
+#include "runtime/rt.h"
+
+#include <string.h>
+
+enum { ARENA_BYTES = 256 << 10, HEADER_BYTES = 16 };
+
+/* In .bss: pages cost nothing unless used. */
+static _Alignas(4096) unsigned char arena[ARENA_BYTES];
+static _Atomic size_t used;
+
+bool rt_arena_holds(const void *block)
+{
+	return (uintptr_t)block - (uintptr_t)arena < ARENA_BYTES;
+}
+
+bool rt_arena_used(void)
+{
+	return rt_load(&used) != 0;
+}
+
+void *rt_arena_take(size_t size, size_t alignment)
+{
+	size_t before = rt_load(&used);
+	size_t start;
+
+	if (alignment < HEADER_BYTES)
+		alignment = HEADER_BYTES;
+	if (alignment > 4096 || alignment & (alignment - 1) || size > ARENA_BYTES)
+		return NULL;
+	do {
+		start = (before + HEADER_BYTES + alignment - 1) & ~(alignment - 1);
+		if (start + size > ARENA_BYTES)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&used, &before, start + size,
+							memory_order_relaxed,
+							memory_order_relaxed));
+	memcpy(arena + start - sizeof(size), &size, sizeof(size));
+	if (rt_global.state)
+		rt_add(&rt_global.state->early_allocs, 1);
+	return arena + start;
+}
+
+size_t rt_arena_size(const void *block)
+{
+	size_t size = 0;
+
+	if (block && rt_arena_holds(block))
+		memcpy(&size, (const unsigned char *)block - sizeof(size), sizeof(size));
+	return size;
+}
+
+void *rt_arena_resize(void *block, size_t size)
+{
+	size_t old = rt_arena_size(block);
+	void *moved = rt_arena_take(size, HEADER_BYTES);
+
+	if (moved && block)
+		memcpy(moved, block, old < size ? old : size);
+	return moved;
+}

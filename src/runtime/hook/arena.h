@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory for calls that come while the next allocator is still being searched for. Blocks are
+ * never reused; every later free, realloc and usable_size recognises them by address.
+ */
+#ifndef SEEP_RUNTIME_ARENA_H
+#define SEEP_RUNTIME_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* @alignment: a power of two up to 4096. Zeroed. NULL when the arena is full. */
+void *rt_arena_take(size_t size, size_t alignment);
+void *rt_arena_resize(void *block, size_t size);
+size_t rt_arena_size(const void *block);
+bool rt_arena_holds(const void *block);
+bool rt_arena_used(void);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/hook/next.h"
+
+#include "runtime/hook/arena.h"
+#include "runtime/rt.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+size_t rt_min_request;
+
+/* ---- early versions ------------------------------------------------------------------------ */
+
+static void *early_malloc(size_t size)
+{
+	return rt_next_find() ? rt_next.malloc(size) : rt_arena_take(size, 16);
+}
+
+static void *early_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (rt_next_find())
+		return rt_next.calloc(count, size);
+	/* The arena's memory is fresh from the kernel: zero. */
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : rt_arena_take(bytes, 16);
+}
+
+static void *early_realloc(void *block, size_t size)
+{
+	return rt_next_find() ? rt_next.realloc(block, size) : rt_arena_resize(block, size);
+}
+
+static void early_free(void *block)
+{
+	if (rt_next_find())
+		rt_next.free(block);
+}
+
+static void *early_aligned(size_t alignment, size_t size)
+{
+	return rt_next_find() ? rt_next.memalign(alignment, size) :
+				rt_arena_take(size, alignment);
+}
+
+static int early_posix_memalign(void **ret_block, size_t alignment, size_t size)
+{
+	if (rt_next_find())
+		return rt_next.posix_memalign(ret_block, alignment, size);
+	*ret_block = rt_arena_take(size, alignment);
+	return *ret_block ? 0 : 12;
+}
+
+static size_t early_usable(void *block)
+{
+	return rt_next_find() ? rt_next.malloc_usable_size(block) : rt_arena_size(block);
+}
+
+/* Nobody asks the search itself for these; whoever is first finds the real one. */
+#define EARLY_CALL(field, fail, ...) (rt_next_find() ? rt_next.field(__VA_ARGS__) : (fail))
+
+static void *early_reallocarray(void *block, size_t count, size_t size)
+{
+	return EARLY_CALL(reallocarray, NULL, block, count, size);
+}
+
+static void *early_valloc(size_t size)
+{
+	return EARLY_CALL(valloc, NULL, size);
+}
+
+static void *early_pvalloc(size_t size)
+{
+	return EARLY_CALL(pvalloc, NULL, size);
+}
+
+struct rt_next rt_next = {
+	.malloc = early_malloc,
+	.calloc = early_calloc,
+	.realloc = early_realloc,
+	.reallocarray = early_reallocarray,
+	.free = early_free,
+	.memalign = early_aligned,
+	.aligned_alloc = early_aligned,
+	.posix_memalign = early_posix_memalign,
+	.valloc = early_valloc,
+	.pvalloc = early_pvalloc,
+	.malloc_usable_size = early_usable,
+};
+
+/* ---- arena pointers, later ------------------------------------------------------------------ */
+
+/* Set in place of libc's only when the search used the arena, which glibc's does not. */
+static struct rt_next real;
+
+static void mixed_free(void *block)
+{
+	if (!rt_arena_holds(block))
+		real.free(block);
+}
+
+static void *mixed_realloc(void *block, size_t size)
+{
+	void *moved;
+
+	if (!rt_arena_holds(block))
+		return real.realloc(block, size);
+	moved = real.malloc(size);
+	if (moved)
+		memcpy(moved, block,
+		       rt_arena_size(block) < size ? rt_arena_size(block) : size);
+	return moved;
+}
+
+static size_t mixed_usable(void *block)
+{
+	return rt_arena_holds(block) ? rt_arena_size(block) : real.malloc_usable_size(block);
+}
+
+/* ---- the search ----------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static const char *object_name(const void *address)
+{
+	struct dl_find_object object;
+
+	if (_dl_find_object((void *)(uintptr_t)address, &object) != 0 ||
+	    !object.dlfo_link_map->l_name)
+		return "";
+	return object.dlfo_link_map->l_name;
+}
+
+static bool is_standard_provider(const void *address)
+{
+	static const char *const names[] = { "libstdc++.so", "libc++.so", "libc++abi.so" };
+	const char *name = base_name(object_name(address));
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Dynamic section pointers: the loader has relocated them, except in read-only sections. */
+static uintptr_t dynamic_pointer(const struct link_map *map, uintptr_t value)
+{
+	return value < map->l_addr ? value + map->l_addr : value;
+}
+
+struct symbols {
+	const ElfW(Sym) *table;
+	const char *names;
+	const uint32_t *hash; /* DT_GNU_HASH */
+	const uint16_t *versions;
+};
+
+static bool symbols_of(const struct link_map *map, struct symbols *ret)
+{
+	*ret = (struct symbols){ 0 };
+	for (const ElfW(Dyn) *dyn = map->l_ld; dyn && dyn->d_tag != DT_NULL; dyn++) {
+		uintptr_t at = dynamic_pointer(map, dyn->d_un.d_ptr);
+
+		if (dyn->d_tag == DT_SYMTAB)
+			ret->table = (const ElfW(Sym) *)at;
+		else if (dyn->d_tag == DT_STRTAB)
+			ret->names = (const char *)at;
+		else if (dyn->d_tag == DT_GNU_HASH)
+			ret->hash = (const uint32_t *)at;
+		else if (dyn->d_tag == DT_VERSYM)
+			ret->versions = (const uint16_t *)at;
+	}
+	return ret->table && ret->names && ret->hash;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+/* The definition of @name in one object, by its DT_GNU_HASH (the format: binutils, elflink.c). */
+static void *find_in(const struct link_map *map, const char *name)
+{
+	const uint16_t hidden = 0x8000;
+	struct symbols s;
+	uint32_t hash = gnu_hash(name);
+	const uint32_t *buckets, *chain;
+	uint32_t index;
+
+	if (!symbols_of(map, &s) || s.hash[0] == 0)
+		return NULL;
+	buckets = s.hash + 4 + s.hash[2] * (sizeof(ElfW(Addr)) / 4);
+	chain = buckets + s.hash[0];
+	index = buckets[hash % s.hash[0]];
+	if (index < s.hash[1])
+		return NULL;
+	for (;; index++) {
+		uint32_t seen = chain[index - s.hash[1]];
+		const ElfW(Sym) *symbol = &s.table[index];
+
+		if ((seen | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+		    !(s.versions && s.versions[index] & hidden) &&
+		    strcmp(s.names + symbol->st_name, name) == 0)
+			return (void *)(map->l_addr + symbol->st_value);
+		if (seen & 1)
+			return NULL;
+	}
+}
+
+static const struct link_map *own_map(void)
+{
+	struct dl_find_object object;
+
+	return _dl_find_object((void *)&rt_next, &object) == 0 ? object.dlfo_link_map : NULL;
+}
+
+void *rt_find_elsewhere(const char *symbol)
+{
+	const struct link_map *own = own_map();
+
+	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+		void *found = map == own ? NULL : find_in(map, symbol);
+
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+/*
+ * Operators are searched for without dlsym: most programs have none, and a failed dlsym would
+ * allocate its message and leave it for the program's dlerror().
+ */
+static void *find_operator(const char *symbol)
+{
+	const struct link_map *map = own_map();
+	void *found = NULL;
+
+	for (map = map ? map->l_next : NULL; map && !found; map = map->l_next)
+		found = find_in(map, symbol);
+	return found && !is_standard_provider(found) ? found : NULL;
+}
+
+bool rt_next_is_glibc(void)
+{
+	return strcmp(base_name(rt_next_malloc_path()), "libc.so.6") == 0;
+}
+
+const char *rt_next_malloc_path(void)
+{
+	return object_name((const void *)(uintptr_t)real.malloc);
+}
+
+static void find_all(struct rt_next *next)
+{
+#define RT_HOOK(symbol, field, type, parameters) \
+	next->field = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #symbol);
+#define RT_OPERATOR(symbol, field, type, parameters) \
+	next->field = (type(*) parameters)(uintptr_t)find_operator(#symbol);
+#define RT_WRAP(symbol)
+#include "runtime/hook/hooks.def"
+#undef RT_HOOK
+#undef RT_OPERATOR
+#undef RT_WRAP
+}
+
+bool rt_next_find(void)
+{
+	static _Atomic uint32_t state; /* 0 not begun, 1 searching, 2 found */
+	uint32_t none = 0;
+
+	if (rt_load_acquire(&state) == 2)
+		return true;
+	if (!atomic_compare_exchange_strong_explicit(&state, &none, 1, memory_order_acquire,
+						     memory_order_acquire))
+		return none == 2;
+	find_all(&real);
+	rt_next = real;
+	if (rt_arena_used()) {
+		rt_next.free = mixed_free;
+		rt_next.realloc = mixed_realloc;
+		rt_next.malloc_usable_size = mixed_usable;
+	}
+	if (!rt_next_is_glibc())
+		rt_min_request = 16;
+	rt_store_release(&state, 2);
+	return true;
+}

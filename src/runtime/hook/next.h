@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The next definition of every hooked function. Before they are known, rt_next leads to early
+ * versions that find them, and serve what is asked for during the search from an arena.
+ */
+#ifndef SEEP_RUNTIME_NEXT_H
+#define SEEP_RUNTIME_NEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rt_next {
+#define RT_HOOK(symbol, field, type, parameters) type(*field) parameters;
+#define RT_OPERATOR(symbol, field, type, parameters) type(*field) parameters;
+#define RT_WRAP(symbol)
+#include "runtime/hook/hooks.def"
+#undef RT_HOOK
+#undef RT_OPERATOR
+#undef RT_WRAP
+};
+
+extern struct rt_next rt_next;
+
+/* Requests below this are made this large: 16 under allocators with smaller classes, else 0. */
+extern size_t rt_min_request;
+
+/* True once rt_next holds the real functions; false while they are being searched for. */
+bool rt_next_find(void);
+
+/* The next malloc is glibc's own. */
+bool rt_next_is_glibc(void);
+
+/* Path of the object that holds the next malloc. */
+const char *rt_next_malloc_path(void);
+
+/*
+ * A definition of @symbol in any loaded object but this library, for operators whose provider
+ * came later or locally. Reads the loader's list: for the out-of-memory path and the start only.
+ */
+void *rt_find_elsewhere(const char *symbol);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * operator new and delete. Where the next provider is the C++ standard library (or none is loaded
+ * yet), blocks come straight from the next malloc; only when that has none does the library's
+ * form run, which calls the new-handler or throws, with no state of ours held. Any other provider
+ * is the program's own and is called.
+ */
+#include "runtime/hook/next.h"
+#include "runtime/track/record.h"
+
+#define FRAME __builtin_frame_address(0)
+
+/* The operators have reserved names (Itanium C++ ABI, 5.1) and no header in C. */
+#define RT_HOOK(symbol, field, type, parameters)
+#define RT_OPERATOR(symbol, field, type, parameters) type symbol parameters;
+#define RT_WRAP(symbol)
+#include "runtime/hook/hooks.def"
+#undef RT_HOOK
+#undef RT_OPERATOR
+#undef RT_WRAP
+
+static inline void record(void *block, size_t size, uint32_t sort, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+
+	if (RT_LIKELY(control != NULL))
+		rt_record(control, block, size, sort, frame);
+}
+
+static inline void forget(void *block, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+
+	if (RT_LIKELY(control != NULL))
+		rt_forget(control, block, frame);
+}
+
+static inline void *plain_block(size_t size)
+{
+	size_t least = rt_min_request ? rt_min_request : 1;
+
+	return rt_next.malloc(size < least ? least : size);
+}
+
+/* As libstdc++ asks: C11 wants a multiple of the alignment. NULL also for a strange alignment. */
+static void *aligned_block(size_t size, size_t alignment)
+{
+	size_t bytes = ((size ? size : 1) + alignment - 1) & ~(alignment - 1);
+
+	if (!alignment || alignment & (alignment - 1) || bytes < size)
+		return NULL;
+	return rt_next.aligned_alloc(alignment, bytes);
+}
+
+#define SORT_NEW RT_SORT(LEDGER_KIND_NEW, 0, RT_CELL_NEW)
+#define SORT_NEW_ARRAY RT_SORT(LEDGER_KIND_NEW_ARRAY, 0, RT_CELL_NEW_ARRAY)
+#define SORT_ALIGNED(alignment) \
+	RT_SORT(LEDGER_KIND_NEW_ALIGNED, core_bit_width(alignment) - 1, RT_CELL_NEW_ALIGNED)
+#define SORT_ARRAY_ALIGNED(alignment)                                         \
+	RT_SORT(LEDGER_KIND_NEW_ARRAY_ALIGNED, core_bit_width(alignment) - 1, \
+		RT_CELL_NEW_ARRAY_ALIGNED)
+
+/*
+ * The library's form, called without memory at hand. It is looked for only now: it may have been
+ * loaded after us, and privately.
+ */
+#define NEW_BODY(symbol, field, sort, take, parameters, arguments)                \
+	void *block;                                                              \
+                                                                                  \
+	if (RT_LIKELY(!rt_next.field)) {                                          \
+		block = take;                                                     \
+		if (RT_UNLIKELY(!block)) {                                        \
+			void *(*library)parameters =                              \
+				(void *(*)parameters)(uintptr_t)                  \
+					rt_find_elsewhere(#symbol);               \
+			block = library ? library arguments : NULL;               \
+		}                                                                 \
+	} else {                                                                  \
+		block = rt_next.field arguments;                                  \
+	}                                                                         \
+	record(block, size, sort, FRAME);                                         \
+	return block
+
+RT_EXPORT RT_HOT void *_Znwm(size_t size)
+{
+	NEW_BODY(_Znwm, new_, SORT_NEW, plain_block(size), (size_t), (size));
+}
+
+RT_EXPORT void *_ZnwmRKSt9nothrow_t(size_t size, const void *tag)
+{
+	NEW_BODY(_ZnwmRKSt9nothrow_t, new_nothrow, SORT_NEW, plain_block(size),
+		 (size_t, const void *), (size, tag));
+}
+
+RT_EXPORT void *_Znam(size_t size)
+{
+	NEW_BODY(_Znam, new_array, SORT_NEW_ARRAY, plain_block(size), (size_t), (size));
+}
+
+RT_EXPORT void *_ZnamRKSt9nothrow_t(size_t size, const void *tag)
+{
+	NEW_BODY(_ZnamRKSt9nothrow_t, new_array_nothrow, SORT_NEW_ARRAY, plain_block(size),
+		 (size_t, const void *), (size, tag));
+}
+
+RT_EXPORT void *_ZnwmSt11align_val_t(size_t size, size_t alignment)
+{
+	NEW_BODY(_ZnwmSt11align_val_t, new_aligned, SORT_ALIGNED(alignment),
+		 aligned_block(size, alignment), (size_t, size_t), (size, alignment));
+}
+
+RT_EXPORT void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment, const void *tag)
+{
+	NEW_BODY(_ZnwmSt11align_val_tRKSt9nothrow_t, new_aligned_nothrow, SORT_ALIGNED(alignment),
+		 aligned_block(size, alignment), (size_t, size_t, const void *),
+		 (size, alignment, tag));
+}
+
+RT_EXPORT void *_ZnamSt11align_val_t(size_t size, size_t alignment)
+{
+	NEW_BODY(_ZnamSt11align_val_t, new_array_aligned, SORT_ARRAY_ALIGNED(alignment),
+		 aligned_block(size, alignment), (size_t, size_t), (size, alignment));
+}
+
+RT_EXPORT void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment, const void *tag)
+{
+	NEW_BODY(_ZnamSt11align_val_tRKSt9nothrow_t, new_array_aligned_nothrow,
+		 SORT_ARRAY_ALIGNED(alignment), aligned_block(size, alignment),
+		 (size_t, size_t, const void *), (size, alignment, tag));
+}
+
+#define DELETE_BODY(field, ...)                   \
+	do {                                      \
+		if (!block)                       \
+			return;                   \
+		forget(block, FRAME);             \
+		if (RT_LIKELY(!rt_next.field))    \
+			rt_next.free(block);      \
+		else                              \
+			rt_next.field(__VA_ARGS__); \
+	} while (0)
+
+RT_EXPORT RT_HOT void _ZdlPv(void *block)
+{
+	DELETE_BODY(delete_, block);
+}
+
+RT_EXPORT void _ZdlPvRKSt9nothrow_t(void *block, const void *tag)
+{
+	DELETE_BODY(delete_nothrow, block, tag);
+}
+
+RT_EXPORT RT_HOT void _ZdlPvm(void *block, size_t size)
+{
+	DELETE_BODY(delete_sized, block, size);
+}
+
+RT_EXPORT void _ZdlPvSt11align_val_t(void *block, size_t alignment)
+{
+	DELETE_BODY(delete_aligned, block, alignment);
+}
+
+RT_EXPORT void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t alignment, const void *tag)
+{
+	DELETE_BODY(delete_aligned_nothrow, block, alignment, tag);
+}
+
+RT_EXPORT void _ZdlPvmSt11align_val_t(void *block, size_t size, size_t alignment)
+{
+	DELETE_BODY(delete_sized_aligned, block, size, alignment);
+}
+
+RT_EXPORT void _ZdaPv(void *block)
+{
+	DELETE_BODY(delete_array, block);
+}
+
+RT_EXPORT void _ZdaPvRKSt9nothrow_t(void *block, const void *tag)
+{
+	DELETE_BODY(delete_array_nothrow, block, tag);
+}
+
+RT_EXPORT void _ZdaPvm(void *block, size_t size)
+{
+	DELETE_BODY(delete_array_sized, block, size);
+}
+
+RT_EXPORT void _ZdaPvSt11align_val_t(void *block, size_t alignment)
+{
+	DELETE_BODY(delete_array_aligned, block, alignment);
+}
+
+RT_EXPORT void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t alignment, const void *tag)
+{
+	DELETE_BODY(delete_array_aligned_nothrow, block, alignment, tag);
+}
+
+RT_EXPORT void _ZdaPvmSt11align_val_t(void *block, size_t size, size_t alignment)
+{
+	DELETE_BODY(delete_array_sized_aligned, block, size, alignment);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/exit.h"
+
+#include "runtime/life/sys.h"
+
+#include <errno.h>
+
+enum { CHECK_MS = 100 };
+
+static bool is_ours(void)
+{
+	return rt_mine.control && rt_getpid() == rt_global.pid;
+}
+
+static void wait_for_recorder(struct ledger_control *control)
+{
+	uint32_t waited = 0;
+
+	for (;;) {
+		uint32_t recorder = rt_load_acquire(&control->recorder_pid);
+
+		if (!recorder || rt_load_acquire(&control->exit_ack) ||
+		    waited >= rt_load(&control->exit_wait_ms))
+			return;
+		if (rt_syscall3(SYS_kill, recorder, 0, 0) == -ESRCH)
+			return;
+		if (rt_futex_wait(&control->exit_ack, 0, CHECK_MS) == -ETIMEDOUT)
+			waited += CHECK_MS;
+	}
+}
+
+void rt_exit_notice(enum ledger_ended ended, int status)
+{
+	struct ledger_state *state;
+
+	if (!is_ours())
+		return;
+	state = rt_global.state;
+	if (ended == LEDGER_ENDED_EXIT && status >= 0) {
+		rt_store(&state->exit_status, (uint32_t)status & 0xff);
+		rt_store(&state->exit_status_known, 1);
+	}
+	rt_store(&state->ended_ns, rt_now_ns());
+	rt_store_release(&state->ended, ended);
+	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
+	rt_futex_wake(&state->attention);
+	wait_for_recorder(rt_mine.control);
+}
+
+void rt_exit_withdraw(void)
+{
+	if (!is_ours())
+		return;
+	rt_store_release(&rt_global.state->ended, LEDGER_ENDED_RUNNING);
+	rt_store(&rt_global.state->ended_ns, 0);
+	rt_store(&rt_global.control->exit_ack, 0);
+	(void)atomic_fetch_add_explicit(&rt_global.state->attention, 1, memory_order_release);
+	rt_futex_wake(&rt_global.state->attention);
+}
+
+/* exit() and a return from main. Other destructors may follow; they are still counted. */
+static __attribute__((destructor)) void at_exit(void)
+{
+	rt_exit_notice(LEDGER_ENDED_EXIT, -1);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Saying that the process is about to end, and waiting for a recorder that wants a last look.
+ */
+#ifndef SEEP_RUNTIME_EXIT_H
+#define SEEP_RUNTIME_EXIT_H
+
+#include "runtime/rt.h"
+
+/*
+ * Note the end in the ledger; if a live recorder is registered, wait until it acknowledges, at
+ * most exit_wait_ms. Nothing happens in a process that does not own the ledger.
+ */
+void rt_exit_notice(enum ledger_ended ended, int status);
+
+/* exec failed: the process goes on. */
+void rt_exit_withdraw(void);
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/make.h"
+
+#include "runtime/life/sys.h"
+#include "runtime/life/tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+enum {
+	POPULATE_WRITE = 23,
+	HEADER_PAGES = 3,
+	INSTANCES_MAX = 10000,
+	PATH_BYTES = 4096,
+	SHARE_OF_LIMIT = 8, /* of RLIMIT_AS: the program needs the rest */
+	NAME_PART_MAX = 120,
+	ARGV_MAX = 64 << 10,
+};
+
+#define FILE_BYTES_MIN (1ull << 20)
+
+/* Capacities of a file of the usual size; scaled to what limits and ledger_max allow. */
+static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
+	[LEDGER_TABLE_CACHES] = { sizeof(struct ledger_cache), 0, 0, 1 << 14 },
+	[LEDGER_TABLE_SLOTS] = { sizeof(struct ledger_slot), 0, 0, 1 << 20 },
+	[LEDGER_TABLE_ROWS] = { sizeof(struct ledger_row), 0, 0, 1 << 21 },
+	[LEDGER_TABLE_CONTEXTS] = { sizeof(struct ledger_context), 0, 0, 3 << 19 },
+	[LEDGER_TABLE_NODES] = { sizeof(struct ledger_node), 0, 0, 1 << 23 },
+	[LEDGER_TABLE_MODULES] = { sizeof(struct ledger_module), 0, 0, 1 << 13 },
+	[LEDGER_TABLE_STRINGS] = { 1, 0, 0, 8 << 20 },
+	[LEDGER_TABLE_MARKS] = { sizeof(struct ledger_mark), 0, 0, 1 << 12 },
+};
+
+char rt_ledger_name[LEDGER_NAME_BYTES];
+
+/* A bounded string under construction: text beyond the end is dropped. */
+struct text {
+	char *at;
+	size_t used;
+	size_t max;
+};
+
+static void put(struct text *t, const char *s)
+{
+	while (*s && t->used < t->max - 1)
+		t->at[t->used++] = *s++;
+	t->at[t->used] = '\0';
+}
+
+static void put_number(struct text *t, uint64_t value)
+{
+	char digits[24];
+	size_t at = sizeof(digits) - 1;
+
+	digits[at] = '\0';
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	put(t, digits + at);
+}
+
+static struct text text_begin(char *buffer, size_t max)
+{
+	struct text t = { buffer, 0, max };
+
+	buffer[0] = '\0';
+	return t;
+}
+
+static uint64_t page_up(uint64_t bytes)
+{
+	return (bytes + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
+}
+
+static uint64_t limit_of(int resource)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	(void)rt_syscall6(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
+	return limit.rlim_cur;
+}
+
+/* ---- who we are ---------------------------------------------------------------------------- */
+
+struct identity {
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t uid;
+	uint64_t start_ticks;
+	uint64_t pid_namespace;
+	uint8_t boot_id[16];
+	char exe[PATH_BYTES];
+	size_t exe_bytes;
+};
+
+static uint64_t parse_start_ticks(const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+	uint64_t value = 0;
+
+	/* After the name: field 3 follows one space; 22 is nineteen further. */
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		value = value * 10 + (uint64_t)(*at - '0');
+	return value;
+}
+
+static void parse_boot_id(const char *text, uint8_t *ret_id)
+{
+	unsigned nibbles = 0;
+
+	for (; *text && nibbles < 32; text++) {
+		unsigned digit;
+
+		if (*text >= '0' && *text <= '9')
+			digit = (unsigned)(*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			digit = (unsigned)(*text - 'a' + 10);
+		else
+			continue;
+		ret_id[nibbles / 2] = (uint8_t)(ret_id[nibbles / 2] << 4 | digit);
+		nibbles++;
+	}
+}
+
+static void identify(struct identity *id)
+{
+	char text[1024];
+	struct stat namespace;
+	long got;
+
+	memset(id, 0, sizeof(*id));
+	id->pid = rt_getpid();
+	id->ppid = (uint32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
+	id->uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
+	if (rt_read_file("/proc/self/stat", text, sizeof(text)) > 0)
+		id->start_ticks = parse_start_ticks(text);
+	if (rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0)
+		parse_boot_id(text, id->boot_id);
+	if (rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&namespace, 0, 0,
+			0) == 0)
+		id->pid_namespace = namespace.st_ino;
+	got = rt_syscall6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)id->exe,
+			  sizeof(id->exe) - 1, 0, 0);
+	id->exe_bytes = got > 0 ? (size_t)got : 0;
+}
+
+/* ---- the directory ------------------------------------------------------------------------- */
+
+/* Open @path if it is a directory of ours that nobody else can enter. */
+static long open_private(const char *path, uint32_t uid)
+{
+	long fd = rt_syscall6(SYS_openat, AT_FDCWD, (long)path,
+			      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (rt_syscall3(SYS_fstat, fd, (long)&st, 0) == 0 && st.st_uid == uid &&
+	    !(st.st_mode & 077))
+		return fd;
+	(void)rt_syscall3(SYS_close, fd, 0, 0);
+	return -EACCES;
+}
+
+static long open_directory(const char *given, uint32_t uid)
+{
+	static const char *const roots[] = { "/dev/shm", "/tmp" };
+	char path[PATH_BYTES];
+	long fd = -ENOENT;
+
+	if (given) {
+		fd = open_private(given, uid);
+		if (fd >= 0)
+			return fd;
+	}
+	for (size_t i = 0; fd < 0 && i < sizeof(roots) / sizeof(roots[0]); i++) {
+		struct text t = text_begin(path, sizeof(path));
+
+		put(&t, roots[i]);
+		put(&t, "/seep-");
+		put_number(&t, uid);
+		(void)rt_syscall3(SYS_mkdir, (long)path, 0700, 0);
+		fd = open_private(path, uid);
+	}
+	return fd;
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+struct file {
+	long dir;
+	long fd;
+	uint32_t instance;
+	char name[LEDGER_NAME_BYTES];
+	char unfinished[LEDGER_NAME_BYTES + 8];
+};
+
+static void name_file(struct file *file, const struct identity *id)
+{
+	struct text t = text_begin(file->name, sizeof(file->name));
+	const char *base = strrchr(id->exe, '/');
+	char exe[NAME_PART_MAX];
+	struct text e = text_begin(exe, sizeof(exe));
+
+	put(&e, base ? base + 1 : "unknown");
+	for (char *c = exe; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = '?';
+	put(&t, exe);
+	put(&t, ".");
+	put_number(&t, id->pid);
+	put(&t, ".");
+	put_number(&t, id->start_ticks);
+	put(&t, ".");
+	put_number(&t, file->instance);
+	put(&t, ".ledger");
+	t = text_begin(file->unfinished, sizeof(file->unfinished));
+	put(&t, file->name);
+	put(&t, ".new");
+}
+
+/* exec keeps pid and start time: take the first number that is free. */
+static bool open_file(struct file *file, const struct identity *id)
+{
+	for (file->instance = 0; file->instance < INSTANCES_MAX; file->instance++) {
+		struct stat st;
+
+		name_file(file, id);
+		if (rt_syscall6(SYS_newfstatat, file->dir, (long)file->name, (long)&st,
+				AT_SYMLINK_NOFOLLOW, 0, 0) == 0)
+			continue;
+		file->fd = rt_syscall6(SYS_openat, file->dir, (long)file->unfinished,
+				       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600, 0,
+				       0);
+		if (file->fd >= 0)
+			return true;
+		if (file->fd != -EEXIST)
+			return false;
+	}
+	return false;
+}
+
+static bool give_name(const struct file *file)
+{
+	enum { NOREPLACE = 1 };
+	long ret = rt_syscall6(SYS_renameat2, file->dir, (long)file->unfinished, file->dir,
+			       (long)file->name, NOREPLACE, 0);
+
+	if (ret == -EINVAL || ret == -ENOSYS)
+		ret = rt_syscall6(SYS_renameat, file->dir, (long)file->unfinished, file->dir,
+				  (long)file->name, 0, 0);
+	return ret == 0;
+}
+
+/* ---- sizes --------------------------------------------------------------------------------- */
+
+static uint64_t default_max(long fd)
+{
+	struct statfs fs;
+
+	if (rt_syscall3(SYS_fstatfs, fd, (long)&fs, 0) != 0 || fs.f_blocks == 0)
+		return UINT64_MAX;
+	return (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 4;
+}
+
+/* Lay the tables out in at most @limit bytes; returns the file's size, 0 when that is too small. */
+static uint64_t lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *tables)
+{
+	uint64_t usual_bytes = 0;
+	uint64_t at = HEADER_PAGES * LEDGER_PAGE_BYTES;
+
+	for (int i = 0; i < LEDGER_TABLE_COUNT; i++)
+		usual_bytes += usual[i].item_bytes * usual[i].capacity;
+	if (wanted < usual_bytes)
+		wanted = usual_bytes;
+	if (wanted > limit)
+		wanted = limit;
+	if (wanted < FILE_BYTES_MIN)
+		return 0;
+	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
+		uint64_t share = (uint64_t)((double)usual[i].capacity * ((double)wanted * 0.98) /
+					    (double)usual_bytes);
+
+		tables[i].item_bytes = usual[i].item_bytes;
+		tables[i].offset = at;
+		tables[i].capacity = share;
+		if (share * tables[i].item_bytes < LEDGER_PAGE_BYTES)
+			tables[i].capacity = LEDGER_PAGE_BYTES / tables[i].item_bytes;
+		at = page_up(at + tables[i].capacity * tables[i].item_bytes);
+	}
+	/* Numbers that other fields can hold. */
+	if (tables[LEDGER_TABLE_ROWS].capacity > LEDGER_ROW_ID_END)
+		tables[LEDGER_TABLE_ROWS].capacity = LEDGER_ROW_ID_END;
+	if (tables[LEDGER_TABLE_CACHES].capacity > 1 << 20)
+		tables[LEDGER_TABLE_CACHES].capacity = 1 << 20;
+	if (tables[LEDGER_TABLE_MODULES].capacity > UINT16_MAX - 1)
+		tables[LEDGER_TABLE_MODULES].capacity = UINT16_MAX - 1;
+	return at;
+}
+
+/* ---- filling in ---------------------------------------------------------------------------- */
+
+static void point_at(uint8_t *base, uint64_t bytes)
+{
+	struct ledger_header *header = (struct ledger_header *)base;
+	const struct ledger_table *tables = header->table;
+
+	rt_global.base = base;
+	rt_global.bytes = bytes;
+	rt_global.header = header;
+	rt_global.control = (struct ledger_control *)(base + LEDGER_PAGE_BYTES);
+	rt_global.state = (struct ledger_state *)(base + 2 * LEDGER_PAGE_BYTES);
+	rt_global.caches = (struct ledger_cache *)(base + tables[LEDGER_TABLE_CACHES].offset);
+	rt_global.slots = (struct ledger_slot *)(base + tables[LEDGER_TABLE_SLOTS].offset);
+	rt_global.rows = (struct ledger_row *)(base + tables[LEDGER_TABLE_ROWS].offset);
+	rt_global.contexts =
+		(struct ledger_context *)(base + tables[LEDGER_TABLE_CONTEXTS].offset);
+	rt_global.nodes = (struct ledger_node *)(base + tables[LEDGER_TABLE_NODES].offset);
+	rt_global.modules = (struct ledger_module *)(base + tables[LEDGER_TABLE_MODULES].offset);
+	rt_global.strings = base + tables[LEDGER_TABLE_STRINGS].offset;
+}
+
+static struct ledger_string put_arguments(char *const *arguments)
+{
+	size_t bytes = 0;
+
+	/* The kernel lays them out one after the other. */
+	for (char *const *a = arguments; *a; a++) {
+		size_t length = strlen(*a) + 1;
+
+		if (*a != arguments[0] + bytes || bytes + length > ARGV_MAX)
+			break;
+		bytes += length;
+	}
+	return rt_table_string(arguments[0], bytes);
+}
+
+static void fill_strings(struct ledger_header *header, const struct rt_make *make,
+			 const struct identity *id)
+{
+	char cwd[PATH_BYTES];
+	long got = rt_syscall3(SYS_getcwd, (long)cwd, sizeof(cwd), 0);
+
+	header->exe = rt_table_string(id->exe, id->exe_bytes);
+	header->cwd = rt_table_string(cwd, got > 1 ? (size_t)got - 1 : 0);
+	if (make->options->argv && make->options->arguments[0])
+		header->argv = put_arguments(make->options->arguments);
+	if (make->options->text)
+		header->options = rt_table_string(make->options->text, strlen(make->options->text));
+	header->allocator_path =
+		rt_table_string(make->allocator_path, strlen(make->allocator_path));
+}
+
+static void fill_header(struct ledger_header *header, const struct rt_make *make,
+			const struct identity *id)
+{
+	memcpy(header->magic, LEDGER_MAGIC, sizeof(header->magic));
+	header->version = LEDGER_VERSION;
+	header->header_bytes = sizeof(*header);
+	memcpy(header->boot_id, id->boot_id, sizeof(header->boot_id));
+	header->pid_namespace = id->pid_namespace;
+	header->pid = id->pid;
+	header->ppid = id->ppid;
+	header->uid = id->uid;
+	header->start_ticks = id->start_ticks;
+	header->created_ns = rt_now_ns();
+	header->created_realtime_ns = rt_realtime_ns();
+	header->session = make->options->session;
+	header->hash_seed = rt_global.seed;
+	header->first_row = make->first_row;
+	header->allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
+	header->depth_max = (uint32_t)make->options->depth;
+	header->origin = make->origin;
+	strncpy(header->parent, make->parent, sizeof(header->parent) - 1);
+}
+
+static void fill_control(struct ledger_control *control, const struct rt_options *options)
+{
+	rt_store(&control->mode, (uint32_t)options->mode);
+	rt_store(&control->size_min_bytes, options->size_min);
+	rt_store(&control->size_max_bytes, options->size_max);
+	rt_store(&control->exit_wait_ms, (uint32_t)options->exit_wait_ms);
+	/* 0 is what a slot holds that never saw a turn. */
+	rt_store(&control->peak_turn, 1);
+	if (options->mode != LEDGER_MODE_ALL)
+		rt_store(&control->filtered_once, 1);
+}
+
+/* Map @file and make its first pages real; NULL on failure. */
+static uint8_t *map_file(const struct file *file, uint64_t bytes)
+{
+	long base;
+
+	if (rt_syscall3(SYS_ftruncate, file->fd, (long)bytes, 0) != 0)
+		return NULL;
+	base = rt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd,
+			   0);
+	if (base < 0 && base > -4096)
+		return NULL;
+	(void)rt_syscall3(SYS_madvise, base, (long)bytes, MADV_DONTDUMP);
+	if (rt_syscall3(SYS_madvise, base, HEADER_PAGES * LEDGER_PAGE_BYTES, POPULATE_WRITE) == 0)
+		return (uint8_t *)base;
+	(void)rt_syscall3(SYS_munmap, base, (long)bytes, 0);
+	return NULL;
+}
+
+static bool make_file(struct file *file, const struct rt_make *make, const struct identity *id)
+{
+	struct ledger_table tables[LEDGER_TABLE_COUNT] = { 0 };
+	uint64_t max = make->options->ledger_max ? make->options->ledger_max :
+						   default_max(file->fd);
+	uint64_t limit = limit_of(RLIMIT_FSIZE);
+	uint64_t address_space = limit_of(RLIMIT_AS);
+	uint64_t bytes;
+	uint8_t *base;
+
+	if (address_space != RLIM_INFINITY && address_space / SHARE_OF_LIMIT < limit)
+		limit = address_space / SHARE_OF_LIMIT;
+	bytes = lay_out(make->options->ledger_max, limit, tables);
+	base = bytes ? map_file(file, bytes) : NULL;
+	if (!base)
+		return false;
+	memcpy(((struct ledger_header *)base)->table, tables, sizeof(tables));
+	point_at(base, bytes);
+	rt_global.header->file_bytes = bytes;
+	rt_global.header->ledger_max_bytes = max;
+	rt_global.header->instance = file->instance;
+	rt_store(&rt_global.state->real_bytes, HEADER_PAGES * LEDGER_PAGE_BYTES);
+	rt_store(&rt_global.state->private_bytes, make->private_bytes);
+	fill_header(rt_global.header, make, id);
+	fill_strings(rt_global.header, make, id);
+	fill_control(rt_global.control, make->options);
+	return true;
+}
+
+bool rt_ledger_make(const struct rt_make *make)
+{
+	static struct identity id; /* too large for a stack that may be a signal's */
+	struct rt_global before = rt_global;
+	struct file file = { .dir = -1, .fd = -1 };
+	bool made = false;
+
+	identify(&id);
+	file.dir = open_directory(make->options->dir, id.uid);
+	if (file.dir < 0)
+		return false;
+	if (open_file(&file, &id)) {
+		made = make_file(&file, make, &id) && give_name(&file);
+		if (!made) {
+			(void)rt_syscall3(SYS_unlinkat, file.dir, (long)file.unfinished, 0);
+			if (rt_global.base != before.base)
+				(void)rt_syscall3(SYS_munmap, (long)rt_global.base,
+						  (long)rt_global.bytes, 0);
+			rt_global = before;
+		} else {
+			memcpy(rt_ledger_name, file.name, sizeof(rt_ledger_name));
+			rt_global.pid = id.pid;
+			rt_global.first_row = make->first_row;
+		}
+		(void)rt_syscall3(SYS_close, file.fd, 0, 0);
+	}
+	(void)rt_syscall3(SYS_close, file.dir, 0, 0);
+	return made;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Making the ledger: a sparse file in the ledger directory, mapped once, its descriptor closed at
+ * once, given its final name when the header is complete.
+ */
+#ifndef SEEP_RUNTIME_MAKE_H
+#define SEEP_RUNTIME_MAKE_H
+
+#include "runtime/life/options.h"
+#include "runtime/rt.h"
+
+/* What differs between a program's start and a forked child. */
+struct rt_make {
+	const struct rt_options *options;
+	enum ledger_origin origin;
+	uint32_t first_row;
+	const char *parent; /* file name of the fork parent's ledger, or "" */
+	const char *allocator_path;
+	uint64_t private_bytes; /* mapped already */
+};
+
+/*
+ * Make a ledger and point rt_global at it. False when none can be made, with nothing changed and
+ * nothing left behind. The name without directory stands in rt_ledger_name afterwards.
+ */
+bool rt_ledger_make(const struct rt_make *make);
+
+extern char rt_ledger_name[LEDGER_NAME_BYTES];
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/options.h"
+
+#include "runtime/life/sys.h"
+
+#include <string.h>
+
+/* argc, argv, environment, as the kernel laid them out; the loader exports where. */
+extern void *__libc_stack_end;
+
+enum { KEY_MAX = 24, VALUE_MAX = 32, FAR = 99 };
+
+struct option {
+	const char *key;
+	size_t offset;
+	const char *meaning;
+};
+
+#define OPTION(key, meaning) { #key, offsetof(struct rt_options, key), meaning }
+
+static const struct option options[] = {
+	OPTION(mode, "all (default) | scoped | off"),
+	OPTION(size_min, "BYTES: do not record smaller requests"),
+	OPTION(size_max, "BYTES: do not record larger requests"),
+	OPTION(depth, "N: keep the N innermost frames of a stack, after folding; 0 = all"),
+	OPTION(verify, "N: compare every Nth stack with libgcc's unwinder; slow"),
+	OPTION(ledger_max, "BYTES: real size at which the ledger stops growing"),
+	OPTION(exit_wait_ms, "N: wait at most so long at exit for a live recorder"),
+	OPTION(argv, "0 | 1: keep the program's arguments in the ledger"),
+	OPTION(help, "1: print this list"),
+};
+
+enum { OPTION_COUNT = sizeof(options) / sizeof(options[0]) };
+
+static void say(const char *a, const char *b, const char *c, const char *d)
+{
+	const char *const parts[] = { "seep: ", a, b, c, d, NULL };
+
+	rt_say(parts);
+}
+
+/* Edit distance, for a hint. Both are short; longer ones are simply far. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[KEY_MAX + 1];
+	size_t width = strlen(b);
+
+	if (width > KEY_MAX || strlen(a) > KEY_MAX)
+		return FAR;
+	for (size_t j = 0; j <= width; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; a[i - 1]; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t j = 1; j <= width; j++) {
+			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[width];
+}
+
+static const char *nearest(const char *key)
+{
+	const char *best = options[0].key;
+	unsigned least = FAR;
+
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		unsigned d = distance(key, options[i].key);
+
+		if (d < least) {
+			least = d;
+			best = options[i].key;
+		}
+	}
+	return best;
+}
+
+static bool parse_number(const char *text, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
+			return false;
+	if (*text == 'k' || *text == 'K')
+		shift = 10;
+	else if (*text == 'm' || *text == 'M')
+		shift = 20;
+	else if (*text == 'g' || *text == 'G')
+		shift = 30;
+	if (shift)
+		text++;
+	if (*text || value << shift >> shift != value)
+		return false;
+	*ret_value = value << shift;
+	return true;
+}
+
+static bool parse_value(const struct option *option, const char *text, uint64_t *ret_value)
+{
+	static const char *const modes[] = { "all", "scoped", "off" };
+
+	if (option->offset != offsetof(struct rt_options, mode))
+		return parse_number(text, ret_value);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (strcmp(text, modes[i]) == 0) {
+			*ret_value = i;
+			return true;
+		}
+	return false;
+}
+
+/* Copy up to the next separator; "\:" stands for ':'. Returns where it stopped. */
+static const char *take(const char *from, char stop, char *into, size_t max)
+{
+	size_t used = 0;
+
+	while (*from && *from != ':' && *from != stop) {
+		if (from[0] == '\\' && from[1] == ':')
+			from++;
+		if (used < max - 1)
+			into[used++] = *from;
+		from++;
+	}
+	into[used] = '\0';
+	return from;
+}
+
+static bool set_one(struct rt_options *into, const char *key, const char *value)
+{
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		uint64_t number;
+
+		if (strcmp(key, options[i].key) != 0)
+			continue;
+		if (!parse_value(&options[i], value, &number)) {
+			say("SEEP_OPTIONS: bad value for ", key, ": ",
+			    *value ? value : "(nothing)");
+			return false;
+		}
+		memcpy((char *)into + options[i].offset, &number, sizeof(number));
+		return true;
+	}
+	say("SEEP_OPTIONS: unknown key ", key, "; did you mean ", nearest(key));
+	return false;
+}
+
+static bool parse(struct rt_options *into, const char *text)
+{
+	while (*text) {
+		char key[KEY_MAX * 2];
+		char value[VALUE_MAX * 2] = "";
+
+		text = take(text, '=', key, sizeof(key));
+		if (*text == '=')
+			text = take(text + 1, '\0', value, sizeof(value));
+		if (*text == ':')
+			text++;
+		if (*key && !set_one(into, key, value))
+			return false;
+	}
+	return true;
+}
+
+static void print_help(void)
+{
+	say("SEEP_OPTIONS=key=value:key=value, with these keys:", "", "", "");
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		say("  ", options[i].key, "=", options[i].meaning);
+}
+
+static const char *variable(char *const *environment, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; *environment; environment++)
+		if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+			return *environment + length + 1;
+	return NULL;
+}
+
+static uint64_t parse_hex(const char *text)
+{
+	uint64_t value = 0;
+
+	for (; text && *text; text++) {
+		char c = *text;
+
+		if (c >= '0' && c <= '9')
+			value = value << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			value = value << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return 0;
+	}
+	return value;
+}
+
+bool rt_options_read(struct rt_options *ret_options)
+{
+	char *const *start = __libc_stack_end;
+	long count = *(const long *)__libc_stack_end;
+	char *const *environment;
+
+	*ret_options = (struct rt_options){
+		.size_max = UINT64_MAX,
+		.exit_wait_ms = 10000,
+		.argv = 1,
+	};
+	ret_options->arguments = start + 1;
+	environment = start + 1 + count + 1;
+	ret_options->text = variable(environment, "SEEP_OPTIONS");
+	ret_options->dir = variable(environment, "SEEP_DIR");
+	ret_options->session = parse_hex(variable(environment, "SEEP_SESSION"));
+	if (ret_options->text && !parse(ret_options, ret_options->text))
+		return false;
+	if (ret_options->help) {
+		print_help();
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SEEP_OPTIONS=key=value:key=value, and the other variables that a recorder sets. Read from the
+ * process's initial environment: libc's is not there yet when the first allocation comes.
+ */
+#ifndef SEEP_RUNTIME_OPTIONS_H
+#define SEEP_RUNTIME_OPTIONS_H
+
+#include "runtime/rt.h"
+
+struct rt_options {
+	uint64_t mode;
+	uint64_t size_min;
+	uint64_t size_max;
+	uint64_t depth;
+	uint64_t verify;
+	uint64_t ledger_max; /* 0 = by the file system */
+	uint64_t exit_wait_ms;
+	uint64_t argv; /* 0: withhold the arguments */
+	uint64_t help;
+	uint64_t session;
+	const char *dir;  /* SEEP_DIR or NULL */
+	const char *text; /* SEEP_OPTIONS or NULL */
+	char *const *arguments;
+};
+
+/*
+ * False when SEEP_OPTIONS has an error or asks for help: then one line (or the list) was written
+ * to standard error, and the program is to run unrecorded.
+ */
+bool rt_options_read(struct rt_options *ret_options);
+
+#endif

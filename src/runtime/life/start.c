@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The beginning of an account: at the process's first allocation, before any constructor, and in
+ * a forked child at its first allocation or free.
+ */
+#include "runtime/hook/next.h"
+#include "runtime/life/lock.h"
+#include "runtime/life/make.h"
+#include "runtime/life/sys.h"
+#include "runtime/life/tables.h"
+#include "runtime/track/context.h"
+#include "runtime/track/counters.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/record.h"
+#include "runtime/unwind/modules.h"
+#include "runtime/unwind/verify.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum rt_phase { RT_NOT_YET = 0, RT_STARTING, RT_ON, RT_OFF };
+
+struct rt_mine rt_mine;
+struct rt_global rt_global;
+
+static struct rt_options options;
+static _Atomic uint32_t phase;
+
+static bool enter_phase(uint32_t from)
+{
+	return atomic_compare_exchange_strong_explicit(&phase, &from, RT_STARTING,
+						       memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+/* 16 random bytes that the kernel gives to every program, from the auxiliary vector. */
+static uint64_t random_seed(char *const *arguments)
+{
+	char *const *p = arguments;
+	const Elf64_auxv_t *aux;
+	uint64_t seed = 0;
+
+	while (*p)
+		p++;
+	for (p++; *p; p++)
+		;
+	for (aux = (const Elf64_auxv_t *)(p + 1); aux->a_type != AT_NULL; aux++)
+		if (aux->a_type == AT_RANDOM && aux->a_un.a_val)
+			memcpy(&seed, (const void *)aux->a_un.a_val, sizeof(seed));
+	return core_hash_step(seed, 0x73656570);
+}
+
+/*
+ * The page that a fork wipes: fresh anonymous memory in the place of rt_mine, which may share its
+ * last file-backed page.
+ */
+static bool map_mine(void)
+{
+	long ret = rt_syscall6(SYS_mmap, (long)&rt_mine, sizeof(rt_mine), PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	return ret == (long)&rt_mine &&
+	       rt_syscall3(SYS_madvise, (long)&rt_mine, sizeof(rt_mine), MADV_WIPEONFORK) == 0;
+}
+
+/* Marks are appended by tools; give them pages now, so that they need none later. */
+static void reserve_marks(void)
+{
+	struct ledger_table_state *marks = &rt_global.state->table[LEDGER_TABLE_MARKS];
+
+	(void)rt_table_take(LEDGER_TABLE_MARKS, 1);
+	rt_store(&marks->reserved, 0);
+}
+
+static struct ledger_control *open_books(void)
+{
+	if (!rt_contexts_start())
+		return NULL;
+	reserve_marks();
+	rt_store(&phase, RT_ON);
+	rt_mine.control = rt_global.control;
+	return rt_global.control;
+}
+
+static struct ledger_control *start(void)
+{
+	struct rt_make make = { .options = &options, .first_row = 1, .parent = "" };
+
+	if (!rt_options_read(&options) || !map_mine())
+		return NULL;
+	rt_global.seed = random_seed(options.arguments);
+	rt_global.glibc = rt_next_is_glibc();
+	rt_global.granule_shift = rt_global.glibc ? 5 : 4;
+	make.allocator_path = rt_next_malloc_path();
+	if (!rt_ledger_make(&make))
+		return NULL;
+	if (!rt_global.glibc)
+		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
+	if (options.mode != LEDGER_MODE_ALL || options.size_min || options.size_max != UINT64_MAX)
+		rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
+	rt_modules_start();
+	if (!rt_pagemap_start())
+		return NULL;
+	return open_books();
+}
+
+/*
+ * In a forked child everything private is a copy of the parent's and stays valid: the page map,
+ * the rules. What belongs to the parent's ledger is forgotten. The mapping of that ledger is
+ * replaced by private memory at the same place, because the fork may have been called from a
+ * signal handler inside one of our hooks, which will go on writing there when it returns.
+ */
+static struct ledger_control *start_child(void)
+{
+	struct rt_global parent = rt_global;
+	char parent_name[LEDGER_NAME_BYTES];
+	uint64_t rows = rt_load(&parent.state->table[LEDGER_TABLE_ROWS].reserved);
+	uint32_t mode = rt_load(&parent.control->mode);
+	uint32_t filtered_once = rt_load(&parent.control->filtered_once);
+	struct rt_make make = {
+		.options = &options,
+		.origin = LEDGER_ORIGIN_FORK,
+		.parent = parent_name,
+		.allocator_path = rt_next_malloc_path(),
+		.private_bytes = rt_load(&parent.state->private_bytes),
+	};
+	bool made;
+
+	if (rows > parent.header->table[LEDGER_TABLE_ROWS].capacity)
+		rows = parent.header->table[LEDGER_TABLE_ROWS].capacity;
+	make.first_row = parent.first_row + (uint32_t)rows;
+	memcpy(parent_name, rt_ledger_name, sizeof(parent_name));
+	made = make.first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make(&make);
+	if (!made) {
+		rt_add(&parent.state->unrecorded_children, 1);
+		(void)atomic_fetch_or_explicit(&parent.state->unseen,
+					       LEDGER_UNSEEN_UNRECORDED_CHILD,
+					       memory_order_relaxed);
+	}
+	(void)rt_syscall6(SYS_mmap, (long)parent.base, (long)parent.bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	if (!made)
+		return NULL;
+	rt_store(&rt_global.control->mode, mode);
+	rt_store(&rt_global.control->filtered_once, filtered_once);
+	rt_store(&rt_global.threshold_bytes, 0);
+	rt_threads_forked();
+	rt_lock_forked();
+	rt_contexts_forked();
+	rt_modules_forked();
+	return open_books();
+}
+
+struct ledger_control *rt_control_cold(void)
+{
+	struct ledger_control *control = NULL;
+	uint32_t before = rt_load(&phase);
+
+	if (before == RT_OFF || before == RT_STARTING || !rt_next_find() || !enter_phase(before))
+		return NULL;
+	control = before == RT_NOT_YET ? start() : start_child();
+	if (!control)
+		rt_store(&phase, RT_OFF);
+	return control;
+}
+
+/* Programs that allocate nothing before main start here; and what may call the loader. */
+static __attribute__((constructor)) void construct(void)
+{
+	struct ledger_control *control = rt_control();
+
+	if (!control || !options.verify)
+		return;
+	if (rt_verify_start())
+		rt_global.verify_every = (uint32_t)options.verify;
+	else
+		rt_note_unseen(LEDGER_UNSEEN_VERIFY_OFF);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/sys.h"
+
+#include "runtime/rt.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <time.h>
+
+void *rt_mmap(size_t bytes)
+{
+	long ret = rt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (ret < 0 && ret > -4096)
+		return NULL;
+	(void)rt_syscall3(SYS_madvise, ret, (long)bytes, MADV_DONTDUMP);
+	if (rt_global.state)
+		rt_add(&rt_global.state->private_bytes, bytes);
+	return (void *)ret;
+}
+
+void rt_munmap(void *start, size_t bytes)
+{
+	if (!start)
+		return;
+	(void)rt_syscall3(SYS_munmap, (long)start, (long)bytes, 0);
+	if (rt_global.state)
+		rt_add(&rt_global.state->private_bytes, -(uint64_t)bytes);
+}
+
+long rt_read_file(const char *path, char *buffer, size_t max)
+{
+	long fd = rt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	size_t used = 0;
+	long got = 0;
+
+	if (fd < 0)
+		return fd;
+	while (used < max - 1) {
+		got = rt_syscall3(SYS_read, fd, (long)(buffer + used), (long)(max - 1 - used));
+		if (got <= 0)
+			break;
+		used += (size_t)got;
+	}
+	(void)rt_syscall3(SYS_close, fd, 0, 0);
+	buffer[used] = '\0';
+	return got < 0 && used == 0 ? got : (long)used;
+}
+
+uint32_t rt_getpid(void)
+{
+	return (uint32_t)rt_syscall3(SYS_getpid, 0, 0, 0);
+}
+
+uint32_t rt_gettid(void)
+{
+	return (uint32_t)rt_syscall3(SYS_gettid, 0, 0, 0);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now = { 0, 0 };
+
+	(void)rt_syscall3(SYS_clock_gettime, clock, (long)&now, 0);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t rt_now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t rt_realtime_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms)
+{
+	struct timespec timeout = { .tv_sec = timeout_ms / 1000,
+				    .tv_nsec = (long)(timeout_ms % 1000) * 1000000 };
+
+	return rt_syscall6(SYS_futex, (long)word, FUTEX_WAIT, expected, (long)&timeout, 0, 0);
+}
+
+void rt_futex_wake(void *word)
+{
+	(void)rt_syscall3(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX);
+}
+
+void rt_say(const char *const *parts)
+{
+	char line[1024];
+	size_t used = 0;
+
+	for (; *parts; parts++)
+		for (const char *p = *parts; *p && used < sizeof(line) - 1; p++) {
+			unsigned char c = (unsigned char)*p;
+
+			line[used++] = c < 0x20 || c == 0x7f ? '?' : (char)c;
+		}
+	line[used++] = '\n';
+	(void)rt_syscall3(SYS_write, 2, (long)line, (long)used);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls made directly: no errno, no cancellation points, no lazy binding, callable from
+ * the middle of malloc. Each returns what the kernel returns: a value or a negative errno.
+ */
+#ifndef SEEP_RUNTIME_SYS_H
+#define SEEP_RUNTIME_SYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+static inline long rt_syscall6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	long ret;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+static inline long rt_syscall3(long nr, long a, long b, long c)
+{
+	return rt_syscall6(nr, a, b, c, 0, 0, 0);
+}
+
+/* Private anonymous memory without reservation; NULL on failure. Counted in private_bytes. */
+void *rt_mmap(size_t bytes);
+void rt_munmap(void *start, size_t bytes);
+
+/* Open read-only and read at most @max - 1 bytes; terminates. Returns the length or < 0. */
+long rt_read_file(const char *path, char *buffer, size_t max);
+
+uint32_t rt_getpid(void);
+uint32_t rt_gettid(void);
+
+/* CLOCK_MONOTONIC by the kernel; the coarse clock is enough for stamps. */
+uint64_t rt_now_ns(void);
+uint64_t rt_realtime_ns(void);
+
+/* Wait on / wake a futex shared between processes. Returns as the kernel does. */
+long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms);
+void rt_futex_wake(void *word);
+
+/* For the one-line messages of a misconfiguration: write(2) to standard error, whole. */
+void rt_say(const char *const *parts);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/tables.h"
+
+#include "runtime/life/sys.h"
+
+#include <string.h>
+
+enum { POPULATE_WRITE = 23, FIRST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
+
+static uint64_t page_up(uint64_t bytes)
+{
+	return (bytes + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
+}
+
+/* Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. */
+static uint64_t next_step(uint64_t real, uint64_t needed)
+{
+	uint64_t step = real / 4;
+
+	if (step < FIRST_STEP)
+		step = FIRST_STEP;
+	if (step > LAST_STEP)
+		step = LAST_STEP;
+	if (real + step < needed)
+		step = needed - real;
+	return page_up(step);
+}
+
+/* Make items real up to @end; false when there is no room, with the reason noted. */
+static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
+{
+	const struct ledger_table *table = &rt_global.header->table[type];
+	struct ledger_table_state *at = &rt_global.state->table[type];
+	uint64_t limit = page_up(table->capacity * table->item_bytes);
+	uint64_t ready = rt_load_acquire(&at->ready);
+
+	while (end > ready) {
+		uint64_t real = page_up(ready * table->item_bytes);
+		uint64_t step = next_step(real, page_up(end * table->item_bytes));
+		uint64_t after;
+
+		if (real + step > limit)
+			step = limit - real;
+		if (rt_load(&rt_global.state->real_bytes) + step >
+		    rt_global.header->ledger_max_bytes) {
+			rt_note_unseen(LEDGER_UNSEEN_FULL);
+			return false;
+		}
+		if (rt_syscall3(SYS_madvise, (long)(rt_global.base + table->offset + real),
+				(long)step, POPULATE_WRITE) != 0) {
+			rt_note_unseen(LEDGER_UNSEEN_FULL | LEDGER_UNSEEN_NO_SPACE);
+			return false;
+		}
+		after = (real + step) / table->item_bytes;
+		if (after > table->capacity)
+			after = table->capacity;
+		if (atomic_compare_exchange_strong_explicit(&at->ready, &ready, after,
+							    memory_order_acq_rel,
+							    memory_order_acquire)) {
+			rt_add(&rt_global.state->real_bytes, step);
+			ready = after;
+		}
+	}
+	return true;
+}
+
+uint64_t rt_table_take(enum ledger_table_type type, uint64_t count)
+{
+	struct ledger_table_state *at = &rt_global.state->table[type];
+	uint64_t capacity = rt_global.header->table[type].capacity;
+	uint64_t index;
+
+	/* Looked at first so that a full table's counter does not run away. */
+	if (rt_load(&at->reserved) + count > capacity)
+		goto full;
+	index = atomic_fetch_add_explicit(&at->reserved, count, memory_order_relaxed);
+	if (index + count > capacity)
+		goto full;
+	if (RT_UNLIKELY(index + count > rt_load_acquire(&at->ready)) && !grow(type, index + count))
+		return RT_NO_INDEX;
+	return index;
+full:
+	rt_note_unseen(LEDGER_UNSEEN_FULL);
+	return RT_NO_INDEX;
+}
+
+struct ledger_string rt_table_string(const char *text, size_t bytes)
+{
+	struct ledger_string none = { 0, 0 };
+	struct ledger_string string;
+	uint64_t at;
+
+	if (bytes == 0 || bytes > UINT32_MAX)
+		return none;
+	at = rt_table_take(LEDGER_TABLE_STRINGS, bytes);
+	if (at == RT_NO_INDEX)
+		return none;
+	string.offset = (uint32_t)at;
+	string.bytes = (uint32_t)bytes;
+	memcpy(rt_global.strings + at, text, bytes);
+	return string;
+}

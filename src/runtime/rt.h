@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every file of libseep.so shares. The code runs inside other people's malloc, so:
+ * it calls no libc function outside the allow-list in tests/lint, allocates only by mmap, keeps
+ * errno (system calls are made directly), never prints, exits or waits without a bound, and on
+ * doubt it stops recording and says so in the ledger.
+ */
+#ifndef SEEP_RUNTIME_RT_H
+#define SEEP_RUNTIME_RT_H
+
+#include "core/bits.h"
+#include "ledger/ledger.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RT_EXPORT __attribute__((visibility("default")))
+#define RT_COLD __attribute__((noinline, cold))
+#define RT_HOT __attribute__((hot))
+#define RT_LIKELY(x) CORE_LIKELY(x)
+#define RT_UNLIKELY(x) CORE_UNLIKELY(x)
+
+/*
+ * Shared words are read and written with explicit order; these four cover nearly all. rt_add_own
+ * is for words with a single writer: a plain load, add and store.
+ */
+#define rt_load(p) atomic_load_explicit((p), memory_order_relaxed)
+#define rt_load_acquire(p) atomic_load_explicit((p), memory_order_acquire)
+#define rt_store(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
+#define rt_store_release(p, v) atomic_store_explicit((p), (v), memory_order_release)
+#define rt_add(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
+#define rt_add_own(p, v) rt_store((p), rt_load(p) + (v))
+
+struct rt_thread;
+
+/* Zero means "not started": what a new thread finds. At most 64 bytes. */
+struct rt_tls {
+	struct rt_thread *thread;
+	uint32_t starting; /* in rt_thread_start, or found no cache */
+};
+extern __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
+
+/*
+ * "Is this ledger mine?" A page of its own with MADV_WIPEONFORK: in a child of any kind of fork,
+ * even a raw clone, control reads NULL, and so it does before the start and after a failure.
+ */
+struct rt_mine {
+	_Alignas(4096) struct ledger_control *control;
+	char rest[4096 - sizeof(void *)];
+};
+extern struct rt_mine rt_mine;
+
+/* Everything else about this process's account. Written at start and in the cold paths only. */
+struct rt_global {
+	uint8_t *base; /* the ledger's mapping */
+	uint64_t bytes;
+	struct ledger_header *header;
+	struct ledger_control *control; /* survives a fork, unlike rt_mine.control */
+	struct ledger_state *state;
+	struct ledger_cache *caches;
+	struct ledger_slot *slots;
+	struct ledger_row *rows;
+	struct ledger_context *contexts;
+	struct ledger_node *nodes;
+	struct ledger_module *modules;
+	uint8_t *strings;
+	uint32_t first_row;
+	uint32_t started; /* rt_start has run, whatever came of it */
+	uint32_t glibc;	  /* the next malloc is glibc's: chunk headers are readable */
+	uint32_t granule_shift; /* log2 of the address space per page map cell */
+	uint32_t pid;
+	uint32_t verify_every; /* 0 = off */
+	uint64_t seed;
+	_Atomic int64_t threshold_bytes; /* T of docs/ledger.md, "peak" */
+	uintptr_t loader_start; /* extent of ld.so */
+	uintptr_t loader_bytes;
+};
+extern struct rt_global rt_global;
+
+static inline uint32_t rt_row_index(uint32_t row)
+{
+	return row - rt_global.first_row;
+}
+
+static inline void rt_note_unseen(uint32_t bit)
+{
+	if (!(rt_load(&rt_global.state->unseen) & bit))
+		(void)atomic_fetch_or_explicit(&rt_global.state->unseen, bit,
+					       memory_order_relaxed);
+}
+
+#endif

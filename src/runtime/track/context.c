@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/context.h"
+
+#include "runtime/life/lock.h"
+#include "runtime/life/sys.h"
+#include "runtime/life/tables.h"
+#include "runtime/track/nodes.h"
+#include "runtime/unwind/rules.h"
+
+#include <sys/mman.h>
+
+_Atomic(struct rt_raw_table *) rt_raw_table;
+
+enum {
+	RAW_FIRST = 1 << 12,
+	RAW_PER_FOLDED = 64, /* raw paths of one folded context that enter the table */
+};
+
+/* Per context, by index: its present row and epoch, as in rt_raw_entry; how many raw paths. */
+struct present {
+	uint64_t row;
+	uint32_t raw_paths;
+	uint32_t spare;
+};
+
+static struct present *present;
+static size_t present_bytes;
+static struct rt_index_set contexts;
+
+static uint64_t context_hash(uint32_t leaf, rt_sort sort, uint32_t flags)
+{
+	return core_hash_step(core_hash_step(rt_global.seed, leaf), (uint64_t)sort << 8 | flags);
+}
+
+static uint64_t hash_of_context(uint32_t index)
+{
+	const struct ledger_context *context = &rt_global.contexts[index];
+
+	return context_hash(context->leaf,
+			    (uint32_t)context->kind | (uint32_t)context->align_log2 << 8,
+			    rt_load(&context->flags));
+}
+
+/* ---- the raw table ------------------------------------------------------------------------- */
+
+static struct rt_raw_table *raw_new(uint64_t entries)
+{
+	size_t bytes = sizeof(struct rt_raw_table) + entries * sizeof(struct rt_raw_entry);
+	struct rt_raw_table *table = rt_mmap(bytes);
+
+	if (table) {
+		table->mask = entries - 1;
+		table->map_bytes = bytes;
+	}
+	return table;
+}
+
+/* Give the pages of @table back. Readers that hold it find zeros: a miss. */
+static void raw_forget(struct rt_raw_table *table)
+{
+	uint64_t mask = table->mask;
+	uint64_t bytes = table->map_bytes;
+
+	(void)rt_syscall3(SYS_madvise, (long)table, (long)bytes, MADV_DONTNEED);
+	table->mask = mask;
+	table->map_bytes = bytes;
+}
+
+static bool raw_put(struct rt_raw_table *table, uint64_t key, uint64_t row)
+{
+	for (uint64_t i = 0; i < RT_RAW_PROBES; i++) {
+		struct rt_raw_entry *entry = &table->entries[((key >> 20) + i) & table->mask];
+		uint64_t seen = rt_load(&entry->key);
+
+		if (seen && seen != key)
+			continue;
+		rt_store(&entry->row, row);
+		rt_store_release(&entry->key, key);
+		table->used += !seen;
+		return true;
+	}
+	return false;
+}
+
+static struct rt_raw_table *raw_grow(struct rt_raw_table *old)
+{
+	uint64_t entries = old ? (old->mask + 1) * 2 : RAW_FIRST;
+	struct rt_raw_table *table = raw_new(entries);
+
+	if (!table)
+		return old;
+	for (uint64_t i = 0; old && i <= old->mask; i++) {
+		uint64_t key = rt_load(&old->entries[i].key);
+
+		if (key)
+			(void)raw_put(table, key, rt_load(&old->entries[i].row));
+	}
+	if (old)
+		table->generation = old->generation;
+	atomic_store_explicit(&rt_raw_table, table, memory_order_release);
+	if (old)
+		raw_forget(old);
+	return table;
+}
+
+static void raw_enter(uint64_t key, uint64_t row)
+{
+	struct rt_raw_table *table = rt_load(&rt_raw_table);
+	uint64_t generation = rt_load(&rt_generation);
+
+	/* Raw hashes are of run-time addresses: another module list, another meaning. */
+	if (table && table->generation != generation) {
+		raw_forget(table);
+		table->generation = generation;
+	}
+	if (!table || table->used * 2 > table->mask)
+		table = raw_grow(table);
+	if (table && !raw_put(table, key, row)) {
+		table = raw_grow(table);
+		(void)raw_put(table, key, row);
+	}
+}
+
+static uint64_t raw_find(uint64_t key)
+{
+	struct rt_raw_table *table = rt_load(&rt_raw_table);
+
+	for (uint64_t i = 0; table && i < RT_RAW_PROBES; i++) {
+		struct rt_raw_entry *entry = &table->entries[((key >> 20) + i) & table->mask];
+		uint64_t seen = rt_load(&entry->key);
+
+		if (seen == key)
+			return rt_load(&entry->row);
+		if (!seen)
+			break;
+	}
+	return 0;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static uint32_t row_id(uint64_t index)
+{
+	return rt_global.first_row + (uint32_t)index;
+}
+
+/* A new row for @context; 0 when there is none left. */
+static uint32_t row_new(uint32_t context, uint32_t epoch)
+{
+	uint64_t index;
+	struct ledger_row *row;
+
+	if ((uint64_t)rt_global.first_row + rt_load(&rt_global.state->table[LEDGER_TABLE_ROWS].reserved) >=
+	    LEDGER_ROW_ID_END)
+		return 0;
+	index = rt_table_take(LEDGER_TABLE_ROWS, 1);
+	if (index == RT_NO_INDEX || rt_global.first_row + index >= LEDGER_ROW_ID_END)
+		return 0;
+	row = &rt_global.rows[index];
+	rt_store(&row->epoch, epoch);
+	rt_store_release(&row->context_ready, context + 1);
+	return row_id(index);
+}
+
+/* The row of @context in @epoch; when rows have run out, the one that it has. */
+static uint64_t row_now(uint32_t context, uint32_t epoch)
+{
+	struct present *now = &present[context];
+	uint32_t row = (uint32_t)now->row;
+
+	if (now->row && now->row >> 32 == epoch)
+		return now->row;
+	if (context < LEDGER_CONTEXT_FIRST) {
+		row = row_id(context);
+	} else {
+		uint32_t id = row_new(context, epoch);
+
+		if (id) {
+			row = id;
+		} else {
+			uint32_t none = 0;
+
+			rt_note_unseen(LEDGER_UNSEEN_ROWS_FULL);
+			(void)atomic_compare_exchange_strong_explicit(
+				&rt_global.state->unexact_epoch, &none, epoch,
+				memory_order_relaxed, memory_order_relaxed);
+			if (!row)
+				row = row_id(LEDGER_CONTEXT_OTHER);
+		}
+	}
+	now->row = (uint64_t)epoch << 32 | row;
+	return now->row;
+}
+
+/* ---- contexts ------------------------------------------------------------------------------ */
+
+static uint32_t context_new(uint32_t leaf, rt_sort sort, uint32_t flags)
+{
+	uint64_t index = rt_table_take(LEDGER_TABLE_CONTEXTS, 1);
+	struct ledger_context *context;
+
+	if (index == RT_NO_INDEX)
+		return LEDGER_CONTEXT_OTHER;
+	context = &rt_global.contexts[index];
+	context->leaf = leaf;
+	context->kind = (uint8_t)sort;
+	context->align_log2 = (uint8_t)(sort >> 8);
+	context->first_ns = rt_now_ns();
+	rt_store_release(&context->flags, flags);
+	return (uint32_t)index;
+}
+
+static uint32_t context_find(const struct rt_path *path, rt_sort sort, bool truncated)
+{
+	uint32_t flags = LEDGER_CONTEXT_READY | (truncated ? LEDGER_CONTEXT_TRUNCATED : 0) |
+			 (path->cut ? LEDGER_CONTEXT_CUT : 0);
+	uint64_t place = context_hash(path->leaf, sort, flags);
+	uint32_t candidate;
+	uint32_t index;
+
+	if (path->full || !rt_index_reserve(&contexts, hash_of_context))
+		return LEDGER_CONTEXT_OTHER;
+	for (; (candidate = rt_index_next(&contexts, &place)) != 0; place++) {
+		const struct ledger_context *context = &rt_global.contexts[candidate - 1];
+
+		if (context->leaf == path->leaf && context->kind == (uint8_t)sort &&
+		    context->align_log2 == (uint8_t)(sort >> 8) &&
+		    rt_load(&context->flags) == flags)
+			return candidate - 1;
+	}
+	index = context_new(path->leaf, sort, flags);
+	if (index != LEDGER_CONTEXT_OTHER)
+		rt_index_put(&contexts, place, index);
+	return index;
+}
+
+static uint32_t context_of_row(uint32_t id)
+{
+	return rt_load(&rt_global.rows[rt_row_index(id)].context_ready) - 1;
+}
+
+uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort, uint32_t epoch)
+{
+	struct rt_path path = { 0 };
+	uint32_t context;
+	uint64_t row;
+
+	if (!rt_lock_slow(thread->tid))
+		return row_id(LEDGER_CONTEXT_NO_STACK);
+	row = raw_find(key);
+	if (row && thread->walk.generation == rt_load(&rt_generation)) {
+		context = context_of_row((uint32_t)row);
+	} else {
+		rt_nodes_enter(&thread->walk, &path);
+		context = context_find(&path, sort, thread->walk.truncated);
+	}
+	row = row_now(context, epoch);
+	if (path.folded && present[context].raw_paths >= RAW_PER_FOLDED) {
+		rt_add(&rt_global.state->folded_afresh, 1);
+	} else {
+		present[context].raw_paths += path.folded;
+		raw_enter(key, row);
+	}
+	rt_unlock_slow(thread->tid);
+	return (uint32_t)row;
+}
+
+static bool fixed_context(uint32_t index)
+{
+	if (rt_table_take(LEDGER_TABLE_CONTEXTS, 1) != index ||
+	    rt_table_take(LEDGER_TABLE_ROWS, 1) != index)
+		return false;
+	rt_store_release(&rt_global.contexts[index].flags, LEDGER_CONTEXT_READY);
+	rt_store_release(&rt_global.rows[index].context_ready, index + 1);
+	return true;
+}
+
+bool rt_contexts_start(void)
+{
+	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_CONTEXTS].capacity;
+
+	if (!present) {
+		present_bytes = capacity * sizeof(*present);
+		present = rt_mmap(present_bytes);
+	}
+	return present && rt_nodes_start() && fixed_context(LEDGER_CONTEXT_NO_STACK) &&
+	       fixed_context(LEDGER_CONTEXT_OTHER);
+}
+
+void rt_contexts_forked(void)
+{
+	struct rt_raw_table *table = rt_load(&rt_raw_table);
+
+	if (table)
+		raw_forget(table);
+	rt_munmap(contexts.entries, (contexts.mask + 1) * sizeof(*contexts.entries));
+	contexts = (struct rt_index_set){ 0 };
+	rt_munmap(present, present_bytes);
+	present = NULL;
+	rt_nodes_forked();
+}

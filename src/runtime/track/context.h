@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a walked path to its row. The hot part is one look-up in a table of raw path hashes; what
+ * misses there is folded, entered into the ledger's tree, and given a row under the slow lock.
+ */
+#ifndef SEEP_RUNTIME_CONTEXT_H
+#define SEEP_RUNTIME_CONTEXT_H
+
+#include "runtime/rt.h"
+#include "runtime/track/thread.h"
+
+/* key 0: free. row: id in the low half, its epoch in the high half; 0 = not there (yet). */
+struct rt_raw_entry {
+	_Atomic uint64_t key;
+	_Atomic uint64_t row;
+};
+
+struct rt_raw_table {
+	uint64_t mask;
+	uint64_t used; /* under the slow lock */
+	uint64_t map_bytes;
+	uint64_t generation;
+	struct rt_raw_entry entries[];
+};
+
+enum { RT_RAW_PROBES = 32 };
+
+extern _Atomic(struct rt_raw_table *) rt_raw_table;
+
+/* What, beside the path, makes a context: kind in bits 0-7, log2 of the alignment in 8-15. */
+typedef uint32_t rt_sort;
+
+/* Enter the path of @thread's last walk; never fails: at worst the "other" or "no stack" row. */
+RT_COLD uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort,
+				 uint32_t epoch);
+
+/* The row to which an allocation of this path and sort belongs now. */
+static inline uint32_t rt_context_row(struct rt_thread *thread, uint64_t path_hash, rt_sort sort,
+				      uint32_t epoch)
+{
+	struct rt_raw_table *table = atomic_load_explicit(&rt_raw_table, memory_order_acquire);
+	uint64_t key = core_hash_step(path_hash, sort) | 1;
+
+	for (uint64_t i = 0; RT_LIKELY(table != NULL) && i < RT_RAW_PROBES; i++) {
+		struct rt_raw_entry *entry = &table->entries[((key >> 20) + i) & table->mask];
+		uint64_t seen = rt_load_acquire(&entry->key);
+
+		if (RT_LIKELY(seen == key)) {
+			uint64_t row = rt_load(&entry->row);
+
+			if (RT_LIKELY(row >> 32 == epoch && row != 0))
+				return (uint32_t)row;
+			break;
+		}
+		if (seen == 0)
+			break;
+	}
+	return rt_context_make(thread, key, sort, epoch);
+}
+
+/* Publish the two contexts that always exist and the root node; map the private tables. */
+bool rt_contexts_start(void);
+
+/* In a forked child: the tables are empty again; rt_contexts_start comes next. */
+void rt_contexts_forked(void);
+
+#endif

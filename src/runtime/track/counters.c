@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/counters.h"
+
+#include "runtime/life/sys.h"
+#include "runtime/life/tables.h"
+
+enum {
+	GROUP = 4, /* slots in which a row may stand: its home and the three beside it */
+	THRESHOLD_MAX = 64 << 10,
+	GROW_FACTOR = 4,
+	SLOTS_MANY_THREADS = 1024, /* 64 KiB per thread; more only for a few threads */
+	FEW_THREADS = 16,
+	STAMP_FRACTION = 1024,
+};
+
+#define SEQUENCE_MASK (((1ull << LEDGER_SEQ_COUNT_SHIFT) - 1))
+
+void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, int64_t bytes)
+{
+	/* The reader takes live, then turn, then at. */
+	rt_store(&slot->at_blocks, (int32_t)blocks);
+	rt_store(&slot->at_bytes, bytes);
+	rt_store_release(&slot->turn, turn);
+}
+
+/* ---- the peak ------------------------------------------------------------------------------ */
+
+void rt_threshold_update(void)
+{
+	int64_t n = rt_load(&rt_global.control->caches);
+	int64_t bytes = 0;
+
+	if (n > 1) {
+		bytes = rt_load(&rt_global.state->peak_bytes) / (1024 * n);
+		if (bytes > THRESHOLD_MAX)
+			bytes = THRESHOLD_MAX;
+	}
+	rt_store(&rt_global.threshold_bytes, bytes);
+}
+
+static void stamp(int64_t peak)
+{
+	struct ledger_state *state = rt_global.state;
+	int64_t last = rt_load(&state->peak_stamp_bytes);
+
+	if (peak - last <= last / STAMP_FRACTION)
+		return;
+	rt_store(&state->peak_stamp_bytes, peak);
+	rt_store(&state->peak_at_ns, rt_now_ns());
+}
+
+void rt_peak_alone(struct ledger_control *control, int64_t live)
+{
+	rt_store(&control->peak_turn, rt_load(&control->peak_turn) + 1);
+	rt_store(&rt_global.state->peak_bytes, live);
+	stamp(live);
+}
+
+static void raise_peak(int64_t live)
+{
+	struct ledger_state *state = rt_global.state;
+	int64_t peak = rt_load(&state->peak_bytes);
+
+	while (live > peak &&
+	       !atomic_compare_exchange_weak_explicit(&state->peak_bytes, &peak, live,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	rt_threshold_update();
+	stamp(live);
+}
+
+void rt_rise_shared(struct rt_thread *thread, int64_t sum)
+{
+	rt_add(&rt_global.state->live_bytes, sum);
+	rt_store(&thread->cache->sum, 0);
+}
+
+void rt_fall_shared(struct rt_thread *thread, int64_t bytes)
+{
+	struct ledger_control *control = rt_global.control;
+	struct ledger_state *state = rt_global.state;
+	int64_t first = rt_load(&rt_global.caches[0].first);
+	int64_t sum = rt_load(&thread->cache->sum);
+	uint64_t turn = rt_load_acquire(&control->peak_turn);
+	int64_t live = first + sum +
+		       atomic_fetch_add_explicit(&state->live_bytes, sum, memory_order_acq_rel);
+
+	rt_store(&thread->cache->sum, 0);
+	while (live > rt_load(&state->peak_bytes)) {
+		if (atomic_compare_exchange_strong_explicit(&control->peak_turn, &turn, turn + 1,
+							    memory_order_acq_rel,
+							    memory_order_acquire)) {
+			raise_peak(live);
+			break;
+		}
+		live = first + rt_load(&state->live_bytes);
+	}
+	rt_add(&state->live_bytes, -bytes);
+}
+
+/* ---- flushing ------------------------------------------------------------------------------ */
+
+static void row_store(struct ledger_row *row, const struct ledger_row_values *values)
+{
+	rt_store(&row->allocs, values->allocs);
+	rt_store(&row->alloc_bytes, values->alloc_bytes);
+	rt_store(&row->frees, values->frees);
+	rt_store(&row->freed_bytes, values->freed_bytes);
+	rt_store(&row->temporaries, values->temporaries);
+	rt_store(&row->at_blocks, values->at_blocks);
+	rt_store(&row->at_bytes, values->at_bytes);
+	rt_store(&row->turn, values->turn);
+}
+
+static void slot_empty(struct ledger_slot *slot, uint64_t turn)
+{
+	rt_store(&slot->row, 0);
+	rt_store(&slot->allocs, 0);
+	rt_store(&slot->alloc_bytes, 0);
+	rt_store(&slot->frees, 0);
+	rt_store(&slot->freed_bytes, 0);
+	rt_store(&slot->temporaries, 0);
+	rt_store(&slot->at_blocks, 0);
+	rt_store(&slot->at_bytes, 0);
+	rt_store(&slot->turn, turn);
+}
+
+/* Store what the redo record says; may be repeated. */
+static void redo_apply(struct ledger_redo *redo)
+{
+	struct ledger_row *row = &rt_global.rows[rt_row_index(rt_load(&redo->row))];
+
+	row_store(row, &redo->values);
+	slot_empty(&rt_global.slots[rt_load(&redo->slot)], rt_load(&redo->turn_after));
+	rt_store_release(&row->sequence, rt_load(&redo->sequence_after));
+	rt_store_release(&redo->active, 0);
+}
+
+void rt_redo(struct ledger_cache *cache, uint32_t cache_index)
+{
+	struct ledger_redo *redo = &cache->redo;
+	uint32_t id = rt_load(&redo->row);
+	struct ledger_row *row;
+	uint64_t sequence;
+
+	if (rt_load(&redo->active)) {
+		redo_apply(redo);
+		return;
+	}
+	/* The row was taken, but nothing was changed yet. */
+	if (!id)
+		return;
+	row = &rt_global.rows[rt_row_index(id)];
+	sequence = rt_load(&row->sequence);
+	if ((sequence & LEDGER_SEQ_ODD) && LEDGER_SEQ_CACHE(sequence) == cache_index)
+		rt_store_release(&row->sequence, rt_load(&redo->sequence_after));
+}
+
+static void bring_to_turn(struct ledger_row_values *values, uint64_t turn)
+{
+	if (values->turn >= turn)
+		return;
+	values->at_blocks = (int64_t)(values->allocs - values->frees);
+	values->at_bytes = (int64_t)(values->alloc_bytes - values->freed_bytes);
+	values->turn = turn;
+}
+
+static void add_slot(struct ledger_row_values *values, const struct ledger_slot *slot)
+{
+	values->allocs += rt_load(&slot->allocs);
+	values->alloc_bytes += rt_load(&slot->alloc_bytes);
+	values->frees += rt_load(&slot->frees);
+	values->freed_bytes += rt_load(&slot->freed_bytes);
+	values->temporaries += rt_load(&slot->temporaries);
+	values->at_blocks += rt_load(&slot->at_blocks);
+	values->at_bytes += rt_load(&slot->at_bytes);
+}
+
+static void row_values(const struct ledger_row *row, struct ledger_row_values *ret_values)
+{
+	ret_values->allocs = rt_load(&row->allocs);
+	ret_values->alloc_bytes = rt_load(&row->alloc_bytes);
+	ret_values->frees = rt_load(&row->frees);
+	ret_values->freed_bytes = rt_load(&row->freed_bytes);
+	ret_values->temporaries = rt_load(&row->temporaries);
+	ret_values->turn = rt_load(&row->turn);
+	ret_values->at_blocks = rt_load(&row->at_blocks);
+	ret_values->at_bytes = rt_load(&row->at_bytes);
+}
+
+/* Add @slot to its row and empty it. False, at once, when another thread is at that row. */
+static bool flush(struct rt_thread *thread, struct ledger_slot *slot)
+{
+	uint32_t id = rt_load(&slot->row);
+	struct ledger_row *row = &rt_global.rows[rt_row_index(id)];
+	struct ledger_redo *redo = &thread->cache->redo;
+	uint64_t sequence = rt_load_acquire(&row->sequence);
+	uint64_t turn;
+
+	if (sequence & LEDGER_SEQ_ODD)
+		return false;
+	rt_store(&redo->row, id);
+	rt_store(&redo->sequence_after, ((sequence >> LEDGER_SEQ_COUNT_SHIFT) + 1)
+						<< LEDGER_SEQ_COUNT_SHIFT);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!atomic_compare_exchange_strong_explicit(
+		    &row->sequence, &sequence,
+		    (sequence & ~SEQUENCE_MASK) |
+			    (uint64_t)thread->cache_index << LEDGER_SEQ_CACHE_SHIFT |
+			    LEDGER_SEQ_ODD,
+		    memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	turn = rt_load_acquire(&rt_global.control->peak_turn);
+	if (rt_load(&slot->turn) < turn)
+		rt_slot_capture(slot, turn, rt_slot_blocks(slot), rt_slot_bytes(slot));
+	row_values(row, &redo->values);
+	bring_to_turn(&redo->values, turn);
+	add_slot(&redo->values, slot);
+	rt_store(&redo->slot, (uint64_t)(slot - rt_global.slots));
+	rt_store(&redo->turn_after, turn);
+	rt_store_release(&redo->active, 1);
+	redo_apply(redo);
+	rt_add_own(&thread->cache->flushes, 1);
+	return true;
+}
+
+static void slots_use(struct rt_thread *thread, uint64_t index, unsigned log2)
+{
+	rt_store_release(&thread->cache->slots, index << 8 | log2);
+	thread->slots = &rt_global.slots[index];
+	thread->slot_mask = (1u << log2) - 1;
+	thread->conflicts = 0;
+}
+
+/* More conflicts than slots: move to a run four times as long. The old one is given up. */
+static void slots_grow(struct rt_thread *thread)
+{
+	uint32_t count = thread->slot_mask + 1;
+	uint32_t most = rt_load(&rt_global.control->caches) <= FEW_THREADS ? LEDGER_SLOTS_MAX :
+									      SLOTS_MANY_THREADS;
+	uint64_t index;
+
+	thread->conflicts = 0;
+	if (count * GROW_FACTOR > most)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		if (rt_load(&thread->slots[i].row) && !flush(thread, &thread->slots[i]))
+			return;
+	index = rt_table_take(LEDGER_TABLE_SLOTS, (uint64_t)count * GROW_FACTOR);
+	if (index != RT_NO_INDEX)
+		slots_use(thread, index, core_bit_width(count * GROW_FACTOR) - 1);
+}
+
+struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
+{
+	if (RT_UNLIKELY(thread->conflicts > thread->slot_mask * 2))
+		slots_grow(thread);
+	for (;;) {
+		uint32_t home = row & thread->slot_mask;
+		struct ledger_slot *empty = NULL;
+
+		for (uint32_t i = 0; i < GROUP; i++) {
+			struct ledger_slot *slot = &thread->slots[home ^ i];
+			uint32_t seen = rt_load(&slot->row);
+
+			if (seen == row)
+				return slot;
+			if (!seen && !empty)
+				empty = slot;
+		}
+		for (uint32_t i = 0; !empty && i < GROUP; i++)
+			if (flush(thread, &thread->slots[home ^ i]))
+				empty = &thread->slots[home ^ i];
+		thread->conflicts++;
+		if (RT_LIKELY(empty != NULL)) {
+			rt_store_release(&empty->row, row);
+			return empty;
+		}
+		/* Four rows, each under another thread's flush of a few stores: let them finish. */
+		(void)rt_syscall3(SYS_sched_yield, 0, 0, 0);
+	}
+}
+
+/* ---- without a cache ----------------------------------------------------------------------- */
+
+void rt_no_stack_alloc(uint64_t size)
+{
+	struct ledger_row *row = &rt_global.rows[0];
+
+	rt_add(&row->allocs, 1);
+	rt_add(&row->alloc_bytes, size);
+	rt_add(&rt_global.state->live_bytes, (int64_t)size);
+}
+
+void rt_no_stack_free(uint64_t size)
+{
+	struct ledger_row *row = &rt_global.rows[0];
+
+	rt_add(&rt_global.state->live_bytes, -(int64_t)size);
+	rt_add(&row->frees, 1);
+	rt_add(&row->freed_bytes, size);
+}

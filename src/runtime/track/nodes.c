@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/nodes.h"
+
+#include "runtime/life/sys.h"
+#include "runtime/life/tables.h"
+#include "runtime/unwind/modules.h"
+
+enum { PERIOD_MAX = 8, SET_FIRST = 1 << 12, REPEATS_MAX = UINT16_MAX };
+
+/* A frame after folding. */
+struct folded {
+	uintptr_t ra;
+	uint32_t exact;
+	uint16_t repeats;
+	uint8_t period;
+	uint8_t spare;
+};
+
+static struct folded *scratch; /* RT_WALK_FRAMES_MAX of them */
+static struct rt_index_set nodes;
+
+bool rt_index_reserve(struct rt_index_set *set, uint64_t (*hash_of)(uint32_t index))
+{
+	uint64_t size = set->entries ? (set->mask + 1) * 2 : SET_FIRST;
+	uint32_t *entries;
+
+	if (set->entries && set->used * 3 < set->mask * 2)
+		return true;
+	entries = rt_mmap(size * sizeof(*entries));
+	if (!entries)
+		return false;
+	for (uint64_t i = 0; set->entries && i <= set->mask; i++) {
+		uint64_t place;
+
+		if (!set->entries[i])
+			continue;
+		place = hash_of(set->entries[i] - 1);
+		while (entries[place & (size - 1)])
+			place++;
+		entries[place & (size - 1)] = set->entries[i];
+	}
+	if (set->entries)
+		rt_munmap(set->entries, (set->mask + 1) * sizeof(*entries));
+	set->entries = entries;
+	set->mask = size - 1;
+	return true;
+}
+
+static bool same_frame(const struct folded *a, const struct folded *b)
+{
+	return a->ra == b->ra && a->exact == b->exact;
+}
+
+/* The last @period frames of out[0..count) equal the @period before them. */
+static bool repeats_at(const struct folded *out, uint32_t count, uint32_t period)
+{
+	for (uint32_t i = 1; i <= period; i++)
+		if (!same_frame(&out[count - i], &out[count - period - i]))
+			return false;
+	return true;
+}
+
+static void note_repeat(struct folded *frame, const struct folded *again, uint32_t period)
+{
+	uint32_t repeats = frame->repeats;
+
+	if (frame->period == 0 || frame->period == period)
+		repeats++;
+	if (again->period)
+		repeats = repeats > again->repeats ? repeats : again->repeats;
+	frame->period = (uint8_t)period;
+	frame->repeats = (uint16_t)(repeats < REPEATS_MAX ? repeats : REPEATS_MAX);
+}
+
+/*
+ * Fold the walk into scratch, outermost first: whenever the last p frames equal the p before
+ * them, they are dropped and the innermost of those that stay is marked.
+ */
+static uint32_t fold(const struct rt_walk *walk, bool *ret_folded)
+{
+	uint32_t length = rt_walk_length(walk);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < length; i++) {
+		const struct rt_frame *frame = rt_walk_frame(walk, i);
+
+		scratch[count++] = (struct folded){
+			.ra = frame->ra,
+			.exact = (frame->flags & RT_FRAME_EXACT) != 0,
+		};
+		for (uint32_t period = 1; period <= PERIOD_MAX && period * 2 <= count; period++) {
+			if (!repeats_at(scratch, count, period))
+				continue;
+			note_repeat(&scratch[count - period - 1], &scratch[count - 1], period);
+			count -= period;
+			*ret_folded = true;
+			break;
+		}
+	}
+	return count;
+}
+
+static uint64_t node_hash(uint32_t parent, uint32_t module, uint64_t address, uint32_t flags,
+			  uint32_t period)
+{
+	uint64_t hash = core_hash_step(rt_global.seed, parent);
+
+	hash = core_hash_step(hash, address);
+	return core_hash_step(hash, (uint64_t)module << 16 | flags << 8 | period);
+}
+
+static uint64_t hash_of_node(uint32_t index)
+{
+	const struct ledger_node *node = &rt_global.nodes[index];
+
+	return node_hash(rt_load(&node->parent_ready) - 1, node->module, node->address,
+			 node->flags, node->period);
+}
+
+static void raise_repeats(struct ledger_node *node, uint16_t repeats)
+{
+	if (node->repeats < repeats)
+		node->repeats = repeats;
+}
+
+/* The node of @frame under @parent; RT_NO_INDEX when the tables are full. */
+static uint64_t enter(uint32_t parent, const struct folded *frame)
+{
+	uint64_t bias = 0;
+	uint32_t module = rt_module_index(frame->ra - !frame->exact, &bias);
+	uint64_t address = (frame->ra - bias) & ((1ull << 48) - 1);
+	uint32_t flags = LEDGER_NODE_READY | (frame->exact ? LEDGER_NODE_EXACT : 0);
+	uint64_t place = node_hash(parent, module, address, flags, frame->period);
+	struct ledger_node *node;
+	uint32_t candidate;
+	uint64_t index;
+
+	if (!rt_index_reserve(&nodes, hash_of_node))
+		return RT_NO_INDEX;
+	for (; (candidate = rt_index_next(&nodes, &place)) != 0; place++) {
+		node = &rt_global.nodes[candidate - 1];
+		if (rt_load(&node->parent_ready) == parent + 1 && node->address == address &&
+		    node->module == module && node->flags == flags &&
+		    node->period == frame->period) {
+			raise_repeats(node, frame->repeats);
+			return candidate - 1;
+		}
+	}
+	index = rt_table_take(LEDGER_TABLE_NODES, 1);
+	if (index == RT_NO_INDEX || index >= UINT32_MAX - 1)
+		return RT_NO_INDEX;
+	node = &rt_global.nodes[index];
+	node->module = (uint16_t)module;
+	node->flags = (uint8_t)flags;
+	node->period = frame->period;
+	node->address = address & ((1ull << 48) - 1);
+	node->repeats = frame->repeats;
+	rt_store_release(&node->parent_ready, parent + 1);
+	rt_index_put(&nodes, place, (uint32_t)index);
+	return index;
+}
+
+void rt_nodes_enter(const struct rt_walk *walk, struct rt_path *ret_path)
+{
+	uint32_t depth_max = rt_global.header->depth_max;
+	uint32_t count, first = 0;
+	uint64_t node = 0;
+
+	*ret_path = (struct rt_path){ 0 };
+	count = fold(walk, &ret_path->folded);
+	if (depth_max && count > depth_max) {
+		first = count - depth_max;
+		ret_path->cut = true;
+	}
+	for (uint32_t i = first; i < count; i++) {
+		node = enter((uint32_t)node, &scratch[i]);
+		if (node == RT_NO_INDEX) {
+			ret_path->full = true;
+			return;
+		}
+	}
+	ret_path->leaf = (uint32_t)node;
+}
+
+bool rt_nodes_start(void)
+{
+	if (!scratch)
+		scratch = rt_mmap(RT_WALK_FRAMES_MAX * sizeof(*scratch));
+	if (!scratch || rt_table_take(LEDGER_TABLE_NODES, 1) != 0)
+		return false;
+	rt_global.nodes[0].flags = LEDGER_NODE_READY;
+	rt_store_release(&rt_global.nodes[0].parent_ready, 1);
+	return true;
+}
+
+void rt_nodes_forked(void)
+{
+	rt_munmap(nodes.entries, (nodes.mask + 1) * sizeof(*nodes.entries));
+	nodes = (struct rt_index_set){ 0 };
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ledger's tree of frames: folding recursion, finding or adding the nodes of a path. All
+ * under the slow lock.
+ */
+#ifndef SEEP_RUNTIME_NODES_H
+#define SEEP_RUNTIME_NODES_H
+
+#include "runtime/rt.h"
+#include "runtime/unwind/walk.h"
+
+/* A set of indices into some table, found by hash; the caller compares. Open addressing. */
+struct rt_index_set {
+	uint32_t *entries; /* index + 1; 0 free */
+	uint64_t mask;
+	uint64_t used;
+};
+
+/*
+ * The next candidate for @hash, to be compared by the caller; @place is opaque, begin with
+ * hash. 0 ends the search and @place is then where a new index belongs.
+ */
+static inline uint32_t rt_index_next(const struct rt_index_set *set, uint64_t *place)
+{
+	return set->entries[*place & set->mask];
+}
+
+/* Room for one more; grows by calling @hash_of for every index held. False without memory. */
+bool rt_index_reserve(struct rt_index_set *set, uint64_t (*hash_of)(uint32_t index));
+
+static inline void rt_index_put(struct rt_index_set *set, uint64_t place, uint32_t index)
+{
+	set->entries[place & set->mask] = index + 1;
+	set->used++;
+}
+
+struct rt_path {
+	uint32_t leaf;
+	bool folded; /* some frames stand for several */
+	bool cut;    /* by depth= */
+	bool full;   /* the tables had no room: leaf means nothing */
+};
+
+/* Enter the walk's frames. */
+void rt_nodes_enter(const struct rt_walk *walk, struct rt_path *ret_path);
+
+/* Publish the root node; false when there is no memory. */
+bool rt_nodes_start(void);
+void rt_nodes_forked(void);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/record.h"
+
+#include "runtime/life/sys.h"
+#include "runtime/track/context.h"
+#include "runtime/track/counters.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/usable.h"
+#include "runtime/unwind/verify.h"
+
+/* ---- what both directions share ------------------------------------------------------------ */
+
+static inline bool wanted(const struct ledger_control *control, size_t size)
+{
+	return RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL &&
+			 size - rt_load(&control->size_min_bytes) <=
+				 rt_load(&control->size_max_bytes) -
+					 rt_load(&control->size_min_bytes));
+}
+
+/* Rows without slots: the "no stack" row (index 0) and rows of ancestors (below it). */
+static inline bool is_own_row(uint32_t row)
+{
+	return RT_LIKELY(row - rt_global.first_row - 1 < INT32_MAX);
+}
+
+static RT_COLD void count_other_free(struct rt_thread *thread, uint32_t row, uint64_t size)
+{
+	if (row >= rt_global.first_row) {
+		rt_no_stack_free(size);
+		return;
+	}
+	if (thread) {
+		rt_add_own(&thread->cache->inherited_frees, 1);
+		rt_add_own(&thread->cache->inherited_freed_bytes, size);
+	}
+}
+
+/* Take a block's bytes out of the books. In bookkeeping, after its cell has changed. */
+static inline void count_free(struct rt_thread *thread, struct ledger_control *control,
+			      uint32_t row, uint64_t size)
+{
+	if (!is_own_row(row)) {
+		count_other_free(thread, row, size);
+		return;
+	}
+	rt_fall(thread, control, size);
+	rt_slot_free(rt_slot(thread, row), control, size);
+}
+
+/* ---- nested in our own bookkeeping, or without a thread state ------------------------------- */
+
+static RT_COLD void write_cell(uintptr_t address, uint32_t row, size_t size, uint32_t kind)
+{
+	rt_cell *cell = rt_cell_find(address);
+
+	if (!cell)
+		cell = rt_cell_make(address);
+	if (!cell)
+		return;
+	if (size >= RT_CELL_SIZE_BIG) {
+		if (!rt_big_size_put(address, size))
+			return;
+		size = RT_CELL_SIZE_BIG;
+	}
+	rt_store(cell, rt_cell_value(address, row, size, kind));
+}
+
+static RT_COLD void record_no_stack(void *block, size_t size, uint32_t sort)
+{
+	rt_no_stack_alloc(size);
+	write_cell((uintptr_t)block, rt_global.first_row, size, sort >> 16);
+}
+
+static RT_COLD void forget_nested(struct rt_thread *thread, uint32_t row, uint64_t size)
+{
+	if (!is_own_row(row)) {
+		count_other_free(thread, row, size);
+		return;
+	}
+	if (thread && thread->deferred_count < RT_DEFERRED_MAX) {
+		uint32_t at = thread->deferred_count;
+
+		rt_add(&rt_global.state->live_bytes, -(int64_t)size);
+		thread->deferred[at] = (struct rt_deferred){ row, size };
+		atomic_signal_fence(memory_order_seq_cst);
+		thread->deferred_count = at + 1;
+		return;
+	}
+	/* Nowhere to keep the row: the totals stay right, this stack's live figure does not. */
+	rt_no_stack_free(size);
+}
+
+/* ---- allocation ---------------------------------------------------------------------------- */
+
+static RT_COLD void record_unwanted(struct ledger_control *control, void *block)
+{
+	rt_cell *cell = rt_cell_find((uintptr_t)block);
+
+	rt_store(&control->filtered_once, 1);
+	rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
+	/* What the cell says is about an earlier block that was freed unseen. */
+	if (cell && rt_load(cell))
+		rt_store(cell, 0);
+}
+
+static RT_COLD void close_missed(struct rt_thread *thread, struct ledger_control *control,
+				 uint64_t cell, uintptr_t address)
+{
+	uint64_t size = rt_cell_size(cell, address);
+
+	rt_add_own(&thread->cache->missed_frees, 1);
+	count_free(thread, control, rt_cell_row(cell), size);
+}
+
+static RT_COLD rt_cell *first_cell(uintptr_t address)
+{
+	return rt_cell_make(address);
+}
+
+static inline void count_alloc(struct rt_thread *thread, struct ledger_control *control,
+			       uint32_t row, uintptr_t address, size_t size)
+{
+	struct ledger_cache *cache = thread->cache;
+	unsigned bucket = core_bit_width(size);
+
+	rt_slot_alloc(rt_slot(thread, row), control, size);
+	if (RT_UNLIKELY(bucket >= LEDGER_HISTOGRAM_BUCKETS))
+		bucket = LEDGER_HISTOGRAM_BUCKETS - 1;
+	rt_add_own(&cache->histogram[bucket], 1);
+	rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
+}
+
+/*
+ * Walk, find the row, count, write the cell. In bookkeeping. The live total is the caller's: it
+ * rises, or for a realloc changes by the difference. False: counted without a stack, and there
+ * the total is included.
+ */
+static inline bool record_block(struct rt_thread *thread, struct ledger_control *control,
+				uintptr_t address, size_t size, uint32_t sort, const void *frame)
+{
+	uint32_t row;
+	rt_cell *cell = rt_cell_find(address);
+	uint64_t hash = rt_walk(&thread->walk, frame);
+	uint64_t before;
+
+	rt_verify(thread, frame);
+	row = rt_context_row(thread, hash, sort & 0xffff, rt_load(&control->epoch));
+	if (RT_UNLIKELY(row == rt_global.first_row)) {
+		record_no_stack((void *)address, size, sort);
+		return false;
+	}
+	count_alloc(thread, control, row, address, size);
+	if (RT_UNLIKELY(!cell))
+		cell = first_cell(address);
+	if (RT_UNLIKELY(!cell))
+		return true;
+	before = rt_load(cell);
+	if (RT_UNLIKELY(rt_cell_get_state(before) == RT_CELL_LIVE))
+		close_missed(thread, control, before, address);
+	if (RT_UNLIKELY(size >= RT_CELL_SIZE_BIG)) {
+		write_cell(address, row, size, sort >> 16);
+		return true;
+	}
+	rt_store(cell, rt_cell_value(address, row, size, sort >> 16));
+	return true;
+}
+
+static inline void count_walk(struct rt_thread *thread)
+{
+	rt_add_own(&thread->cache->walks, 1);
+	rt_add_own(&thread->cache->walks_landed, thread->walk.landed);
+	if (RT_UNLIKELY(thread->walk.truncated))
+		rt_add_own(&thread->cache->walks_truncated, 1);
+}
+
+void rt_record(struct ledger_control *control, void *block, size_t size, uint32_t sort,
+	       const void *frame)
+{
+	struct rt_thread *thread;
+
+	if (RT_UNLIKELY(!block))
+		return;
+	if (!wanted(control, size)) {
+		record_unwanted(control, block);
+		return;
+	}
+	thread = rt_thread_self();
+	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
+		record_no_stack(block, size, sort);
+		return;
+	}
+	if (RT_LIKELY(record_block(thread, control, (uintptr_t)block, size, sort, frame)))
+		rt_rise(thread, control, size);
+	count_walk(thread);
+	thread->last_block = (uintptr_t)block;
+	rt_leave(thread);
+}
+
+/* ---- free ---------------------------------------------------------------------------------- */
+
+static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot *slot,
+				    uint64_t size)
+{
+	rt_add_own(&slot->temporaries, 1);
+	rt_add_own(&thread->cache->temporary_bytes, size);
+}
+
+static RT_COLD void forget_unknown(struct rt_thread *thread)
+{
+	if (thread)
+		rt_add_own(&thread->cache->untracked_frees, 1);
+}
+
+static inline uint64_t freed_value(const struct ledger_control *control, uint64_t cell)
+{
+	if (RT_UNLIKELY(rt_load(&control->filtered_once)))
+		return 0;
+	return rt_cell_with_state(cell, RT_CELL_FREED);
+}
+
+void rt_forget(struct ledger_control *control, void *block, const void *frame)
+{
+	uintptr_t address = (uintptr_t)block;
+	rt_cell *cell = rt_cell_find(address);
+	uint64_t value = rt_cell_live_at(cell, address);
+	struct rt_thread *thread = rt_thread_self();
+	struct ledger_slot *slot;
+	uint64_t size;
+	uint32_t row;
+
+	if (RT_UNLIKELY(!value)) {
+		forget_unknown(thread);
+		return;
+	}
+	size = rt_cell_size(value, address);
+	row = rt_cell_row(value);
+	rt_store(cell, freed_value(control, value));
+	if (RT_UNLIKELY(size >= RT_CELL_SIZE_BIG))
+		rt_big_size_drop(address);
+	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
+		forget_nested(thread, row, size);
+		return;
+	}
+	if (!is_own_row(row)) {
+		count_other_free(thread, row, size);
+		rt_leave(thread);
+		return;
+	}
+	rt_fall(thread, control, size);
+	slot = rt_slot(thread, row);
+	rt_slot_free(slot, control, size);
+	rt_add_own(&thread->cache->usable_freed_bytes, rt_usable(address));
+	if (thread->last_block == address) {
+		thread->last_block = 0;
+		count_temporary(thread, slot, size);
+	}
+	rt_leave(thread);
+}
+
+/* ---- realloc ------------------------------------------------------------------------------- */
+
+void rt_resize_begin(struct ledger_control *control, void *block, const void *frame,
+		     struct rt_resize *ret_resize)
+{
+	uintptr_t address = (uintptr_t)block;
+	rt_cell *cell = rt_cell_find(address);
+	uint64_t value = rt_cell_live_at(cell, address);
+	struct rt_thread *thread = rt_thread_self();
+
+	(void)frame;
+	ret_resize->cell = value;
+	ret_resize->size = 0;
+	ret_resize->usable = 0;
+	if (!value)
+		return;
+	ret_resize->size = rt_cell_size(value, address);
+	ret_resize->usable = rt_usable(address);
+	if (thread) {
+		rt_store(&thread->cache->pending_pointer, address);
+		rt_store(&thread->cache->pending_size, ret_resize->size);
+		rt_store_release(&thread->cache->pending_row, rt_cell_row(value));
+	}
+	rt_store(cell, freed_value(control, value));
+	if (ret_resize->size >= RT_CELL_SIZE_BIG)
+		rt_big_size_drop(address);
+}
+
+/* The next allocator kept the block: the cell is as it was. */
+static RT_COLD void restore(const struct rt_resize *resize, uintptr_t address)
+{
+	if (!resize->cell)
+		return;
+	write_cell(address, rt_cell_row(resize->cell), resize->size,
+		   (uint32_t)(resize->cell >> RT_CELL_KIND_SHIFT) & 7);
+}
+
+/* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */
+static void close_old(struct rt_thread *thread, struct ledger_control *control,
+		      const struct rt_resize *resize)
+{
+	uint32_t row = rt_cell_row(resize->cell);
+
+	if (!resize->cell)
+		forget_unknown(thread);
+	else if (!is_own_row(row))
+		count_other_free(thread, row, resize->size);
+	else
+		rt_slot_free(rt_slot(thread, row), control, resize->size);
+	rt_add_own(&thread->cache->usable_freed_bytes, resize->usable);
+}
+
+/*
+ * Old free and new allocation as one operation of the live total: a fall is announced before
+ * either row changes, a rise after both have, and the sum of the two never shows.
+ */
+static void replace(struct rt_thread *thread, struct ledger_control *control,
+		    const struct rt_resize *resize, void *after, size_t size, const void *frame)
+{
+	bool old_counts = resize->cell && is_own_row(rt_cell_row(resize->cell));
+	uint64_t old_size = old_counts ? resize->size : 0;
+
+	if (old_size > size)
+		rt_fall(thread, control, old_size - size);
+	if (!record_block(thread, control, (uintptr_t)after, size,
+			  RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC), frame))
+		rt_rise(thread, control, -(uint64_t)size);
+	close_old(thread, control, resize);
+	if (size > old_size)
+		rt_rise(thread, control, size - old_size);
+	count_walk(thread);
+	thread->last_block = (uintptr_t)after;
+}
+
+/* The old block only: it was freed, or the new one is not to be recorded. */
+static void close_only(struct rt_thread *thread, struct ledger_control *control,
+		       const struct rt_resize *resize)
+{
+	if (resize->cell && is_own_row(rt_cell_row(resize->cell)))
+		rt_fall(thread, control, resize->size);
+	close_old(thread, control, resize);
+}
+
+void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
+		   void *after, size_t size, const void *frame)
+{
+	struct rt_thread *thread = rt_thread_self();
+	bool record = after && wanted(control, size);
+
+	if (after && !record)
+		record_unwanted(control, after);
+	if (!after && size > 0) {
+		restore(resize, (uintptr_t)before);
+	} else if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
+		if (resize->cell)
+			forget_nested(thread, rt_cell_row(resize->cell), resize->size);
+		if (record)
+			record_no_stack(after, size, RT_SORT(0, 0, RT_CELL_MALLOC));
+	} else {
+		if (record)
+			replace(thread, control, resize, after, size, frame);
+		else
+			close_only(thread, control, resize);
+		rt_leave(thread);
+	}
+	if (thread)
+		rt_store(&thread->cache->pending_row, 0);
+}

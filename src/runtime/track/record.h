@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recording one operation: what every hook calls around the next allocator. Allocations are
+ * recorded after they were made, frees forgotten before they happen. errno is never touched.
+ */
+#ifndef SEEP_RUNTIME_RECORD_H
+#define SEEP_RUNTIME_RECORD_H
+
+#include "runtime/rt.h"
+
+/* The block's family, kept in its cell: which frees fit it. */
+enum rt_cell_kind {
+	RT_CELL_MALLOC = 0,
+	RT_CELL_MEMALIGN,
+	RT_CELL_NEW,
+	RT_CELL_NEW_ARRAY,
+	RT_CELL_NEW_ALIGNED,
+	RT_CELL_NEW_ARRAY_ALIGNED,
+};
+
+/* What a hook allocates: ledger kind, log2 of the alignment, cell kind; for rt_record. */
+#define RT_SORT(ledger_kind, align_log2, cell_kind) \
+	((uint32_t)(ledger_kind) | (uint32_t)(align_log2) << 8 | (uint32_t)(cell_kind) << 16)
+
+/*
+ * @block of @size requested bytes was allocated by a hook with frame address @frame. NULL blocks
+ * are ignored.
+ */
+RT_HOT void rt_record(struct ledger_control *control, void *block, size_t size, uint32_t sort,
+		      const void *frame);
+
+/* @block is about to be freed by a hook with frame address @frame. */
+RT_HOT void rt_forget(struct ledger_control *control, void *block, const void *frame);
+
+/* A realloc of a live block, begun before the next allocator is called, ended after. */
+struct rt_resize {
+	uint64_t cell; /* value before; 0: the block was not known */
+	uint64_t size;
+	uint64_t usable;
+};
+
+void rt_resize_begin(struct ledger_control *control, void *block, const void *frame,
+		     struct rt_resize *ret_resize);
+/* @size: as requested. @after = NULL: it failed, or freed the block when @size is 0. */
+void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
+		   void *after, size_t size, const void *frame);
+
+/*
+ * The control line of this process's own ledger, NULL when nothing is to be recorded. In a
+ * forked child the first call gives it a ledger of its own.
+ */
+RT_COLD struct ledger_control *rt_control_cold(void);
+
+static inline struct ledger_control *rt_control(void)
+{
+	struct ledger_control *control = rt_mine.control;
+
+	return RT_LIKELY(control != NULL) ? control : rt_control_cold();
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Usable bytes of a block without a call: glibc keeps the chunk's size in the word before the
+ * block, with flags in the three lowest bits (malloc.c, "malloc_chunk details").
+ */
+#ifndef SEEP_RUNTIME_USABLE_H
+#define SEEP_RUNTIME_USABLE_H
+
+#include "runtime/hook/next.h"
+#include "runtime/rt.h"
+
+enum { RT_CHUNK_MMAPPED = 2, RT_CHUNK_FLAGS = 7 };
+
+static inline uint64_t rt_usable(uintptr_t address)
+{
+	uint64_t word;
+
+	if (RT_UNLIKELY(!rt_global.glibc))
+		return rt_next.malloc_usable_size((void *)address);
+	word = *(const uint64_t *)(address - 8);
+	return (word & ~(uint64_t)RT_CHUNK_FLAGS) - (word & RT_CHUNK_MMAPPED ? 16 : 8);
+}
+
+#endif

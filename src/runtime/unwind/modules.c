@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/unwind/modules.h"
+
+#include "runtime/life/lock.h"
+#include "runtime/life/sys.h"
+#include "runtime/life/tables.h"
+#include "runtime/unwind/rules.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+
+enum { MODULES_MAX = 8192, PATH_MAX_BYTES = 4096, NOTES_MAX_BYTES = 1 << 16 };
+
+/* An object met in this generation: what must still be true for its rules to hold. */
+struct seen {
+	uintptr_t start, end;
+	const void *link_map;
+	const void *eh_frame;
+};
+
+/* An object in the ledger; kept over generations, so that a plugin loaded again is the same. */
+struct listed {
+	uintptr_t start, end, bias;
+	uint32_t index; /* + 1 */
+};
+
+static struct seen *seen;
+static uint32_t seen_count;
+static struct listed *listed;
+static uint32_t listed_count;
+
+static bool loader_find(uintptr_t pc, struct dl_find_object *object)
+{
+	return _dl_find_object((void *)pc, object) == 0;
+}
+
+void rt_modules_advance(void)
+{
+	uint32_t next = (atomic_fetch_add_explicit(&rt_generation, 1, memory_order_relaxed) + 1) &
+			0xffff;
+
+	/* After 65,535 generations the key's 16 bits repeat: start with an empty table. */
+	if (next == 0)
+		atomic_store_explicit(&rt_rule_table, NULL, memory_order_release);
+	seen_count = 0;
+	rt_add(&rt_global.state->generation, 1);
+}
+
+static bool still_there(const struct seen *s)
+{
+	struct dl_find_object now;
+
+	return loader_find(s->start, &now) && now.dlfo_link_map == s->link_map &&
+	       (uintptr_t)now.dlfo_map_end == s->end && now.dlfo_eh_frame == s->eh_frame;
+}
+
+void rt_modules_check(void)
+{
+	uint32_t tid = rt_gettid();
+
+	if (!rt_lock_slow(tid)) {
+		/* Better one generation too many than rules of an object that has gone. */
+		rt_add(&rt_generation, 1);
+		return;
+	}
+	for (uint32_t i = 0; i < seen_count; i++)
+		if (!still_there(&seen[i])) {
+			rt_modules_advance();
+			break;
+		}
+	rt_unlock_slow(tid);
+}
+
+static void remember(const struct dl_find_object *object)
+{
+	struct seen now = { (uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
+			    object->dlfo_link_map, object->dlfo_eh_frame };
+	uint32_t tid = rt_gettid();
+
+	if (!rt_lock_slow(tid))
+		return;
+	if (!seen)
+		seen = rt_mmap(MODULES_MAX * sizeof(*seen));
+	for (uint32_t i = 0; seen && i < seen_count; i++) {
+		if (seen[i].start >= now.end || now.start >= seen[i].end)
+			continue;
+		if (seen[i].link_map == now.link_map && seen[i].end == now.end)
+			goto unlock;
+		rt_modules_advance();
+		break;
+	}
+	if (seen && seen_count < MODULES_MAX)
+		seen[seen_count++] = now;
+unlock:
+	rt_unlock_slow(tid);
+}
+
+bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module)
+{
+	struct dl_find_object object;
+
+	if (!loader_find(pc, &object))
+		return false;
+	remember(&object);
+	ret_module->eh_frame_hdr = object.dlfo_eh_frame;
+	ret_module->start = (uintptr_t)object.dlfo_map_start;
+	ret_module->end = (uintptr_t)object.dlfo_map_end;
+	return true;
+}
+
+/* The GNU build-id among the notes at @at; its length or 0. */
+static uint32_t note_build_id(const uint8_t *at, size_t bytes, uint8_t *ret_id)
+{
+	while (bytes >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		size_t name, desc;
+
+		memcpy(&note, at, sizeof(note));
+		name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
+		desc = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+		if (name > bytes || desc > bytes || sizeof(note) + name + desc > bytes)
+			return 0;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    memcmp(at + sizeof(note), "GNU", 4) == 0 && note.n_descsz > 0 &&
+		    note.n_descsz <= LEDGER_BUILD_ID_BYTES) {
+			memcpy(ret_id, at + sizeof(note) + name, note.n_descsz);
+			return note.n_descsz;
+		}
+		at += sizeof(note) + name + desc;
+		bytes -= sizeof(note) + name + desc;
+	}
+	return 0;
+}
+
+/* Objects begin with their ELF header in the first mapped page, with the program headers. */
+static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t bias,
+				uint8_t *ret_id)
+{
+	const uint8_t *start = object->dlfo_map_start;
+	uintptr_t end = (uintptr_t)object->dlfo_map_end;
+	Elf64_Ehdr ehdr;
+
+	if ((uintptr_t)start & 4095)
+		return 0;
+	memcpy(&ehdr, start, sizeof(ehdr));
+	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 || ehdr.e_phentsize != sizeof(Elf64_Phdr) ||
+	    ehdr.e_phoff + (uint64_t)ehdr.e_phnum * sizeof(Elf64_Phdr) > 4096)
+		return 0;
+	for (unsigned i = 0; i < ehdr.e_phnum; i++) {
+		Elf64_Phdr phdr;
+		uintptr_t at;
+		uint32_t bytes;
+
+		memcpy(&phdr, start + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
+		at = bias + phdr.p_vaddr;
+		if (phdr.p_type != PT_NOTE || phdr.p_memsz > NOTES_MAX_BYTES ||
+		    at < (uintptr_t)start || at > end || phdr.p_memsz > end - at)
+			continue;
+		bytes = note_build_id((const uint8_t *)at, phdr.p_memsz, ret_id);
+		if (bytes)
+			return bytes;
+	}
+	return 0;
+}
+
+static struct ledger_string module_path(const struct link_map *map)
+{
+	char path[PATH_MAX_BYTES];
+	const char *name = map->l_name;
+	size_t used = 0;
+	size_t length;
+
+	if (!name || !*name)
+		return rt_global.header->exe;
+	length = strlen(name);
+	if (name[0] != '/' && memchr(name, '/', length)) {
+		long got = rt_syscall3(SYS_getcwd, (long)path, sizeof(path), 0);
+
+		if (got > 1 && (size_t)got + length < sizeof(path)) {
+			used = (size_t)got;
+			path[used - 1] = '/';
+		}
+	}
+	if (used + length > sizeof(path))
+		length = sizeof(path) - used;
+	memcpy(path + used, name, length);
+	return rt_table_string(path, used + length);
+}
+
+static bool same_build_id(const struct ledger_module *m, const uint8_t *id, uint32_t bytes)
+{
+	return m->build_id_bytes == bytes && memcmp(m->build_id, id, bytes) == 0;
+}
+
+static uint32_t list_module(const struct dl_find_object *object)
+{
+	const struct link_map *map = object->dlfo_link_map;
+	struct listed now = { (uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
+			      map->l_addr, 0 };
+	uint8_t id[LEDGER_BUILD_ID_BYTES];
+	uint32_t id_bytes = module_build_id(object, map->l_addr, id);
+	struct ledger_module *module;
+	uint64_t index;
+
+	for (uint32_t i = 0; i < listed_count; i++)
+		if (listed[i].start == now.start && listed[i].end == now.end &&
+		    same_build_id(&rt_global.modules[listed[i].index - 1], id, id_bytes))
+			return i + 1;
+	index = rt_table_take(LEDGER_TABLE_MODULES, 1);
+	if (index == RT_NO_INDEX || index >= UINT16_MAX - 1 || listed_count == MODULES_MAX) {
+		rt_note_unseen(LEDGER_UNSEEN_MODULES_FULL);
+		return 0;
+	}
+	module = &rt_global.modules[index];
+	module->generation = rt_load(&rt_generation);
+	module->bias = now.bias;
+	module->start = now.start;
+	module->end = now.end;
+	module->path = module_path(map);
+	module->build_id_bytes = id_bytes;
+	memcpy(module->build_id, id, id_bytes);
+	rt_store_release(&module->ready, 1);
+	now.index = (uint32_t)index + 1;
+	listed[listed_count++] = now;
+	return listed_count;
+}
+
+uint32_t rt_module_index(uintptr_t pc, uint64_t *ret_bias)
+{
+	static uint32_t last, last_generation; /* under the slow lock */
+	uint32_t generation = rt_load(&rt_generation);
+	struct dl_find_object object;
+	uint32_t found;
+
+	if (!listed)
+		listed = rt_mmap(MODULES_MAX * sizeof(*listed));
+	if (!listed)
+		return 0;
+	if (last && last <= listed_count && last_generation == generation &&
+	    pc - listed[last - 1].start < listed[last - 1].end - listed[last - 1].start) {
+		found = last;
+	} else {
+		if (!loader_find(pc, &object))
+			return 0;
+		found = list_module(&object);
+		if (!found)
+			return 0;
+		last = found;
+		last_generation = generation;
+	}
+	*ret_bias = listed[found - 1].bias;
+	return listed[found - 1].index;
+}
+
+void rt_modules_start(void)
+{
+	struct dl_find_object object;
+
+	/* The loader's own extent, by the one object that it must contain. */
+	if (loader_find((uintptr_t)_r_debug.r_ldbase, &object)) {
+		rt_global.loader_start = (uintptr_t)object.dlfo_map_start;
+		rt_global.loader_bytes =
+			(uintptr_t)object.dlfo_map_end - (uintptr_t)object.dlfo_map_start;
+	}
+}
+
+void rt_modules_forked(void)
+{
+	listed_count = 0;
+}

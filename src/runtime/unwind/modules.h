@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which loaded object an address lies in, and noticing when objects go away.
+ *
+ * Look-ups use glibc's _dl_find_object: lock-free and safe in signal handlers; dl_iterate_phdr is
+ * never called here, since its lock is held by threads that call malloc. Objects met are kept in
+ * a list; a generation is over when one of them is no longer where it was. That is checked after
+ * dlclose, after every free() called by the dynamic linker (it unmaps an object and then frees
+ * its descriptor, also for the plugins that libc closes without calling dlclose), and whenever a
+ * rule is made.
+ */
+#ifndef SEEP_RUNTIME_MODULES_H
+#define SEEP_RUNTIME_MODULES_H
+
+#include "cfi/cfi.h"
+#include "runtime/rt.h"
+
+/* Find the object around @pc and remember it; false when there is none. */
+bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module);
+
+/* Compare every remembered object with the loader's present list; on a difference advance. */
+RT_COLD void rt_modules_check(void);
+
+/* Void all rules and remembered walks. */
+RT_COLD void rt_modules_advance(void);
+
+/*
+ * The ledger's index + 1 for the object around @pc and its bias; 0 when @pc lies in none, or the
+ * table is full. Only with the slow lock held.
+ */
+uint32_t rt_module_index(uintptr_t pc, uint64_t *ret_bias);
+
+/* The extent of the dynamic linker, into rt_global. Once, at start. */
+void rt_modules_start(void);
+
+/* Forget the ledger's indices: a forked child has an empty ledger. */
+void rt_modules_forked(void);
+
+#endif

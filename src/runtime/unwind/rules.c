@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/unwind/rules.h"
+
+#include "runtime/life/sys.h"
+#include "runtime/unwind/modules.h"
+
+_Atomic(struct rt_rule_table *) rt_rule_table;
+_Atomic uint32_t rt_generation;
+
+enum { FIRST_ENTRIES = 1 << 13, LAST_ENTRIES = 1 << 22 };
+
+static struct rt_rule_table *table_new(uint64_t entries)
+{
+	size_t bytes = sizeof(struct rt_rule_table) + entries * sizeof(struct rt_rule_entry);
+	struct rt_rule_table *table = rt_mmap(bytes);
+
+	if (table) {
+		table->mask = entries - 1;
+		table->map_bytes = bytes;
+	}
+	return table;
+}
+
+/*
+ * Replace a half-full table by an empty one of twice the size; its entries are compiled again as
+ * they are met. The old one stays mapped, for readers that hold it, but gives its pages back: its
+ * keys then read 0, which is a miss. At LAST_ENTRIES the size stays, so that a program that
+ * loads and unloads for ever stays bounded in pages.
+ */
+static struct rt_rule_table *table_grow(struct rt_rule_table *old)
+{
+	uint64_t entries = FIRST_ENTRIES;
+	struct rt_rule_table *table;
+
+	if (old)
+		entries = old->mask + 1 < LAST_ENTRIES ? (old->mask + 1) * 2 : LAST_ENTRIES;
+	table = table_new(entries);
+	if (!table)
+		return old;
+	if (!atomic_compare_exchange_strong_explicit(&rt_rule_table, &old, table,
+						     memory_order_acq_rel,
+						     memory_order_acquire)) {
+		rt_munmap(table, table->map_bytes);
+		return old;
+	}
+	if (old) {
+		uintptr_t pages = ((uintptr_t)old + 4095) & ~(uintptr_t)4095;
+
+		/* The first page keeps the mask, which readers use. */
+		if (pages == (uintptr_t)old)
+			pages += 4096;
+		(void)rt_syscall3(SYS_madvise, (long)pages,
+				  (long)((uintptr_t)old + old->map_bytes - pages), 4);
+	}
+	return table;
+}
+
+static void table_insert(uint64_t key, cfi_rule rule)
+{
+	struct rt_rule_table *table =
+		atomic_load_explicit(&rt_rule_table, memory_order_acquire);
+	uint64_t place = rt_rule_place(key);
+
+	if (!table || rt_load(&table->used) * 2 > table->mask)
+		table = table_grow(table);
+	if (!table)
+		return;
+	for (unsigned i = 0; i < RT_RULE_PROBES; i++) {
+		struct rt_rule_entry *entry = &table->entries[(place + i) & table->mask];
+		uint64_t expected = 0;
+
+		if (!atomic_compare_exchange_strong_explicit(&entry->key, &expected,
+							     RT_RULE_RESERVED,
+							     memory_order_relaxed,
+							     memory_order_relaxed)) {
+			if (expected == key)
+				return;
+			continue;
+		}
+		rt_add(&table->used, 1);
+		rt_store(&entry->rule, rule);
+		rt_store_release(&entry->key, key);
+		return;
+	}
+	/* A cluster this long: let the next growth spread it. */
+	rt_add(&table->used, RT_RULE_PROBES);
+}
+
+cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
+{
+	struct cfi_module module;
+	cfi_rule rule = 0;
+
+	if (pc < 4096 || pc >> RT_PC_BITS)
+		return 0;
+	if (rt_module_find(exact ? pc : pc - 1, &module))
+		(void)cfi_compile(&module, pc, exact, &rule);
+	/*
+	 * A module that replaced another one has advanced the generation above; the rule is then
+	 * right for this walk and entered under a key that nobody asks for again.
+	 */
+	table_insert(rt_rule_key(pc, exact, generation), rule);
+	return rule;
+}

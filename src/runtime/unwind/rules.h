@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shared table of unwind rules: (program counter, generation) → rule, compiled once from
+ * .eh_frame and then only read. Lock-free: an entry is reserved by a compare-and-swap of its key,
+ * the rule stored, the key released; nothing is overwritten. A reservation that never completes
+ * (its thread was killed by a fork) costs one entry and matches nothing.
+ */
+#ifndef SEEP_RUNTIME_RULES_H
+#define SEEP_RUNTIME_RULES_H
+
+#include "cfi/cfi.h"
+#include "runtime/rt.h"
+
+struct rt_rule_entry {
+	_Atomic uint64_t key;
+	_Atomic uint64_t rule;
+};
+
+struct rt_rule_table {
+	uint64_t mask;
+	_Atomic uint64_t used;
+	uint64_t map_bytes;
+	uint64_t spare;
+	struct rt_rule_entry entries[];
+};
+
+enum { RT_PC_BITS = 47, RT_RULE_PROBES = 16 };
+#define RT_RULE_RESERVED 1ull
+
+extern _Atomic(struct rt_rule_table *) rt_rule_table;
+/* Advanced when a module may have gone: rules and remembered walks of older ones are void. */
+extern _Atomic uint32_t rt_generation;
+
+/* generation 16 bits | exact 1 bit | pc 47 bits; pc >= 4096, so never 0 or RESERVED. */
+static inline uint64_t rt_rule_key(uintptr_t pc, bool exact, uint32_t generation)
+{
+	return (uint64_t)generation << 48 | (uint64_t)exact << RT_PC_BITS | pc;
+}
+
+static inline uint64_t rt_rule_place(uint64_t key)
+{
+	return (key * 0x9e3779b97f4a7c15ull) >> 32;
+}
+
+/* Compile the rule for @pc and enter it. Returns CFI_NONE (0) where there is none. */
+RT_COLD cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
+
+/* The rule for @pc in @generation. Any thread, also in a signal handler. */
+static inline cfi_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
+{
+	struct rt_rule_table *table =
+		atomic_load_explicit(&rt_rule_table, memory_order_acquire);
+	uint64_t key = rt_rule_key(pc, exact, generation);
+
+	if (RT_LIKELY(table != NULL)) {
+		uint64_t place = rt_rule_place(key);
+
+		for (unsigned i = 0; i < RT_RULE_PROBES; i++) {
+			struct rt_rule_entry *entry = &table->entries[(place + i) & table->mask];
+			uint64_t seen = rt_load_acquire(&entry->key);
+
+			if (RT_LIKELY(seen == key))
+				return rt_load(&entry->rule);
+			if (seen == 0)
+				break;
+		}
+	}
+	return rt_rule_make(pc, exact, generation);
+}
+
+#endif

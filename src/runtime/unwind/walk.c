@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/unwind/walk.h"
+
+#include "runtime/life/sys.h"
+#include "runtime/unwind/rules.h"
+
+#include <string.h>
+#include <sys/uio.h>
+
+/* x86-64 Linux: offsets of saved registers in the ucontext that a signal-return frame points at. */
+enum { UCONTEXT_RBP = 120, UCONTEXT_RSP = 160, UCONTEXT_RIP = 168 };
+
+/* A frame larger than this is looked at with the kernel's help before it is believed. */
+enum { FRAME_BYTES_PLAUSIBLE = 1 << 20 };
+
+/* The walk in progress: the state to step from, and what is known about the way so far. */
+struct cursor {
+	uintptr_t sp;
+	uintptr_t fp;
+	struct rt_frame frame; /* the state, as it will be remembered */
+	bool ended;
+	bool truncated;
+	bool forget; /* crossed a signal frame: not to be remembered */
+};
+
+static inline uintptr_t word_at(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
+
+static RT_COLD bool is_readable(uintptr_t address)
+{
+	uintptr_t word;
+	struct iovec local = { &word, sizeof(word) };
+	struct iovec remote = { (void *)address, sizeof(word) };
+
+	return rt_syscall6(SYS_process_vm_readv, rt_getpid(), (long)&local, 1, (long)&remote, 1,
+			   0) == sizeof(word);
+}
+
+static bool grow(struct rt_walk *walk)
+{
+	uint32_t capacity = walk->capacity * 2;
+	size_t bytes = (size_t)capacity * sizeof(struct rt_frame);
+	struct rt_frame *memory;
+
+	if (capacity > RT_WALK_FRAMES_MAX)
+		return false;
+	memory = rt_mmap(bytes * 2);
+	if (!memory)
+		return false;
+	memcpy(memory, walk->frames, walk->count * sizeof(struct rt_frame));
+	memcpy(memory + capacity, walk->fresh, walk->fresh_count * sizeof(struct rt_frame));
+	rt_munmap(walk->frames, (size_t)walk->capacity * sizeof(struct rt_frame) * 2);
+	walk->frames = memory;
+	walk->fresh = memory + capacity;
+	walk->capacity = capacity;
+	return true;
+}
+
+bool rt_walk_start(struct rt_walk *walk)
+{
+	if (!walk->frames) {
+		walk->frames = rt_mmap(RT_WALK_FRAMES_FIRST * sizeof(struct rt_frame) * 2);
+		walk->fresh = walk->frames + RT_WALK_FRAMES_FIRST;
+		walk->capacity = RT_WALK_FRAMES_FIRST;
+	}
+	walk->count = 0;
+	return walk->frames != NULL;
+}
+
+static inline bool needs_fp(const struct rt_frame *frame)
+{
+	return frame->flags & RT_FRAME_NEEDS_FP;
+}
+
+/* Every word that was read on the way to @frame, read again. */
+static inline bool unchanged(const struct rt_frame *frame)
+{
+	if (RT_UNLIKELY(word_at(frame->slot) != frame->ra))
+		return false;
+	if (RT_LIKELY(!(frame->flags & (RT_FRAME_NEEDS_FP | RT_FRAME_STEP))))
+		return true;
+	if (RT_UNLIKELY(frame->flags & RT_FRAME_STEP))
+		return false;
+	return !frame->fp_offset ||
+	       word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset) == frame->fp;
+}
+
+static RT_COLD void step_signal(struct cursor *c)
+{
+	uintptr_t ucontext = c->sp;
+
+	c->forget = true;
+	c->frame.slot = ucontext + UCONTEXT_RIP;
+	c->frame.ra = word_at(c->frame.slot);
+	c->frame.flags = RT_FRAME_EXACT;
+	c->frame.fp_offset = 0;
+	c->fp = word_at(ucontext + UCONTEXT_RBP);
+	c->frame.fp = c->fp;
+	c->sp = word_at(ucontext + UCONTEXT_RSP);
+}
+
+static inline void end(struct cursor *c, bool truncated)
+{
+	c->ended = true;
+	c->truncated = truncated;
+}
+
+/* Take the frame that returns at @cfa - 8. */
+static inline void step_to(struct cursor *c, uintptr_t cfa, uintptr_t fp_at, bool reads_fp)
+{
+	if (RT_UNLIKELY(cfa <= c->sp || cfa & 7 ||
+			(cfa - c->sp > FRAME_BYTES_PLAUSIBLE && !is_readable(cfa - 8)))) {
+		end(c, true);
+		return;
+	}
+	c->frame.slot = cfa - 8;
+	c->frame.ra = word_at(cfa - 8);
+	c->frame.flags = 0;
+	c->frame.fp_offset = 0;
+	if (reads_fp) {
+		c->fp = word_at(fp_at);
+		c->frame.fp_offset = (int32_t)(fp_at - cfa);
+	}
+	c->frame.fp = c->fp;
+	c->sp = cfa;
+	if (c->frame.ra == 0)
+		end(c, false);
+}
+
+/* Step outward by the rule of the present frame; note in it what the rule depended on. */
+static void step(struct cursor *c, struct rt_frame *from, uint32_t generation)
+{
+	cfi_rule rule = rt_rule_find(from->ra, from->flags & RT_FRAME_EXACT, generation);
+	int32_t cfa_offset = cfi_rule_cfa_offset(rule);
+	int32_t fp_offset = cfi_rule_fp_offset(rule);
+	uintptr_t cfa;
+
+	switch (cfi_rule_kind(rule)) {
+	case CFI_SP:
+		cfa = c->sp + (uintptr_t)(intptr_t)cfa_offset;
+		if (fp_offset)
+			from->flags |= RT_FRAME_SAVES_FP;
+		step_to(c, cfa, cfa + (uintptr_t)(intptr_t)fp_offset, fp_offset != 0);
+		return;
+	case CFI_FP:
+		cfa = c->fp + (uintptr_t)(intptr_t)cfa_offset;
+		from->flags |= RT_FRAME_USES_FP;
+		step_to(c, cfa, cfa + (uintptr_t)(intptr_t)fp_offset, fp_offset != 0);
+		return;
+	case CFI_DRAP: {
+		uintptr_t frame_fp = c->fp;
+
+		from->flags |= RT_FRAME_USES_FP;
+		if (frame_fp < c->sp || frame_fp & 7 ||
+		    (frame_fp - c->sp > FRAME_BYTES_PLAUSIBLE && !is_readable(frame_fp))) {
+			end(c, true);
+			return;
+		}
+		step_to(c, word_at(frame_fp + (uintptr_t)(intptr_t)cfa_offset),
+			frame_fp + (uintptr_t)(intptr_t)fp_offset, true);
+		c->frame.flags |= RT_FRAME_STEP;
+		return;
+	}
+	case CFI_SIGNAL:
+		step_signal(c);
+		return;
+	case CFI_STOP:
+		end(c, false);
+		return;
+	case CFI_NONE:
+	default:
+		end(c, true);
+	}
+}
+
+/*
+ * Frames m - 1 to k + 1 of the remembered walk hold, frame k does not: they become part of the
+ * new walk, innermost first, and the cursor stands at the last of them. The frame pointer is
+ * followed along, since the rules from here on may need it where the old ones did not.
+ */
+static bool keep(struct rt_walk *walk, struct cursor *c, int64_t from, int64_t to)
+{
+	for (int64_t i = from; i > to; i--) {
+		struct rt_frame *frame;
+
+		if (walk->fresh_count == walk->capacity && !grow(walk))
+			return false;
+		frame = &walk->fresh[walk->fresh_count++];
+		*frame = walk->frames[i];
+		frame->flags &= RT_FRAME_USES_FP | RT_FRAME_SAVES_FP | RT_FRAME_STEP;
+		if (frame->fp_offset)
+			c->fp = word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset);
+		frame->fp = c->fp;
+		c->sp = frame->slot + 8;
+	}
+	return true;
+}
+
+/* The same state, but reached on the new walk's way: those are the words to read again. */
+static inline void land(struct rt_frame *frame, const struct cursor *c)
+{
+	frame->fp = c->fp;
+	frame->fp_offset = c->frame.fp_offset;
+	frame->flags = (frame->flags & ~(uint32_t)RT_FRAME_STEP) | (c->frame.flags & RT_FRAME_STEP);
+}
+
+static uint64_t hash_frames(struct rt_walk *walk, uint64_t hash, uint32_t outer_flags,
+			    struct rt_frame *into)
+{
+	bool needed = outer_flags & RT_FRAME_NEEDS_FP;
+
+	for (uint32_t i = walk->fresh_count; i-- > 0;) {
+		struct rt_frame *frame = &walk->fresh[i];
+
+		hash = core_hash_step(hash, frame->ra ^ (uint64_t)(frame->flags & RT_FRAME_EXACT)
+							       << 56);
+		frame->hash = hash;
+		if (frame->flags & RT_FRAME_USES_FP)
+			needed = true;
+		else if (frame->flags & RT_FRAME_SAVES_FP)
+			needed = false;
+		if (needed)
+			frame->flags |= RT_FRAME_NEEDS_FP;
+		if (into)
+			*into++ = *frame;
+	}
+	return hash;
+}
+
+/* Put the new frames upon the first @base remembered ones. */
+static void finish(struct rt_walk *walk, const struct cursor *c, uint32_t base)
+{
+	uint64_t hash = rt_global.seed ^ walk->generation;
+	uint32_t outer_flags = 0;
+
+	walk->base = base;
+	if (base) {
+		hash = walk->frames[base - 1].hash;
+		outer_flags = walk->frames[base - 1].flags;
+		walk->truncated = walk->frames[0].flags & RT_FRAME_CUT;
+	} else {
+		walk->truncated = c->truncated;
+		if (c->truncated && walk->fresh_count)
+			walk->fresh[walk->fresh_count - 1].flags |= RT_FRAME_CUT;
+	}
+	walk->stored = !c->forget;
+	if (walk->stored) {
+		while (base + walk->fresh_count > walk->capacity)
+			if (!grow(walk)) {
+				walk->stored = false;
+				break;
+			}
+	}
+	walk->hash = hash_frames(walk, hash, outer_flags,
+				 walk->stored ? walk->frames + base : NULL);
+	if (walk->stored)
+		walk->count = base + walk->fresh_count;
+}
+
+uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
+{
+	uint32_t generation = rt_load(&rt_generation);
+	struct cursor c;
+	int64_t m;
+
+	if (RT_UNLIKELY(walk->generation != generation)) {
+		walk->generation = generation;
+		walk->count = 0;
+	}
+	c.frame = (struct rt_frame){ .slot = (uintptr_t)(fp + 1), .ra = fp[1], .fp = fp[0] };
+	c.sp = (uintptr_t)(fp + 2);
+	c.fp = fp[0];
+	c.ended = c.truncated = c.forget = false;
+	walk->fresh_count = 0;
+	walk->landed = false;
+	m = (int64_t)walk->count - 1;
+	for (;;) {
+		struct rt_frame *frame;
+		int64_t k;
+
+		while (m >= 0 && walk->frames[m].slot < c.frame.slot)
+			m--;
+		if (m >= 0 && walk->frames[m].slot == c.frame.slot &&
+		    walk->frames[m].ra == c.frame.ra && !(c.frame.flags & RT_FRAME_EXACT) &&
+		    (!needs_fp(&walk->frames[m]) || walk->frames[m].fp == c.fp)) {
+			walk->landed = true;
+			land(&walk->frames[m], &c);
+			k = m - 1;
+			while (k >= 0 && unchanged(&walk->frames[k]))
+				k--;
+			if (k < 0) {
+				finish(walk, &c, (uint32_t)m + 1);
+				return walk->hash;
+			}
+			if (!keep(walk, &c, m, k)) {
+				c.truncated = true;
+				break;
+			}
+			m = k;
+		} else {
+			if (walk->fresh_count == walk->capacity && !grow(walk)) {
+				c.truncated = true;
+				break;
+			}
+			walk->fresh[walk->fresh_count++] = c.frame;
+		}
+		frame = &walk->fresh[walk->fresh_count - 1];
+		step(&c, frame, generation);
+		if (c.ended)
+			break;
+	}
+	finish(walk, &c, 0);
+	return walk->hash;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walking the stack of a hook's caller: remember, land, re-read. docs/unwinding.md has the proof.
+ *
+ * A thread keeps its last walk as an array of frames, root first. A new walk steps by rules from
+ * the leaf until it meets a remembered frame in the same state, then re-reads, strictly outward,
+ * every word that the old walk read beyond it. All equal: the rest is the same. A word differs:
+ * the walk goes on by rules from there and may land again further out.
+ */
+#ifndef SEEP_RUNTIME_WALK_H
+#define SEEP_RUNTIME_WALK_H
+
+#include "runtime/rt.h"
+
+/*
+ * The state after stepping to a return address: where it lies, what it is, and the frame pointer
+ * of the function it returns into.
+ */
+struct rt_frame {
+	uintptr_t slot; /* address of the return address; the stack pointer after it is slot + 8 */
+	uintptr_t ra;
+	uint64_t hash; /* of this frame and all outer ones */
+	uintptr_t fp;
+	int32_t fp_offset; /* fp was read at slot + 8 + fp_offset; 0: inherited, not read */
+	uint32_t flags;
+};
+
+enum rt_frame_flags {
+	RT_FRAME_NEEDS_FP = 1 << 0, /* the way outward from here depends on fp */
+	RT_FRAME_USES_FP = 1 << 1,  /* the rule of ra computes the CFA from fp */
+	RT_FRAME_SAVES_FP = 1 << 2, /* the rule of ra restores fp from memory */
+	RT_FRAME_STEP = 1 << 3,	    /* reached by a rule that read more: step again, do not trust */
+	RT_FRAME_EXACT = 1 << 4,    /* ra is where a signal interrupted */
+	RT_FRAME_CUT = 1 << 5,	    /* outermost, but not the root: no rule for it */
+};
+
+struct rt_walk {
+	struct rt_frame *frames; /* the remembered walk, frames[0] the outermost */
+	struct rt_frame *fresh;	 /* of the walk in progress, innermost first */
+	uint32_t count;
+	uint32_t capacity; /* of each of the two */
+	uint32_t generation;
+	/* The result of the last walk: fresh_count new frames upon frames[0] to frames[base - 1]. */
+	uint32_t base;
+	uint32_t fresh_count;
+	bool stored;	/* they were appended: the whole is frames[0] to frames[count - 1] */
+	bool truncated; /* the outermost frame is not the root */
+	bool landed;
+	uint64_t hash;
+};
+
+enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 65536 };
+
+/* Give @walk its first memory; false when there is none. */
+bool rt_walk_start(struct rt_walk *walk);
+
+/* Forget the remembered walk. */
+static inline void rt_walk_drop(struct rt_walk *walk)
+{
+	walk->count = 0;
+}
+
+/**
+ * rt_walk - walk from a hook's frame
+ * @fp: the hook's frame address: its caller's frame pointer at fp[0], return address at fp[1]
+ *
+ * Returns the hash of the whole path and fills the result fields of @walk.
+ */
+uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp);
+
+/* The number of frames of the last walk, and its i-th frame, 0 the outermost. */
+static inline uint32_t rt_walk_length(const struct rt_walk *walk)
+{
+	return walk->base + walk->fresh_count;
+}
+
+static inline const struct rt_frame *rt_walk_frame(const struct rt_walk *walk, uint32_t i)
+{
+	if (walk->stored || i < walk->base)
+		return &walk->frames[i];
+	return &walk->fresh[walk->base + walk->fresh_count - 1 - i];
+}
+
+#endif
