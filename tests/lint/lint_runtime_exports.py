@@ -16,9 +16,9 @@ PUBLIC_HEADER = "include/seep/seep.h"
 
 
 def listed_hooks(lint):
-    """The symbols of the X-macro list: RT_HOOK(field, symbol, return type, parameters)."""
+    """The first argument of each entry: RT_HOOK(symbol, ...), RT_WRAP(symbol)."""
     text = re.sub(r"/\*.*?\*/", "", lint.read(HOOKS), flags=re.S)
-    return set(re.findall(r"^RT_[A-Z]+\(\s*\w+,\s*(\w+),", text, re.M))
+    return set(re.findall(r"^RT_[A-Z]+\(\s*(\w+)[,)]", text, re.M))
 
 
 def public_functions(lint):
