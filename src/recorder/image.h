@@ -36,6 +36,7 @@ struct seep_image {
 	bool replaced;	  /* a later image of the same process has come */
 	bool left;	  /* goes on after us, without a recorder */
 	bool keep_ledger; /* a process that goes on names it as an ancestor */
+	bool gone;	/* seen by seep_session_look() */
 	enum seep_image_state state;
 	int pidfd;		  /* -1 none */
 	struct seep_watch *watch; /* NULL when not followed, or stopped */

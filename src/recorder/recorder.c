@@ -232,6 +232,13 @@ static void reap(struct seep_recorder *recorder)
 	}
 }
 
+static void bury_the_dead(struct seep_recorder *recorder)
+{
+	seep_session_look(&recorder->session);
+	reap(recorder);
+	seep_session_bury(&recorder->session);
+}
+
 static int poll_timeout_ms(const struct seep_recorder *recorder, bool silent_images)
 {
 	uint64_t now = seep_monotonic_ns();
@@ -284,12 +291,24 @@ static void handle_signals(struct seep_recorder *recorder)
 		recorder->grace_ends_ns = 0;
 }
 
+/*
+ * As a subreaper we are the parent of all that the main program has left behind, also of a process
+ * so young that it has no ledger yet.
+ */
+static bool has_descendants(const struct seep_recorder *recorder)
+{
+	siginfo_t info;
+
+	if (seep_session_live(&recorder->session) > 0)
+		return true;
+	return recorder->plan.follow && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 static bool goes_on(const struct seep_recorder *recorder)
 {
 	if (!recorder->main_ended)
 		return true;
-	return seep_session_live(&recorder->session) > 0 &&
-	       seep_monotonic_ns() < recorder->grace_ends_ns;
+	return seep_monotonic_ns() < recorder->grace_ends_ns && has_descendants(recorder);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -330,16 +349,13 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	while (goes_on(recorder)) {
 		wait_for_events(recorder);
 		handle_signals(recorder);
-		/* Statuses first: what is found dead below takes its status from here. */
-		reap(recorder);
 		read_new_ledgers(recorder);
-		seep_session_refresh(&recorder->session);
+		bury_the_dead(recorder);
 		collect_done(recorder);
 		hand_over(recorder, false);
 	}
 	scan(recorder);
-	reap(recorder);
-	seep_session_refresh(&recorder->session);
+	bury_the_dead(recorder);
 	leave_the_living(recorder);
 	seep_run_signals_end(&recorder->signals);
 	close_all(recorder);

@@ -55,9 +55,22 @@ static bool is_followed(const struct seep_session *session, const struct seep_im
 
 /* ---- coming ------------------------------------------------------------------------------- */
 
-/* Images of one process may be met in any order: a scan gives them as the folder holds them. */
+static bool is_child(const struct seep_image *image, const struct seep_image *parent)
+{
+	if (image->pid == parent->pid)
+		return false;
+	if (image->parent_name[0])
+		return strcmp(image->parent_name, parent->file_name) == 0;
+	return image->ppid == parent->pid;
+}
+
+/* Images may be met in any order: a scan gives them as the folder holds them. */
 static void link_images(struct seep_session *session, struct seep_image *image)
 {
+	for (struct seep_image *other = session->images; other; other = other->next) {
+		if (!other->parent && other != image && is_child(other, image))
+			other->parent = image;
+	}
 	for (struct seep_image *other = session->images; other; other = other->next) {
 		if (other == image || other->pid != image->pid ||
 		    other->start_ticks != image->start_ticks)
@@ -185,10 +198,18 @@ static void mark_dead(struct seep_image *image)
 	image->state = SEEP_IMAGE_DEAD;
 }
 
-void seep_session_refresh(struct seep_session *session)
+void seep_session_look(struct seep_session *session)
 {
 	for (struct seep_image *image = session->images; image; image = image->next) {
-		if (image->state == SEEP_IMAGE_LIVE && !image->left && seep_image_is_gone(image))
+		if (image->state == SEEP_IMAGE_LIVE && !image->left)
+			image->gone = seep_image_is_gone(image);
+	}
+}
+
+void seep_session_bury(struct seep_session *session)
+{
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (image->state == SEEP_IMAGE_LIVE && image->gone)
 			mark_dead(image);
 	}
 }

@@ -50,8 +50,12 @@ SEEP_NODISCARD int seep_session_scan(struct seep_session *session, struct seep_e
 /* waitpid() gave this status. */
 void seep_session_ended(struct seep_session *session, uint32_t pid, int wait_status);
 
-/* Mark as dead what is gone. Call after seep_session_ended() for all that could be waited for. */
-void seep_session_refresh(struct seep_session *session);
+/*
+ * In this order, because a status is there before a process counts as gone, and must not be missed:
+ * look who is gone, wait for all statuses that there are, bury those who were seen gone.
+ */
+void seep_session_look(struct seep_session *session);
+void seep_session_bury(struct seep_session *session);
 
 /**
  * seep_session_next - an image whose recording can be written now

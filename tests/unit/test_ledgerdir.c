@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* The folder of ledgers and the names in it; what else may lie there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ledger_fake.h"
+#include "recorder/census.h"
+#include "recorder/ledgerdir.h"
+#include "recorder/peek.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/time.h>
+
+static char folder[64];
+static int folder_fd;
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/seep-ledgerdir-XXXXXX");
+	if (!mkdtemp(folder) || setenv("SEEP_DIR", folder, 1) != 0)
+		return -1;
+	return seep_ledgerdir_open(folder, false, &folder_fd, NULL);
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)close(folder_fd);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static uint64_t own_start_ticks(void)
+{
+	struct seep_procfs_stat stat;
+
+	assert_int_equal(seep_procfs_stat((uint32_t)getpid(), &stat, NULL), 0);
+	return stat.start_ticks;
+}
+
+/* A ledger of this very process, or of one that is long gone. */
+static void write_ledger(struct ledger_fake *fake, bool running)
+{
+	fake->exe = "/usr/bin/prog.1.2";
+	fake->pid = running ? (uint32_t)getpid() : 1;
+	fake->start_ticks = running ? own_start_ticks() : 987654321;
+	assert_true(ledger_fake_write(fake, folder_fd));
+}
+
+static size_t files(void)
+{
+	DIR *dir = opendir(folder);
+	size_t count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir)) {
+		count++;
+	}
+	(void)closedir(dir);
+	return count - 2;
+}
+
+static void set_control(const char *name, uint32_t recorder, uint32_t done)
+{
+	struct seep_peek peek;
+
+	assert_int_equal(seep_peek_open(folder_fd, name, true, &peek, NULL), 0);
+	atomic_store(&peek.control->recorder_pid, recorder);
+	atomic_store(&peek.control->recorder_start_ticks, recorder ? own_start_ticks() : 0);
+	atomic_store(&peek.control->recorder_done, done);
+	seep_peek_close(&peek);
+}
+
+static void names_are_taken_apart_from_the_right(void **state)
+{
+	struct seep_ledgerdir_name name;
+
+	(void)state;
+	assert_true(seep_ledgerdir_parse("my.prog.7.12.3456.0.ledger", &name));
+	assert_int_equal(name.exe_bytes, strlen("my.prog.7"));
+	assert_int_equal(name.pid, 12);
+	assert_int_equal(name.start_ticks, 3456);
+	assert_int_equal(name.instance, 0);
+}
+
+static void other_names_are_none(void **state)
+{
+	static const char *const cases[] = {
+		"",
+		".ledger",
+		"x.ledger",
+		"1.2.3.ledger",
+		"x.1.2.3",
+		"x.1.2.3.ledger.new",
+		"x.1.2..ledger",
+		"x.1.b.3.ledger",
+		"x.-1.2.3.ledger",
+		"x.4294967296.2.3.ledger",
+		"x.1.99999999999999999999.3.ledger",
+		"x.1.123456789012345678901.3.ledger",
+	};
+	struct seep_ledgerdir_name name;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_false(seep_ledgerdir_parse(cases[i], &name));
+	}
+}
+
+static void folders_of_others_are_refused(void **state)
+{
+	struct seep_error err = { 0 };
+	char link[128];
+	int fd;
+
+	(void)state;
+	assert_int_equal(chmod(folder, 0777), 0);
+	assert_int_equal(seep_ledgerdir_open(folder, true, &fd, &err), -SEEP_EUNSUPPORTED);
+	assert_int_equal(chmod(folder, 0700), 0);
+	(void)snprintf(link, sizeof(link), "%s/link", folder);
+	assert_int_equal(symlink("/tmp", link), 0);
+	assert_int_equal(seep_ledgerdir_open(link, true, &fd, &err), -SEEP_EUNSUPPORTED);
+	assert_int_equal(seep_ledgerdir_open("/nonexistent/x", true, &fd, &err), -SEEP_ESYS);
+	assert_int_equal(seep_ledgerdir_open("/nonexistent/x", false, &fd, &err), -SEEP_ENOTFOUND);
+}
+
+static enum seep_census_state only_state(void)
+{
+	enum seep_census_state state;
+	struct seep_census census;
+
+	assert_int_equal(seep_census_take(&census, NULL), 0);
+	/* The machine's own folder may hold others'. */
+	for (size_t i = 0; i < census.count; i++) {
+		if (strncmp(census.entries[i].path, folder, strlen(folder)) != 0)
+			continue;
+		assert_string_equal(census.entries[i].exe, "/usr/bin/prog.1.2");
+		state = census.entries[i].state;
+		seep_census_done(&census);
+		return state;
+	}
+	fail_msg("not found");
+	return SEEP_CENSUS_DEAD;
+}
+
+static void the_states_of_a_ledger_are_told_apart(void **state)
+{
+	struct ledger_fake running = { .allocs = 7, .frees = 3 }, dead = { 0 };
+
+	(void)state;
+	write_ledger(&running, true);
+	assert_int_equal(only_state(), SEEP_CENSUS_RUNNING);
+	set_control(running.file_name, (uint32_t)getpid(), 0);
+	assert_int_equal(only_state(), SEEP_CENSUS_RECORDED);
+	set_control(running.file_name, 4000000, 0);
+	assert_int_equal(only_state(), SEEP_CENSUS_RECORDER_GONE);
+	assert_int_equal(unlinkat(folder_fd, running.file_name, 0), 0);
+
+	write_ledger(&dead, false);
+	assert_int_equal(only_state(), SEEP_CENSUS_DEAD);
+	set_control(dead.file_name, (uint32_t)getpid(), 0);
+	assert_int_equal(only_state(), SEEP_CENSUS_ENDING);
+	set_control(dead.file_name, (uint32_t)getpid(), 1);
+	assert_int_equal(only_state(), SEEP_CENSUS_DONE);
+}
+
+/* Each of these carries the name of a ledger. */
+static void hostile_files_are_passed_over(void **state)
+{
+	struct ledger_fake good = { 0 };
+	static const char garbage[3 * LEDGER_PAGE_BYTES] = { 1, 2, 3 };
+	int fd;
+
+	(void)state;
+	assert_int_equal(mkfifoat(folder_fd, "pipe.1.1.0.ledger", 0600), 0);
+	assert_int_equal(mkdirat(folder_fd, "folder.1.1.0.ledger", 0700), 0);
+	assert_int_equal(symlinkat("/dev/zero", folder_fd, "link.1.1.0.ledger"), 0);
+	fd = openat(folder_fd, "empty.1.1.0.ledger", O_CREAT | O_WRONLY, 0600);
+	(void)close(fd);
+	fd = openat(folder_fd, "noise.1.1.0.ledger", O_CREAT | O_WRONLY, 0600);
+	assert_int_equal(write(fd, garbage, sizeof(garbage)), sizeof(garbage));
+	(void)close(fd);
+	write_ledger(&good, false);
+	fd = openat(folder_fd, "short.1.1.0.ledger", O_CREAT | O_RDWR, 0600);
+	{
+		char head[LEDGER_PAGE_BYTES];
+		int from = openat(folder_fd, good.file_name, O_RDONLY);
+
+		assert_int_equal(read(from, head, sizeof(head)), sizeof(head));
+		assert_int_equal(write(fd, head, sizeof(head)), sizeof(head));
+		assert_int_equal(ftruncate(fd, sizeof(garbage)), 0);
+		(void)close(from);
+	}
+	(void)close(fd);
+	assert_int_equal(only_state(), SEEP_CENSUS_DEAD);
+}
+
+/* What the tables hold is a lie after the file was cut; reading it must not be fatal. */
+static void a_ledger_cut_after_opening_reads_as_empty(void **state)
+{
+	struct ledger_fake fake = { .allocs = 9 };
+	struct seep_peek peek;
+	int fd;
+
+	(void)state;
+	write_ledger(&fake, false);
+	assert_int_equal(seep_peek_open(folder_fd, fake.file_name, false, &peek, NULL), 0);
+	assert_int_equal(seep_peek_totals(&peek).allocs, 9);
+	assert_int_equal(seep_peek_live_bytes(&peek), 90);
+	fd = openat(folder_fd, fake.file_name, O_RDWR);
+	assert_int_equal(ftruncate(fd, 3 * LEDGER_PAGE_BYTES), 0);
+	(void)close(fd);
+	assert_int_equal(seep_peek_totals(&peek).allocs, 0);
+	assert_int_equal(seep_peek_live_bytes(&peek), 90);
+	seep_peek_close(&peek);
+}
+
+static void marks_are_appended_and_the_epoch_advances(void **state)
+{
+	struct ledger_fake fake = { 0 };
+	struct seep_peek peek;
+	struct ledger_mark mark;
+
+	(void)state;
+	write_ledger(&fake, true);
+	assert_int_equal(seep_peek_open(folder_fd, fake.file_name, true, &peek, NULL), 0);
+	for (uint32_t i = 1; i <= 128; i++) {
+		off_t at = (off_t)(peek.view.header.table[LEDGER_TABLE_MARKS].offset +
+				   (i - 1) * sizeof(mark));
+
+		assert_int_equal(seep_peek_mark(&peek, 1000 + i), i);
+		ledger_view_refresh(&peek.view);
+		assert_int_equal(peek.view.count[LEDGER_TABLE_MARKS], i);
+		assert_int_equal(pread(peek.fd, &mark, sizeof(mark), at), sizeof(mark));
+		assert_int_equal(mark.ready, 1);
+		assert_int_equal(mark.epoch, i);
+		assert_int_equal(mark.at_ns, 1000 + i);
+	}
+	assert_int_equal(seep_peek_mark(&peek, 9), 0);
+	assert_int_equal(atomic_load(&peek.control->epoch), 128);
+	seep_peek_close(&peek);
+}
+
+static void tidying_removes_only_what_is_recorded_and_not_needed(void **state)
+{
+	struct ledger_fake grandparent = { .instance = 1 };
+	struct ledger_fake parent = { .instance = 2 };
+	struct ledger_fake child = { .instance = 3 };
+	struct ledger_fake unread = { .instance = 4 };
+	const struct timespec long_ago[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	int fd;
+
+	(void)state;
+	write_ledger(&grandparent, false);
+	parent.parent = grandparent.file_name;
+	write_ledger(&parent, false);
+	child.parent = parent.file_name;
+	write_ledger(&child, true);
+	write_ledger(&unread, false);
+	set_control(grandparent.file_name, 0, 1);
+	set_control(parent.file_name, 0, 1);
+	fd = openat(folder_fd, "half.4000000.1.0.ledger.new", O_CREAT | O_WRONLY, 0600);
+	assert_int_equal(futimens(fd, long_ago), 0);
+	(void)close(fd);
+	seep_census_tidy(folder_fd);
+	assert_int_equal(files(), 4);
+	assert_int_equal(unlinkat(folder_fd, child.file_name, 0), 0);
+	seep_census_tidy(folder_fd);
+	assert_int_equal(files(), 1);
+	assert_int_equal(faccessat(folder_fd, unread.file_name, F_OK, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_taken_apart_from_the_right),
+		cmocka_unit_test(other_names_are_none),
+		cmocka_unit_test_setup_teardown(folders_of_others_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_states_of_a_ledger_are_told_apart, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(hostile_files_are_passed_over, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_ledger_cut_after_opening_reads_as_empty, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(marks_are_appended_and_the_epoch_advances, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(
+			tidying_removes_only_what_is_recorded_and_not_needed, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

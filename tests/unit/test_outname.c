@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of recordings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "recorder/outname.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/seep-outname-XXXXXX";
+
+static int set_up(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static void touch(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+}
+
+static void patterns_are_expanded(void **state)
+{
+	static const struct {
+		const char *pattern;
+		const char *want;
+	} cases[] = {
+		{ NULL, "./prog.42.seep" }, { "out", "out" },	{ "a/%e-%p", "a/prog-42" },
+		{ "100%%", "100%" },	    { "%p%p", "4242" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *path;
+
+		assert_int_equal(
+			seep_outname_expand(cases[i].pattern, "/usr/bin/prog", 42, &path, NULL), 0);
+		assert_string_equal(path, cases[i].want);
+		free(path);
+	}
+}
+
+static void wrong_patterns_are_refused(void **state)
+{
+	static const char *const cases[] = { "%x", "out%", "", "%e%" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_error err = { 0 };
+		char *path;
+
+		assert_int_equal(seep_outname_expand(cases[i], "prog", 1, &path, &err),
+				 -SEEP_EUSAGE);
+		assert_true(err.text[0]);
+	}
+}
+
+static void a_program_name_cannot_climb_or_upset_a_terminal(void **state)
+{
+	char *path;
+
+	(void)state;
+	assert_int_equal(seep_outname_expand("%e", "/x/../\033[2Ja\n", 1, &path, NULL), 0);
+	assert_string_equal(path, "_[2Ja_");
+	free(path);
+}
+
+static void an_existing_file_needs_force(void **state)
+{
+	struct seep_error err = { 0 };
+
+	(void)state;
+	touch("there");
+	assert_int_equal(seep_outname_check("there", false, &err), -SEEP_EEXIST);
+	assert_int_equal(seep_outname_check("there", true, &err), 0);
+	assert_int_equal(seep_outname_check("not-there", false, &err), 0);
+	assert_int_equal(unlink("there"), 0);
+}
+
+static void folders_and_missing_folders_are_refused(void **state)
+{
+	struct seep_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(seep_outname_check("/tmp", true, &err), -SEEP_EUSAGE);
+	assert_int_equal(seep_outname_check("no/such/folder/x", true, &err), -SEEP_ESYS);
+}
+
+static void children_never_replace_a_file(void **state)
+{
+	char *path;
+
+	(void)state;
+	path = seep_outname_child("m.seep", 7, "/bin/cc", false);
+	assert_string_equal(path, "m.seep.7.cc.seep");
+	touch(path);
+	free(path);
+	path = seep_outname_child("m.seep", 7, "/bin/cc", false);
+	assert_string_equal(path, "m.seep.7.cc.2.seep");
+	free(path);
+	path = seep_outname_child("m.seep", 7, "/bin/cc", true);
+	assert_string_equal(path, "m.seep.7.cc.seep");
+	assert_int_equal(unlink(path), 0);
+	free(path);
+	path = seep_outname_child("m.seep", 7, NULL, false);
+	assert_string_equal(path, "m.seep.7.seep");
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(patterns_are_expanded),
+		cmocka_unit_test(wrong_patterns_are_refused),
+		cmocka_unit_test(a_program_name_cannot_climb_or_upset_a_terminal),
+		cmocka_unit_test(an_existing_file_needs_force),
+		cmocka_unit_test(folders_and_missing_folders_are_refused),
+		cmocka_unit_test(children_never_replace_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* Whose child is whose, and which account can be closed when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ledger_fake.h"
+#include "recorder/ledgerdir.h"
+#include "recorder/session.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum { SESSION = 77, MAIN_PID = 4194301, CHILD_PID = 4194302, ORPHAN_PID = 4194303 };
+
+static char folder[64];
+static int folder_fd;
+static struct seep_session session;
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/seep-session-XXXXXX");
+	if (!mkdtemp(folder) || seep_ledgerdir_open(folder, false, &folder_fd, NULL) < 0)
+		return -1;
+	session = (struct seep_session){
+		.dir_fd = folder_fd,
+		.id = SESSION,
+		.main_pid = MAIN_PID,
+		.follow = true,
+	};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	seep_session_done(&session);
+	(void)close(folder_fd);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+/* The ledger of a process that is gone; no pid on this machine is as high as these. */
+static void write_dead(struct ledger_fake *fake, uint32_t pid, uint32_t ppid, uint32_t instance)
+{
+	fake->exe = "/bin/prog";
+	fake->pid = pid;
+	fake->ppid = ppid;
+	fake->start_ticks = 1;
+	fake->instance = instance;
+	if (!fake->session)
+		fake->session = SESSION;
+	assert_true(ledger_fake_write(fake, folder_fd));
+}
+
+static void scan_and_bury(void)
+{
+	assert_int_equal(seep_session_scan(&session, NULL), 0);
+	seep_session_look(&session);
+	seep_session_bury(&session);
+}
+
+static struct seep_image *next(void)
+{
+	struct seep_image *image = seep_session_next(&session, true);
+
+	if (image)
+		image->state = SEEP_IMAGE_FINISHING;
+	return image;
+}
+
+static void close_small(struct seep_image *image, uint64_t allocs)
+{
+	const struct seep_session_outcome outcome = {
+		.small = { .processes = 1, .allocs = allocs },
+	};
+
+	seep_session_close(&session, image, &outcome);
+}
+
+static void close_recorded(struct seep_image *image)
+{
+	const struct seep_session_outcome outcome = { .recorded = true };
+
+	seep_session_close(&session, image, &outcome);
+}
+
+static void another_sessions_ledgers_are_not_touched(void **state)
+{
+	struct ledger_fake other = { .session = 78 }, none = { .session = UINT64_MAX };
+
+	(void)state;
+	write_dead(&other, MAIN_PID, 1, 0);
+	write_dead(&none, CHILD_PID, 1, 0);
+	scan_and_bury();
+	assert_null(session.images);
+	assert_int_equal(faccessat(folder_fd, other.file_name, F_OK, 0), 0);
+}
+
+static void a_ledger_is_met_once(void **state)
+{
+	struct ledger_fake fake = { 0 };
+
+	(void)state;
+	write_dead(&fake, MAIN_PID, 1, 0);
+	scan_and_bury();
+	scan_and_bury();
+	assert_non_null(session.images);
+	assert_null(session.images->next);
+}
+
+static void a_childs_sums_go_to_its_parent_before_the_parent_is_closed(void **state)
+{
+	struct ledger_fake parent = { 0 }, child = { .origin = LEDGER_ORIGIN_FORK };
+	struct ledger_fake grandchild = { .origin = LEDGER_ORIGIN_FORK };
+	struct seep_image *image;
+
+	(void)state;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	child.parent = parent.file_name;
+	write_dead(&child, CHILD_PID, MAIN_PID, 0);
+	grandchild.parent = child.file_name;
+	write_dead(&grandchild, ORPHAN_PID, 1, 0);
+	scan_and_bury();
+	image = next();
+	assert_int_equal(image->pid, ORPHAN_PID);
+	assert_null(next());
+	close_recorded(image);
+	image = next();
+	assert_int_equal(image->pid, CHILD_PID);
+	assert_int_equal(image->child_count, 1);
+	close_small(image, 11);
+	image = next();
+	assert_int_equal(image->pid, MAIN_PID);
+	assert_int_equal(image->forked.processes, 1);
+	assert_int_equal(image->forked.allocs, 11);
+	/* What a child without a recording knows of its own children is its parent's to tell. */
+	assert_int_equal(image->child_count, 1);
+	assert_int_equal(image->children[0], ORPHAN_PID);
+	close_recorded(image);
+	assert_null(session.images);
+}
+
+static void orphans_are_counted_to_the_main_program(void **state)
+{
+	struct ledger_fake parent = { 0 }, orphan = { .origin = LEDGER_ORIGIN_FORK };
+	struct seep_image *image;
+
+	(void)state;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	orphan.parent = "long.1.1.0.ledger";
+	write_dead(&orphan, ORPHAN_PID, 1, 0);
+	scan_and_bury();
+	close_small(next(), 5);
+	image = next();
+	assert_true(image->is_main);
+	assert_int_equal(image->forked.allocs, 5);
+}
+
+static void the_last_image_of_the_main_process_is_the_main_one(void **state)
+{
+	struct ledger_fake first = { 0 }, last = { 0 };
+	struct seep_image *image;
+
+	(void)state;
+	write_dead(&last, MAIN_PID, 1, 1);
+	write_dead(&first, MAIN_PID, 1, 0);
+	scan_and_bury();
+	seep_session_ended(&session, MAIN_PID, 0);
+	image = next();
+	assert_int_equal(image->instance, 0);
+	assert_true(image->replaced);
+	assert_false(image->has_status);
+	close_small(image, 3);
+	image = next();
+	assert_ptr_equal(image, seep_session_main(&session));
+	assert_int_equal(image->forked.allocs, 3);
+}
+
+static void the_main_program_is_closed_only_at_the_end(void **state)
+{
+	struct ledger_fake parent = { 0 };
+
+	(void)state;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	scan_and_bury();
+	assert_null(seep_session_next(&session, false));
+	assert_non_null(seep_session_next(&session, true));
+}
+
+static void a_status_that_came_before_the_ledger_is_kept(void **state)
+{
+	struct ledger_fake child = { 0 };
+
+	(void)state;
+	seep_session_ended(&session, CHILD_PID, 3 << 8);
+	for (uint32_t i = 0; i + 1 < SEEP_SESSION_STATUS_KEPT; i++) {
+		seep_session_ended(&session, 1000 + i, 0);
+	}
+	write_dead(&child, CHILD_PID, MAIN_PID, 0);
+	scan_and_bury();
+	assert_true(session.images->has_status);
+	assert_int_equal(session.images->wait_status, 3 << 8);
+}
+
+static void not_following_leaves_out_all_but_the_main_program(void **state)
+{
+	struct ledger_fake parent = { 0 }, child = { 0 };
+	struct seep_image *image;
+
+	(void)state;
+	session.follow = false;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	write_dead(&child, CHILD_PID, MAIN_PID, 0);
+	scan_and_bury();
+	image = next();
+	assert_int_equal(image->pid, CHILD_PID);
+	assert_false(image->followed);
+	close_small(image, 0);
+	image = next();
+	assert_true(image->followed);
+}
+
+/* ---- with a process that lives ------------------------------------------------------------ */
+
+static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
+{
+	const struct timespec timeout = { .tv_sec = 10 };
+
+	(void)syscall(SYS_futex, word, operation, value, &timeout, NULL, 0);
+}
+
+/* As the runtime at exit: 0 if it was answered within the time. */
+static int end_as_the_runtime(uint8_t *map)
+{
+	struct ledger_control *control = (void *)(map + LEDGER_PAGE_BYTES);
+	struct ledger_state *state = (void *)(map + 2 * LEDGER_PAGE_BYTES);
+
+	atomic_store(&state->ended, LEDGER_ENDED_EXIT);
+	atomic_fetch_add(&state->attention, 1);
+	futex(&state->attention, FUTEX_WAKE, 1000);
+	futex(&control->exit_ack, FUTEX_WAIT, 0);
+	return atomic_load(&control->exit_ack) ? 0 : 1;
+}
+
+/* A child that makes its ledger, tells so, and ends when a byte comes. */
+static pid_t start_child(struct ledger_fake *fake, int *ret_go, bool *ret_ready)
+{
+	int ready[2], go[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct seep_procfs_stat stat;
+		uint8_t *map = NULL;
+
+		(void)close(go[1]);
+		fake->exe = "/bin/prog";
+		fake->pid = (uint32_t)getpid();
+		fake->session = SESSION;
+		if (seep_procfs_stat(fake->pid, &stat, NULL) == 0) {
+			fake->start_ticks = stat.start_ticks;
+			map = ledger_fake_map(fake, folder_fd);
+		}
+		(void)!write(ready[1], map ? "y" : "n", 1);
+		(void)!read(go[0], &byte, 1);
+		_exit(map ? end_as_the_runtime(map) : 2);
+	}
+	(void)close(ready[1]);
+	(void)close(go[0]);
+	*ret_ready = read(ready[0], &byte, 1) == 1 && byte == 'y';
+	(void)close(ready[0]);
+	*ret_go = go[1];
+	return pid;
+}
+
+static void a_process_at_its_end_is_answered_and_sampled(void **state)
+{
+	struct ledger_fake fake = { .allocs = 100, .frees = 40 };
+	const struct seep_profile_sample *last;
+	struct seep_image *image;
+	bool ready;
+	int status, go;
+	pid_t pid;
+
+	(void)state;
+	pid = start_child(&fake, &go, &ready);
+	assert_true(ready);
+	session.main_pid = (uint32_t)pid;
+	scan_and_bury();
+	assert_int_equal(seep_session_live(&session), 1);
+	assert_null(seep_session_next(&session, true));
+	(void)close(go);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	seep_session_ended(&session, (uint32_t)pid, status);
+	scan_and_bury();
+	image = next();
+	assert_non_null(image);
+	assert_true(image->has_status);
+	assert_true(image->gathered.timeline.count >= 1);
+	last = &image->gathered.timeline.samples[image->gathered.timeline.count - 1];
+	assert_int_equal(last->allocs, 100);
+	assert_int_equal(last->frees, 40);
+	assert_int_equal(last->live_bytes, 600);
+	assert_true(last->rss_bytes > 0);
+	assert_true(image->gathered.peak_rss_bytes >= last->rss_bytes);
+}
+
+static void a_process_that_is_left_does_not_wait_and_keeps_its_ancestors(void **state)
+{
+	struct ledger_fake parent = { 0 }, fake = { .origin = LEDGER_ORIGIN_FORK };
+	struct seep_image *image;
+	bool ready;
+	int status, go;
+	pid_t pid;
+
+	(void)state;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	fake.parent = parent.file_name;
+	pid = start_child(&fake, &go, &ready);
+	assert_true(ready);
+	scan_and_bury();
+	assert_null(seep_session_next(&session, true));
+	for (image = session.images; image; image = image->next) {
+		if (image->state == SEEP_IMAGE_LIVE)
+			seep_session_leave(&session, image);
+	}
+	image = next();
+	assert_true(image->is_main);
+	assert_true(image->keep_ledger);
+	assert_int_equal(seep_session_live(&session), 0);
+	(void)close(go);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A kill leaves no time for anything: the counts are read from what is left. */
+static void a_killed_process_is_sampled_once_more(void **state)
+{
+	struct ledger_fake fake = { .allocs = 10 };
+	struct seep_image *image;
+	bool ready;
+	int status, go;
+	pid_t pid;
+
+	(void)state;
+	pid = start_child(&fake, &go, &ready);
+	assert_true(ready);
+	scan_and_bury();
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	(void)close(go);
+	scan_and_bury();
+	image = next();
+	assert_non_null(image);
+	assert_false(image->has_status);
+	assert_true(image->gathered.timeline.count >= 1);
+	assert_int_equal(
+		image->gathered.timeline.samples[image->gathered.timeline.count - 1].allocs, 10);
+}
+
+#define SESSION_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SESSION_TEST(another_sessions_ledgers_are_not_touched),
+		SESSION_TEST(a_ledger_is_met_once),
+		SESSION_TEST(a_childs_sums_go_to_its_parent_before_the_parent_is_closed),
+		SESSION_TEST(orphans_are_counted_to_the_main_program),
+		SESSION_TEST(the_last_image_of_the_main_process_is_the_main_one),
+		SESSION_TEST(the_main_program_is_closed_only_at_the_end),
+		SESSION_TEST(a_status_that_came_before_the_ledger_is_kept),
+		SESSION_TEST(not_following_leaves_out_all_but_the_main_program),
+		SESSION_TEST(a_process_at_its_end_is_answered_and_sampled),
+		SESSION_TEST(a_process_that_is_left_does_not_wait_and_keeps_its_ancestors),
+		SESSION_TEST(a_killed_process_is_sampled_once_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
