@@ -41,8 +41,10 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites)
 
 	flat->rows = seep_xcalloc(sites->function_count, sizeof(*flat->rows));
 	flat->count = sites->function_count;
-	for (uint32_t i = 0; i < flat->count; i++)
+	for (uint32_t i = 0; i < flat->count; i++) {
 		flat->rows[i].frame = sites->frame_of_function[i];
+		flat->rows[i].plumbing = sites->of_frame[flat->rows[i].frame].plumbing;
+	}
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		add_context(flat, sites, &profile->contexts[i], stamps, i + 1);
 	free(stamps);
@@ -57,8 +59,8 @@ void seep_flat_free(struct seep_flat *flat)
 	free(flat);
 }
 
-uint32_t seep_flat_top(const struct seep_flat *flat, enum seep_measure measure, uint32_t top,
-		       uint32_t *ret_top)
+uint32_t seep_flat_top(const struct seep_flat *flat, enum seep_measure measure, bool whole,
+		       uint32_t top, uint32_t *ret_top)
 {
 	struct seep_ranked *ranked = seep_xcalloc(flat->count, sizeof(*ranked));
 	size_t count = 0;
@@ -66,10 +68,11 @@ uint32_t seep_flat_top(const struct seep_flat *flat, enum seep_measure measure, 
 	for (uint32_t i = 0; i < flat->count; i++) {
 		const struct seep_flat_row *row = &flat->rows[i];
 		const uint64_t inclusive = seep_counts_value(&row->inclusive, measure);
+		const uint64_t self = seep_counts_value(&row->self, measure);
 
-		if (inclusive > 0)
+		if (inclusive > 0 && (self > 0 || whole || !row->plumbing))
 			ranked[count++] = (struct seep_ranked){
-				.value = seep_counts_value(&row->self, measure),
+				.value = self,
 				.tie = UINT64_MAX - inclusive,
 				.index = i,
 			};

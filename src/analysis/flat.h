@@ -16,6 +16,7 @@
 struct seep_flat_row {
 	uint32_t frame;	 /* index of one frame of the function, for its name and file */
 	uint32_t stacks; /* contexts that pass through it */
+	bool plumbing;	 /* see function_name.h */
 	struct seep_counts self;
 	struct seep_counts inclusive;
 };
@@ -33,11 +34,15 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites);
 /* NULL is a no-op. */
 void seep_flat_free(struct seep_flat *flat);
 
-/*
- * The largest rows by their own figures, then, where those are 0, by inclusive ones. @ret_top: row
- * indexes, room for @top. Returns: how many; rows with nothing at all are left out.
+/**
+ * seep_flat_top - the largest rows: by their own figures, then, where those are 0, by inclusive ones
+ * @whole:   plumbing that has nothing of its own, too
+ * @top:     how many at most
+ * @ret_top: row indexes, room for @top
+ *
+ * Returns: how many; rows with nothing at all are left out.
  */
-uint32_t seep_flat_top(const struct seep_flat *flat, enum seep_measure measure, uint32_t top,
-		       uint32_t *ret_top);
+uint32_t seep_flat_top(const struct seep_flat *flat, enum seep_measure measure, bool whole,
+		       uint32_t top, uint32_t *ret_top);
 
 #endif

@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/xalloc.h"
+
 static bool is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || c == '$';
@@ -48,7 +50,7 @@ static const char *skip_operator(const char *text)
 	}
 	while (*text != '\0' && strchr("+-*/%^&|~!=<>,[]\"", *text) != NULL)
 		text++;
-	return text;
+	return starts_with(text, " <") ? skip_bracket(text + 1) : text; /* operator< <int> */
 }
 
 static bool is_operator(const char *function, const char *at)
@@ -75,6 +77,7 @@ struct seep_name_part seep_function_name(const char *function)
 {
 	const char *start = function;
 	const char *at = function;
+	bool has_parameters = false;
 
 	/* Rust: "<alloc::vec::Vec<T> as core::fmt::Debug>::fmt", and no parameters. */
 	while (*at != '\0') {
@@ -85,6 +88,7 @@ struct seep_name_part seep_function_name(const char *function)
 		} else if (*at == '(') {
 			const char *more = skip_parameters(at);
 
+			has_parameters = true;
 			if (more == NULL)
 				break;
 			at = more;
@@ -98,9 +102,84 @@ struct seep_name_part seep_function_name(const char *function)
 			at++;
 		}
 	}
-	if (at == start)
+	/* Only what has parameters can have a return type: a C name may be anything. */
+	if (at == start || !has_parameters)
 		return (struct seep_name_part){ function, strlen(function) };
 	return (struct seep_name_part){ start, (size_t)(at - start) };
+}
+
+/* Template arguments that are what they always are. */
+static const char *const default_arguments[] = {
+	"std::allocator<", "std::char_traits<", "std::less<", "std::hash<", "std::equal_to<",
+	"std::default_delete<",
+};
+
+/* At ", std::allocator<…>": how many bytes to leave out, with a space before the closing '>'. */
+static size_t default_argument_at(const char *at, const char *end)
+{
+	const char *name = at + 2;
+
+	if (end - at < 2 || at[0] != ',' || at[1] != ' ')
+		return 0;
+	for (size_t i = 0; i < sizeof(default_arguments) / sizeof(default_arguments[0]); i++) {
+		const size_t bytes = strlen(default_arguments[i]);
+
+		if ((size_t)(end - name) > bytes && memcmp(name, default_arguments[i], bytes) == 0) {
+			const char *after = skip_bracket(name + bytes - 1);
+
+			return after < end ? (size_t)(after - at) : (size_t)(end - at);
+		}
+	}
+	return 0;
+}
+
+static const struct {
+	const char *from;
+	const char *to;
+} replacements[] = {
+	{ "std::__cxx11::", "std::" },
+	{ "(anonymous namespace)", "(anon)" },
+	{ " >", ">" },
+	{ "basic_string<char>", "string" },
+	{ "basic_string_view<char>", "string_view" },
+};
+
+static void replace_all(char *text, const char *from, const char *to)
+{
+	char *out = text;
+
+	while (*text != '\0') {
+		if (starts_with(text, from)) {
+			memcpy(out, to, strlen(to));
+			out += strlen(to);
+			text += strlen(from);
+		} else {
+			*out++ = *text++;
+		}
+	}
+	*out = '\0';
+}
+
+char *seep_function_short_name(const char *function)
+{
+	const struct seep_name_part name = seep_function_name(function);
+	const char *end = name.text + name.bytes;
+	char *text = seep_xmalloc(name.bytes + 1);
+	char *out = text;
+
+	for (const char *at = name.text; at < end;) {
+		const size_t skip = default_argument_at(at, end);
+
+		if (skip > 0)
+			at += skip;
+		else
+			*out++ = *at++;
+	}
+	*out = '\0';
+	if (strchr(text, '<') != NULL || strchr(text, '(') != NULL)
+		for (size_t i = 0; i < sizeof(replacements) / sizeof(replacements[0]); i++)
+			replace_all(text, replacements[i].from, replacements[i].to);
+	return text;
 }
 
 static bool part_is(struct seep_name_part name, const char *text)

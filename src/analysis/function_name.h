@@ -22,6 +22,12 @@ struct seep_name_part {
 struct seep_name_part seep_function_name(const char *function);
 
 /*
+ * The same for reading, in new memory: template arguments that have their default value left out,
+ * std::string for what it is, "(anon)". Release with free().
+ */
+char *seep_function_short_name(const char *function);
+
+/*
  * Whether @function only passes on what its caller asked for: an allocation function or a usual
  * wrapper of one (xmalloc, operator new, g_malloc...), or a standard library's internals
  * (std::, __gnu_cxx::, Rust's alloc:: and core::). Who to blame is further out.

@@ -70,7 +70,7 @@ static void print_table(FILE *out, const struct seep_profile *profile,
 {
 	const uint32_t wanted = options->top > 0 ? options->top : TOP_DEFAULT;
 	uint32_t *top = seep_xcalloc(wanted < flat->count ? wanted : flat->count, sizeof(*top));
-	const uint32_t shown = seep_flat_top(flat, measure, wanted, top);
+	const uint32_t shown = seep_flat_top(flat, measure, options->full, wanted, top);
 	struct seep_table *table =
 		seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
 
@@ -97,6 +97,7 @@ void seep_report_flat(FILE *out, const struct seep_profile *profile,
 	const enum seep_measure measure = seep_report_measure(profile, options);
 	struct seep_sites *sites = seep_sites_new(profile);
 	struct seep_flat *flat = seep_flat_new(sites);
+	const struct seep_next_command next = { " --tree", "who called whom" };
 	char *title = seep_xasprintf("Functions by %s; SELF is what a function allocated itself or "
 				     "through library code it called",
 				     seep_head_measure_words(profile, measure));
@@ -109,7 +110,7 @@ void seep_report_flat(FILE *out, const struct seep_profile *profile,
 	print_table(out, profile, options, flat, measure);
 	fputc('\n', out);
 	seep_head_unseen(out, profile, options, 0);
-	seep_head_next(out, options, " --tree", "who called whom");
+	seep_head_next(out, options, &next, 1);
 	free(title);
 	seep_flat_free(flat);
 	seep_sites_free(sites);

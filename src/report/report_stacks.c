@@ -136,19 +136,20 @@ static void print_dim(const struct view *view, const char *text)
 	seep_strbuf_done(&line);
 }
 
-/* What the function to blame called: "in std::vector<int>::push_back, 4 library frames". */
+/* What the function to blame called: "via std::vector<int>::push_back + 3 more frames". */
 static void print_plumbing(const struct view *view, const struct seep_profile_context *context,
 			   uint32_t first)
 {
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	seep_strbuf_adds(&line, "in ");
+	seep_strbuf_adds(&line, "via ");
 	seep_frame_name(&line, view->profile,
 			&view->profile->frames[context->stack[first - 1].frame],
 			view->options->width > 40 ? view->options->width - 30 : 0, false);
 	if (first > 1)
-		seep_strbuf_addf(&line, " and %" PRIu32 " more", first - 1);
+		seep_strbuf_addf(&line, " + %" PRIu32 " more frame%s", first - 1,
+				 first == 2 ? "" : "s");
 	print_dim(view, line.text);
 	seep_strbuf_done(&line);
 }
@@ -201,57 +202,83 @@ static void print_stack(const struct view *view, const struct seep_profile_conte
 	print_outer_end(view, context);
 }
 
-/* "3. 4.2 MB  34.1%  1,024 blocks of 4.1 KB, malloc" */
+static void add_allocs_figures(struct seep_strbuf *line, const struct view *view,
+			       const struct seep_counts *counts)
+{
+	if (view->measure == SEEP_BY_TEMPORARY)
+		seep_strbuf_addf(line, " of its %s allocations",
+				 seep_digits_text(counts->allocs).text);
+	else if (counts->temporary > 0)
+		seep_strbuf_addf(line, ", %s temporary",
+				 seep_percent_text(counts->temporary, counts->allocs).text);
+	if (counts->allocs > 0)
+		seep_strbuf_addf(line, ", avg %s",
+				 seep_bytes_text(counts->alloc_bytes / counts->allocs).text);
+}
+
+static void add_bytes_figures(struct seep_strbuf *line, const struct view *view,
+			      const struct seep_counts *counts)
+{
+	const uint64_t blocks = seep_counts_blocks(counts, view->measure);
+
+	seep_strbuf_addf(line, " in %s block%s", seep_digits_text(blocks).text,
+			 blocks == 1 ? "" : "s");
+	if (blocks > 1)
+		seep_strbuf_addf(line, ", avg %s",
+				 seep_bytes_text(seep_counts_value(counts, view->measure) / blocks)
+					 .text);
+	if (view->measure == SEEP_BY_LIVE)
+		seep_strbuf_addf(line, ", %s of %s freed", seep_digits_text(counts->frees).text,
+				 seep_digits_text(counts->allocs).text);
+}
+
+static void add_name(struct seep_strbuf *line, const char *what, const char *name)
+{
+	if (name == NULL)
+		return;
+	seep_strbuf_adds(line, what);
+	seep_escape(line, name, strlen(name));
+}
+
+/* "3. 4.2 MB (34.1%) in 1,024 blocks, avg 4.1 KB, 20 of 1,044 freed, malloc" */
 static void print_figures(const struct view *view, unsigned number, const struct seep_group *group)
 {
 	const struct seep_profile_context *context = &view->profile->contexts[group->context];
 	const uint64_t value = seep_counts_value(&group->counts, view->measure);
 	const uint64_t total = seep_counts_value(&view->groups->total, view->measure);
-	const uint64_t blocks = seep_counts_blocks(&group->counts, view->measure);
+	const bool bytes = seep_measure_is_bytes(view->measure);
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	if (seep_measure_is_bytes(view->measure)) {
-		seep_strbuf_addf(&line, "%s  %s  in %s block%s", seep_bytes_text(value).text,
-				 seep_percent_text(value, total).text,
-				 seep_digits_text(blocks).text, blocks == 1 ? "" : "s");
-		if (blocks > 1)
-			seep_strbuf_addf(&line, " of %s", seep_bytes_text(value / blocks).text);
-	} else {
-		seep_strbuf_addf(&line, "%s  %s  of them %s temporary",
-				 seep_digits_text(value).text, seep_percent_text(value, total).text,
-				 seep_percent_text(group->counts.temporary, group->counts.allocs).text);
-		if (group->counts.allocs > 0)
-			seep_strbuf_addf(
-				&line, ", %s each",
-				seep_bytes_text(group->counts.alloc_bytes / group->counts.allocs)
-					.text);
-	}
+	seep_strbuf_addf(&line, "%s (%s)",
+			 bytes ? seep_bytes_text(value).text : seep_digits_text(value).text,
+			 seep_percent_text(value, total).text);
+	if (bytes)
+		add_bytes_figures(&line, view, &group->counts);
+	else
+		add_allocs_figures(&line, view, &group->counts);
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
-	if (context->thread != NULL) {
-		seep_strbuf_adds(&line, ", thread ");
-		seep_escape(&line, context->thread, strlen(context->thread));
-	}
-	if (context->scope != NULL) {
-		seep_strbuf_adds(&line, ", scope ");
-		seep_escape(&line, context->scope, strlen(context->scope));
-	}
+	add_name(&line, ", thread ", context->thread);
+	add_name(&line, ", scope ", context->scope);
 	fprintf(view->out, "%3u. ", number);
-	seep_text_fold(view->out, view->options, SEEP_STYLE_BOLD, 0, INDENT, line.text);
+	seep_text_fold(view->out, view->options, SEEP_STYLE_BOLD, INDENT, INDENT, line.text);
 	seep_strbuf_done(&line);
 }
 
 static void print_title(const struct view *view, const uint32_t *top, uint32_t shown)
 {
+	uint32_t count = 0;
 	uint64_t sum = 0;
 	struct seep_strbuf line;
 
+	for (uint32_t i = 0; i < view->groups->count; i++)
+		count += seep_counts_value(&view->groups->items[i].counts, view->measure) > 0;
 	for (uint32_t i = 0; i < shown; i++)
 		sum += seep_counts_value(&view->groups->items[top[i]].counts, view->measure);
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_addf(&line, "Call stacks by %s: %s of %s, %s of all",
 			 seep_head_measure_words(view->profile, view->measure),
-			 seep_digits_text(shown).text, seep_digits_text(view->groups->count).text,
+			 seep_digits_text(shown).text, seep_digits_text(count).text,
 			 seep_percent_text(sum, seep_counts_value(&view->groups->total,
 								  view->measure))
 				 .text);
@@ -280,11 +307,14 @@ static void print_top(const struct view *view)
 
 static void print_next(const struct view *view)
 {
-	seep_head_next(view->out, view->options, " --tree", "who called whom");
-	if (view->measure == SEEP_BY_PEAK)
-		seep_head_next(view->out, view->options, " --by live", "what is left");
-	else
-		seep_head_next(view->out, view->options, " --by peak", "what was alive at the peak");
+	const struct seep_next_command commands[] = {
+		{ " --tree", "who called whom" },
+		view->measure == SEEP_BY_PEAK ?
+			(struct seep_next_command){ " --by live", "what is left" } :
+			(struct seep_next_command){ " --by peak", "what was alive at the peak" },
+	};
+
+	seep_head_next(view->out, view->options, commands, 2);
 }
 
 void seep_report_stacks(FILE *out, const struct seep_profile *profile,
@@ -302,6 +332,7 @@ void seep_report_stacks(FILE *out, const struct seep_profile *profile,
 	seep_head_process(out, profile, options, "", true);
 	fputc('\n', out);
 	seep_head_lead(out, profile, options);
+	seep_head_start_at(out, view.sites, options, view.measure);
 	fputc('\n', out);
 	print_top(&view);
 	fputc('\n', out);

@@ -110,8 +110,9 @@ static void print_stacks(FILE *out, const struct seep_profile *profile,
 	uint32_t top[STACKS];
 	const uint32_t shown = seep_groups_top(groups, profile, measure, wanted, top);
 
+	seep_head_start_at(out, sites, options, measure);
 	if (shown > 0)
-		fprintf(out, "Largest of %s call stacks by %s:\n",
+		fprintf(out, "Largest of %s call stacks, by %s:\n",
 			seep_digits_text(groups->count).text,
 			seep_head_measure_words(profile, measure));
 	for (uint32_t i = 0; i < shown; i++)
@@ -123,6 +124,10 @@ static void print_stacks(FILE *out, const struct seep_profile *profile,
 void seep_report_summary(FILE *out, const struct seep_profile *profile,
 			 const struct seep_report_options *options)
 {
+	static const struct seep_next_command next[] = {
+		{ "", "the largest stacks in full" },
+		{ " --tree", "who called whom" },
+	};
 	struct seep_report_options narrow = *options;
 
 	if (narrow.width == 0 || narrow.width > 80)
@@ -134,6 +139,5 @@ void seep_report_summary(FILE *out, const struct seep_profile *profile,
 	print_stacks(out, profile, &narrow);
 	seep_head_unseen(out, profile, &narrow, UNSEEN_LINES);
 	seep_head_own(out, profile, &narrow);
-	seep_head_next(out, &narrow, "", "the largest stacks in full");
-	seep_head_next(out, &narrow, " --tree", "who called whom");
+	seep_head_next(out, &narrow, next, sizeof(next) / sizeof(next[0]));
 }

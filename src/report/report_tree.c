@@ -21,7 +21,9 @@ enum {
 	PRUNE_PERCENT = 1,
 	VALUE_COLUMNS = 10,
 	SHARE_COLUMNS = 7,
-	NAME_COLUMNS = 44, /* places start here or later */
+	PLACES_COLUMN_FREE = 76, /* where places begin when there is no limit */
+	NAME_COLUMNS_MIN = 16,
+	PLACE_COLUMNS_MIN = 10,
 	DEPTH_MAX = 512,   /* bound on recursion; deeper branches are pruned and counted */
 };
 
@@ -61,13 +63,15 @@ static void add_special(struct seep_strbuf *buf, uint32_t frame)
 	}
 }
 
-/* Append name, repeats and place of @node in what is left of the line. */
+/* Append name, repeats and place of @node. */
 static void add_node(struct seep_strbuf *line, const struct view *view,
-		     const struct seep_tree_node *node, size_t room)
+		     const struct seep_tree_node *node)
 {
+	const size_t width = view->options->full ? 0 : view->options->width;
+	const size_t places = width == 0 ? PLACES_COLUMN_FREE : width * 3 / 5;
+	const size_t start = seep_display_width(line->text, line->length);
 	const struct seep_profile_frame *frame;
-	const size_t start = line->length;
-	const bool limited = room > 0 && !view->options->full;
+	size_t room = 0;
 	size_t used;
 
 	if (node->frame >= SEEP_TREE_SPECIAL) {
@@ -75,19 +79,19 @@ static void add_node(struct seep_strbuf *line, const struct view *view,
 		return;
 	}
 	frame = &view->profile->frames[node->frame];
-	seep_frame_name(line, view->profile, frame, limited ? room * 2 / 3 : 0,
-			view->options->full);
+	if (width > 0)
+		room = start + NAME_COLUMNS_MIN < places ? places - start : NAME_COLUMNS_MIN;
+	seep_frame_name(line, view->profile, frame, room, view->options->full);
 	if (node->period > 0) {
 		seep_strbuf_addc(line, ' ');
 		seep_frame_repeats(line, node->period, node->repeats);
 	}
-	used = seep_display_width(line->text + start, line->length - start);
-	if (limited && used + 10 > room)
+	seep_text_pad(line, 0, places);
+	used = seep_display_width(line->text, line->length) + 2;
+	if (width > 0 && used + PLACE_COLUMNS_MIN > width)
 		return;
-	seep_text_pad(line, start, limited && room < 2 * NAME_COLUMNS ? room / 2 : NAME_COLUMNS);
-	used = seep_display_width(line->text + start, line->length - start);
 	seep_strbuf_adds(line, "  ");
-	seep_frame_place(line, view->profile, frame, limited ? room - used - 2 : 0,
+	seep_frame_place(line, view->profile, frame, width > 0 ? width - used : 0,
 			 !node->several_lines);
 }
 
@@ -104,9 +108,7 @@ static void print_line(const struct view *view, struct seep_strbuf *line)
 
 static void print_node(const struct view *view, uint32_t node, const char *joint, bool figures)
 {
-	const size_t width = view->options->width;
 	struct seep_strbuf line;
-	size_t used;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (figures) {
@@ -122,9 +124,7 @@ static void print_node(const struct view *view, uint32_t node, const char *joint
 	}
 	seep_strbuf_adds(&line, view->prefix.text);
 	seep_strbuf_adds(&line, joint);
-	used = seep_display_width(line.text, line.length);
-	add_node(&line, view, &view->tree->nodes[node],
-		 width == 0 ? 0 : width > used + 20 ? width - used : 20);
+	add_node(&line, view, &view->tree->nodes[node]);
 	print_line(view, &line);
 	seep_strbuf_done(&line);
 }
@@ -217,6 +217,7 @@ void seep_report_tree(FILE *out, const struct seep_profile *profile,
 		.measure = measure,
 		.total = seep_counts_value(&tree->nodes[0].inclusive, measure),
 	};
+	const struct seep_next_command next = { " --flat", "the same by function" };
 
 	view.least = view.total / 100 * PRUNE_PERCENT;
 	seep_strbuf_init(&view.prefix, SEEP_LINE_BYTES_MAX);
@@ -227,7 +228,7 @@ void seep_report_tree(FILE *out, const struct seep_profile *profile,
 	print_pruned(&view);
 	fputc('\n', out);
 	seep_head_unseen(out, profile, options, 0);
-	seep_head_next(out, options, " --flat", "the same by function");
+	seep_head_next(out, options, &next, 1);
 	seep_strbuf_done(&view.prefix);
 	seep_tree_free(tree);
 	seep_sites_free(sites);

@@ -56,22 +56,22 @@ static void add_without_arguments(struct seep_strbuf *buf, const char *name, siz
 
 static void add_function(struct seep_strbuf *buf, const char *function, size_t columns, bool full)
 {
-	struct seep_name_part name = { function, strlen(function) };
+	char *brief = full ? NULL : seep_function_short_name(function);
+	const char *name = full ? function : brief;
 	struct seep_strbuf whole;
 	struct seep_strbuf shown;
 
-	if (!full)
-		name = seep_function_name(function);
 	seep_strbuf_init(&whole, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_init(&shown, SEEP_LINE_BYTES_MAX);
-	if (columns > 0 && name.bytes > columns)
-		add_without_arguments(&whole, name.text, name.bytes);
+	if (columns > 0 && strlen(name) > columns)
+		add_without_arguments(&whole, name, strlen(name));
 	else
-		seep_strbuf_add(&whole, name.text, name.bytes);
+		seep_strbuf_adds(&whole, name);
 	seep_escape(&shown, whole.text, whole.length);
 	seep_text_fit(buf, shown.text, columns, false);
 	seep_strbuf_done(&shown);
 	seep_strbuf_done(&whole);
+	free(brief);
 }
 
 void seep_frame_name(struct seep_strbuf *buf, const struct seep_profile *profile,

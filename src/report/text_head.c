@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/flat.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -18,38 +19,33 @@
 /* Below this a rate per second says nothing. */
 #define RATE_FROM_NS UINT64_C(50000000)
 
-const char *seep_head_live_words(const struct seep_profile *profile)
-{
-	switch (profile->process.ended) {
-	case SEEP_ENDED_RUNNING:
-		return "live now";
-	case SEEP_ENDED_EXIT:
-		return "live at exit";
-	case SEEP_ENDED_SIGNAL:
-	case SEEP_ENDED_KILLED:
-		return "live at its death";
-	case SEEP_ENDED_EXEC:
-		return "live at exec";
-	case SEEP_ENDED_UNKNOWN:
-		break;
-	}
-	return "live when last seen";
-}
-
 const char *seep_head_measure_words(const struct seep_profile *profile, enum seep_measure measure)
 {
 	switch (measure) {
 	case SEEP_BY_PEAK:
-		return "live at the peak";
+		return "bytes live at the peak";
 	case SEEP_BY_ALLOCS:
-		return "number of allocations";
+		return "allocations";
 	case SEEP_BY_TEMPORARY:
-		return "number of temporary allocations";
+		return "temporary allocations";
 	case SEEP_BY_LIVE:
 	case SEEP_MEASURE_COUNT:
 		break;
 	}
-	return seep_head_live_words(profile);
+	switch (profile->process.ended) {
+	case SEEP_ENDED_RUNNING:
+		return "bytes live now";
+	case SEEP_ENDED_EXIT:
+		return "bytes live at exit";
+	case SEEP_ENDED_SIGNAL:
+	case SEEP_ENDED_KILLED:
+		return "bytes live when it died";
+	case SEEP_ENDED_EXEC:
+		return "bytes live at exec";
+	case SEEP_ENDED_UNKNOWN:
+		break;
+	}
+	return "bytes live when last seen";
 }
 
 enum seep_measure seep_report_measure(const struct seep_profile *profile,
@@ -204,10 +200,12 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 
 	seep_strbuf_addf(buf, "; %s allocation%s", seep_count_text(totals->allocs).text,
 			 totals->allocs == 1 ? "" : "s");
+	if (totals->allocs > 0)
+		seep_strbuf_addf(buf, " of %s in all", seep_bytes_text(totals->alloc_bytes).text);
 	if (ns >= RATE_FROM_NS) {
 		const unsigned __int128 rate = (unsigned __int128)totals->allocs * NS_PER_S / ns;
 
-		seep_strbuf_addf(buf, " (%s/s)", seep_count_text((uint64_t)rate).text);
+		seep_strbuf_addf(buf, ", %s/s", seep_count_text((uint64_t)rate).text);
 	}
 	if (totals->temporary > 0)
 		seep_strbuf_addf(buf, ", %s temporary",
@@ -221,8 +219,9 @@ void seep_head_lead(FILE *out, const struct seep_profile *profile,
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	seep_strbuf_adds(&line, seep_head_live_words(profile));
-	line.text[0] = 'L';
+	seep_strbuf_addc(&line, 'L');
+	/* "bytes live at exit": the bytes come next anyway. */
+	seep_strbuf_adds(&line, seep_head_measure_words(profile, SEEP_BY_LIVE) + strlen("bytes l"));
 	seep_strbuf_addf(&line, " %s in %s block%s", seep_bytes_text(totals->live_bytes).text,
 			 seep_digits_text(totals->live_blocks).text,
 			 totals->live_blocks == 1 ? "" : "s");
@@ -230,6 +229,37 @@ void seep_head_lead(FILE *out, const struct seep_profile *profile,
 	add_allocs(&line, profile);
 	seep_text_fold(out, options, SEEP_STYLE_BOLD, 0, 2, line.text);
 	seep_strbuf_done(&line);
+}
+
+void seep_head_start_at(FILE *out, const struct seep_sites *sites,
+			const struct seep_report_options *options, enum seep_measure measure)
+{
+	struct seep_flat *flat = seep_flat_new(sites);
+	const uint64_t total = seep_counts_value(&flat->total, measure);
+	struct seep_strbuf line;
+	uint32_t top;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	if (seep_flat_top(flat, measure, false, 1, &top) == 1) {
+		const struct seep_flat_row *row = &flat->rows[top];
+		const struct seep_profile_frame *frame = &sites->profile->frames[row->frame];
+		const uint64_t value = seep_counts_value(&row->self, measure);
+		const size_t room = options->width > 50 ? options->width - 50 : 0;
+
+		seep_strbuf_adds(&line, "Start at ");
+		seep_frame_name(&line, sites->profile, frame, room, false);
+		seep_strbuf_adds(&line, " (");
+		seep_frame_place(&line, sites->profile, frame, room, false);
+		if (line.text[line.length - 1] == '(')
+			seep_strbuf_cut(&line, line.length - 2);
+		else
+			seep_strbuf_addc(&line, ')');
+		seep_strbuf_addf(&line, ": %s of the %s", seep_percent_text(value, total).text,
+				 seep_head_measure_words(sites->profile, measure));
+		seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
+	}
+	seep_strbuf_done(&line);
+	seep_flat_free(flat);
 }
 
 /* ---- the fine print ------------------------------------------------------------------------ */
@@ -270,9 +300,8 @@ static void collect_counters(struct unseen_lines *lines, const struct seep_profi
 		  "blocks whose free was not seen; they were closed when their address came again" },
 		{ "dropped", totals->dropped, "allocations counted without their stack: tables full" },
 		{ "in-doubt", totals->in_doubt, "operations in doubt: it died in the middle of them" },
-		{ "abandoned", totals->abandoned, "hooks left by longjmp" },
 		{ "early-allocs", totals->early_allocs, "allocations before the account began" },
-		{ "unrecorded-children", totals->unrecorded_children, "children were not recorded" },
+		{ "unrecorded-child", totals->unrecorded_children, "children were not recorded" },
 	};
 
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
@@ -304,18 +333,18 @@ void seep_head_unseen(FILE *out, const struct seep_profile *profile,
 
 			seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 			seep_text_fit(&line, lines.line[i],
-				      options->width > 12 ? options->width - 12 : 0, false);
-			fprintf(out, "Not seen:   %s\n", line.text);
+				      options->width > 10 ? options->width - 10 : 0, false);
+			fprintf(out, "Not seen: %s\n", line.text);
 			seep_strbuf_done(&line);
 		} else {
-			char *line = seep_xasprintf("Not seen:  %s", lines.line[i]);
+			char *line = seep_xasprintf("Not seen: %s", lines.line[i]);
 
-			seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 11, line);
+			seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 10, line);
 			free(line);
 		}
 	}
 	if (shown < lines.count)
-		fprintf(out, "Not seen:   %zu more such lines in \"seep report\"\n",
+		fprintf(out, "Not seen: %zu more such lines in \"seep report\"\n",
 			lines.count - shown);
 	for (size_t i = 0; i < lines.count; i++)
 		free(lines.line[i]);
@@ -342,34 +371,43 @@ void seep_head_own(FILE *out, const struct seep_profile *profile,
 				 profile->process.child_count,
 				 profile->process.child_count == 1 ? "" : "ren",
 				 profile->process.child_count == 1 ? "its" : "their");
-	seep_strbuf_addf(&line, "seep itself used %s", seep_bytes_text(totals->own_bytes).text);
 	if (totals->usable_bytes > totals->live_bytes)
-		seep_strbuf_addf(&line, "; rounding up cost %s of the live blocks",
+		seep_strbuf_addf(&line, "Allocator's rounding of live blocks: %s. ",
 				 seep_bytes_text(totals->usable_bytes - totals->live_bytes).text);
 	if (profile->process.peak_rss_bytes > 0)
-		seep_strbuf_addf(&line, "; largest resident set %s",
+		seep_strbuf_addf(&line, "Largest resident set: %s. ",
 				 seep_bytes_text(profile->process.peak_rss_bytes).text);
-	seep_strbuf_addc(&line, '.');
+	seep_strbuf_addf(&line, "seep's own memory: %s.", seep_bytes_text(totals->own_bytes).text);
 	seep_text_fold(out, options, SEEP_STYLE_DIM, 0, 2, line.text);
 	seep_strbuf_done(&line);
 }
 
-void seep_head_next(FILE *out, const struct seep_report_options *options, const char *arguments,
-		    const char *shows)
+void seep_head_next(FILE *out, const struct seep_report_options *options,
+		    const struct seep_next_command *commands, size_t count)
 {
-	struct seep_strbuf line;
+	struct seep_strbuf file;
+	size_t widest = 0;
 
 	if (options->path == NULL)
 		return;
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	seep_strbuf_adds(&line, "Next:  seep report ");
-	seep_text_shell_word(&line, options->path);
-	seep_strbuf_adds(&line, arguments);
-	fprintf(out, "%s", line.text);
-	if (options->width == 0 || seep_display_width(line.text, line.length) + strlen(shows) + 5 <=
-					   options->width)
-		fprintf(out, "   %s# %s%s", seep_style_on(options, SEEP_STYLE_DIM), shows,
-			seep_style_off(options, SEEP_STYLE_DIM));
-	fputc('\n', out);
-	seep_strbuf_done(&line);
+	seep_strbuf_init(&file, SEEP_LINE_BYTES_MAX);
+	seep_text_shell_word(&file, options->path);
+	for (size_t i = 0; i < count; i++)
+		if (strlen(commands[i].arguments) > widest)
+			widest = strlen(commands[i].arguments);
+	for (size_t i = 0; i < count; i++) {
+		const size_t width = strlen("Next: seep report ") + widest +
+				     seep_display_width(file.text, file.length) +
+				     strlen("   # ") + strlen(commands[i].shows);
+
+		fprintf(out, "%s seep report %s%s", i == 0 ? "Next:" : "     ", file.text,
+			commands[i].arguments);
+		if (options->width == 0 || width <= options->width)
+			fprintf(out, "%*s   %s# %s%s",
+				(int)(widest - strlen(commands[i].arguments)), "",
+				seep_style_on(options, SEEP_STYLE_DIM), commands[i].shows,
+				seep_style_off(options, SEEP_STYLE_DIM));
+		fputc('\n', out);
+	}
+	seep_strbuf_done(&file);
 }

@@ -3,10 +3,8 @@
 #ifndef SEEP_REPORT_TEXT_HEAD_H
 #define SEEP_REPORT_TEXT_HEAD_H
 
+#include "analysis/sites.h"
 #include "report/report.h"
-
-/* "live at exit", "live now", ...: what live means for this profile. */
-const char *seep_head_live_words(const struct seep_profile *profile);
 
 /* What @measure counts, in words: "bytes live at exit", "allocations", ... */
 const char *seep_head_measure_words(const struct seep_profile *profile, enum seep_measure measure);
@@ -19,6 +17,10 @@ void seep_head_process(FILE *out, const struct seep_profile *profile,
 void seep_head_lead(FILE *out, const struct seep_profile *profile,
 		    const struct seep_report_options *options);
 
+/* And where to look first: the function with the largest share of @measure, over all its stacks. */
+void seep_head_start_at(FILE *out, const struct seep_sites *sites,
+			const struct seep_report_options *options, enum seep_measure measure);
+
 /*
  * What is not in the figures, one folded line each, at most @lines_max of them (0 = all); the last
  * one says how many more there are. Prints nothing when all was seen.
@@ -30,8 +32,13 @@ void seep_head_unseen(FILE *out, const struct seep_profile *profile,
 void seep_head_own(FILE *out, const struct seep_profile *profile,
 		   const struct seep_report_options *options);
 
-/* "seep report FILE<arguments>" (" --tree") with what it shows; nothing when there is no file. */
-void seep_head_next(FILE *out, const struct seep_report_options *options, const char *arguments,
-		    const char *shows);
+struct seep_next_command {
+	const char *arguments; /* after the file's name: " --tree" */
+	const char *shows;
+};
+
+/* "seep report FILE<arguments>   # what it shows", one line each; nothing when there is no file. */
+void seep_head_next(FILE *out, const struct seep_report_options *options,
+		    const struct seep_next_command *commands, size_t count);
 
 #endif

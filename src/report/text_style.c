@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/text_style.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,15 +60,26 @@ void seep_text_pad(struct seep_strbuf *buf, size_t start, size_t columns)
 		seep_strbuf_repeat(buf, ' ', columns - width);
 }
 
-void seep_text_fold(FILE *out, const struct seep_report_options *options, enum seep_style style,
-		    size_t first_indent, size_t indent, const char *text)
+/* Bytes up to where a line may end; "2.3 s" and "1,034 blocks" stay together. */
+static size_t unbroken(const char *text)
 {
-	size_t at = first_indent;
+	size_t bytes = strcspn(text, " ");
+
+	while (bytes > 0 && text[bytes] == ' ' && isdigit((unsigned char)text[bytes - 1]) &&
+	       isalpha((unsigned char)text[bytes + 1]))
+		bytes += 1 + strcspn(text + bytes + 1, " ");
+	return bytes;
+}
+
+void seep_text_fold(FILE *out, const struct seep_report_options *options, enum seep_style style,
+		    size_t used, size_t indent, const char *text)
+{
+	size_t at = used;
 	bool line_empty = true;
 
-	fprintf(out, "%*s%s", (int)first_indent, "", seep_style_on(options, style));
+	fputs(seep_style_on(options, style), out);
 	while (*text != '\0') {
-		const size_t bytes = strcspn(text, " ");
+		const size_t bytes = unbroken(text);
 		const size_t columns = seep_display_width(text, bytes);
 
 		if (!line_empty && options->width > 0 && at + 1 + columns > options->width) {

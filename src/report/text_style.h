@@ -25,11 +25,11 @@ void seep_text_fit(struct seep_strbuf *buf, const char *text, size_t columns, bo
 void seep_text_pad(struct seep_strbuf *buf, size_t start, size_t columns);
 
 /*
- * Print @text (escaped already) folded at spaces into options->width, every line but the first
- * indented by @indent columns, the first one by @first_indent.
+ * Print @text (escaped already) folded at spaces into options->width, where @used columns of the
+ * first line are taken; every further line is indented by @indent. A number keeps its unit.
  */
 void seep_text_fold(FILE *out, const struct seep_report_options *options, enum seep_style style,
-		    size_t first_indent, size_t indent, const char *text);
+		    size_t used, size_t indent, const char *text);
 
 /* Append @word so that a shell reads it back as one word; control bytes as $'\x1b'. */
 void seep_text_shell_word(struct seep_strbuf *buf, const char *word);

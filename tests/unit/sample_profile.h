@@ -193,6 +193,7 @@ static void sample_totals(struct seep_profile *p)
 	}
 	t->usable_bytes = t->live_bytes + 70000;
 	t->peak_at_ns = 7300000000;
+	t->peak_exact = false;
 	t->peak_error_bytes = 64 << 10;
 	t->threads = 3;
 	t->own_bytes = 3 << 20;

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* Groups, trees, flat tables and top lists over a profile built by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/flat.h"
+#include "analysis/group.h"
+#include "analysis/rank.h"
+#include "analysis/tree.h"
+#include "sample_profile.h"
+
+/* ---- rank ---------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	const struct seep_ranked *x = a;
+	const struct seep_ranked *y = b;
+
+	return (x->value < y->value) - (x->value > y->value);
+}
+
+static void top_agrees_with_sorting_all(void **state)
+{
+	enum { COUNT = 3000 };
+	static struct seep_ranked items[COUNT];
+	static struct seep_ranked sorted[COUNT];
+	uint32_t random = 12345;
+
+	(void)state;
+	for (size_t top = 0; top < COUNT + 5; top = top * 3 + 1) {
+		for (uint32_t i = 0; i < COUNT; i++) {
+			random = random * 1664525 + 1013904223;
+			/* Few values, so that many are equal. */
+			items[i] = (struct seep_ranked){ random >> 20, 0, i };
+		}
+		memcpy(sorted, items, sizeof(items));
+		qsort(sorted, COUNT, sizeof(sorted[0]), by_value);
+		assert_int_equal(seep_rank_top(items, COUNT, top), top < COUNT ? top : COUNT);
+		for (size_t i = 0; i < top && i < COUNT; i++)
+			assert_int_equal(items[i].value, sorted[i].value);
+		for (size_t i = 1; i < top && i < COUNT; i++)
+			assert_true(items[i - 1].value > items[i].value ||
+				    items[i - 1].index < items[i].index);
+	}
+}
+
+static void equal_values_are_ordered_by_tie_then_index(void **state)
+{
+	struct seep_ranked items[] = { { 5, 9, 0 }, { 5, 3, 2 }, { 5, 3, 1 }, { 6, 99, 3 } };
+
+	(void)state;
+	assert_int_equal(seep_rank_top(items, 4, 3), 3);
+	assert_int_equal(items[0].index, 3);
+	assert_int_equal(items[1].index, 1);
+	assert_int_equal(items[2].index, 2);
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+struct fixture {
+	struct seep_profile *profile;
+	struct seep_sites *sites;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->profile = sample_profile();
+	f->sites = seep_sites_new(f->profile);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	seep_sites_free(f->sites);
+	seep_profile_free(f->profile);
+	free(f);
+	return 0;
+}
+
+static void frames_of_one_line_share_a_site_and_others_do_not(void **state)
+{
+	const struct fixture *f = *state;
+	const struct seep_site *site = f->sites->of_frame;
+
+	assert_int_equal(site[S_LOAD_120].line, site[S_LOAD_120B].line);
+	assert_int_not_equal(site[S_LOAD_120].line, site[S_LOAD_131].line);
+	assert_int_equal(site[S_LOAD_120].function, site[S_LOAD_131].function);
+	assert_int_not_equal(site[S_UNNAMED].function, site[S_JIT].function);
+}
+
+static void contexts_that_look_alike_are_one_group(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_groups *groups = seep_groups_new(f->sites);
+	uint32_t top[16];
+
+	assert_int_equal(groups->count, f->profile->context_count - 1);
+	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_LIVE, 1, top), 1);
+	assert_int_equal(groups->items[top[0]].context_count, 2);
+	assert_int_equal(groups->items[top[0]].counts.live_bytes, (4 << 20) + 400000);
+	seep_groups_free(groups);
+}
+
+static void kind_thread_and_scope_keep_groups_apart(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_profile_context *c = f->profile->contexts;
+	const struct {
+		uint8_t kind;
+		const char *thread;
+		const char *scope;
+	} changes[] = { { 1, NULL, NULL }, { 4, "io", NULL }, { 4, NULL, "load" } };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct seep_groups *groups;
+
+		c[1].kind = changes[i].kind;
+		c[1].thread = (char *)changes[i].thread;
+		c[1].scope = (char *)changes[i].scope;
+		groups = seep_groups_new(f->sites);
+		assert_int_equal(groups->count, f->profile->context_count);
+		seep_groups_free(groups);
+	}
+}
+
+static void top_leaves_out_what_is_zero(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_groups *groups = seep_groups_new(f->sites);
+	uint32_t top[16];
+
+	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_LIVE, 16, top),
+			 groups->count - 1);
+	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_ALLOCS, 16, top),
+			 groups->count);
+	seep_groups_free(groups);
+}
+
+static void groups_sum_to_the_totals(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_groups *groups = seep_groups_new(f->sites);
+	struct seep_counts sum = { 0 };
+
+	for (uint32_t i = 0; i < groups->count; i++)
+		seep_counts_add(&sum, &groups->items[i].counts);
+	assert_memory_equal(&sum, &groups->total, sizeof(sum));
+	assert_int_equal(sum.live_bytes, f->profile->totals.live_bytes);
+	assert_int_equal(sum.allocs, f->profile->totals.allocs);
+	assert_int_equal(sum.peak_bytes, f->profile->totals.peak_bytes);
+	seep_groups_free(groups);
+}
+
+/* ---- trimming ------------------------------------------------------------------------------ */
+
+static void stacks_are_trimmed_to_what_is_worth_reading(void **state)
+{
+	const struct fixture *f = *state;
+	const struct seep_profile_context *c = f->profile->contexts;
+	uint32_t first;
+	uint32_t end;
+
+	seep_sites_trim(f->sites, &c[0], &first, &end);
+	assert_int_equal(first, 3);
+	assert_int_equal(end, 6);
+	seep_sites_trim(f->sites, &c[5], &first, &end); /* a thread */
+	assert_int_equal(first, 0);
+	assert_int_equal(end, 1);
+	seep_sites_trim(f->sites, &c[9], &first, &end); /* no frames */
+	assert_int_equal(first, 0);
+	assert_int_equal(end, 0);
+}
+
+static void a_stack_of_plumbing_alone_stays_whole(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_profile_context *c = &f->profile->contexts[0];
+	uint32_t first;
+	uint32_t end;
+
+	c->stack_count = 3;
+	seep_sites_trim(f->sites, c, &first, &end);
+	assert_int_equal(first, 0);
+	assert_int_equal(end, 3);
+}
+
+/* ---- flat ---------------------------------------------------------------------------------- */
+
+static const struct seep_flat_row *row_of(const struct fixture *f, const struct seep_flat *flat,
+					  enum sample_frame frame)
+{
+	return &flat->rows[f->sites->of_frame[frame].function];
+}
+
+static void self_belongs_to_the_first_function_outside_the_plumbing(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_flat *flat = seep_flat_new(f->sites);
+
+	assert_int_equal(row_of(f, flat, S_LOAD_120)->self.live_bytes, (4 << 20) + 1100000);
+	assert_int_equal(row_of(f, flat, S_NEW)->self.live_bytes, 0);
+	assert_int_equal(row_of(f, flat, S_XMALLOC)->self.live_bytes, 0);
+	assert_int_equal(row_of(f, flat, S_VISIT)->self.live_bytes, (2 << 20) + 900000);
+	seep_flat_free(flat);
+}
+
+static void recursion_counts_once_in_inclusive_figures(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_flat *flat = seep_flat_new(f->sites);
+	struct seep_counts self = { 0 };
+
+	assert_int_equal(row_of(f, flat, S_VISIT)->inclusive.live_bytes,
+			 (2 << 20) + 900000 + 120000);
+	assert_int_equal(row_of(f, flat, S_VISIT)->stacks, 3);
+	assert_int_equal(row_of(f, flat, S_START)->stacks, 0);
+	for (uint32_t i = 0; i < flat->count; i++)
+		seep_counts_add(&self, &flat->rows[i].self);
+	seep_counts_add(&self, &flat->unnamed);
+	assert_memory_equal(&self, &flat->total, sizeof(self));
+	seep_flat_free(flat);
+}
+
+static void flat_top_hides_plumbing_unless_asked(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_flat *flat = seep_flat_new(f->sites);
+	uint32_t top[64];
+	const uint32_t brief = seep_flat_top(flat, SEEP_BY_LIVE, false, 64, top);
+
+	assert_int_equal(top[0], f->sites->of_frame[S_LOAD_120].function);
+	assert_int_equal(seep_flat_top(flat, SEEP_BY_LIVE, true, 64, top), brief + 4);
+	seep_flat_free(flat);
+}
+
+/* ---- tree ---------------------------------------------------------------------------------- */
+
+static uint32_t child(const struct fixture *f, const struct seep_tree *tree, uint32_t parent,
+		      uint32_t frame)
+{
+	for (uint32_t i = tree->nodes[parent].first_child; i != 0; i = tree->nodes[i].next) {
+		if (tree->nodes[i].frame == frame)
+			return i;
+		if (frame < SEEP_TREE_SPECIAL && tree->nodes[i].frame < SEEP_TREE_SPECIAL &&
+		    f->sites->of_frame[tree->nodes[i].frame].function ==
+			    f->sites->of_frame[frame].function)
+			return i;
+	}
+	fail_msg("node %u has no child for frame %u", parent, frame);
+	return 0;
+}
+
+static void tree_starts_at_main_and_sums_upwards(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_tree *tree = seep_tree_new(f->sites, false);
+	const uint32_t node = child(f, tree, 0, S_MAIN);
+	const uint32_t read = child(f, tree, node, S_READ_FILE);
+	const uint32_t load = child(f, tree, read, S_LOAD_120);
+
+	assert_int_equal(tree->nodes[load].inclusive.live_bytes, (4 << 20) + 1100000);
+	assert_true(tree->nodes[load].several_lines);
+	assert_int_equal(tree->nodes[load].first_child, 0);
+	assert_int_equal(tree->nodes[0].inclusive.live_bytes, f->profile->totals.live_bytes);
+	assert_int_equal(tree->nodes[0].inclusive.allocs, f->profile->totals.allocs);
+	seep_tree_free(tree);
+}
+
+static void whole_tree_ends_at_the_allocator(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_tree *tree = seep_tree_new(f->sites, true);
+	const uint32_t read = child(f, tree, child(f, tree, 0, S_MAIN), S_READ_FILE);
+	const uint32_t push = child(f, tree, child(f, tree, read, S_LOAD_120), S_PUSH_BACK);
+
+	assert_int_not_equal(child(f, tree, child(f, tree, push, S_ALLOCATE), S_NEW), 0);
+	seep_tree_free(tree);
+}
+
+static void stacks_without_an_outer_end_have_a_root_of_their_own(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_tree *tree = seep_tree_new(f->sites, false);
+	const uint32_t truncated = child(f, tree, 0, SEEP_TREE_TRUNCATED);
+	const uint32_t none = child(f, tree, 0, SEEP_TREE_NO_STACK);
+
+	assert_int_equal(tree->nodes[child(f, tree, truncated, S_JIT)].inclusive.live_bytes, 250000);
+	assert_int_equal(tree->nodes[none].self.live_bytes, 4096);
+	seep_tree_free(tree);
+}
+
+static void the_deepest_recursion_stands_at_the_node(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_tree *tree = seep_tree_new(f->sites, false);
+	const uint32_t descend = child(f, tree, child(f, tree, 0, S_MAIN), S_DESCEND);
+
+	assert_int_equal(tree->nodes[descend].period, 2);
+	assert_int_equal(tree->nodes[descend].repeats, 65535);
+	seep_tree_free(tree);
+}
+
+static void children_come_largest_first_and_pruned(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_tree *tree = seep_tree_new(f->sites, false);
+	uint32_t *children;
+	const uint32_t count = seep_tree_children(tree, 0, SEEP_BY_LIVE, 250000, &children);
+
+	assert_int_equal(count, 3);
+	for (uint32_t i = 1; i < count; i++)
+		assert_true(tree->nodes[children[i - 1]].inclusive.live_bytes >=
+			    tree->nodes[children[i]].inclusive.live_bytes);
+	free(children);
+	assert_int_equal(seep_tree_children(tree, 0, SEEP_BY_LIVE, UINT64_MAX, &children), 0);
+	assert_null(children);
+	seep_tree_free(tree);
+}
+
+static void order_of_contexts_does_not_change_the_tree(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_tree *before = seep_tree_new(f->sites, false);
+	struct seep_profile_context *c = f->profile->contexts;
+	struct seep_tree *after;
+
+	for (uint32_t i = 0, j = f->profile->context_count - 1; i < j; i++, j--) {
+		const struct seep_profile_context kept = c[i];
+
+		c[i] = c[j];
+		c[j] = kept;
+	}
+	after = seep_tree_new(f->sites, false);
+	assert_int_equal(before->count, after->count);
+	assert_memory_equal(&before->nodes[0].inclusive, &after->nodes[0].inclusive,
+			    sizeof(struct seep_counts));
+	seep_tree_free(before);
+	seep_tree_free(after);
+}
+
+#define WITH_SAMPLE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(top_agrees_with_sorting_all),
+		cmocka_unit_test(equal_values_are_ordered_by_tie_then_index),
+		WITH_SAMPLE(frames_of_one_line_share_a_site_and_others_do_not),
+		WITH_SAMPLE(contexts_that_look_alike_are_one_group),
+		WITH_SAMPLE(kind_thread_and_scope_keep_groups_apart),
+		WITH_SAMPLE(top_leaves_out_what_is_zero),
+		WITH_SAMPLE(groups_sum_to_the_totals),
+		WITH_SAMPLE(stacks_are_trimmed_to_what_is_worth_reading),
+		WITH_SAMPLE(a_stack_of_plumbing_alone_stays_whole),
+		WITH_SAMPLE(self_belongs_to_the_first_function_outside_the_plumbing),
+		WITH_SAMPLE(recursion_counts_once_in_inclusive_figures),
+		WITH_SAMPLE(flat_top_hides_plumbing_unless_asked),
+		WITH_SAMPLE(tree_starts_at_main_and_sums_upwards),
+		WITH_SAMPLE(whole_tree_ends_at_the_allocator),
+		WITH_SAMPLE(stacks_without_an_outer_end_have_a_root_of_their_own),
+		WITH_SAMPLE(the_deepest_recursion_stands_at_the_node),
+		WITH_SAMPLE(children_come_largest_first_and_pruned),
+		WITH_SAMPLE(order_of_contexts_does_not_change_the_tree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* What is taken for the name in a demangled function, and whose function it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/function_name.h"
+
+static const struct {
+	const char *function;
+	const char *name;
+	const char *brief;
+} names[] = {
+	{ "main", "main", "main" },
+	{ "app::load(int, char)", "app::load", "app::load" },
+	{ "void app::load<int>(int)", "app::load<int>", "app::load<int>" },
+	{ "std::vector<int, std::allocator<int> > app::load<char>(char const*)",
+	  "app::load<char>", "app::load<char>" },
+	{ "operator new(unsigned long)", "operator new", "operator new" },
+	{ "operator new[](unsigned long, std::align_val_t)", "operator new[]", "operator new[]" },
+	{ "app::(anonymous namespace)::worker(void*)", "app::(anonymous namespace)::worker",
+	  "app::(anon)::worker" },
+	{ "(anonymous namespace)::f()", "(anonymous namespace)::f", "(anon)::f" },
+	{ "app::T::operator()(int) const", "app::T::operator()", "app::T::operator()" },
+	{ "bool app::operator< <int>(app::A<int> const&)", "app::operator< <int>",
+	  "app::operator< <int>" },
+	{ "std::ostream& app::operator<<(std::ostream&, int)", "app::operator<<",
+	  "app::operator<<" },
+	{ "app::T::operator->() const", "app::T::operator->", "app::T::operator->" },
+	{ "app::T::operator std::vector<int>() const", "app::T::operator std::vector<int>",
+	  "app::T::operator std::vector<int>" },
+	{ "main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()",
+	  "main::{lambda(int)#1}::operator()" },
+	{ "app::f(int)::{lambda()#2}::operator()() const",
+	  "app::f(int)::{lambda()#2}::operator()", "app::f(int)::{lambda()#2}::operator()" },
+	{ "app::f(int) const::local::g()", "app::f(int) const::local::g",
+	  "app::f(int) const::local::g" },
+	{ "void std::vector<app::Row, std::allocator<app::Row> >::push_back(app::Row const&)",
+	  "std::vector<app::Row, std::allocator<app::Row> >::push_back",
+	  "std::vector<app::Row>::push_back" },
+	{ "std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, "
+	  "int, std::less<std::string>, std::allocator<std::pair<int const, int> > >::at(int)",
+	  "std::map<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, "
+	  "int, std::less<std::string>, std::allocator<std::pair<int const, int> > >::at",
+	  "std::map<std::string, int>::at" },
+	{ "<alloc::vec::Vec<T> as core::iter::FromIterator<T>>::from_iter",
+	  "<alloc::vec::Vec<T> as core::iter::FromIterator<T>>::from_iter",
+	  "<alloc::vec::Vec<T> as core::iter::FromIterator<T>>::from_iter" },
+	{ "alloc::raw_vec::finish_grow", "alloc::raw_vec::finish_grow",
+	  "alloc::raw_vec::finish_grow" },
+	{ "app::run() [clone .cold]", "app::run", "app::run" },
+	{ "a name with spaces", "a name with spaces", "a name with spaces" },
+	/* Cut or broken: anything goes, but nothing may be read past the end. */
+	{ "std::vector<int", "std::vector<int", "std::vector<int" },
+	{ "void f(", "f", "f" },
+	{ "(", "(", "(" },
+	{ "operator", "operator", "operator" },
+	{ "", "", "" },
+};
+
+static void the_name_is_found_in_every_form(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct seep_name_part part = seep_function_name(names[i].function);
+		char *name = strndup(part.text, part.bytes);
+		char *brief = seep_function_short_name(names[i].function);
+
+		assert_string_equal(name, names[i].name);
+		assert_string_equal(brief, names[i].brief);
+		free(name);
+		free(brief);
+	}
+}
+
+static void every_prefix_of_a_name_is_read_safely(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		for (size_t bytes = 0; bytes <= strlen(names[i].function); bytes++) {
+			char *cut = strndup(names[i].function, bytes);
+			const struct seep_name_part part = seep_function_name(cut);
+
+			assert_true(part.text >= cut && part.text + part.bytes <= cut + bytes);
+			free(seep_function_short_name(cut));
+			(void)seep_function_is_plumbing(cut);
+			free(cut);
+		}
+	}
+}
+
+static void wrappers_and_library_internals_are_plumbing(void **state)
+{
+	(void)state;
+	assert_true(seep_function_is_plumbing("operator new(unsigned long)"));
+	assert_true(seep_function_is_plumbing("xmalloc"));
+	assert_true(seep_function_is_plumbing(
+		"void std::vector<app::Row, std::allocator<app::Row> >::push_back(app::Row const&)"));
+	assert_true(seep_function_is_plumbing("alloc::raw_vec::finish_grow"));
+	assert_true(seep_function_is_plumbing("<alloc::string::String as core::clone::Clone>::clone"));
+	assert_false(seep_function_is_plumbing("std::vector<int> app::load<char>(char const*)"));
+	assert_false(seep_function_is_plumbing("xmalloc_everything"));
+	assert_false(seep_function_is_plumbing("stdlib_init"));
+	assert_false(seep_function_is_plumbing("main"));
+}
+
+static void startup_is_what_comes_before_main(void **state)
+{
+	(void)state;
+	assert_true(seep_function_is_startup("_start"));
+	assert_true(seep_function_is_startup("__libc_start_main@@GLIBC_2.34"));
+	assert_true(seep_function_is_startup("clone3"));
+	assert_false(seep_function_is_startup("main"));
+	assert_false(seep_function_is_startup("_start_engine"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_name_is_found_in_every_form),
+		cmocka_unit_test(every_prefix_of_a_name_is_read_safely),
+		cmocka_unit_test(wrappers_and_library_internals_are_plumbing),
+		cmocka_unit_test(startup_is_what_comes_before_main),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* The JSON writer's bytes, and a whole document compared with what it should be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "report/json_writer.h"
+#include "report/report.h"
+#include "sample_profile.h"
+
+static struct seep_json json;
+static char *text;
+static size_t text_bytes;
+static FILE *out;
+
+static void begin(bool strings)
+{
+	out = open_memstream(&text, &text_bytes);
+	assert_non_null(out);
+	seep_json_init(&json, out, strings);
+}
+
+static void expect(const char *expected)
+{
+	seep_json_finish(&json);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void numbers_are_exact_to_the_last_bit(void **state)
+{
+	(void)state;
+	begin(false);
+	seep_json_open_array(&json, NULL);
+	seep_json_u64(&json, NULL, UINT64_MAX);
+	seep_json_u64(&json, NULL, (UINT64_C(1) << 53) + 1);
+	seep_json_int(&json, NULL, INT64_MIN);
+	seep_json_u64(&json, NULL, 0);
+	seep_json_close(&json);
+	expect("[\n 18446744073709551615,\n 9007199254740993,\n -9223372036854775808,\n 0\n]\n");
+}
+
+static void large_numbers_become_strings_on_request_and_small_ones_do_not(void **state)
+{
+	(void)state;
+	begin(true);
+	seep_json_open_object(&json, NULL);
+	seep_json_u64(&json, "bytes", UINT64_MAX);
+	seep_json_int(&json, "line", 12);
+	seep_json_close(&json);
+	expect("{\n \"bytes\":\"18446744073709551615\",\n \"line\":12\n}\n");
+}
+
+static void deep_levels_share_a_line(void **state)
+{
+	(void)state;
+	begin(false);
+	seep_json_open_object(&json, NULL);
+	seep_json_open_array(&json, "list");
+	seep_json_open_object(&json, NULL);
+	seep_json_null(&json, "a");
+	seep_json_bool(&json, "b", true);
+	seep_json_open_array(&json, "c");
+	seep_json_close(&json);
+	seep_json_close(&json);
+	seep_json_close(&json);
+	seep_json_open_array(&json, "empty");
+	seep_json_close(&json);
+	seep_json_close(&json);
+	expect("{\n \"list\":[\n  {\"a\":null,\"b\":true,\"c\":[]}\n ],\n \"empty\":[]\n}\n");
+}
+
+static void text_is_escaped_so_that_every_byte_can_be_recovered(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *json;
+	} cases[] = {
+		{ "plain", "\"plain\"\n" },
+		{ "", "\"\"\n" },
+		{ "quote\" back\\slash", "\"quote\\\" back\\\\slash\"\n" },
+		{ "a\nb\tc\033d\x01", "\"a\\nb\\tc\\u001bd\\u0001\"\n" },
+		{ "\x7f\xc2\x9b", "\"\\u007f\\u009b\"\n" },
+		{ "grün ☃ \xf0\x9f\x98\x80", "\"grün ☃ \xf0\x9f\x98\x80\"\n" },
+		{ "bad \xff\xfe", "\"bad \\\\xff\\\\xfe\"\n" },
+		{ "cut \xe2\x98", "\"cut \\\\xe2\\\\x98\"\n" },
+		{ "surrogate \xed\xa0\x80", "\"surrogate \\\\xed\\\\xa0\\\\x80\"\n" },
+		{ "overlong \xc0\xaf", "\"overlong \\\\xc0\\\\xaf\"\n" },
+		{ "literal \\x41", "\"literal \\\\x5cx41\"\n" },
+		{ "end\\", "\"end\\\\\"\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(false);
+		seep_json_text(&json, NULL, cases[i].text);
+		expect(cases[i].json);
+	}
+}
+
+static void hashes_and_build_ids_are_hexadecimal(void **state)
+{
+	const uint8_t id[] = { 0x00, 0xab, 0xff };
+
+	(void)state;
+	begin(false);
+	seep_json_open_array(&json, NULL);
+	seep_json_hash(&json, NULL, 0x00123456789abcde);
+	seep_json_hex(&json, NULL, id, sizeof(id));
+	seep_json_hex(&json, NULL, id, 0);
+	seep_json_close(&json);
+	expect("[\n \"00123456789abcde\",\n \"00abff\",\n null\n]\n");
+}
+
+static void a_text_longer_than_the_buffer_comes_out_whole(void **state)
+{
+	const size_t bytes = 3 * SEEP_JSON_BUFFER_BYTES + 17;
+	char *big = malloc(bytes + 1);
+
+	(void)state;
+	memset(big, 'x', bytes);
+	big[bytes] = '\0';
+	begin(false);
+	seep_json_text(&json, NULL, big);
+	seep_json_finish(&json);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(text_bytes, bytes + 3);
+	assert_memory_equal(text + 1, big, bytes);
+	free(text);
+	free(big);
+}
+
+/* A new version of seep is no reason to write the expected documents anew. */
+static void hide_version(void)
+{
+	static const char hidden[] = "0";
+	char *version = strstr(text, "\"version\":\"");
+	char *end;
+
+	assert_non_null(version);
+	version += strlen("\"version\":\"");
+	end = strchr(version, '"');
+	memcpy(version, hidden, strlen(hidden));
+	memmove(version + strlen(hidden), end, strlen(end) + 1);
+	text_bytes = strlen(text);
+}
+
+static void check_document(const char *name, const struct seep_report_options *options)
+{
+	struct seep_profile *profile = sample_profile();
+	const char *source = getenv("SEEP_SOURCE");
+	struct seep_error err = { 0 };
+	char *expected = NULL;
+	char path[4096];
+
+	out = open_memstream(&text, &text_bytes);
+	seep_report_json(out, profile, options);
+	assert_int_equal(fclose(out), 0);
+	hide_version();
+	(void)snprintf(path, sizeof(path), "%s/tests/unit/golden/%s.json", source ? source : "..",
+		       name);
+	if (getenv("UPDATE_GOLDEN")) {
+		assert_int_equal(seep_file_replace(path, 0644, text, text_bytes, &err), 0);
+	} else {
+		assert_int_equal(seep_file_read(path, 1 << 20, &expected, NULL, &err), 0);
+		assert_string_equal(text, expected);
+		free(expected);
+	}
+	free(text);
+	seep_profile_free(profile);
+}
+
+static void a_document_is_as_agreed(void **state)
+{
+	const struct seep_report_options options = { .by = SEEP_BY_CHOICE };
+
+	(void)state;
+	check_document("report", &options);
+}
+
+static void a_document_with_strings_and_top_is_as_agreed(void **state)
+{
+	const struct seep_report_options options = {
+		.by = SEEP_BY_PEAK,
+		.top = 2,
+		.strings = true,
+	};
+
+	(void)state;
+	check_document("report_strings_top", &options);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_are_exact_to_the_last_bit),
+		cmocka_unit_test(large_numbers_become_strings_on_request_and_small_ones_do_not),
+		cmocka_unit_test(deep_levels_share_a_line),
+		cmocka_unit_test(text_is_escaped_so_that_every_byte_can_be_recovered),
+		cmocka_unit_test(hashes_and_build_ids_are_hexadecimal),
+		cmocka_unit_test(a_text_longer_than_the_buffer_comes_out_whole),
+		cmocka_unit_test(a_document_is_as_agreed),
+		cmocka_unit_test(a_document_with_strings_and_top_is_as_agreed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
