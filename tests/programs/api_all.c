@@ -292,23 +292,28 @@ static SITE void api_errno_kept(size_t bytes)
 }
 
 /* C23's forms exist in newer C libraries only; a program that asks for them gets the same answer. */
+static void (*sized_free)(void *, size_t);
+static void (*aligned_free)(void *, size_t, size_t);
+
+static void find_sized_forms(void)
+{
+	*(void **)&sized_free = dlsym(RTLD_DEFAULT, "free_sized");
+	*(void **)&aligned_free = dlsym(RTLD_DEFAULT, "free_aligned_sized");
+}
+
 static SITE void api_free_sized(size_t bytes)
 {
-	void (*sized)(void *, size_t);
-	void (*aligned)(void *, size_t, size_t);
 	void *block;
 
-	*(void **)&sized = dlsym(RTLD_DEFAULT, "free_sized");
-	*(void **)&aligned = dlsym(RTLD_DEFAULT, "free_aligned_sized");
-	if (!sized || !aligned)
+	if (!sized_free || !aligned_free)
 		return;
 	block = malloc(bytes);
 	truth_alloced(&site_api_free_sized, bytes);
-	sized(block, bytes);
+	sized_free(block, bytes);
 	truth_freed(&site_api_free_sized, bytes);
 	block = aligned_alloc(64, bytes);
 	truth_alloced(&site_api_free_sized, bytes);
-	aligned(block, 64, bytes);
+	aligned_free(block, 64, bytes);
 	truth_freed(&site_api_free_sized, bytes);
 }
 
@@ -430,6 +435,7 @@ int main(void)
 	void *block;
 	int i;
 
+	find_sized_forms();
 	for (i = 0; i < ROUNDS; i++) {
 		plain_round(i);
 		realloc_round(i);

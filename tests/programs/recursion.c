@@ -24,22 +24,22 @@ static SITE size_t three_c(int depth);
  * One allocation before going deeper, kept over the call and freed after it, and one after it.
  * A cycle is counted under the function it is entered by, which every stack of it contains.
  */
-#define BODY(entry, next)                                \
-	do {                                             \
-		void *down = malloc(40), *up;            \
-		size_t below;                            \
-                                                         \
-		truth_alloced(&site_##entry, 40);        \
-		below = depth > 1 ? next(depth - 1) : 0; \
-		free(down);                              \
-		truth_freed(&site_##entry, 40);          \
-		up = truth_hide_ptr(malloc(24));         \
-		truth_alloced(&site_##entry, 24);        \
-		if (depth % 2) {                         \
-			free(up);                        \
-			truth_freed(&site_##entry, 24);  \
-		}                                        \
-		return below + 1;                        \
+#define BODY(entry, next)                                     \
+	do {                                                  \
+		void *down = truth_hide_ptr(malloc(40)), *up; \
+		size_t below;                                 \
+                                                              \
+		truth_alloced(&site_##entry, 40);             \
+		below = depth > 1 ? next(depth - 1) : 0;      \
+		free(down);                                   \
+		truth_freed(&site_##entry, 40);               \
+		up = truth_hide_ptr(malloc(24));              \
+		truth_alloced(&site_##entry, 24);             \
+		if (depth % 2) {                              \
+			free(up);                             \
+			truth_freed(&site_##entry, 24);       \
+		}                                             \
+		return below + 1;                             \
 	} while (0)
 
 static SITE size_t direct(int depth)
