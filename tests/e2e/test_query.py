@@ -156,3 +156,14 @@ def test_hostile_schema_runs_nothing(recording, tmp_path):
     db.close()
     assert query(recording, "SELECT * FROM evil", cwd=tmp_path).returncode == 2
     assert query(recording, "INSERT INTO seen VALUES(1)", cwd=tmp_path).returncode == 2
+
+
+def test_a_recording_and_its_report_say_the_same(seep):
+    result, recordings = seep.run([harness.program("realloc_chain")])
+    assert result.status == 0
+    sql = "SELECT sum(allocs) AS allocs, sum(live_bytes) AS live_bytes, count(*) AS contexts FROM top"
+    sums = json.loads(query("--json", recordings.path, sql).stdout)[0]
+    report = recordings.main()
+    assert sums["contexts"] == len(report["contexts"])
+    for key in ("allocs", "live_bytes"):
+        assert sums[key] == report["totals"][key]
