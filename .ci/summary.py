@@ -27,7 +27,10 @@ def count_cmocka(tally, name, output, succeeded):
     for test in sorted(set(failed)):
         tally.failed.append((f"{name}: {test}", output))
     for test in sorted(set(skipped)):
-        tally.skipped.append((f"{name}: {test}", "skipped by the test"))
+        # What the test printed before it skipped itself is the reason.
+        said = re.search(rf"^\[ RUN +\] {test}\n(.*?)^\[  SKIPPED \] {test}$", output, re.M | re.S)
+        why = said.group(1).strip().splitlines() if said else []
+        tally.skipped.append((f"{name}: {test}", why[-1] if why else "the test says no reason"))
     if not succeeded and not failed:
         tally.failed.append((name, output or "it ended without a result"))
 
