@@ -310,8 +310,9 @@ static void list_left(const struct seep_recorder_list *left)
 
 	if (left->count == 0)
 		return;
-	(void)fprintf(stderr, "seep: %zu %s; their account goes on:\n", left->count,
-		      left->count == 1 ? "process still runs" : "processes still run");
+	(void)fprintf(stderr, "seep: %zu %s counting:\n", left->count,
+		      left->count == 1 ? "process still runs and goes on"
+				       : "processes still run and go on");
 	for (size_t i = 0; i < shown; i++) {
 		char *line = seep_xasprintf("  %s (%u): seep report %s", left->items[i].exe,
 					    left->items[i].pid, left->items[i].path);

@@ -24,7 +24,7 @@ struct seep_image *seep_image_new(const struct seep_peek *peek)
 	image->parent_name = seep_xstrdup(header->parent);
 	image->pid = header->pid;
 	image->ppid = header->ppid;
-	image->instance = header->instance;
+	image->created_ns = header->created_ns;
 	image->start_ticks = header->start_ticks;
 	image->is_fork = header->origin == LEDGER_ORIGIN_FORK;
 	image->reachable = seep_peek_life(peek) != SEEP_PEEK_UNKNOWN;

@@ -27,8 +27,8 @@ struct seep_image {
 	char *parent_name;	   /* ledger of the fork parent, "" none */
 	uint32_t pid;
 	uint32_t ppid;
-	uint32_t instance;
 	uint64_t start_ticks;
+	uint64_t created_ns; /* tells images of one process apart; file names come again */
 	bool is_fork;
 	bool is_main; /* of the process that was started; not necessarily its last image */
 	bool followed;
@@ -36,7 +36,7 @@ struct seep_image {
 	bool replaced;	  /* a later image of the same process has come */
 	bool left;	  /* goes on after us, without a recorder */
 	bool keep_ledger; /* a process that goes on names it as an ancestor */
-	bool gone;	/* seen by seep_session_look() */
+	bool gone;	  /* seen by seep_session_look() */
 	enum seep_image_state state;
 	int pidfd;		  /* -1 none */
 	struct seep_watch *watch; /* NULL when not followed, or stopped */

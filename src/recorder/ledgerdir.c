@@ -15,7 +15,9 @@
 
 char *seep_ledgerdir_default(void)
 {
-	return seep_xasprintf("/dev/shm/seep-%u", (unsigned)geteuid());
+	bool has_shm = access("/dev/shm", W_OK | X_OK) == 0;
+
+	return seep_xasprintf("%s/seep-%u", has_shm ? "/dev/shm" : "/tmp", (unsigned)geteuid());
 }
 
 char *seep_ledgerdir_path(void)
@@ -43,9 +45,10 @@ static int check_directory(int fd, const char *path, struct seep_error *err)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s belongs to uid %u, not to us; set SEEP_DIR to another folder",
 				 path, (unsigned)st.st_uid);
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
+	/* The library is as strict and would make its ledgers elsewhere, where nobody looks. */
+	if (st.st_mode & (S_IRWXG | S_IRWXO))
 		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "others may write in %s; chmod 700 it, or set SEEP_DIR", path);
+				 "others have access to %s; chmod 700 it, or set SEEP_DIR", path);
 	return 0;
 }
 

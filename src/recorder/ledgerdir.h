@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* $SEEP_DIR made absolute, else /dev/shm/seep-<euid>. Release with free(). */
+/* $SEEP_DIR made absolute, else the usual one. Release with free(). */
 char *seep_ledgerdir_path(void) __attribute__((returns_nonnull));
 
-/* /dev/shm/seep-<euid>, whatever $SEEP_DIR says. Release with free(). */
+/* /dev/shm/seep-<euid>, or in /tmp where there is no /dev/shm, whatever $SEEP_DIR says. Release with free(). */
 char *seep_ledgerdir_default(void) __attribute__((returns_nonnull));
 
 /**

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NUMBERS_TRIED = 1000, EXE_MAX_BYTES = 64, HOST_BYTES = 65 };
+enum { EXE_MAX_BYTES = 64, HOST_BYTES = 65 };
 
 /* Program names come from outside: nothing in them may climb folders or upset a terminal. */
 static void add_component(struct seep_strbuf *buf, const char *path)
@@ -108,23 +108,18 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 	return check_folder(path, err);
 }
 
-char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, bool force)
+char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, unsigned number)
 {
 	struct seep_strbuf path;
 
-	seep_strbuf_init(&path, PATH_MAX);
-	for (int number = 1; number < NUMBERS_TRIED; number++) {
-		seep_strbuf_clear(&path);
-		seep_strbuf_addf(&path, "%s.%u", main_path, pid);
-		if (exe) {
-			seep_strbuf_addc(&path, '.');
-			add_component(&path, exe);
-		}
-		if (number > 1)
-			seep_strbuf_addf(&path, ".%d", number);
-		seep_strbuf_adds(&path, ".seep");
-		if (force || access(path.text, F_OK) < 0)
-			break;
+	seep_strbuf_init(&path, PATH_MAX + 2 * EXE_MAX_BYTES);
+	seep_strbuf_addf(&path, "%s.%u", main_path, pid);
+	if (exe) {
+		seep_strbuf_addc(&path, '.');
+		add_component(&path, exe);
 	}
+	if (number > 1)
+		seep_strbuf_addf(&path, ".%u", number);
+	seep_strbuf_adds(&path, ".seep");
 	return seep_strbuf_take(&path);
 }

@@ -35,12 +35,12 @@ SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_
 
 /**
  * seep_outname_child - <main>.<pid>.<exe>.seep, or <main>.<pid>.seep for a fork without exec
- * @exe:   NULL for a fork
- * @force: a file of that name may be replaced; otherwise the name gets a number until it is free
+ * @exe:    NULL for a fork
+ * @number: 1; larger ones give further names, <main>.<pid>.<exe>.<number>.seep, where one is taken
  *
  * Release with free().
  */
-char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, bool force)
+char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, unsigned number)
 	__attribute__((returns_nonnull));
 
 #endif

@@ -9,7 +9,9 @@
 #include "target/procfs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -34,6 +36,7 @@ struct seep_recorder {
 	bool main_ended;
 	uint64_t grace_ends_ns; /* once main_ended */
 	struct seep_recorder_result *result;
+	void *names; /* of the children's recordings so far: a tree of tsearch(3) */
 	struct pollfd *polls;
 	size_t poll_capacity;
 };
@@ -81,6 +84,33 @@ void seep_recorder_result_done(struct seep_recorder_result *result)
 
 /* ---- recordings --------------------------------------------------------------------------- */
 
+static int compare_names(const void *left, const void *right)
+{
+	return strcmp(left, right);
+}
+
+/*
+ * A name for a child's recording that no other one has: a process that calls exec again and again
+ * runs the same program more than once. Files of earlier runs are replaced only with --force.
+ */
+static char *child_output(struct seep_recorder *recorder, const struct seep_image *image)
+{
+	const struct seep_recorder_plan *plan = &recorder->plan;
+	const char *exe = image->is_fork ? NULL : image->exe;
+	char *path = NULL;
+	bool taken = true;
+
+	for (unsigned number = 1; taken && number < UINT_MAX; number++) {
+		free(path);
+		path = seep_outname_child(plan->output, image->pid, exe, number);
+		taken = tfind(path, &recorder->names, compare_names) != NULL ||
+			(!plan->force && access(path, F_OK) == 0);
+	}
+	if (!tsearch(seep_xstrdup(path), &recorder->names, compare_names))
+		abort();
+	return path;
+}
+
 static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct seep_image *image)
 {
 	const struct seep_recorder_plan *plan = &recorder->plan;
@@ -109,8 +139,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 	if (last)
 		job->output = seep_xstrdup(plan->output);
 	else
-		job->output = seep_outname_child(plan->output, image->pid,
-						 image->is_fork ? NULL : image->exe, plan->force);
+		job->output = child_output(recorder, image);
 	return job;
 }
 
@@ -427,6 +456,7 @@ void seep_recorder_free(struct seep_recorder *recorder)
 	seep_run_signals_end(&recorder->signals);
 	if (recorder->inotify_fd >= 0)
 		(void)close(recorder->inotify_fd);
+	tdestroy(recorder->names, free);
 	free(recorder->polls);
 	free(recorder);
 }

@@ -31,7 +31,7 @@ static struct seep_image *newest_of(struct seep_session *session, uint32_t pid,
 		if (image->pid == pid && image != except &&
 		    (!newest || image->start_ticks > newest->start_ticks ||
 		     (image->start_ticks == newest->start_ticks &&
-		      image->instance > newest->instance)))
+		      image->created_ns > newest->created_ns)))
 			newest = image;
 	}
 	return newest;
@@ -75,7 +75,7 @@ static void link_images(struct seep_session *session, struct seep_image *image)
 		if (other == image || other->pid != image->pid ||
 		    other->start_ticks != image->start_ticks)
 			continue;
-		if (other->instance < image->instance)
+		if (other->created_ns < image->created_ns)
 			other->replaced = true;
 		else
 			image->replaced = true;
@@ -131,18 +131,27 @@ static int add_image(struct seep_session *session, struct seep_peek *peek, struc
 	return rc;
 }
 
+/* A later image of a process may take the name of one whose ledger was removed just now. */
+static bool is_known(struct seep_session *session, const struct seep_peek *peek)
+{
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (image->created_ns == peek->view.header.created_ns &&
+		    strcmp(image->file_name, peek->file_name) == 0)
+			return true;
+	}
+	return false;
+}
+
 int seep_session_meet(struct seep_session *session, const char *file_name, struct seep_error *err)
 {
 	struct seep_ledgerdir_name name;
 	struct seep_peek peek;
-	int rc;
+	int rc = 0;
 
-	if (!seep_ledgerdir_parse(file_name, &name) || by_name(session, file_name))
+	if (!seep_ledgerdir_parse(file_name, &name) ||
+	    seep_peek_open(session->dir_fd, file_name, true, &peek, NULL) < 0)
 		return 0;
-	if (seep_peek_open(session->dir_fd, file_name, true, &peek, NULL) < 0)
-		return 0;
-	rc = 0;
-	if (peek.view.header.session == session->id)
+	if (peek.view.header.session == session->id && !is_known(session, &peek))
 		rc = add_image(session, &peek, err);
 	seep_peek_close(&peek);
 	return rc;

@@ -134,21 +134,18 @@ static void answer(struct seep_peek *peek)
 }
 
 /*
- * A process at its end waits for exit_ack. An exec that failed takes "ended" back and the process
- * goes on, so that it may come to an end a second time.
+ * A process at its end waits for exit_ack. An exec that failed takes "ended" and the answer back,
+ * and the process goes on: it may come to an end again before we have seen that it went on.
  */
 static void meet_end(struct seep_watch *watch)
 {
 	uint32_t ended = atomic_load_explicit(&watch->peek.state->ended, memory_order_acquire);
 
 	if (ended == LEDGER_ENDED_RUNNING) {
-		if (watch->answered)
-			atomic_store_explicit(&watch->peek.control->exit_ack, 0,
-					      memory_order_release);
 		watch->answered = false;
 		return;
 	}
-	if (watch->answered)
+	if (atomic_load_explicit(&watch->peek.control->exit_ack, memory_order_acquire))
 		return;
 	take_sample(watch);
 	watch->answered = true;
@@ -210,8 +207,6 @@ static void register_recorder(struct ledger_control *control)
 	/* Without /proc the start is 0 and no target would find us alive: none would wait. */
 	if (seep_procfs_stat((uint32_t)getpid(), &self, NULL) < 0)
 		self.start_ticks = 0;
-	atomic_store_explicit(&control->exit_wait_ms, SEEP_WATCH_EXIT_WAIT_MS,
-			      memory_order_relaxed);
 	atomic_store_explicit(&control->recorder_start_ticks, self.start_ticks,
 			      memory_order_relaxed);
 	atomic_store_explicit(&control->recorder_pid, (uint32_t)getpid(), memory_order_release);

@@ -14,13 +14,12 @@
 #include "recorder/peek.h"
 #include "recorder/timeline.h"
 
-enum { SEEP_WATCH_EXIT_WAIT_MS = 10000 };
-
 struct seep_watch;
 
 /**
  * seep_watch_start - register as the recorder of a ledger and follow it
- * @peek:      writable; moved into the watch on success, the caller's on failure
+ * @peek:      writable; moved into the watch on success, the caller's on failure. How long the process waits for
+ *              its answer at most is its own affair (exit_wait_ms)
  * @ret_watch: set on success only; end with seep_watch_stop()
  *
  * Returns: 0, or -SEEP_ESYS (no thread to be had).

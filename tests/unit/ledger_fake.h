@@ -27,6 +27,7 @@ struct ledger_fake {
 	uint64_t start_ticks;
 	uint32_t instance;
 	uint64_t session;
+	uint64_t created_ns; /* 0 = now */
 	enum ledger_origin origin;
 	const char *parent; /* file name of a ledger */
 	uint64_t allocs;    /* of 10 bytes each */
@@ -70,7 +71,8 @@ static inline void ledger_fake_header(const struct ledger_fake *fake, struct led
 	header->uid = geteuid();
 	header->instance = fake->instance;
 	header->start_ticks = fake->start_ticks;
-	header->created_ns = ledger_fake_clock(CLOCK_MONOTONIC);
+	header->created_ns =
+		fake->created_ns ? fake->created_ns : ledger_fake_clock(CLOCK_MONOTONIC);
 	header->created_realtime_ns = ledger_fake_clock(CLOCK_REALTIME);
 	header->session = fake->session;
 	header->first_row = 1;

@@ -57,6 +57,7 @@ static void write_dead(struct ledger_fake *fake, uint32_t pid, uint32_t ppid, ui
 	fake->ppid = ppid;
 	fake->start_ticks = 1;
 	fake->instance = instance;
+	fake->created_ns = 1000 + instance;
 	if (!fake->session)
 		fake->session = SESSION;
 	assert_true(ledger_fake_write(fake, folder_fd));
@@ -177,7 +178,7 @@ static void the_last_image_of_the_main_process_is_the_main_one(void **state)
 	scan_and_bury();
 	seep_session_ended(&session, MAIN_PID, 0);
 	image = next();
-	assert_int_equal(image->instance, 0);
+	assert_int_equal(image->created_ns, 1000);
 	assert_true(image->replaced);
 	assert_false(image->has_status);
 	close_small(image, 3);
