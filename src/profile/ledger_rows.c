@@ -209,6 +209,14 @@ static void begin_row(const struct reader *r, uint64_t index)
 	r->rows->in_doubt[index] = WANTED;
 }
 
+/* A thread that died after taking the row and before its redo record was whole changed nothing. */
+static bool was_left_alone(const struct reader *r, uint64_t sequence)
+{
+	const struct ledger_cache *cache = ledger_view_cache(r->view, LEDGER_SEQ_CACHE(sequence));
+
+	return !r->live && cache && LOAD(cache->redo.active) == 0;
+}
+
 /* Add the row's own values. Returns whether the reading is consistent. */
 static bool end_row(const struct reader *r, uint64_t index)
 {
@@ -231,7 +239,9 @@ static bool end_row(const struct reader *r, uint64_t index)
 		copy.peak_bytes = minus(copy.alloc_bytes, copy.freed_bytes);
 	}
 	add(sum, &copy);
-	return !(sum->sequence & LEDGER_SEQ_ODD) && LOAD(row->sequence) == sum->sequence;
+	if (sum->sequence & LEDGER_SEQ_ODD)
+		return was_left_alone(r, sum->sequence);
+	return LOAD(row->sequence) == sum->sequence;
 }
 
 /* Close @index; rows that moved are noted for the next round. */
@@ -270,7 +280,7 @@ static void pause_for_writers(void)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* A dead ledger does not move: its odd rows, other than the redone, were left untouched. */
+/* A dead ledger does not move. */
 static void retry_moved_rows(struct reader *r)
 {
 	uint64_t deadline = now_ns() + RETRY_MAX_NS;

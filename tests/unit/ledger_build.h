@@ -41,8 +41,14 @@ struct built_sizes {
 };
 
 static const struct built_sizes built_small BUILD_UNUSED = {
-	.caches = 16, .slots = 1024, .rows = 256, .contexts = 128, .nodes = 512, .modules = 16,
-	.strings = 16384, .marks = 16,
+	.caches = 16,
+	.slots = 1024,
+	.rows = 256,
+	.contexts = 128,
+	.nodes = 512,
+	.modules = 16,
+	.strings = 16384,
+	.marks = 16,
 };
 
 static uint64_t built_reserve(struct built_ledger *b, enum ledger_table_type table)
