@@ -11,6 +11,7 @@ enum {
 	OP_DEREF = 0x06,
 	OP_AND = 0x1a,
 	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
 	OP_SHL = 0x24,
 	OP_GE = 0x2a,
 	OP_LIT0 = 0x30,
@@ -82,6 +83,15 @@ static bool match_deref(struct cfi_reader r, unsigned number, int64_t *ret_offse
 	       is_at_end(&r);
 }
 
+/*
+ * Hand-written assembly that realigns its stack keeps the old one in memory: *(rsp + offset) + 8.
+ */
+static bool match_sp_memory(struct cfi_reader r, int64_t *ret_offset)
+{
+	return take_register(&r, CFI_REGISTER_SP, ret_offset) && cfi_read_u8(&r) == OP_DEREF &&
+	       cfi_read_u8(&r) == OP_PLUS_UCONST && cfi_read_u8(&r) == 8 && is_at_end(&r);
+}
+
 /* The CFA of a row: a kind, and the offset that goes with it. */
 static enum cfi_kind match_cfa(const struct cfi_module *m, const struct cfi_fde *fde,
 			       const struct cfi_row *row, uintptr_t pc, int64_t *ret_offset)
@@ -105,6 +115,8 @@ static enum cfi_kind match_cfa(const struct cfi_module *m, const struct cfi_fde 
 			       : CFI_NONE;
 	if (match_deref(r, CFI_REGISTER_FP, ret_offset))
 		return CFI_DRAP;
+	if (match_sp_memory(r, ret_offset))
+		return CFI_SP_MEMORY;
 	return match_plt(r, pc, ret_offset) ? CFI_SP : CFI_NONE;
 }
 
@@ -118,6 +130,8 @@ static bool match_fp(const struct cfi_module *m, const struct cfi_row *row, enum
 	struct cfi_reader r;
 
 	if (row->fp_how == CFI_HOW_EXPRESSION) {
+		if (kind == CFI_SP_MEMORY)
+			return false;
 		r = expression_reader(m, row->fp);
 		if (!take_register(&r, kind == CFI_SP ? CFI_REGISTER_SP : CFI_REGISTER_FP,
 				   ret_offset) ||

@@ -143,6 +143,8 @@ static uint64_t rule_cfa(cfi_rule rule)
 		return frame_sp + offset;
 	if (cfi_rule_kind(rule) == CFI_FP)
 		return frame_fp + offset;
+	if (cfi_rule_kind(rule) == CFI_SP_MEMORY)
+		return memory_at(frame_sp + offset) + 8;
 	return memory_at(frame_fp + offset);
 }
 

@@ -93,8 +93,13 @@ cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 
 	if (pc < 4096 || pc >> RT_PC_BITS)
 		return 0;
-	if (rt_module_find(exact ? pc : pc - 1, &module))
-		(void)cfi_compile(&module, pc, exact, &rule);
+	if (rt_module_find(exact ? pc : pc - 1, &module) &&
+	    cfi_compile(&module, pc, exact, &rule) != CFI_FOUND && !exact) {
+		/* A context's first function returns to the first byte of a stub that ends it. */
+		(void)cfi_compile(&module, pc, true, &rule);
+		if (cfi_rule_kind(rule) != CFI_STOP)
+			rule = 0;
+	}
 	/*
 	 * A module that replaced another one has advanced the generation above; the rule is then
 	 * right for this walk and entered under a key that nobody asks for again.

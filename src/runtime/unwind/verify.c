@@ -4,6 +4,7 @@
 #include "runtime/life/sys.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 /* The part of the unwinder's interface that is used (Itanium C++ ABI, "Exception Handling"). */
 struct unwind_context;
@@ -15,6 +16,7 @@ static uintptr_t (*get_cfa)(struct unwind_context *context);
 static _Atomic uint64_t walk_number;
 
 enum { GO_ON = 0, STOP = 4 }; /* _URC_NO_REASON, _URC_NORMAL_STOP */
+enum { SHOWN_MAX = 8, CONTEXT_FRAMES = 3, HEX_BYTES = 19 };
 
 struct comparison {
 	const struct rt_walk *walk;
@@ -22,7 +24,59 @@ struct comparison {
 	uint32_t at;	    /* frames compared, from the innermost */
 	bool began;
 	bool differs;
+	uintptr_t theirs; /* where they differ */
 };
+
+static const char *hex(uintptr_t value, char *buffer)
+{
+	char *at = buffer + HEX_BYTES - 1;
+
+	*at = '\0';
+	do {
+		*--at = "0123456789abcdef"[value & 15];
+		value >>= 4;
+	} while (value);
+	*--at = 'x';
+	*--at = '0';
+	return at;
+}
+
+static void show_address(const char *whose, uintptr_t pc)
+{
+	struct dl_find_object object = { 0 };
+	char offset[HEX_BYTES];
+	const char *name = "?";
+	uintptr_t bias = 0;
+
+	if (_dl_find_object((void *)pc, &object) == 0) {
+		name = *object.dlfo_link_map->l_name ? object.dlfo_link_map->l_name : "program";
+		bias = object.dlfo_link_map->l_addr;
+	}
+	const char *const parts[] = { "seep: verify:   ", whose, name, " + ",
+				      hex(pc - bias, offset), NULL };
+
+	rt_say(parts);
+}
+
+/* The first few, unsymbolised, on standard error: whoever asks for verify wants to report them. */
+static RT_COLD void show(const struct comparison *c)
+{
+	static _Atomic uint32_t shown;
+	uint32_t length = rt_walk_length(c->walk);
+	uint32_t from = c->at > CONTEXT_FRAMES ? c->at - CONTEXT_FRAMES : 0;
+	const char *const title[] = { "seep: verify: a stack differs from libgcc's",
+				      c->walk->truncated ? ", ours is truncated" : "",
+				      c->walk->landed ? ", landed" : "",
+				      c->walk->stored ? "" : ", crosses a signal frame", NULL };
+
+	if (atomic_fetch_add_explicit(&shown, 1, memory_order_relaxed) >= SHOWN_MAX)
+		return;
+	rt_say(title);
+	for (uint32_t i = from; i < length && i <= c->at; i++)
+		show_address(i == c->at ? "ours   " : "common ",
+			     rt_walk_frame(c->walk, length - 1 - i)->ra);
+	show_address(c->at >= length ? "ours ends; libgcc's " : "libgcc ", c->theirs);
+}
 
 static int compare(struct unwind_context *context, void *argument)
 {
@@ -38,13 +92,10 @@ static int compare(struct unwind_context *context, void *argument)
 	c->began = true;
 	if (ip == 0)
 		return STOP;
-	if (c->at >= length) {
+	frame = c->at < length ? rt_walk_frame(c->walk, length - 1 - c->at) : NULL;
+	if (!frame || frame->ra != ip) {
 		c->differs = true;
-		return STOP;
-	}
-	frame = rt_walk_frame(c->walk, length - 1 - c->at);
-	if (frame->ra != ip) {
-		c->differs = true;
+		c->theirs = ip;
 		return STOP;
 	}
 	c->at++;
@@ -79,5 +130,8 @@ void rt_verify_walk(struct rt_thread *thread, const void *frame)
 	rt_add(&state->verify_landed, thread->walk.landed);
 	rt_add(&state->verify_truncated, thread->walk.truncated);
 	/* Longer than libgcc's is no difference: frames without CFI that were followed by fp. */
-	rt_add(&state->verify_differences, c.differs || !c.began);
+	if (!c.differs && c.began)
+		return;
+	rt_add(&state->verify_differences, 1);
+	show(&c);
 }

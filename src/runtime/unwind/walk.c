@@ -7,11 +7,17 @@
 #include <string.h>
 #include <sys/uio.h>
 
+/* Where the kernel put argc: the end of the main thread's stack. Exported by the loader. */
+extern void *__libc_stack_end;
+
 /* x86-64 Linux: offsets of saved registers in the ucontext that a signal-return frame points at. */
 enum { UCONTEXT_RBP = 120, UCONTEXT_RSP = 160, UCONTEXT_RIP = 168 };
 
 /* A frame larger than this is looked at with the kernel's help before it is believed. */
 enum { FRAME_BYTES_PLAUSIBLE = 1 << 20 };
+
+/* Signal frames and stack switches on one walk: more mean that it goes in circles. */
+enum { MOVES_MAX = 64 };
 
 /* The walk in progress: the state to step from, and what is known about the way so far. */
 struct cursor {
@@ -20,7 +26,9 @@ struct cursor {
 	struct rt_frame frame; /* the state, as it will be remembered */
 	bool ended;
 	bool truncated;
-	bool forget; /* crossed a signal frame: not to be remembered */
+	bool forget; /* crossed a signal frame or onto another stack: not to be remembered */
+	bool moved;  /* just now: remembered frames are to be searched from the innermost again */
+	uint32_t moves;
 };
 
 static inline uintptr_t word_at(uintptr_t address)
@@ -74,31 +82,25 @@ static inline bool needs_fp(const struct rt_frame *frame)
 	return frame->flags & RT_FRAME_NEEDS_FP;
 }
 
-/* Every word that was read on the way to @frame, read again. */
+/*
+ * Every word that was read on the way to @frame, read again. Where the slot itself depended on
+ * memory, it is not even looked at: that memory may have changed, and the slot be gone.
+ */
 static inline bool unchanged(const struct rt_frame *frame)
 {
-	if (RT_UNLIKELY(word_at(frame->slot) != frame->ra))
+	if (RT_UNLIKELY(frame->flags & RT_FRAME_STEP) ||
+	    RT_UNLIKELY(word_at(frame->slot) != frame->ra))
 		return false;
-	if (RT_LIKELY(!(frame->flags & (RT_FRAME_NEEDS_FP | RT_FRAME_STEP))))
+	if (RT_LIKELY(!(frame->flags & RT_FRAME_NEEDS_FP)) || !frame->fp_offset)
 		return true;
-	if (RT_UNLIKELY(frame->flags & RT_FRAME_STEP))
-		return false;
-	return !frame->fp_offset ||
-	       word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset) == frame->fp;
+	return word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset) == frame->fp;
 }
 
-static RT_COLD void step_signal(struct cursor *c)
+static void move(struct cursor *c)
 {
-	uintptr_t ucontext = c->sp;
-
 	c->forget = true;
-	c->frame.slot = ucontext + UCONTEXT_RIP;
-	c->frame.ra = word_at(c->frame.slot);
-	c->frame.flags = RT_FRAME_EXACT;
-	c->frame.fp_offset = 0;
-	c->fp = word_at(ucontext + UCONTEXT_RBP);
-	c->frame.fp = c->fp;
-	c->sp = word_at(ucontext + UCONTEXT_RSP);
+	c->moved = true;
+	c->moves++;
 }
 
 static inline void end(struct cursor *c, bool truncated)
@@ -107,11 +109,41 @@ static inline void end(struct cursor *c, bool truncated)
 	c->truncated = truncated;
 }
 
+/*
+ * A CFA that does not grow, or grows by more than a frame does: another stack, if the memory is
+ * there at all. False ends the walk.
+ */
+static RT_COLD bool take_leap(struct cursor *c, uintptr_t cfa, uintptr_t fp_at, bool reads_fp)
+{
+	if (cfa & 7 || c->moves == MOVES_MAX || !is_readable(cfa - 8) ||
+	    (reads_fp && !is_readable(fp_at)))
+		return false;
+	move(c);
+	return true;
+}
+
+static RT_COLD void step_signal(struct cursor *c)
+{
+	uintptr_t ucontext = c->sp;
+
+	move(c);
+	c->frame.slot = ucontext + UCONTEXT_RIP;
+	c->frame.ra = word_at(c->frame.slot);
+	c->frame.flags = RT_FRAME_EXACT;
+	c->frame.fp_offset = 0;
+	c->fp = word_at(ucontext + UCONTEXT_RBP);
+	c->frame.fp = c->fp;
+	c->sp = word_at(ucontext + UCONTEXT_RSP);
+	if (c->moves > MOVES_MAX)
+		end(c, true);
+}
+
 /* Take the frame that returns at @cfa - 8. */
 static inline void step_to(struct cursor *c, uintptr_t cfa, uintptr_t fp_at, bool reads_fp)
 {
-	if (RT_UNLIKELY(cfa <= c->sp || cfa & 7 ||
-			(cfa - c->sp > FRAME_BYTES_PLAUSIBLE && !is_readable(cfa - 8)))) {
+	/* One compare: sp < cfa <= sp + FRAME_BYTES_PLAUSIBLE; misaligned ones leap too. */
+	if (RT_UNLIKELY(cfa - c->sp - 1 >= FRAME_BYTES_PLAUSIBLE || cfa & 7) &&
+	    !take_leap(c, cfa, fp_at, reads_fp)) {
 		end(c, true);
 		return;
 	}
@@ -127,6 +159,20 @@ static inline void step_to(struct cursor *c, uintptr_t cfa, uintptr_t fp_at, boo
 	c->sp = cfa;
 	if (c->frame.ra == 0)
 		end(c, false);
+}
+
+/* The CFA, less @plus, stands in memory at @cfa_at: a word that must be looked at again too. */
+static RT_COLD void step_by_memory(struct cursor *c, uintptr_t cfa_at, uintptr_t plus,
+				   uintptr_t fp_at, bool reads_fp)
+{
+	/* Within a frame's reach of the stack pointer it is the stack; else ask. */
+	if (cfa_at & 7 ||
+	    (cfa_at - (c->sp - 8) > FRAME_BYTES_PLAUSIBLE && !is_readable(cfa_at))) {
+		end(c, true);
+		return;
+	}
+	step_to(c, word_at(cfa_at) + plus, fp_at, reads_fp);
+	c->frame.flags |= RT_FRAME_STEP;
 }
 
 /* Step outward by the rule of the present frame; note in it what the rule depended on. */
@@ -149,20 +195,21 @@ static void step(struct cursor *c, struct rt_frame *from, uint32_t generation)
 		from->flags |= RT_FRAME_USES_FP;
 		step_to(c, cfa, cfa + (uintptr_t)(intptr_t)fp_offset, fp_offset != 0);
 		return;
-	case CFI_DRAP: {
-		uintptr_t frame_fp = c->fp;
-
+	case CFI_DRAP:
 		from->flags |= RT_FRAME_USES_FP;
-		if (frame_fp < c->sp || frame_fp & 7 ||
-		    (frame_fp - c->sp > FRAME_BYTES_PLAUSIBLE && !is_readable(frame_fp))) {
-			end(c, true);
-			return;
-		}
-		step_to(c, word_at(frame_fp + (uintptr_t)(intptr_t)cfa_offset),
-			frame_fp + (uintptr_t)(intptr_t)fp_offset, true);
-		c->frame.flags |= RT_FRAME_STEP;
+		step_by_memory(c, c->fp + (uintptr_t)(intptr_t)cfa_offset, 0,
+			       c->fp + (uintptr_t)(intptr_t)fp_offset, true);
 		return;
-	}
+	case CFI_SP_MEMORY:
+		if (fp_offset)
+			from->flags |= RT_FRAME_SAVES_FP;
+		step_by_memory(c, c->sp + (uintptr_t)(intptr_t)cfa_offset, 8, 0, false);
+		if (fp_offset && !c->ended) {
+			c->fp = word_at(c->sp + (uintptr_t)(intptr_t)fp_offset);
+			c->frame.fp = c->fp;
+			c->frame.fp_offset = fp_offset;
+		}
+		return;
 	case CFI_SIGNAL:
 		step_signal(c);
 		return;
@@ -171,7 +218,8 @@ static void step(struct cursor *c, struct rt_frame *from, uint32_t generation)
 		return;
 	case CFI_NONE:
 	default:
-		end(c, true);
+		/* The loader's entry has no rule, and nothing beyond it. */
+		end(c, c->sp != (uintptr_t)__libc_stack_end);
 	}
 }
 
@@ -272,7 +320,8 @@ uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 	c.frame = (struct rt_frame){ .slot = (uintptr_t)(fp + 1), .ra = fp[1], .fp = fp[0] };
 	c.sp = (uintptr_t)(fp + 2);
 	c.fp = fp[0];
-	c.ended = c.truncated = c.forget = false;
+	c.ended = c.truncated = c.forget = c.moved = false;
+	c.moves = 0;
 	walk->fresh_count = 0;
 	walk->landed = false;
 	m = (int64_t)walk->count - 1;
@@ -310,6 +359,10 @@ uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 		step(&c, frame, generation);
 		if (c.ended)
 			break;
+		if (RT_UNLIKELY(c.moved)) {
+			c.moved = false;
+			m = (int64_t)walk->count - 1;
+		}
 	}
 	finish(walk, &c, 0);
 	return walk->hash;
