@@ -59,19 +59,33 @@ const char *seep_demangle(struct seep_arena *arena, const char *name)
 	return seep_arena_strndup(arena, out.text, out.used);
 }
 
+/* A number follows those that end in a dot. */
 static const char *const clone_suffixes[] = { ".cold",	     ".constprop.", ".isra.", ".llvm.",
 					      ".localalias", ".lto_priv.",  ".part." };
 
+static bool is_clone_suffix(const char *at, const char *suffix)
+{
+	size_t bytes = strlen(suffix);
+
+	if (strncmp(at, suffix, bytes) != 0)
+		return false;
+	if (suffix[bytes - 1] == '.')
+		return at[bytes] >= '0' && at[bytes] <= '9';
+	return at[bytes] == '\0' || at[bytes] == '.' || at[bytes] == '@';
+}
+
 size_t seep_name_base_bytes(const char *name)
 {
-	size_t base = strlen(name);
+	const char *at = name;
 	size_t i;
 
-	for (i = 0; i < sizeof(clone_suffixes) / sizeof(clone_suffixes[0]); i++) {
-		const char *found = strstr(name, clone_suffixes[i]);
-
-		if (found && found != name && (size_t)(found - name) < base)
-			base = (size_t)(found - name);
+	while (*at && (at = strchr(at + 1, '.')) != NULL) {
+		/* Rust's legacy form writes "::" as two dots. */
+		if (at[-1] == '.' || at[1] == '.')
+			continue;
+		for (i = 0; i < sizeof(clone_suffixes) / sizeof(clone_suffixes[0]); i++)
+			if (is_clone_suffix(at, clone_suffixes[i]))
+				return (size_t)(at - name);
 	}
-	return base;
+	return strlen(name);
 }

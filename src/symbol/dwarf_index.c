@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 struct unit {
@@ -17,6 +18,8 @@ struct unit {
 	struct dwarf_unit_index *index; /* NULL until the first address falls into the unit */
 	struct seep_line_table *lines;	/* the same */
 	Dwarf_Die split;		/* the unit's other half in a .dwo file; addr NULL: none */
+	const char **split_paths;	/* of its files, as far as they were needed */
+	size_t split_path_count;
 	bool is_skeleton;
 	bool is_vague; /* may have code elsewhere than it says */
 };
@@ -31,9 +34,10 @@ struct seep_dwarf {
 	struct unit *units;
 	size_t unit_count;
 	size_t unit_room;
-	struct seep_pointer_map units_by_cu; /* value: unit number + 1 */
-	struct seep_segments segments;	     /* ids are units */
-	struct seep_segments late_segments;  /* of units that do not say where their code is */
+	struct seep_pointer_map units_by_cu;	   /* value: unit number + 1 */
+	struct seep_pointer_map alternate_indexes; /* by cu: of units that dwz moved elsewhere */
+	struct seep_segments segments;		   /* ids are units */
+	struct seep_segments late_segments; /* of units that do not say where their code is */
 	bool late_done;
 	struct dwarf_names names;
 };
@@ -153,12 +157,30 @@ static const struct dwarf_unit_index *unit_index(struct seep_dwarf *dwarf, struc
 	return unit->index;
 }
 
+/* The unit is one of the alternate file's, of which no list was made. */
+static const struct dwarf_unit_index *alternate_index(struct seep_dwarf *dwarf, Dwarf_CU *cu)
+{
+	struct dwarf_unit_index *index = seep_pointer_map_get(&dwarf->alternate_indexes,
+							      (uintptr_t)cu);
+	Dwarf_Half version;
+	uint8_t type;
+	Dwarf_Die die;
+
+	if (index)
+		return index;
+	if (dwarf_cu_info(cu, &version, &type, &die, NULL, NULL, NULL, NULL) != 0 || !die.addr)
+		return NULL;
+	index = dwarf_unit_index_new(&die, dwarf->elf);
+	seep_pointer_map_put(&dwarf->alternate_indexes, (uintptr_t)cu, index);
+	return index;
+}
+
 static const struct dwarf_unit_index *find_index(void *opaque, Dwarf_CU *cu)
 {
 	struct seep_dwarf *dwarf = opaque;
 	uintptr_t id = (uintptr_t)seep_pointer_map_get(&dwarf->units_by_cu, (uintptr_t)cu);
 
-	return id ? unit_index(dwarf, &dwarf->units[id - 1]) : NULL;
+	return id ? unit_index(dwarf, &dwarf->units[id - 1]) : alternate_index(dwarf, cu);
 }
 
 static struct seep_line_table *unit_lines(struct seep_dwarf *dwarf, struct unit *unit)
@@ -243,20 +265,31 @@ static struct dwarf_node *get_node(struct seep_dwarf *dwarf, const struct dwarf_
 }
 
 /* A split unit numbers its files by a table of its own, without rows. */
-static const char *split_path(struct unit *unit, uint64_t file)
+static const char *split_path(struct seep_dwarf *dwarf, struct unit *unit, uint64_t file)
 {
 	Dwarf_Files *files;
+	const char *path;
 	size_t count;
 
 	if (dwarf_getsrcfiles(&unit->split, &files, &count) != 0 || file >= count)
 		return NULL;
-	return dwarf_filesrc(files, file, NULL, NULL);
+	if (!unit->split_paths) {
+		unit->split_paths = seep_xcalloc(count, sizeof(*unit->split_paths));
+		unit->split_path_count = count;
+	}
+	if (file < unit->split_path_count && !unit->split_paths[file]) {
+		path = dwarf_filesrc(files, file, NULL, NULL);
+		if (path)
+			unit->split_paths[file] = seep_arena_strndup(dwarf->arena, path,
+								     strlen(path));
+	}
+	return file < unit->split_path_count ? unit->split_paths[file] : NULL;
 }
 
 static const char *call_path(struct seep_dwarf *dwarf, struct unit *unit, uint64_t file)
 {
 	if (unit->split.addr)
-		return split_path(unit, file);
+		return split_path(dwarf, unit, file);
 	return seep_line_table_path(unit_lines(dwarf, unit), file);
 }
 
@@ -337,6 +370,11 @@ struct seep_dwarf *seep_dwarf_open(const struct seep_elf *elf, const struct seep
 	return dwarf;
 }
 
+static void free_index(void *index)
+{
+	dwarf_unit_index_free(index);
+}
+
 void seep_dwarf_close(struct seep_dwarf *dwarf)
 {
 	size_t i;
@@ -346,9 +384,12 @@ void seep_dwarf_close(struct seep_dwarf *dwarf)
 	for (i = 0; i < dwarf->unit_count; i++) {
 		dwarf_unit_index_free(dwarf->units[i].index);
 		seep_line_table_free(dwarf->units[i].lines);
+		free(dwarf->units[i].split_paths);
 	}
 	free(dwarf->units);
 	seep_pointer_map_done(&dwarf->units_by_cu);
+	seep_pointer_map_each(&dwarf->alternate_indexes, free_index);
+	seep_pointer_map_done(&dwarf->alternate_indexes);
 	seep_pointer_map_done(&dwarf->names.functions);
 	seep_segments_done(&dwarf->segments);
 	seep_segments_done(&dwarf->late_segments);

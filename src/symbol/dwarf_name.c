@@ -11,7 +11,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-enum { CHAIN_MAX = 16, SCOPES_MAX = 32, QUALIFIED_MAX_BYTES = 4096 };
+enum { CHAIN_MAX = 16, SCOPES_MAX = 32, QUALIFIED_MAX_BYTES = 4096, NAME_MAX_BYTES = 64 << 10 };
 
 static const char *attribute_string(Dwarf_Die *die, unsigned int name)
 {
@@ -122,26 +122,31 @@ static bool put(char *text, size_t *used, const char *part)
 	return true;
 }
 
-/* @die is the entry where the function was declared first. */
-static const char *qualify(struct dwarf_names *names, Dwarf_Die *die, const char *name)
+/* Names outlive the file they are from. A hostile one may refer to one long text many times. */
+static const char *copy(struct dwarf_names *names, const char *text)
 {
-	const struct dwarf_unit_index *index = names->find_index(names->opaque, die->cu);
+	return seep_arena_strndup(names->arena, text, strnlen(text, NAME_MAX_BYTES));
+}
+
+/* @die is the entry where the function was declared first. */
+static const char *qualified(struct dwarf_names *names, Dwarf_Die *die, const char *name)
+{
 	const struct dwarf_scope *scopes[SCOPES_MAX];
+	const struct dwarf_unit_index *index;
 	char text[QUALIFIED_MAX_BYTES];
 	size_t used = 0;
 	size_t count;
 
-	if (!index || !language_has_scopes(die))
-		return name;
-	count = find_scopes(index, die->addr, scopes);
-	if (!count)
-		return name;
+	if (!language_has_scopes(die))
+		return copy(names, name);
+	index = names->find_index(names->opaque, die->cu);
+	count = index ? find_scopes(index, die->addr, scopes) : 0;
 	while (count-- > 0)
 		if (!put(text, &used, scope_name(index, scopes[count], name)) ||
 		    !put(text, &used, "::"))
-			return name;
+			return copy(names, name);
 	if (!put(text, &used, name))
-		return name;
+		return copy(names, name);
 	return seep_arena_strndup(names->arena, text, used);
 }
 
@@ -180,10 +185,11 @@ static struct dwarf_function *read_function(struct dwarf_names *names, Dwarf_Die
 		at = next;
 	}
 	if (function->linkage) {
+		function->linkage = copy(names, function->linkage);
 		function->name = readable(names, function->linkage);
 	}
 	if (!function->name && name)
-		function->name = qualify(names, &at, without_section(name));
+		function->name = qualified(names, &at, without_section(name));
 	if (!function->name)
 		function->name = function->linkage;
 	return function;

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a linkage name that is kept: what is longer helps nobody. */
+enum { NAME_MAX_BYTES = 64 << 10 };
+
 struct seep_symbol_module {
 	struct seep_symbols *symbols;
 	struct seep_symbol_module *next; /* of the same hash */
@@ -27,6 +30,14 @@ struct seep_symbol_module {
 	uint8_t *mini_bytes;
 	struct seep_dwarf *dwarf;
 	struct seep_symtab symtab;
+	struct seep_pointer_map symbols_named; /* struct symbol_name by address of the name */
+	bool is_open;
+};
+
+/* A name of the symbol table, in the arena. */
+struct symbol_name {
+	const char *function;
+	const char *linkage; /* NULL when it is the same */
 };
 
 struct seep_symbols {
@@ -59,15 +70,25 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 	return 0;
 }
 
-static void module_free(struct seep_symbol_module *module)
+void seep_symbol_module_rest(struct seep_symbol_module *module)
 {
 	seep_dwarf_close(module->dwarf);
 	seep_symtab_done(&module->symtab);
+	seep_pointer_map_done(&module->symbols_named);
 	seep_elf_close(module->main);
 	seep_elf_close(module->separate);
 	seep_elf_close(module->alternate);
 	seep_elf_close(module->mini);
 	free(module->mini_bytes);
+	module->dwarf = NULL;
+	module->main = module->separate = module->alternate = module->mini = NULL;
+	module->mini_bytes = NULL;
+	module->is_open = false;
+}
+
+static void module_free(struct seep_symbol_module *module)
+{
+	seep_symbol_module_rest(module);
 	free(module->path);
 	free(module);
 }
@@ -90,7 +111,6 @@ void seep_symbols_free(struct seep_symbols *symbols)
 		return;
 	seep_pointer_map_each(&symbols->modules, free_chain);
 	seep_pointer_map_done(&symbols->modules);
-	seep_pointer_map_done(&symbols->readable);
 	seep_arena_free(symbols->arena);
 	free(symbols);
 }
@@ -126,6 +146,20 @@ static void open_mini(struct seep_symbol_module *module)
 		seep_symtab_add(&module->symtab, module->mini);
 }
 
+static void explain(struct seep_symbol_module *module)
+{
+	if (module->dwarf)
+		module->problem = NULL;
+	else if (module->problem)
+		return;
+	else if (!module->main)
+		module->problem = "file cannot be read";
+	else if (module->symtab.count)
+		module->problem = "no debug information";
+	else
+		module->problem = "no debug information and no symbols";
+}
+
 static void open_files(struct seep_symbol_module *module)
 {
 	const struct seep_debug_dirs *dirs = &module->symbols->dirs;
@@ -133,7 +167,11 @@ static void open_files(struct seep_symbol_module *module)
 					  .build_id = module->build_id,
 					  .build_id_bytes = module->build_id_bytes };
 
-	module->main = seep_debug_find_main(dirs, &query, &module->problem);
+	/* "[vdso]", "[heap]": the kernel's names for what is no file. */
+	if (module->path[0] == '[')
+		module->problem = "not a file";
+	else
+		module->main = seep_debug_find_main(dirs, &query, &module->problem);
 	if (load(&module->main) && seep_elf_has_dwarf(module->main))
 		open_dwarf(module, module->main);
 	if (!module->dwarf) {
@@ -148,20 +186,8 @@ static void open_files(struct seep_symbol_module *module)
 	if (module->main)
 		open_mini(module);
 	seep_symtab_finish(&module->symtab);
-}
-
-static void explain(struct seep_symbol_module *module)
-{
-	if (module->dwarf)
-		module->problem = NULL;
-	else if (module->problem)
-		return;
-	else if (!module->main)
-		module->problem = "file cannot be read";
-	else if (module->symtab.count)
-		module->problem = "no debug information";
-	else
-		module->problem = "no debug information and no symbols";
+	module->is_open = true;
+	explain(module);
 }
 
 /* FNV-1a; only the start of a search. */
@@ -200,7 +226,6 @@ struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, con
 	module->build_id_bytes = build_id_bytes;
 	seep_pointer_map_put(&symbols->modules, hash, module);
 	open_files(module);
-	explain(module);
 	return module;
 }
 
@@ -209,45 +234,59 @@ const char *seep_symbol_module_problem(const struct seep_symbol_module *module)
 	return module->problem;
 }
 
-/*
- * The readable form of a symbol table's name, remembered. Versions ("memcpy@@GLIBC_2.14") and
- * optimisers' suffixes go, so that a function is called the same with and without DWARF.
- */
-static const char *readable(struct seep_symbols *symbols, const char *name)
+static struct symbol_name *read_symbol(struct seep_arena *arena, const char *name)
 {
-	const char *text = seep_pointer_map_get(&symbols->readable, (uintptr_t)name);
+	struct symbol_name *symbol = seep_arena_alloc(arena, sizeof(*symbol));
+	size_t name_bytes = strnlen(name, NAME_MAX_BYTES);
 	size_t version_at = strcspn(name, "@");
 	size_t bytes = seep_name_base_bytes(name);
-	const char *base = name;
+	const char *base;
 
-	if (text)
-		return text;
-	bytes = version_at < bytes ? version_at : bytes;
-	if (name[bytes])
-		base = seep_arena_strndup(symbols->arena, name, bytes);
-	text = seep_demangle(symbols->arena, base);
-	if (!text)
-		text = base;
-	seep_pointer_map_put(&symbols->readable, (uintptr_t)name, (void *)(uintptr_t)text);
-	return text;
+	bytes = bytes < version_at ? bytes : version_at;
+	bytes = bytes < name_bytes ? bytes : name_bytes;
+	base = seep_arena_strndup(arena, name, bytes);
+	symbol->function = seep_demangle(arena, base);
+	if (!symbol->function)
+		symbol->function = base;
+	if (strcmp(symbol->function, name) != 0)
+		symbol->linkage = seep_arena_strndup(arena, name, name_bytes);
+	return symbol;
+}
+
+/*
+ * Versions ("memcpy@@GLIBC_2.14") and optimisers' suffixes are not part of the function's name, so
+ * that it is called the same with and without DWARF.
+ */
+static const struct symbol_name *symbol_at(struct seep_symbol_module *module, uint64_t address)
+{
+	const char *name = seep_symtab_find(&module->symtab, address);
+	struct symbol_name *symbol;
+
+	if (!name)
+		return NULL;
+	symbol = seep_pointer_map_get(&module->symbols_named, (uintptr_t)name);
+	if (!symbol) {
+		symbol = read_symbol(module->symbols->arena, name);
+		seep_pointer_map_put(&module->symbols_named, (uintptr_t)name, symbol);
+	}
+	return symbol;
 }
 
 static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 			   struct seep_symbol_frame *frame)
 {
-	const char *name;
+	const struct symbol_name *symbol;
 
 	if (frame->linkage_name)
 		return;
-	name = seep_symtab_find(&module->symtab, address);
-	if (!name)
+	symbol = symbol_at(module, address);
+	if (!symbol)
 		return;
 	/* DWARF has the plain name of a static C++ function; its symbol also says whose it is. */
-	if (frame->function && strncmp(name, "_Z", 2) != 0)
+	if (frame->function && !(symbol->linkage && strncmp(symbol->linkage, "_Z", 2) == 0))
 		return;
-	frame->function = readable(module->symbols, name);
-	if (strcmp(frame->function, name) != 0)
-		frame->linkage_name = name;
+	frame->function = symbol->function;
+	frame->linkage_name = symbol->linkage;
 }
 
 size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
@@ -255,6 +294,8 @@ size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
 {
 	size_t count = 0;
 
+	if (!module->is_open)
+		open_files(module);
 	if (module->dwarf)
 		count = seep_dwarf_lookup(module->dwarf, address, frames, frames_max);
 	if (count == 0) {

@@ -76,4 +76,12 @@ const char *seep_symbol_module_problem(const struct seep_symbol_module *module);
 size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
 			  struct seep_symbol_frame *frames, size_t frames_max);
 
+/**
+ * seep_symbol_module_rest - drop what was read from the module's files
+ *
+ * For a report over many large modules that asks them one after the other: memory is then that of
+ * one. Strings and the problem stay; the next look opens the files again.
+ */
+void seep_symbol_module_rest(struct seep_symbol_module *module);
+
 #endif

@@ -47,21 +47,39 @@ namespace zoo
 {
 template <class Key> struct Tree {
 	std::map<Key, std::string> nodes;
-	Tree() { nodes[Key()] = "root"; }
-	virtual ~Tree() {}
-	void add(Key key, const char *text) { nodes[key] = text; }
+	Tree()
+	{
+		nodes[Key()] = "root";
+	}
+	virtual ~Tree()
+	{
+	}
+	void add(Key key, const char *text)
+	{
+		nodes[key] = text;
+	}
 };
 
 struct Base {
-	virtual ~Base() {}
+	virtual ~Base()
+	{
+	}
 	virtual int price(int count) = 0;
 };
 
 struct Cat : Base {
 	std::string name;
-	explicit Cat(const std::string &given) : name(given) {}
-	~Cat() override { std::puts(name.c_str()); }
-	int price(int count) override { return inner::twice(count) + int(name.size()); }
+	explicit Cat(const std::string &given) : name(given)
+	{
+	}
+	~Cat() override
+	{
+		std::puts(name.c_str());
+	}
+	int price(int count) override
+	{
+		return inner::twice(count) + int(name.size());
+	}
 };
 
 static std::string describe(const std::unordered_map<std::string, std::unique_ptr<Base>> &all)

@@ -71,8 +71,8 @@ static inline void ledger_fake_header(const struct ledger_fake *fake, struct led
 	header->uid = geteuid();
 	header->instance = fake->instance;
 	header->start_ticks = fake->start_ticks;
-	header->created_ns =
-		fake->created_ns ? fake->created_ns : ledger_fake_clock(CLOCK_MONOTONIC);
+	header->created_ns = fake->created_ns ? fake->created_ns
+					      : ledger_fake_clock(CLOCK_MONOTONIC);
 	header->created_realtime_ns = ledger_fake_clock(CLOCK_REALTIME);
 	header->session = fake->session;
 	header->first_row = 1;
