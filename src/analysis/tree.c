@@ -1,93 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks are entered from the outermost frame inwards. Neighbouring contexts share most of their
- * outer frames, so each starts from the path of the one before and looks up only what differs.
- * Figures are added at the ends and summed upwards once: a parent's index is below its children's.
+ * The tree grows from the root: a node's contexts lie next to each other in one array, and growing
+ * it sorts them by their next function, in place. What falls below the limit is never looked at
+ * again, so a million stacks whose tails all differ cost no more than the trunk they share.
  */
 #include "analysis/tree.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "analysis/idtable.h"
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 
-struct builder {
-	const struct seep_sites *sites;
-	bool whole;
-	struct seep_tree *tree;
-	size_t capacity;
-	struct seep_idtable children; /* by hash of (parent, function) */
-	uint32_t *keys;		      /* per node: function number, or SEEP_TREE_* */
-	size_t key_capacity;
-	uint32_t *path; /* nodes of the last stack, outermost first, after the root */
-	uint32_t *path_keys;
-	uint32_t path_count;
-	size_t path_capacity;
-	size_t path_key_capacity;
+/* A node that is still to be grown: its contexts are order[from..to). */
+struct job {
+	uint32_t node;
+	uint32_t from;
+	uint32_t to;
 };
 
-static uint32_t add_node(struct builder *b, uint32_t parent, uint32_t key, uint32_t frame)
-{
-	struct seep_tree *tree = b->tree;
-	const uint32_t id = tree->count++;
+/* A child while its parent is grown. */
+struct sprout {
+	struct seep_tree_node node;
+	uint32_t key;
+	uint32_t contexts;
+	uint32_t place; /* where the next of its contexts goes; NOWHERE when it is left out */
+};
 
-	tree->nodes = seep_xgrow(tree->nodes, &b->capacity, tree->count, sizeof(*tree->nodes));
-	b->keys = seep_xgrow(b->keys, &b->key_capacity, tree->count, sizeof(*b->keys));
-	tree->nodes[id] = (struct seep_tree_node){ .frame = frame, .parent = parent };
-	b->keys[id] = key;
-	if (id != 0) {
-		tree->nodes[id].next = tree->nodes[parent].first_child;
-		tree->nodes[parent].first_child = id;
-	}
-	return id;
-}
+enum { KEY_SPECIALS = 16 };
+#define NOWHERE UINT32_MAX
 
-static uint32_t child_of(struct builder *b, uint32_t parent, uint32_t key, uint32_t frame)
-{
-	const uint64_t hash = seep_hash_mix(parent, key);
-	size_t at = SEEP_IDTABLE_START;
-	uint32_t id;
-
-	while ((id = seep_idtable_find(&b->children, hash, &at)) != SEEP_IDTABLE_NONE)
-		if (b->tree->nodes[id].parent == parent && b->keys[id] == key)
-			return id;
-	id = add_node(b, parent, key, frame);
-	seep_idtable_add(&b->children, hash, id);
-	return id;
-}
-
-/* Step from @parent to its child, which is the path's @depth-th node. */
-static uint32_t step(struct builder *b, uint32_t parent, uint32_t depth, uint32_t key,
-		     uint32_t frame)
-{
-	uint32_t node;
-
-	if (depth < b->path_count && b->path_keys[depth] == key)
-		return b->path[depth];
-	node = child_of(b, parent, key, frame);
-	b->path = seep_xgrow(b->path, &b->path_capacity, (size_t)depth + 1, sizeof(*b->path));
-	b->path_keys = seep_xgrow(b->path_keys, &b->path_key_capacity, (size_t)depth + 1,
-				  sizeof(*b->path_keys));
-	b->path[depth] = node;
-	b->path_keys[depth] = key;
-	b->path_count = depth + 1;
-	return node;
-}
-
-static void note_entry(struct builder *b, uint32_t node,
-		       const struct seep_profile_stack_entry *entry)
-{
-	struct seep_tree_node *n = &b->tree->nodes[node];
-
-	if (b->sites->of_frame[n->frame].line != b->sites->of_frame[entry->frame].line)
-		n->several_lines = true;
-	if (entry->period > 0) {
-		n->period = entry->period;
-		if (entry->repeats > n->repeats)
-			n->repeats = entry->repeats;
-	}
-}
+struct grower {
+	const struct seep_sites *sites;
+	struct seep_tree *tree;
+	uint64_t least;
+	size_t node_capacity;
+	uint32_t *order; /* contexts */
+	uint32_t *moved; /* room for as many */
+	uint32_t *first; /* by context: its innermost entry that counts... */
+	uint32_t *left;	 /* ...and the end of those not entered yet, counted from the innermost */
+	uint32_t *sprout_of_key; /* valid where stamps say so */
+	uint32_t *stamps;	 /* node that was grown when sprout_of_key was set, + 1 */
+	struct sprout *sprouts;
+	size_t sprout_capacity;
+	uint32_t sprout_count;
+	struct job *jobs;
+	size_t job_capacity;
+	size_t job_count;
+};
 
 static uint32_t special_of(const struct seep_profile_context *context)
 {
@@ -102,61 +62,200 @@ static uint32_t special_of(const struct seep_profile_context *context)
 	return context->stack_count == 0 ? SEEP_TREE_NO_STACK : SEEP_TREE_ROOT;
 }
 
-static void enter_context(struct builder *b, const struct seep_profile_context *context)
+/* The entry by which @context leaves the node it has reached; NULL when it ends there. */
+static const struct seep_profile_stack_entry *next_entry(const struct grower *g, uint32_t context)
 {
-	const uint32_t special = special_of(context);
-	uint32_t node = 0;
-	uint32_t depth = 0;
-	uint32_t first;
-	uint32_t end;
-
-	if (special != SEEP_TREE_ROOT)
-		node = step(b, node, depth++, special, special);
-	seep_sites_trim(b->sites, context, &first, &end);
-	if (b->whole)
-		first = 0;
-	for (uint32_t i = end; i-- > first;) {
-		const struct seep_profile_stack_entry *entry = &context->stack[i];
-
-		node = step(b, node, depth++, b->sites->of_frame[entry->frame].function,
-			    entry->frame);
-		note_entry(b, node, entry);
-	}
-	if (depth < b->path_count)
-		b->path_count = depth;
-	seep_counts_add_context(&b->tree->nodes[node].self, context);
+	if (g->left[context] <= g->first[context])
+		return NULL;
+	return &g->sites->profile->contexts[context].stack[g->left[context] - 1];
 }
 
-static void sum_upwards(struct seep_tree *tree)
+/* What stands below node @node for @context: *ret_frame, and a small number for it. */
+static bool next_key(const struct grower *g, uint32_t node, uint32_t context, uint32_t *ret_key,
+		     uint32_t *ret_frame)
 {
-	for (uint32_t i = tree->count; i-- > 0;) {
-		struct seep_tree_node *node = &tree->nodes[i];
+	const struct seep_profile_stack_entry *entry;
 
-		seep_counts_add(&node->inclusive, &node->self);
-		if (i > 0)
-			seep_counts_add(&tree->nodes[node->parent].inclusive, &node->inclusive);
+	if (node == 0) {
+		const uint32_t special = special_of(&g->sites->profile->contexts[context]);
+
+		if (special != SEEP_TREE_ROOT) {
+			*ret_key = g->sites->function_count + (UINT32_MAX - special);
+			*ret_frame = special;
+			return true;
+		}
+	}
+	entry = next_entry(g, context);
+	if (entry == NULL)
+		return false;
+	*ret_key = g->sites->of_frame[entry->frame].function;
+	*ret_frame = entry->frame;
+	return true;
+}
+
+static struct sprout *sprout_for(struct grower *g, uint32_t node, uint32_t key, uint32_t frame)
+{
+	struct sprout *sprout;
+
+	if (g->stamps[key] == node + 1)
+		return &g->sprouts[g->sprout_of_key[key]];
+	g->stamps[key] = node + 1;
+	g->sprout_of_key[key] = g->sprout_count;
+	g->sprouts = seep_xgrow(g->sprouts, &g->sprout_capacity, (size_t)g->sprout_count + 1,
+				sizeof(*g->sprouts));
+	sprout = &g->sprouts[g->sprout_count++];
+	*sprout = (struct sprout){ .node = { .frame = frame, .parent = node }, .key = key };
+	return sprout;
+}
+
+static void note_entry(const struct grower *g, struct seep_tree_node *node,
+		       const struct seep_profile_stack_entry *entry)
+{
+	const struct seep_site *site = g->sites->of_frame;
+
+	if (entry == NULL)
+		return;
+	if (site[node->frame].line != site[entry->frame].line)
+		node->several_lines = true;
+	if (entry->period > 0) {
+		node->period = entry->period;
+		if (entry->repeats > node->repeats)
+			node->repeats = entry->repeats;
 	}
 }
 
-struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole)
+/* Sum the contexts of @job by what comes next. */
+static void sprout(struct grower *g, const struct job *job)
 {
-	const struct seep_profile *profile = sites->profile;
-	struct builder b = {
+	g->sprout_count = 0;
+	for (uint32_t i = job->from; i < job->to; i++) {
+		const uint32_t context = g->order[i];
+		struct sprout *child;
+		uint32_t frame;
+		uint32_t key;
+
+		if (!next_key(g, job->node, context, &key, &frame))
+			continue;
+		child = sprout_for(g, job->node, key, frame);
+		child->contexts++;
+		seep_counts_add_context(&child->node.counts, &g->sites->profile->contexts[context]);
+		note_entry(g, &child->node, frame < SEEP_TREE_SPECIAL ? next_entry(g, context) : NULL);
+	}
+}
+
+static uint32_t add_node(struct grower *g, const struct seep_tree_node *node)
+{
+	struct seep_tree *tree = g->tree;
+	const uint32_t id = tree->count++;
+
+	tree->nodes = seep_xgrow(tree->nodes, &g->node_capacity, tree->count, sizeof(*tree->nodes));
+	tree->nodes[id] = *node;
+	if (id != 0) {
+		tree->nodes[id].next = tree->nodes[node->parent].first_child;
+		tree->nodes[node->parent].first_child = id;
+	}
+	return id;
+}
+
+/* Turn the sprouts that are large enough into nodes, each with a place for its contexts. */
+static void root_sprouts(struct grower *g, const struct job *job)
+{
+	uint32_t place = job->from;
+
+	for (uint32_t i = 0; i < g->sprout_count; i++) {
+		struct sprout *child = &g->sprouts[i];
+		const uint64_t value = seep_counts_value(&child->node.counts, g->tree->measure);
+
+		if (value == 0 || value < g->least) {
+			g->tree->nodes[job->node].pruned_count += value > 0;
+			g->tree->nodes[job->node].pruned_value += value;
+			child->place = NOWHERE;
+			continue;
+		}
+		child->place = place;
+		g->jobs = seep_xgrow(g->jobs, &g->job_capacity, g->job_count + 1, sizeof(*g->jobs));
+		g->jobs[g->job_count++] = (struct job){
+			.node = add_node(g, &child->node),
+			.from = place,
+			.to = place + child->contexts,
+		};
+		place += child->contexts;
+	}
+}
+
+/* Bring the contexts of each child together; those that go no further are dropped. */
+static void move_contexts(struct grower *g, const struct job *job)
+{
+	memcpy(g->moved + job->from, g->order + job->from,
+	       (size_t)(job->to - job->from) * sizeof(*g->order));
+	for (uint32_t i = job->from; i < job->to; i++) {
+		const uint32_t context = g->moved[i];
+		struct sprout *child;
+		uint32_t frame;
+		uint32_t key;
+
+		if (!next_key(g, job->node, context, &key, &frame))
+			continue;
+		child = &g->sprouts[g->sprout_of_key[key]];
+		if (child->place == NOWHERE)
+			continue;
+		g->order[child->place++] = context;
+		if (frame < SEEP_TREE_SPECIAL)
+			g->left[context]--;
+	}
+}
+
+static void plant(struct grower *g, bool whole)
+{
+	const struct seep_profile *profile = g->sites->profile;
+	struct seep_tree_node root = { .frame = SEEP_TREE_ROOT };
+
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		g->order[i] = i;
+		seep_sites_trim(g->sites, &profile->contexts[i], &g->first[i], &g->left[i]);
+		if (whole)
+			g->first[i] = 0;
+		seep_counts_add_context(&root.counts, &profile->contexts[i]);
+	}
+	g->jobs = seep_xgrow(g->jobs, &g->job_capacity, 1, sizeof(*g->jobs));
+	g->jobs[g->job_count++] = (struct job){ add_node(g, &root), 0, profile->context_count };
+}
+
+struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
+				enum seep_measure measure, uint64_t least)
+{
+	const size_t contexts = sites->profile->context_count;
+	const size_t keys = (size_t)sites->function_count + KEY_SPECIALS;
+	struct grower g = {
 		.sites = sites,
-		.whole = whole,
 		.tree = seep_xcalloc(1, sizeof(struct seep_tree)),
+		.least = least,
+		.order = seep_xcalloc(contexts, sizeof(uint32_t)),
+		.moved = seep_xcalloc(contexts, sizeof(uint32_t)),
+		.first = seep_xcalloc(contexts, sizeof(uint32_t)),
+		.left = seep_xcalloc(contexts, sizeof(uint32_t)),
+		.sprout_of_key = seep_xcalloc(keys, sizeof(uint32_t)),
+		.stamps = seep_xcalloc(keys, sizeof(uint32_t)),
 	};
 
-	seep_idtable_init(&b.children, profile->context_count);
-	add_node(&b, 0, SEEP_TREE_ROOT, SEEP_TREE_ROOT);
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		enter_context(&b, &profile->contexts[i]);
-	sum_upwards(b.tree);
-	seep_idtable_done(&b.children);
-	free(b.keys);
-	free(b.path);
-	free(b.path_keys);
-	return b.tree;
+	g.tree->measure = measure;
+	plant(&g, whole);
+	while (g.job_count > 0) {
+		const struct job job = g.jobs[--g.job_count];
+
+		sprout(&g, &job);
+		root_sprouts(&g, &job);
+		move_contexts(&g, &job);
+	}
+	free(g.order);
+	free(g.moved);
+	free(g.first);
+	free(g.left);
+	free(g.sprout_of_key);
+	free(g.stamps);
+	free(g.sprouts);
+	free(g.jobs);
+	return g.tree;
 }
 
 void seep_tree_free(struct seep_tree *tree)
@@ -167,8 +266,7 @@ void seep_tree_free(struct seep_tree *tree)
 	free(tree);
 }
 
-uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, enum seep_measure measure,
-			    uint64_t least, uint32_t **ret_children)
+uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, uint32_t **ret_children)
 {
 	struct seep_ranked *ranked = NULL;
 	size_t capacity = 0;
@@ -176,12 +274,11 @@ uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, enum se
 
 	*ret_children = NULL;
 	for (uint32_t i = tree->nodes[node].first_child; i != 0; i = tree->nodes[i].next) {
-		const uint64_t value = seep_counts_value(&tree->nodes[i].inclusive, measure);
-
-		if (value == 0 || value < least)
-			continue;
 		ranked = seep_xgrow(ranked, &capacity, count + 1, sizeof(*ranked));
-		ranked[count++] = (struct seep_ranked){ .value = value, .index = i };
+		ranked[count++] = (struct seep_ranked){
+			.value = seep_counts_value(&tree->nodes[i].counts, tree->measure),
+			.index = i,
+		};
 	}
 	if (count == 0)
 		return 0;

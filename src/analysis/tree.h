@@ -28,30 +28,36 @@ struct seep_tree_node {
 	bool several_lines;   /* called from (or allocated at) more than the frame's line */
 	uint8_t period;	      /* recursion that was folded here, 0 none */
 	uint16_t repeats;     /* most of it, as in struct seep_profile_stack_entry */
-	struct seep_counts self;      /* stacks that end here */
-	struct seep_counts inclusive; /* and all below */
+	uint32_t pruned_count; /* children that were too small, */
+	uint64_t pruned_value; /* and what they have together */
+	struct seep_counts counts; /* of all stacks through here */
 };
 
 struct seep_tree {
 	struct seep_tree_node *nodes; /* [0] is the root */
 	uint32_t count;
+	enum seep_measure measure;
 };
 
-/*
- * @whole: with the plumbing at the inner ends; without it stacks end at the function to blame.
- * Linear in the frames of all stacks. Never fails.
+/**
+ * seep_tree_new - build the tree
+ * @whole:   with the plumbing at the inner ends; without it stacks end at the function to blame
+ * @measure: what decides about a node's size
+ * @least:   nodes with less of it are left out, with all below them; nodes with none always are
+ *
+ * Time is linear in the frames of the stacks, those below left-out nodes not counted; memory in
+ * the contexts and the nodes that stay. Never fails.
  */
-struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole);
+struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
+				enum seep_measure measure, uint64_t least);
 
 /* NULL is a no-op. */
 void seep_tree_free(struct seep_tree *tree);
 
 /*
- * Children of @node whose inclusive value is at least @least (and not 0), largest first.
- * @ret_children: allocated when there are any, released with free(); else NULL.
- * Returns: how many.
+ * The children of @node, largest first. @ret_children: allocated when there are any, released with
+ * free(); else NULL. Returns: how many.
  */
-uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, enum seep_measure measure,
-			    uint64_t least, uint32_t **ret_children);
+uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, uint32_t **ret_children);
 
 #endif

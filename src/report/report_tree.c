@@ -24,7 +24,7 @@ enum {
 	PLACES_COLUMN_FREE = 76, /* where places begin when there is no limit */
 	NAME_COLUMNS_MIN = 16,
 	PLACE_COLUMNS_MIN = 10,
-	DEPTH_MAX = 512,   /* bound on recursion; deeper branches are pruned and counted */
+	DEPTH_MAX = 4096,  /* branches in branches; a bound on recursion only */
 };
 
 struct view {
@@ -34,16 +34,13 @@ struct view {
 	const struct seep_tree *tree;
 	enum seep_measure measure;
 	uint64_t total;
-	uint64_t least;
-	uint64_t pruned_value;
-	uint32_t pruned_count;
 	uint32_t depth;
 	struct seep_strbuf prefix; /* the lines of open branches */
 };
 
 static uint64_t value_of(const struct view *view, uint32_t node)
 {
-	return seep_counts_value(&view->tree->nodes[node].inclusive, view->measure);
+	return seep_counts_value(&view->tree->nodes[node].counts, view->measure);
 }
 
 static void add_special(struct seep_strbuf *buf, uint32_t frame)
@@ -129,20 +126,6 @@ static void print_node(const struct view *view, uint32_t node, const char *joint
 	seep_strbuf_done(&line);
 }
 
-/* The value of @node that no printed child has. */
-static void count_pruned(struct view *view, uint32_t node)
-{
-	for (uint32_t i = view->tree->nodes[node].first_child; i != 0;
-	     i = view->tree->nodes[i].next) {
-		const uint64_t value = value_of(view, i);
-
-		if (value > 0 && (value < view->least || view->depth >= DEPTH_MAX)) {
-			view->pruned_count++;
-			view->pruned_value += value;
-		}
-	}
-}
-
 static void print_children(struct view *view, uint32_t node);
 
 /* Print @node and, below it without indentation, those that have all of its value. */
@@ -155,7 +138,7 @@ static void print_branch(struct view *view, uint32_t node, const char *joint, co
 	seep_strbuf_adds(&view->prefix, open);
 	for (;;) {
 		const uint32_t count =
-			seep_tree_children(view->tree, node, view->measure, view->least, &only);
+			seep_tree_children(view->tree, node, &only);
 		const bool chained = count == 1 && value_of(view, only[0]) == value_of(view, node);
 		const uint32_t next = chained ? only[0] : 0;
 
@@ -174,11 +157,10 @@ static void print_children(struct view *view, uint32_t node)
 	uint32_t *children;
 	uint32_t count;
 
-	count_pruned(view, node);
 	if (view->depth >= DEPTH_MAX)
 		return;
 	view->depth++;
-	count = seep_tree_children(view->tree, node, view->measure, view->least, &children);
+	count = seep_tree_children(view->tree, node, &children);
 	for (uint32_t i = 0; i < count; i++) {
 		const bool last = i + 1 == count;
 
@@ -193,14 +175,30 @@ static void print_children(struct view *view, uint32_t node)
 
 static void print_pruned(const struct view *view)
 {
-	const struct seep_unit_text value = seep_measure_is_bytes(view->measure) ?
-						    seep_bytes_text(view->pruned_value) :
-						    seep_count_text(view->pruned_value);
+	uint64_t pruned_value = 0;
+	uint32_t count = 0;
+	struct seep_unit_text value;
 
-	if (view->pruned_count > 0)
-		fprintf(view->out, "\n%s branches below %d%% left out: %s (%s) together\n",
-			seep_digits_text(view->pruned_count).text, PRUNE_PERCENT, value.text,
-			seep_percent_text(view->pruned_value, view->total).text);
+	for (uint32_t i = 0; i < view->tree->count; i++) {
+		pruned_value += view->tree->nodes[i].pruned_value;
+		count += view->tree->nodes[i].pruned_count;
+	}
+	value = seep_measure_is_bytes(view->measure) ? seep_bytes_text(pruned_value) :
+						       seep_count_text(pruned_value);
+	if (count > 0)
+		fprintf(view->out, "\n%s branch%s below %d%% left out: %s (%s)%s\n",
+			seep_digits_text(count).text, count == 1 ? "" : "es", PRUNE_PERCENT,
+			value.text, seep_percent_text(pruned_value, view->total).text,
+			count == 1 ? "" : " together");
+}
+
+static uint64_t total_of(const struct seep_profile *profile, enum seep_measure measure)
+{
+	struct seep_counts sum = { 0 };
+
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		seep_counts_add_context(&sum, &profile->contexts[i]);
+	return seep_counts_value(&sum, measure);
 }
 
 void seep_report_tree(FILE *out, const struct seep_profile *profile,
@@ -208,18 +206,19 @@ void seep_report_tree(FILE *out, const struct seep_profile *profile,
 {
 	const enum seep_measure measure = seep_report_measure(profile, options);
 	struct seep_sites *sites = seep_sites_new(profile);
-	struct seep_tree *tree = seep_tree_new(sites, options->full);
+	const uint64_t total = total_of(profile, measure);
+	struct seep_tree *tree =
+		seep_tree_new(sites, options->full, measure, total / 100 * PRUNE_PERCENT);
 	struct view view = {
 		.out = out,
 		.profile = profile,
 		.options = options,
 		.tree = tree,
 		.measure = measure,
-		.total = seep_counts_value(&tree->nodes[0].inclusive, measure),
+		.total = total,
 	};
 	const struct seep_next_command next = { " --flat", "the same by function" };
 
-	view.least = view.total / 100 * PRUNE_PERCENT;
 	seep_strbuf_init(&view.prefix, SEEP_LINE_BYTES_MAX);
 	seep_head_process(out, profile, options, "", false);
 	seep_head_lead(out, profile, options);
