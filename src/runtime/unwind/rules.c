@@ -86,6 +86,20 @@ static void table_insert(uint64_t key, cfi_rule rule)
 	rt_add(&table->used, RT_RULE_PROBES);
 }
 
+/*
+ * makecontext() gives its function a return address that is the first byte of a stub behind a
+ * gap: nobody called from there, so the gap has no rule, and the stack ends.
+ */
+static cfi_rule compile(const struct cfi_module *module, uintptr_t pc, bool exact)
+{
+	cfi_rule rule, at_pc;
+
+	if (cfi_compile(module, pc, exact, &rule) == CFI_MISS_PC && !exact &&
+	    cfi_compile(module, pc, true, &at_pc) == CFI_FOUND)
+		return cfi_rule_make(CFI_STOP, 0, 0);
+	return rule;
+}
+
 cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 {
 	struct cfi_module module;
@@ -93,13 +107,8 @@ cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 
 	if (pc < 4096 || pc >> RT_PC_BITS)
 		return 0;
-	if (rt_module_find(exact ? pc : pc - 1, &module) &&
-	    cfi_compile(&module, pc, exact, &rule) != CFI_FOUND && !exact) {
-		/* A context's first function returns to the first byte of a stub that ends it. */
-		(void)cfi_compile(&module, pc, true, &rule);
-		if (cfi_rule_kind(rule) != CFI_STOP)
-			rule = 0;
-	}
+	if (rt_module_find(exact ? pc : pc - 1, &module))
+		rule = compile(&module, pc, exact);
 	/*
 	 * A module that replaced another one has advanced the generation above; the rule is then
 	 * right for this walk and entered under a key that nobody asks for again.
