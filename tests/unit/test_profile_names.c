@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* Names for frames, inlined calls as entries of their own, and hashes that join runs. */
+#include "profile/context_hash.h"
+#include "profile/profile.h"
+#include "profile/symbolise.h"
+#include "symbol/symbol.h"
+
+#include <elf.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct seep_symbols *symbols;
+
+static int setup(void **state)
+{
+	(void)state;
+	return seep_symbols_new(NULL, &symbols, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	seep_symbols_free(symbols);
+	return 0;
+}
+
+/* Compiled into outer() at one address; the return address after the call is in both. */
+static __attribute__((noinline)) uintptr_t return_address(void)
+{
+	uintptr_t address = (uintptr_t)__builtin_return_address(0);
+
+	__asm__ volatile("" : "+r"(address));
+	return address;
+}
+
+static inline __attribute__((always_inline)) uintptr_t inner(void)
+{
+	uintptr_t address = return_address();
+
+	__asm__ volatile("" : "+r"(address));
+	return address;
+}
+
+static __attribute__((noinline)) uintptr_t outer(void)
+{
+	uintptr_t address = inner();
+
+	__asm__ volatile("" : "+r"(address));
+	return address;
+}
+
+static int find_bias(struct dl_phdr_info *info, size_t bytes, void *ret)
+{
+	(void)bytes;
+	*(uintptr_t *)ret = info->dlpi_addr;
+	return 1; /* the program itself comes first */
+}
+
+/* One context of three entries: the inlined place, an address of no module, one out of range. */
+static struct seep_profile *make_profile(void)
+{
+	struct seep_profile *profile = seep_profile_new();
+	uintptr_t bias = 0;
+
+	(void)dl_iterate_phdr(find_bias, &bias);
+	profile->module_count = 1;
+	profile->modules = seep_profile_calloc(profile, 1, sizeof(*profile->modules));
+	profile->modules[0].path = seep_profile_strdup(profile, "/proc/self/exe");
+	profile->frame_count = 3;
+	profile->frames = seep_profile_calloc(profile, 3, sizeof(*profile->frames));
+	profile->frames[0].module = 1;
+	profile->frames[0].address = outer() - bias;
+	profile->frames[1].address = 0x1234;
+	profile->frames[2].module = 1;
+	profile->frames[2].address = 1;
+	profile->context_count = 1;
+	profile->contexts = seep_profile_calloc(profile, 1, sizeof(*profile->contexts));
+	profile->contexts[0].id = 9;
+	profile->contexts[0].stack_count = 3;
+	profile->contexts[0].stack = seep_profile_calloc(profile, 3,
+							 sizeof(*profile->contexts[0].stack));
+	for (uint32_t i = 0; i < 3; i++)
+		profile->contexts[0].stack[i].frame = i;
+	profile->contexts[0].stack[0].period = 1;
+	profile->contexts[0].stack[0].repeats = 5;
+	return profile;
+}
+
+static const struct seep_profile_frame *frame_at(const struct seep_profile *profile, uint32_t i)
+{
+	return &profile->frames[profile->contexts[0].stack[i].frame];
+}
+
+static void inlined_calls_become_entries(void **state)
+{
+	struct seep_profile *profile = make_profile();
+	const struct seep_profile_stack_entry *stack;
+	uint64_t address = profile->frames[0].address;
+
+	(void)state;
+	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_true(profile->symbolised);
+	assert_int_equal(profile->contexts[0].stack_count, 4);
+	stack = profile->contexts[0].stack;
+	assert_string_equal(frame_at(profile, 0)->function, "inner");
+	assert_true(frame_at(profile, 0)->inlined);
+	assert_string_equal(frame_at(profile, 1)->function, "outer");
+	assert_false(frame_at(profile, 1)->inlined);
+	assert_int_equal(frame_at(profile, 0)->address, address);
+	assert_int_equal(frame_at(profile, 1)->address, address);
+	assert_true(frame_at(profile, 0)->line > 0);
+	/* The repetition stays with the function that is really on the stack. */
+	assert_int_equal(stack[0].period, 0);
+	assert_int_equal(stack[1].period, 1);
+	assert_int_equal(stack[1].repeats, 5);
+	assert_null(frame_at(profile, 2)->function);
+	assert_int_equal(frame_at(profile, 2)->address, 0x1234);
+	assert_null(frame_at(profile, 3)->function);
+	seep_profile_free(profile);
+}
+
+static void a_second_time_changes_nothing(void **state)
+{
+	struct seep_profile *profile = make_profile();
+	uint64_t hash;
+
+	(void)state;
+	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	hash = profile->contexts[0].hash;
+	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(profile->contexts[0].stack_count, 4);
+	assert_int_equal(profile->contexts[0].hash, hash);
+	seep_profile_free(profile);
+}
+
+static void a_module_that_cannot_be_read_says_why(void **state)
+{
+	struct seep_profile *profile = make_profile();
+
+	(void)state;
+	profile->modules[0].path = seep_profile_strdup(profile, "/nonexistent/lib.so");
+	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_non_null(profile->modules[0].problem);
+	assert_int_equal(profile->contexts[0].stack_count, 3);
+	seep_profile_free(profile);
+}
+
+static void an_empty_profile_is_symbolised(void **state)
+{
+	struct seep_profile *profile = seep_profile_new();
+
+	(void)state;
+	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_true(profile->symbolised);
+	seep_profile_free(profile);
+}
+
+/* ---- hashes -------------------------------------------------------------------------------- */
+
+static uint64_t hash_of(struct seep_profile *profile)
+{
+	seep_profile_hash_contexts(profile);
+	return profile->contexts[0].hash;
+}
+
+static void hashes_ignore_line_address_and_alignment_of_named_frames(void **state)
+{
+	struct seep_profile *profile = make_profile();
+	uint64_t hash;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		profile->frames[i].function = i == 0 ? "f" : "main";
+	hash = hash_of(profile);
+	profile->frames[0].address += 4711;
+	profile->frames[0].line = 12;
+	profile->frames[0].file = "x.c";
+	profile->modules[0].bias = 1 << 20;
+	profile->contexts[0].align_log2 = 6;
+	profile->contexts[0].stack[0].repeats = 77;
+	assert_true(hash_of(profile) == hash);
+	profile->contexts[0].kind = 3;
+	assert_true(hash_of(profile) != hash);
+	profile->contexts[0].kind = 0;
+	profile->frames[0].function = "g";
+	assert_true(hash_of(profile) != hash);
+	seep_profile_free(profile);
+}
+
+static void unnamed_frames_hash_by_build_id_or_file_name(void **state)
+{
+	struct seep_profile *profile = make_profile();
+	uint64_t hash;
+
+	(void)state;
+	profile->modules[0].path = seep_profile_strdup(profile, "/usr/lib/a.so");
+	hash = hash_of(profile);
+	profile->modules[0].path = seep_profile_strdup(profile, "/opt/lib/a.so");
+	assert_true(hash_of(profile) == hash);
+	profile->modules[0].path = seep_profile_strdup(profile, "/opt/lib/b.so");
+	assert_true(hash_of(profile) != hash);
+	profile->modules[0].build_id_bytes = 20;
+	hash = hash_of(profile);
+	profile->modules[0].path = seep_profile_strdup(profile, "/opt/lib/a.so");
+	assert_true(hash_of(profile) == hash);
+	profile->frames[2].address++;
+	assert_true(hash_of(profile) != hash);
+	profile->frames[2].address--;
+	profile->frames[1].address++; /* of no module: means nothing in another run */
+	assert_true(hash_of(profile) == hash);
+	seep_profile_free(profile);
+}
+
+/* The bytes are documented: this number may change only with a new schema. */
+static void the_hash_is_the_documented_one(void **state)
+{
+	struct seep_profile *profile = seep_profile_new();
+	struct seep_profile_stack_entry entry = { 0 };
+	struct seep_profile_frame frame = { .function = "main" };
+	struct seep_profile_context context = { .kind = 4, .stack = &entry, .stack_count = 1 };
+
+	(void)state;
+	profile->frames = &frame;
+	profile->frame_count = 1;
+	profile->contexts = &context;
+	profile->context_count = 1;
+	assert_true(hash_of(profile) == 0xcfc6f0e7f2e0f4a3ull);
+	seep_profile_free(profile);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(inlined_calls_become_entries),
+		TEST(a_second_time_changes_nothing),
+		TEST(a_module_that_cannot_be_read_says_why),
+		TEST(an_empty_profile_is_symbolised),
+		TEST(hashes_ignore_line_address_and_alignment_of_named_frames),
+		TEST(unnamed_frames_hash_by_build_id_or_file_name),
+		TEST(the_hash_is_the_documented_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
