@@ -117,7 +117,7 @@ class Seep:
         return run_plain([SEEP, *words], cwd=cwd, env=self.environment(env))
 
     def environment(self, env=None):
-        return {"SEEP_DIR": str(self.ledger_dir), **(env or {})}
+        return {**(env or {}), "SEEP_DIR": str(self.ledger_dir)}
 
     def run(self, command, options=(), cwd=None, env=None, stdin=None):
         """Record a command; returns its Result and the Recordings it left."""
@@ -140,8 +140,8 @@ class Recordings:
         self.folder = folder
         self.path = folder / "run.seep"
 
-    def load(self, path):
-        done = self.seep.command("report", path, "--json")
+    def load(self, path, *options):
+        done = self.seep.command("report", path, "--json", *options)
         assert done.status == 0, done.stderr.decode(errors="replace")
         return json.loads(done.stdout)
 
@@ -153,8 +153,14 @@ class Recordings:
 
     def all(self):
         """Every process's report, the first one's first."""
-        paths = sorted(self.folder.glob("run*.seep"), key=lambda p: (p != self.path, p.name))
-        return [self.load(path) for path in paths]
+        return [self.load(path) for path in self.paths()]
+
+    def summaries(self):
+        """As all(), with one context each: a compiler's stacks fill gigabytes here."""
+        return [self.load(path, "--top", "1") for path in self.paths()]
+
+    def paths(self):
+        return sorted(self.folder.glob("run*.seep"), key=lambda p: (p != self.path, p.name))
 
     def of(self, pid, function=None):
         """The report of a process; by a function when the pid had several images."""
@@ -286,8 +292,13 @@ def count_environment(folder, env=None):
     env = dict(env or {})
     preload = [str(program("lib_count.so")), env.get("LD_PRELOAD", "")]
     env["LD_PRELOAD"] = ":".join(word for word in preload if word)
-    env["COUNT_PREFIX"] = str(folder / "count")
-    return env
+    return {**alike_environment(env), "COUNT_PREFIX": str(folder / "count")}
+
+
+def alike_environment(env):
+    """As many variables as a counted and recorded run has: programs that start others copy them."""
+    names = ("COUNT_PREFIX", "SEEP_DIR", "SEEP_OPTIONS", "SEEP_SESSION")
+    return {**dict.fromkeys(names, ""), **env}
 
 
 def signal_name(status):

@@ -61,10 +61,12 @@ def compare(seep, command, env=None, stdin=None, outputs=()):
         command, cwd=folder, env=count_environment(folder / "counts", env), stdin=stdin
     )
     counted.same_as(plain)
-    recorded, recordings = seep.run(command, cwd=folder, env=env, stdin=stdin)
+    recorded, recordings = seep.run(
+        command, cwd=folder, env={**env, "COUNT_PREFIX": ""}, stdin=stdin
+    )
     recorded.same_as(plain)
     assert produced() == plain_outputs
-    reports = recordings.all()
+    reports = recordings.summaries()
     check_no_loss(reports)
     check_count(reports, read_counts(folder / "counts"))
 
@@ -78,7 +80,7 @@ def compare_one_run(seep, command, env=None):
         command, cwd=folder, env=count_environment(folder / "counts", env)
     )
     both.same_as(plain)
-    reports = recordings.all()
+    reports = recordings.summaries()
     check_no_loss(reports)
     check_count(reports, read_counts(folder / "counts"))
 
