@@ -25,13 +25,22 @@ void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, in
 
 /* ---- the peak ------------------------------------------------------------------------------ */
 
+/* The peak from which T was last computed. */
+static _Atomic int64_t threshold_from;
+
 void rt_threshold_update(void)
 {
 	int64_t n = rt_load(&rt_global.control->caches);
+	int64_t live = rt_load(&rt_global.state->live_bytes) + rt_load(&rt_global.caches[0].first);
+	int64_t peak = rt_load(&rt_global.state->peak_bytes);
 	int64_t bytes = 0;
 
 	if (n > 1) {
-		bytes = rt_load(&rt_global.state->peak_bytes) / (1024 * n);
+		/* The peak is at least what is alive now: a heap that only grows captures none. */
+		if (peak < live)
+			peak = live;
+		rt_store(&threshold_from, peak);
+		bytes = peak / (1024 * n);
 		if (bytes > THRESHOLD_MAX)
 			bytes = THRESHOLD_MAX;
 	}
@@ -71,8 +80,12 @@ static void raise_peak(int64_t live)
 
 void rt_rise_shared(struct rt_thread *thread, int64_t sum)
 {
-	rt_add(&rt_global.state->live_bytes, sum);
+	int64_t live = sum + atomic_fetch_add_explicit(&rt_global.state->live_bytes, sum,
+						       memory_order_relaxed);
+
 	rt_store(&thread->cache->sum, 0);
+	if (live > rt_load(&threshold_from) + rt_load(&threshold_from) / 4)
+		rt_threshold_update();
 }
 
 void rt_fall_shared(struct rt_thread *thread, int64_t bytes)

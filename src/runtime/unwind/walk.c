@@ -31,11 +31,6 @@ struct cursor {
 	uint32_t moves;
 };
 
-static inline uintptr_t word_at(uintptr_t address)
-{
-	return *(const uintptr_t *)address;
-}
-
 static RT_COLD bool is_readable(uintptr_t address)
 {
 	uintptr_t word;
@@ -82,20 +77,6 @@ static inline bool needs_fp(const struct rt_frame *frame)
 	return frame->flags & RT_FRAME_NEEDS_FP;
 }
 
-/*
- * Every word that was read on the way to @frame, read again. Where the slot itself depended on
- * memory, it is not even looked at: that memory may have changed, and the slot be gone.
- */
-static inline bool unchanged(const struct rt_frame *frame)
-{
-	if (RT_UNLIKELY(frame->flags & RT_FRAME_STEP) ||
-	    RT_UNLIKELY(word_at(frame->slot) != frame->ra))
-		return false;
-	if (RT_LIKELY(!(frame->flags & RT_FRAME_NEEDS_FP)) || !frame->fp_offset)
-		return true;
-	return word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset) == frame->fp;
-}
-
 static void move(struct cursor *c)
 {
 	c->forget = true;
@@ -128,12 +109,12 @@ static RT_COLD void step_signal(struct cursor *c)
 
 	move(c);
 	c->frame.slot = ucontext + UCONTEXT_RIP;
-	c->frame.ra = word_at(c->frame.slot);
+	c->frame.ra = rt_word_at(c->frame.slot);
 	c->frame.flags = RT_FRAME_EXACT;
 	c->frame.fp_offset = 0;
-	c->fp = word_at(ucontext + UCONTEXT_RBP);
+	c->fp = rt_word_at(ucontext + UCONTEXT_RBP);
 	c->frame.fp = c->fp;
-	c->sp = word_at(ucontext + UCONTEXT_RSP);
+	c->sp = rt_word_at(ucontext + UCONTEXT_RSP);
 	if (c->moves > MOVES_MAX)
 		end(c, true);
 }
@@ -148,11 +129,11 @@ static inline void step_to(struct cursor *c, uintptr_t cfa, uintptr_t fp_at, boo
 		return;
 	}
 	c->frame.slot = cfa - 8;
-	c->frame.ra = word_at(cfa - 8);
+	c->frame.ra = rt_word_at(cfa - 8);
 	c->frame.flags = 0;
 	c->frame.fp_offset = 0;
 	if (reads_fp) {
-		c->fp = word_at(fp_at);
+		c->fp = rt_word_at(fp_at);
 		c->frame.fp_offset = (int32_t)(fp_at - cfa);
 	}
 	c->frame.fp = c->fp;
@@ -171,7 +152,7 @@ static RT_COLD void step_by_memory(struct cursor *c, uintptr_t cfa_at, uintptr_t
 		end(c, true);
 		return;
 	}
-	step_to(c, word_at(cfa_at) + plus, fp_at, reads_fp);
+	step_to(c, rt_word_at(cfa_at) + plus, fp_at, reads_fp);
 	c->frame.flags |= RT_FRAME_STEP;
 }
 
@@ -205,7 +186,7 @@ static void step(struct cursor *c, struct rt_frame *from, uint32_t generation)
 			from->flags |= RT_FRAME_SAVES_FP;
 		step_by_memory(c, c->sp + (uintptr_t)(intptr_t)cfa_offset, 8, 0, false);
 		if (fp_offset && !c->ended) {
-			c->fp = word_at(c->sp + (uintptr_t)(intptr_t)fp_offset);
+			c->fp = rt_word_at(c->sp + (uintptr_t)(intptr_t)fp_offset);
 			c->frame.fp = c->fp;
 			c->frame.fp_offset = fp_offset;
 		}
@@ -239,7 +220,7 @@ static bool keep(struct rt_walk *walk, struct cursor *c, int64_t from, int64_t t
 		*frame = walk->frames[i];
 		frame->flags &= RT_FRAME_USES_FP | RT_FRAME_SAVES_FP | RT_FRAME_STEP;
 		if (frame->fp_offset)
-			c->fp = word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset);
+			c->fp = rt_word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset);
 		frame->fp = c->fp;
 		c->sp = frame->slot + 8;
 	}
@@ -251,7 +232,10 @@ static inline void land(struct rt_frame *frame, const struct cursor *c)
 {
 	frame->fp = c->fp;
 	frame->fp_offset = c->frame.fp_offset;
-	frame->flags = (frame->flags & ~(uint32_t)RT_FRAME_STEP) | (c->frame.flags & RT_FRAME_STEP);
+	frame->flags = (frame->flags & ~(uint32_t)(RT_FRAME_STEP | RT_FRAME_READS_FP)) |
+		       (c->frame.flags & RT_FRAME_STEP);
+	if (frame->fp_offset && needs_fp(frame))
+		frame->flags |= RT_FRAME_READS_FP;
 }
 
 static uint64_t hash_frames(struct rt_walk *walk, uint64_t hash, uint32_t outer_flags,
@@ -270,7 +254,8 @@ static uint64_t hash_frames(struct rt_walk *walk, uint64_t hash, uint32_t outer_
 		else if (frame->flags & RT_FRAME_SAVES_FP)
 			needed = false;
 		if (needed)
-			frame->flags |= RT_FRAME_NEEDS_FP;
+			frame->flags |= RT_FRAME_NEEDS_FP |
+					(frame->fp_offset ? RT_FRAME_READS_FP : 0);
 		if (into)
 			*into++ = *frame;
 	}
@@ -307,9 +292,8 @@ static void finish(struct rt_walk *walk, const struct cursor *c, uint32_t base)
 		walk->count = base + walk->fresh_count;
 }
 
-uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
+uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation)
 {
-	uint32_t generation = rt_load(&rt_generation);
 	struct cursor c;
 	int64_t m;
 
@@ -336,9 +320,7 @@ uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 		    (!needs_fp(&walk->frames[m]) || walk->frames[m].fp == c.fp)) {
 			walk->landed = true;
 			land(&walk->frames[m], &c);
-			k = m - 1;
-			while (k >= 0 && unchanged(&walk->frames[k]))
-				k--;
+			k = rt_walk_reread(walk, m - 1);
 			if (k < 0) {
 				finish(walk, &c, (uint32_t)m + 1);
 				return walk->hash;

@@ -32,6 +32,7 @@ enum rt_frame_flags {
 	RT_FRAME_STEP = 1 << 3,	    /* reached by a rule that read more: step again, do not trust */
 	RT_FRAME_EXACT = 1 << 4,    /* ra is where a signal interrupted */
 	RT_FRAME_CUT = 1 << 5,	    /* outermost, but not the root: no rule for it */
+	RT_FRAME_READS_FP = 1 << 6, /* NEEDS_FP, and fp_offset is not 0 */
 };
 
 struct rt_walk {
@@ -60,13 +61,70 @@ static inline void rt_walk_drop(struct rt_walk *walk)
 	walk->count = 0;
 }
 
+static inline uintptr_t rt_word_at(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
+
+/*
+ * Every word that was read on the way to @frame, read again. Where the slot itself depended on
+ * memory, it is not even looked at: that memory may have changed, and the slot be gone.
+ */
+static inline bool rt_frame_unchanged(const struct rt_frame *frame)
+{
+	if (RT_UNLIKELY(frame->flags & RT_FRAME_STEP) ||
+	    RT_UNLIKELY(rt_word_at(frame->slot) != frame->ra))
+		return false;
+	if (RT_LIKELY(!(frame->flags & RT_FRAME_READS_FP)))
+		return true;
+	return rt_word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset) == frame->fp;
+}
+
+/*
+ * Re-read outward from the frame inside frames[from], strictly in order: the index of the first
+ * frame that does not hold, -1 when all do.
+ */
+static inline int64_t rt_walk_reread(const struct rt_walk *walk, int64_t from)
+{
+	const struct rt_frame *frame = walk->frames + from;
+
+	while (frame >= walk->frames && RT_LIKELY(rt_frame_unchanged(frame)))
+		frame--;
+	return frame - walk->frames;
+}
+
+/**
+ * rt_walk_step - the general walk; see rt_walk
+ */
+uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation);
+
+extern _Atomic uint32_t rt_generation;
+
 /**
  * rt_walk - walk from a hook's frame
  * @fp: the hook's frame address: its caller's frame pointer at fp[0], return address at fp[1]
  *
  * Returns the hash of the whole path and fills the result fields of @walk.
  */
-uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp);
+static inline uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
+{
+	uint32_t generation = rt_load(&rt_generation);
+	uint32_t count = walk->count;
+	const struct rt_frame *leaf = &walk->frames[count - 1];
+
+	/* From the same place as the last one: no step at all. */
+	if (RT_LIKELY(count != 0) && walk->generation == generation &&
+	    leaf->slot == (uintptr_t)(fp + 1) && leaf->ra == fp[1] &&
+	    (leaf->fp == fp[0] || !(leaf->flags & RT_FRAME_NEEDS_FP)) &&
+	    rt_walk_reread(walk, (int64_t)count - 2) < 0) {
+		walk->base = count;
+		walk->fresh_count = 0;
+		walk->stored = walk->landed = true;
+		walk->hash = leaf->hash;
+		return leaf->hash;
+	}
+	return rt_walk_step(walk, fp, generation);
+}
 
 /* The number of frames of the last walk, and its i-th frame, 0 the outermost. */
 static inline uint32_t rt_walk_length(const struct rt_walk *walk)
