@@ -19,7 +19,7 @@ static void add_context(struct seep_flat *flat, const struct seep_sites *sites,
 		seep_counts_add_context(&flat->unnamed, context);
 		return;
 	}
-	seep_sites_trim(sites, context, &first, &end);
+	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
 	seep_counts_add_context(
 		&flat->rows[sites->of_frame[context->stack[first].frame].function].self, context);
 	for (uint32_t i = 0; i < end; i++) {

@@ -5,25 +5,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/fold.h"
 #include "analysis/idtable.h"
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 
-static uint64_t hash_context(const struct seep_sites *sites,
-			     const struct seep_profile_context *context)
+/* A context as it is compared: its stack folded. */
+struct candidate {
+	const struct seep_profile_context *context;
+	const struct seep_profile_stack_entry *stack;
+	uint32_t count;
+	bool folded; /* stack is scratch memory */
+};
+
+struct grouper {
+	const struct seep_sites *sites;
+	struct seep_groups *groups;
+	struct seep_idtable table;
+	struct seep_profile_stack_entry *scratch;
+	size_t scratch_capacity;
+	bool fold;
+};
+
+static struct candidate prepare(struct grouper *g, const struct seep_profile_context *context)
 {
-	uint64_t hash = seep_hash_mix(context->kind, context->stack_count);
+	struct candidate c = { context, context->stack, context->stack_count, false };
+	uint32_t count;
 
-	if (context->thread != NULL)
-		hash = seep_hash_text(hash, context->thread);
-	if (context->scope != NULL)
-		hash = seep_hash_text(hash, context->scope);
-	for (uint32_t i = 0; i < context->stack_count; i++) {
-		const struct seep_profile_stack_entry *entry = &context->stack[i];
-
-		hash = seep_hash_mix(hash, (uint64_t)sites->of_frame[entry->frame].line << 8 |
-						   entry->period);
+	if (!g->fold || context->stack_count < 2)
+		return c;
+	g->scratch = seep_xgrow(g->scratch, &g->scratch_capacity, context->stack_count,
+				sizeof(*g->scratch));
+	count = seep_fold(g->sites, SEEP_FOLD_BY_LINE, context->stack, context->stack_count,
+			  g->scratch);
+	if (count < context->stack_count) {
+		c.stack = g->scratch;
+		c.count = count;
+		c.folded = true;
 	}
+	return c;
+}
+
+/* How often a recursion repeats is left out: stacks that differ in it only are one group. */
+static uint64_t hash_candidate(const struct grouper *g, const struct candidate *c)
+{
+	uint64_t hash = seep_hash_mix(c->context->kind, c->count);
+
+	if (c->context->thread != NULL)
+		hash = seep_hash_text(hash, c->context->thread);
+	if (c->context->scope != NULL)
+		hash = seep_hash_text(hash, c->context->scope);
+	for (uint32_t i = 0; i < c->count; i++)
+		hash = seep_hash_mix(hash, g->sites->of_frame[c->stack[i].frame].line);
 	return hash;
 }
 
@@ -32,67 +65,83 @@ static bool text_equal(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static bool same_stack(const struct seep_sites *sites, const struct seep_profile_context *a,
-		       const struct seep_profile_context *b)
+static bool belongs(const struct grouper *g, const struct seep_group *group,
+		    const struct candidate *c)
 {
-	if (a->stack_count != b->stack_count)
-		return false;
-	for (uint32_t i = 0; i < a->stack_count; i++) {
-		const struct seep_profile_stack_entry *x = &a->stack[i];
-		const struct seep_profile_stack_entry *y = &b->stack[i];
+	const struct seep_profile_context *a = &g->sites->profile->contexts[group->context];
+	const struct seep_profile_context *b = c->context;
 
-		if (sites->of_frame[x->frame].line != sites->of_frame[y->frame].line ||
-		    x->period != y->period)
-			return false;
-	}
-	return true;
-}
-
-static bool looks_same(const struct seep_sites *sites, const struct seep_profile_context *a,
-		       const struct seep_profile_context *b)
-{
 	return a->kind == b->kind && a->truncated == b->truncated && a->cut == b->cut &&
 	       a->no_stack == b->no_stack && a->other == b->other &&
 	       text_equal(a->thread, b->thread) && text_equal(a->scope, b->scope) &&
-	       same_stack(sites, a, b);
+	       seep_fold_equal(g->sites, SEEP_FOLD_BY_LINE, group->stack, group->stack_count,
+			       c->stack, c->count);
 }
 
-static struct seep_group *find_group(struct seep_groups *groups, struct seep_idtable *table,
-				     const struct seep_sites *sites, uint32_t context)
+static bool is_deeper(const struct seep_profile_stack_entry *a,
+		      const struct seep_profile_stack_entry *b)
 {
-	const struct seep_profile_context *contexts = sites->profile->contexts;
-	const uint64_t hash = hash_context(sites, &contexts[context]);
+	return a->period > 0 && (b->period == 0 || a->repeats > b->repeats);
+}
+
+/* Let the group's stack show the deepest recursion of its contexts. */
+static void deepen(struct seep_group *group, const struct candidate *c)
+{
+	for (uint32_t i = 0; i < c->count; i++) {
+		if (!is_deeper(&c->stack[i], &group->stack[i]))
+			continue;
+		if (group->own_stack == NULL) {
+			group->own_stack = seep_xmemdup(group->stack,
+							group->stack_count * sizeof(*group->stack));
+			group->stack = group->own_stack;
+		}
+		group->own_stack[i].period = c->stack[i].period;
+		group->own_stack[i].repeats = c->stack[i].repeats;
+	}
+}
+
+static struct seep_group *find_group(struct grouper *g, const struct candidate *c)
+{
+	const uint64_t hash = hash_candidate(g, c);
 	struct seep_group *group;
 	size_t at = SEEP_IDTABLE_START;
 	uint32_t id;
 
-	while ((id = seep_idtable_find(table, hash, &at)) != SEEP_IDTABLE_NONE) {
-		group = &groups->items[id];
-		if (looks_same(sites, &contexts[group->context], &contexts[context]))
+	while ((id = seep_idtable_find(&g->table, hash, &at)) != SEEP_IDTABLE_NONE) {
+		group = &g->groups->items[id];
+		if (belongs(g, group, c)) {
+			deepen(group, c);
 			return group;
+		}
 	}
-	seep_idtable_add(table, hash, groups->count);
-	group = &groups->items[groups->count++];
-	group->context = context;
+	seep_idtable_add(&g->table, hash, g->groups->count);
+	group = &g->groups->items[g->groups->count++];
+	group->context = (uint32_t)(c->context - g->sites->profile->contexts);
+	group->stack_count = c->count;
+	if (c->folded)
+		group->own_stack = seep_xmemdup(c->stack, c->count * sizeof(*c->stack));
+	group->stack = c->folded ? group->own_stack : c->stack;
 	return group;
 }
 
-struct seep_groups *seep_groups_new(const struct seep_sites *sites)
+struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold)
 {
 	const struct seep_profile *profile = sites->profile;
 	struct seep_groups *groups = seep_xcalloc(1, sizeof(*groups));
-	struct seep_idtable table;
+	struct grouper g = { .sites = sites, .groups = groups, .fold = fold };
 
 	groups->items = seep_xcalloc(profile->context_count, sizeof(*groups->items));
-	seep_idtable_init(&table, profile->context_count);
+	seep_idtable_init(&g.table, profile->context_count);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		struct seep_group *group = find_group(groups, &table, sites, i);
+		const struct candidate c = prepare(&g, &profile->contexts[i]);
+		struct seep_group *group = find_group(&g, &c);
 
 		group->context_count++;
 		seep_counts_add_context(&group->counts, &profile->contexts[i]);
 		seep_counts_add_context(&groups->total, &profile->contexts[i]);
 	}
-	seep_idtable_done(&table);
+	seep_idtable_done(&g.table);
+	free(g.scratch);
 	return groups;
 }
 
@@ -100,6 +149,8 @@ void seep_groups_free(struct seep_groups *groups)
 {
 	if (groups == NULL)
 		return;
+	for (uint32_t i = 0; i < groups->count; i++)
+		free(groups->items[i].own_stack);
 	free(groups->items);
 	free(groups);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Contexts that a reader could not tell apart, summed: same kind, thread, scope, and the same
- * functions and lines all the way out (the addresses may differ: an unrolled loop, two copies of
- * an inlined call).
+ * functions and lines all the way out. The addresses may differ (an unrolled loop, two copies of an
+ * inlined call), and so may how deep a recursion went.
  */
 #ifndef SEEP_ANALYSIS_GROUP_H
 #define SEEP_ANALYSIS_GROUP_H
@@ -11,8 +11,13 @@
 #include "analysis/sites.h"
 
 struct seep_group {
-	uint32_t context; /* index of the first of them: its stack stands for all */
+	uint32_t context; /* index of the first of them: kind, thread, scope and flags are its own */
 	uint32_t context_count;
+	uint32_t stack_count;
+	/* The first one's stack, folded; repeats are the most of all. The context's own array when
+	 * there is nothing to fold. */
+	const struct seep_profile_stack_entry *stack;
+	struct seep_profile_stack_entry *own_stack; /* what stack points to, else NULL */
 	struct seep_counts counts;
 };
 
@@ -22,8 +27,11 @@ struct seep_groups {
 	struct seep_counts total; /* of all contexts */
 };
 
-/* Sum all contexts of sites->profile. Linear. Never fails. */
-struct seep_groups *seep_groups_new(const struct seep_sites *sites);
+/*
+ * Sum all contexts of sites->profile. @fold: recursion by line; else only what the ledger folded.
+ * Linear. Never fails.
+ */
+struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold);
 
 /* NULL is a no-op. */
 void seep_groups_free(struct seep_groups *groups);

@@ -33,6 +33,29 @@ static bool same_function(const struct seep_profile_frame *a, const struct seep_
 	return text_equal(a->function, b->function) && text_equal(a->file, b->file);
 }
 
+/* Code of libc and libstdc++ is never what anyone looks for, named or not. */
+static bool is_library_code(const struct seep_profile *profile,
+			    const struct seep_profile_frame *frame)
+{
+	static const char *const libraries[] = {
+		"libc.so.6", "libc-2.", "libstdc++.so.", "libc++.so.", "libc++abi.so.",
+		"libgcc_s.so.", "libpthread", "libdl.so.2", "libdl-2.", "ld-linux", "ld-2.",
+	};
+	const char *path = NULL;
+	const char *slash;
+
+	if (frame->module > 0 && frame->module <= profile->module_count)
+		path = profile->modules[frame->module - 1].path;
+	if (path == NULL)
+		return false;
+	slash = strrchr(path, '/');
+	path = slash != NULL ? slash + 1 : path;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (strncmp(path, libraries[i], strlen(libraries[i])) == 0)
+			return true;
+	return false;
+}
+
 static void add_function(struct seep_sites *sites, struct seep_idtable *table, uint32_t frame)
 {
 	const struct seep_profile_frame *frames = sites->profile->frames;
@@ -53,8 +76,9 @@ static void add_function(struct seep_sites *sites, struct seep_idtable *table, u
 	}
 	site->function = sites->function_count++;
 	sites->frame_of_function[site->function] = frame;
+	site->plumbing = is_library_code(sites->profile, &frames[frame]);
 	if (frames[frame].function != NULL) {
-		site->plumbing = seep_function_is_plumbing(frames[frame].function);
+		site->plumbing |= seep_function_is_plumbing(frames[frame].function);
 		site->startup = seep_function_is_startup(frames[frame].function);
 	}
 	seep_idtable_add(table, hash, site->function);
@@ -117,15 +141,15 @@ void seep_sites_free(struct seep_sites *sites)
 	free(sites);
 }
 
-void seep_sites_trim(const struct seep_sites *sites, const struct seep_profile_context *context,
-		     uint32_t *ret_first, uint32_t *ret_end)
+void seep_sites_trim(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
+		     uint32_t count, uint32_t *ret_first, uint32_t *ret_end)
 {
-	uint32_t end = context->stack_count;
+	uint32_t end = count;
 	uint32_t first = 0;
 
-	while (end > 1 && sites->of_frame[context->stack[end - 1].frame].startup)
+	while (end > 1 && sites->of_frame[stack[end - 1].frame].startup)
 		end--;
-	while (first < end && sites->of_frame[context->stack[first].frame].plumbing)
+	while (first < end && sites->of_frame[stack[first].frame].plumbing)
 		first++;
 	*ret_first = first < end ? first : 0;
 	*ret_end = end;

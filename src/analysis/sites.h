@@ -13,7 +13,8 @@
 struct seep_site {
 	uint32_t line;	   /* below line_count */
 	uint32_t function; /* below function_count */
-	bool plumbing;	   /* passes on what its caller asked for; see function_name.h */
+	bool plumbing;	   /* passes on what its caller asked for: see function_name.h; and all
+			    * code of the C and C++ libraries themselves */
 	bool startup;	   /* before main or the thread's function */
 };
 
@@ -32,11 +33,11 @@ struct seep_sites *seep_sites_new(const struct seep_profile *profile);
 void seep_sites_free(struct seep_sites *sites);
 
 /*
- * The part of @context's stack worth reading: [*ret_first, *ret_end) of its entries. First is the
- * innermost frame that is not plumbing (0 when all are), end leaves out what comes before main.
- * Both are 0 for a context without frames.
+ * The part of a stack worth reading: [*ret_first, *ret_end) of its entries. First is the innermost
+ * frame that is not plumbing (0 when all are), end leaves out what comes before main. Both are 0
+ * for an empty stack.
  */
-void seep_sites_trim(const struct seep_sites *sites, const struct seep_profile_context *context,
-		     uint32_t *ret_first, uint32_t *ret_end);
+void seep_sites_trim(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
+		     uint32_t count, uint32_t *ret_first, uint32_t *ret_end);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/fold.h"
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 
@@ -39,6 +40,10 @@ struct grower {
 	uint32_t *moved; /* room for as many */
 	uint32_t *first; /* by context: its innermost entry that counts... */
 	uint32_t *left;	 /* ...and the end of those not entered yet, counted from the innermost */
+	const struct seep_profile_stack_entry **stacks; /* by context: recursion folded */
+	struct seep_profile_stack_entry **own_stacks;	/* those that differ from the context's */
+	size_t own_capacity;
+	size_t own_count;
 	uint32_t *sprout_of_key; /* valid where stamps say so */
 	uint32_t *stamps;	 /* node that was grown when sprout_of_key was set, + 1 */
 	struct sprout *sprouts;
@@ -67,7 +72,7 @@ static const struct seep_profile_stack_entry *next_entry(const struct grower *g,
 {
 	if (g->left[context] <= g->first[context])
 		return NULL;
-	return &g->sites->profile->contexts[context].stack[g->left[context] - 1];
+	return &g->stacks[context][g->left[context] - 1];
 }
 
 /* What stands below node @node for @context: *ret_frame, and a small number for it. */
@@ -205,20 +210,76 @@ static void move_contexts(struct grower *g, const struct job *job)
 	}
 }
 
+/* Choose the part of the stack that is entered, with recursion folded by function. */
+static void prepare_stack(struct grower *g, uint32_t index, bool whole,
+			  struct seep_profile_stack_entry *scratch)
+{
+	const struct seep_profile_context *context = &g->sites->profile->contexts[index];
+	const struct seep_profile_stack_entry *stack = context->stack;
+	struct seep_profile_stack_entry *own;
+	uint32_t first;
+	uint32_t count;
+	uint32_t end;
+
+	seep_sites_trim(g->sites, stack, context->stack_count, &first, &end);
+	g->stacks[index] = stack;
+	g->first[index] = whole ? 0 : first;
+	g->left[index] = end;
+	if (whole || first == end)
+		return;
+	count = seep_fold(g->sites, SEEP_FOLD_BY_FUNCTION, stack + first, end - first, scratch);
+	if (count == end - first)
+		return;
+	own = seep_xmemdup(scratch, count * sizeof(*scratch));
+	g->own_stacks = seep_xgrow(g->own_stacks, &g->own_capacity, g->own_count + 1,
+				   sizeof(*g->own_stacks));
+	g->own_stacks[g->own_count++] = own;
+	g->stacks[index] = own;
+	g->first[index] = 0;
+	g->left[index] = count;
+}
+
+static uint32_t longest_stack(const struct seep_profile *profile)
+{
+	uint32_t longest = 1;
+
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		if (profile->contexts[i].stack_count > longest)
+			longest = profile->contexts[i].stack_count;
+	return longest;
+}
+
 static void plant(struct grower *g, bool whole)
 {
 	const struct seep_profile *profile = g->sites->profile;
+	struct seep_profile_stack_entry *scratch =
+		seep_xcalloc(longest_stack(profile), sizeof(*scratch));
 	struct seep_tree_node root = { .frame = SEEP_TREE_ROOT };
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		g->order[i] = i;
-		seep_sites_trim(g->sites, &profile->contexts[i], &g->first[i], &g->left[i]);
-		if (whole)
-			g->first[i] = 0;
+		prepare_stack(g, i, whole, scratch);
 		seep_counts_add_context(&root.counts, &profile->contexts[i]);
 	}
+	free(scratch);
 	g->jobs = seep_xgrow(g->jobs, &g->job_capacity, 1, sizeof(*g->jobs));
 	g->jobs[g->job_count++] = (struct job){ add_node(g, &root), 0, profile->context_count };
+}
+
+static void clear(struct grower *g)
+{
+	for (size_t i = 0; i < g->own_count; i++)
+		free(g->own_stacks[i]);
+	free(g->own_stacks);
+	free(g->stacks);
+	free(g->order);
+	free(g->moved);
+	free(g->first);
+	free(g->left);
+	free(g->sprout_of_key);
+	free(g->stamps);
+	free(g->sprouts);
+	free(g->jobs);
 }
 
 struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
@@ -234,6 +295,7 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 		.moved = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.first = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.left = seep_xcalloc(contexts, sizeof(uint32_t)),
+		.stacks = seep_xcalloc(contexts, sizeof(void *)),
 		.sprout_of_key = seep_xcalloc(keys, sizeof(uint32_t)),
 		.stamps = seep_xcalloc(keys, sizeof(uint32_t)),
 	};
@@ -247,14 +309,7 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 		root_sprouts(&g, &job);
 		move_contexts(&g, &job);
 	}
-	free(g.order);
-	free(g.moved);
-	free(g.first);
-	free(g.left);
-	free(g.sprout_of_key);
-	free(g.stamps);
-	free(g.sprouts);
-	free(g.jobs);
+	clear(&g);
 	return g.tree;
 }
 

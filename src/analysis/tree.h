@@ -41,7 +41,8 @@ struct seep_tree {
 
 /**
  * seep_tree_new - build the tree
- * @whole:   with the plumbing at the inner ends; without it stacks end at the function to blame
+ * @whole:   with the plumbing at the inner ends and recursion as the ledger has it; else stacks end
+ *           at the function to blame and recursion is folded by function
  * @measure: what decides about a node's size
  * @least:   nodes with less of it are left out, with all below them; nodes with none always are
  *

@@ -59,15 +59,14 @@ static size_t name_width(const struct view *view, const struct seep_profile_stac
 	return width;
 }
 
-static struct columns choose_columns(const struct view *view,
-				     const struct seep_profile_context *context, uint32_t first,
-				     uint32_t end)
+static struct columns choose_columns(const struct view *view, const struct seep_group *group,
+				     uint32_t first, uint32_t end)
 {
 	const size_t width = view->options->full ? 0 : view->options->width;
 	struct columns columns = { 0 };
 
 	for (uint32_t i = first; i < end; i++) {
-		const size_t name = name_width(view, &context->stack[i]);
+		const size_t name = name_width(view, &group->stack[i]);
 
 		if (name > columns.pad)
 			columns.pad = name;
@@ -137,15 +136,14 @@ static void print_dim(const struct view *view, const char *text)
 }
 
 /* What the function to blame called: "via std::vector<int>::push_back + 3 more frames". */
-static void print_plumbing(const struct view *view, const struct seep_profile_context *context,
-			   uint32_t first)
+static void print_plumbing(const struct view *view, const struct seep_group *group, uint32_t first)
 {
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&line, "via ");
 	seep_frame_name(&line, view->profile,
-			&view->profile->frames[context->stack[first - 1].frame],
+			&view->profile->frames[group->stack[first - 1].frame],
 			view->options->width > 40 ? view->options->width - 30 : 0, false);
 	if (first > 1)
 		seep_strbuf_addf(&line, " + %" PRIu32 " more frame%s", first - 1,
@@ -162,32 +160,27 @@ static void print_outer_end(const struct view *view, const struct seep_profile_c
 		print_dim(view, "… callers not stored (depth=)");
 }
 
-static void print_stack(const struct view *view, const struct seep_profile_context *context)
+static void print_frames(const struct view *view, const struct seep_group *group)
 {
-	uint32_t first;
-	uint32_t end;
+	struct columns columns;
 	uint32_t gap_from;
 	uint32_t gap_to;
-	struct columns columns;
+	uint32_t first;
+	uint32_t end;
 
-	if (context->stack_count == 0) {
-		print_dim(view, context->other ? "stacks met after the ledger was full, together"
-					       : "no stack: allocated where no walk was possible");
-		return;
-	}
-	seep_sites_trim(view->sites, context, &first, &end);
+	seep_sites_trim(view->sites, group->stack, group->stack_count, &first, &end);
 	if (view->options->full) {
 		first = 0;
-		end = context->stack_count;
+		end = group->stack_count;
 	}
 	gap_from = gap_to = end;
 	if (!view->options->full && end - first > FRAMES_SHOWN) {
 		gap_from = first + FRAMES_INNER;
 		gap_to = end - FRAMES_OUTER;
 	}
-	columns = choose_columns(view, context, first, end);
+	columns = choose_columns(view, group, first, end);
 	if (first > 0)
-		print_plumbing(view, context, first);
+		print_plumbing(view, group, first);
 	for (uint32_t i = first; i < end; i++) {
 		if (i == gap_from) {
 			char *gap = seep_xasprintf("… %" PRIu32 " frames", gap_to - gap_from);
@@ -196,10 +189,23 @@ static void print_stack(const struct view *view, const struct seep_profile_conte
 			free(gap);
 			i = gap_to;
 		}
-		print_frame(view, &context->stack[i], &columns,
+		print_frame(view, &group->stack[i], &columns,
 			    i == first ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN);
 	}
-	print_outer_end(view, context);
+}
+
+static void print_stack(const struct view *view, const struct seep_group *group)
+{
+	const struct seep_profile_context *context = &view->profile->contexts[group->context];
+
+	if (group->stack_count > 0)
+		print_frames(view, group);
+	else if (context->other)
+		print_dim(view, "stacks met after the ledger was full, together");
+	else
+		print_dim(view, "no stack: allocated where no walk was possible");
+	if (group->stack_count > 0)
+		print_outer_end(view, context);
 }
 
 static void add_allocs_figures(struct seep_strbuf *line, const struct view *view,
@@ -216,6 +222,16 @@ static void add_allocs_figures(struct seep_strbuf *line, const struct view *view
 				 seep_bytes_text(counts->alloc_bytes / counts->allocs).text);
 }
 
+/* "Never freed" is the plainest sign of a leak. */
+static void add_freed(struct seep_strbuf *line, const struct seep_counts *counts)
+{
+	if (counts->frees == 0)
+		seep_strbuf_adds(line, counts->allocs == 1 ? ", not freed" : ", none ever freed");
+	else
+		seep_strbuf_addf(line, ", %s of %s freed", seep_digits_text(counts->frees).text,
+				 seep_digits_text(counts->allocs).text);
+}
+
 static void add_bytes_figures(struct seep_strbuf *line, const struct view *view,
 			      const struct seep_counts *counts)
 {
@@ -228,8 +244,7 @@ static void add_bytes_figures(struct seep_strbuf *line, const struct view *view,
 				 seep_bytes_text(seep_counts_value(counts, view->measure) / blocks)
 					 .text);
 	if (view->measure == SEEP_BY_LIVE)
-		seep_strbuf_addf(line, ", %s of %s freed", seep_digits_text(counts->frees).text,
-				 seep_digits_text(counts->allocs).text);
+		add_freed(line, counts);
 }
 
 static void add_name(struct seep_strbuf *line, const char *what, const char *name)
@@ -300,7 +315,7 @@ static void print_top(const struct view *view)
 
 		fputc('\n', view->out);
 		print_figures(view, i + 1, group);
-		print_stack(view, &view->profile->contexts[group->context]);
+		print_stack(view, group);
 	}
 	free(top);
 }
@@ -328,7 +343,7 @@ void seep_report_stacks(FILE *out, const struct seep_profile *profile,
 		.measure = seep_report_measure(profile, options),
 	};
 
-	view.groups = seep_groups_new(view.sites);
+	view.groups = seep_groups_new(view.sites, !options->full);
 	seep_head_process(out, profile, options, "", true);
 	fputc('\n', out);
 	seep_head_lead(out, profile, options);

@@ -20,30 +20,32 @@
 
 enum { STACKS = 5, STACKS_CROWDED = 3, UNSEEN_LINES = 4, FRAMES = 4, WIDTH_MIN = 40 };
 
-/* "load_rows ← read_file ← main", as many as fit. */
+/* "load_rows ← visit ×17 ← main", as many as fit. */
 static void add_frames(struct seep_strbuf *line, const struct seep_profile *profile,
-		       const struct seep_sites *sites, const struct seep_profile_context *context,
-		       size_t room)
+		       const struct seep_sites *sites, const struct seep_group *group, size_t room)
 {
 	const size_t start = line->length;
 	uint32_t first;
 	uint32_t end;
 
-	if (context->stack_count == 0) {
-		seep_strbuf_adds(line, context->other ? "(stacks met after the ledger was full)"
-						      : "(no stack)");
+	if (group->stack_count == 0) {
+		seep_strbuf_adds(line, profile->contexts[group->context].other
+					       ? "(stacks met after the ledger was full)"
+					       : "(no stack)");
 		return;
 	}
-	seep_sites_trim(sites, context, &first, &end);
+	seep_sites_trim(sites, group->stack, group->stack_count, &first, &end);
 	for (uint32_t i = first; i < end && i < first + FRAMES; i++) {
+		const struct seep_profile_stack_entry *entry = &group->stack[i];
 		const size_t before = line->length;
-		const size_t left =
-			room - seep_display_width(line->text + start, before - start);
 
 		if (i > first)
 			seep_strbuf_adds(line, " ← ");
-		seep_frame_name(line, profile, &profile->frames[context->stack[i].frame],
-				i == first ? left : 0, false);
+		seep_frame_name(line, profile, &profile->frames[entry->frame],
+				i == first ? room : 0, false);
+		if (entry->period > 0)
+			seep_strbuf_addc(line, ' ');
+		seep_frame_repeats(line, entry->period, entry->repeats);
 		if (i > first && seep_display_width(line->text + start, line->length - start) > room) {
 			seep_strbuf_cut(line, before);
 			return;
@@ -51,26 +53,24 @@ static void add_frames(struct seep_strbuf *line, const struct seep_profile *prof
 	}
 }
 
-/* The place of the first frame goes to the end of the line when both fit. */
+/* Where the first of them stands. */
 static void add_place(struct seep_strbuf *line, const struct seep_profile *profile,
-		      const struct seep_sites *sites, const struct seep_profile_context *context,
+		      const struct seep_sites *sites, const struct seep_group *group,
 		      size_t columns)
 {
 	uint32_t first;
 	uint32_t end;
 
-	if (context->stack_count == 0)
+	if (group->stack_count == 0)
 		return;
-	seep_sites_trim(sites, context, &first, &end);
-	seep_frame_place(line, profile, &profile->frames[context->stack[first].frame], columns,
-			 true);
+	seep_sites_trim(sites, group->stack, group->stack_count, &first, &end);
+	seep_frame_place(line, profile, &profile->frames[group->stack[first].frame], columns, true);
 }
 
 static void print_stack(FILE *out, const struct seep_profile *profile,
 			const struct seep_report_options *options, const struct seep_sites *sites,
 			const struct seep_group *group, enum seep_measure measure, uint64_t total)
 {
-	const struct seep_profile_context *context = &profile->contexts[group->context];
 	const uint64_t value = seep_counts_value(&group->counts, measure);
 	struct seep_strbuf line;
 	struct seep_strbuf place;
@@ -81,10 +81,10 @@ static void print_stack(FILE *out, const struct seep_profile *profile,
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_init(&place, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_init(&frames, SEEP_LINE_BYTES_MAX);
-	add_place(&place, profile, sites, context, room * 2 / 5);
+	add_place(&place, profile, sites, group, room * 2 / 5);
 	place_width = seep_display_width(place.text, place.length);
 	room -= place_width > 0 ? place_width + 2 : 0;
-	add_frames(&frames, profile, sites, context, room);
+	add_frames(&frames, profile, sites, group, room);
 	seep_text_fit(&line, frames.text, room, false);
 	if (place_width > 0) {
 		seep_text_pad(&line, 0, room);
@@ -105,7 +105,7 @@ static void print_stacks(FILE *out, const struct seep_profile *profile,
 	const enum seep_measure measure = seep_report_measure(profile, options);
 	const uint32_t wanted = profile->unseen_count > 1 ? STACKS_CROWDED : STACKS;
 	struct seep_sites *sites = seep_sites_new(profile);
-	struct seep_groups *groups = seep_groups_new(sites);
+	struct seep_groups *groups = seep_groups_new(sites, true);
 	const uint64_t total = seep_counts_value(&groups->total, measure);
 	uint32_t top[STACKS];
 	const uint32_t shown = seep_groups_top(groups, profile, measure, wanted, top);

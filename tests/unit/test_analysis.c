@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "analysis/flat.h"
+#include "analysis/fold.h"
 #include "analysis/group.h"
 #include "analysis/rank.h"
 #include "analysis/tree.h"
@@ -102,7 +103,7 @@ static void frames_of_one_line_share_a_site_and_others_do_not(void **state)
 static void contexts_that_look_alike_are_one_group(void **state)
 {
 	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites);
+	struct seep_groups *groups = seep_groups_new(f->sites, true);
 	uint32_t top[16];
 
 	assert_int_equal(groups->count, f->profile->context_count - 1);
@@ -128,7 +129,7 @@ static void kind_thread_and_scope_keep_groups_apart(void **state)
 		c[1].kind = changes[i].kind;
 		c[1].thread = (char *)changes[i].thread;
 		c[1].scope = (char *)changes[i].scope;
-		groups = seep_groups_new(f->sites);
+		groups = seep_groups_new(f->sites, true);
 		assert_int_equal(groups->count, f->profile->context_count);
 		seep_groups_free(groups);
 	}
@@ -137,7 +138,7 @@ static void kind_thread_and_scope_keep_groups_apart(void **state)
 static void top_leaves_out_what_is_zero(void **state)
 {
 	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites);
+	struct seep_groups *groups = seep_groups_new(f->sites, true);
 	uint32_t top[16];
 
 	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_LIVE, 16, top),
@@ -150,7 +151,7 @@ static void top_leaves_out_what_is_zero(void **state)
 static void groups_sum_to_the_totals(void **state)
 {
 	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites);
+	struct seep_groups *groups = seep_groups_new(f->sites, true);
 	struct seep_counts sum = { 0 };
 
 	for (uint32_t i = 0; i < groups->count; i++)
@@ -159,6 +160,73 @@ static void groups_sum_to_the_totals(void **state)
 	assert_int_equal(sum.live_bytes, f->profile->totals.live_bytes);
 	assert_int_equal(sum.allocs, f->profile->totals.allocs);
 	assert_int_equal(sum.peak_bytes, f->profile->totals.peak_bytes);
+	seep_groups_free(groups);
+}
+
+/* ---- folding ------------------------------------------------------------------------------- */
+
+static void recursion_is_folded_by_line_and_counted_in_all(void **state)
+{
+	/* A ledger would have folded by address: two of visit, one of them ×17, around descend. */
+	static const struct seep_profile_stack_entry stack[] = {
+		{ S_LOAD_120, 0, 0 },  { S_LOAD_120B, 1, 16 }, { S_LOAD_120, 0, 0 },
+		{ S_DESCEND, 0, 0 },   { S_VISIT, 0, 0 },      { S_DESCEND, 2, 4 },
+		{ S_VISIT, 0, 0 },     { S_MAIN, 0, 0 },
+	};
+	const struct fixture *f = *state;
+	struct seep_profile_stack_entry folded[8];
+
+	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 8, folded), 4);
+	assert_int_equal(folded[0].frame, S_LOAD_120);
+	assert_int_equal(folded[0].period, 1);
+	assert_int_equal(folded[0].repeats, 18);
+	assert_int_equal(folded[1].frame, S_DESCEND);
+	assert_int_equal(folded[1].period, 2);
+	assert_int_equal(folded[1].repeats, 5);
+	assert_int_equal(folded[2].period, 0);
+	assert_int_equal(folded[3].frame, S_MAIN);
+}
+
+static void folding_nothing_changes_nothing_and_saturation_stays(void **state)
+{
+	static const struct seep_profile_stack_entry stack[] = {
+		{ S_LOAD_120, 0, 0 }, { S_LOAD_131, 1, 65535 }, { S_LOAD_131, 0, 0 },
+	};
+	const struct fixture *f = *state;
+	struct seep_profile_stack_entry folded[3];
+
+	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 2, folded), 2);
+	assert_memory_equal(folded, stack, 2 * sizeof(stack[0]));
+	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 3, folded), 2);
+	assert_int_equal(folded[1].repeats, 65535);
+	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_FUNCTION, stack, 3, folded), 1);
+	assert_int_equal(folded[0].repeats, 65535);
+	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 0, folded), 0);
+}
+
+static void depth_of_recursion_does_not_keep_groups_apart(void **state)
+{
+	const struct fixture *f = *state;
+	struct seep_profile_context *c = f->profile->contexts;
+	struct seep_groups *groups;
+	uint32_t top[1];
+
+	/* The fourth is xmalloc, visit, visit ×17, descend; make the fifth xmalloc, visit, ... */
+	c[4].kind = c[3].kind;
+	c[4].stack = c[3].stack + 1;
+	c[4].stack_count = c[3].stack_count - 1;
+	c[4].stack = sample_array(f->profile, c[4].stack, c[4].stack_count, sizeof(*c[4].stack));
+	c[4].stack[0] = c[3].stack[0];
+	c[4].stack[1].repeats = 40;
+	groups = seep_groups_new(f->sites, true);
+	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_ALLOCS, 1, top), 1);
+	assert_int_equal(groups->items[top[0]].context_count, 2);
+	assert_int_equal(groups->items[top[0]].stack_count, 6);
+	assert_int_equal(groups->items[top[0]].stack[1].period, 1);
+	assert_int_equal(groups->items[top[0]].stack[1].repeats, 40);
+	seep_groups_free(groups);
+	groups = seep_groups_new(f->sites, false);
+	assert_int_equal(groups->count, f->profile->context_count - 1);
 	seep_groups_free(groups);
 }
 
@@ -171,13 +239,13 @@ static void stacks_are_trimmed_to_what_is_worth_reading(void **state)
 	uint32_t first;
 	uint32_t end;
 
-	seep_sites_trim(f->sites, &c[0], &first, &end);
+	seep_sites_trim(f->sites, c[0].stack, c[0].stack_count, &first, &end);
 	assert_int_equal(first, 3);
 	assert_int_equal(end, 6);
-	seep_sites_trim(f->sites, &c[5], &first, &end); /* a thread */
+	seep_sites_trim(f->sites, c[5].stack, c[5].stack_count, &first, &end); /* a thread */
 	assert_int_equal(first, 0);
 	assert_int_equal(end, 1);
-	seep_sites_trim(f->sites, &c[9], &first, &end); /* no frames */
+	seep_sites_trim(f->sites, c[9].stack, c[9].stack_count, &first, &end); /* no frames */
 	assert_int_equal(first, 0);
 	assert_int_equal(end, 0);
 }
@@ -190,7 +258,7 @@ static void a_stack_of_plumbing_alone_stays_whole(void **state)
 	uint32_t end;
 
 	c->stack_count = 3;
-	seep_sites_trim(f->sites, c, &first, &end);
+	seep_sites_trim(f->sites, c->stack, c->stack_count, &first, &end);
 	assert_int_equal(first, 0);
 	assert_int_equal(end, 3);
 }
@@ -381,6 +449,9 @@ int main(void)
 		WITH_SAMPLE(kind_thread_and_scope_keep_groups_apart),
 		WITH_SAMPLE(top_leaves_out_what_is_zero),
 		WITH_SAMPLE(groups_sum_to_the_totals),
+		WITH_SAMPLE(recursion_is_folded_by_line_and_counted_in_all),
+		WITH_SAMPLE(folding_nothing_changes_nothing_and_saturation_stays),
+		WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart),
 		WITH_SAMPLE(stacks_are_trimmed_to_what_is_worth_reading),
 		WITH_SAMPLE(a_stack_of_plumbing_alone_stays_whole),
 		WITH_SAMPLE(self_belongs_to_the_first_function_outside_the_plumbing),
