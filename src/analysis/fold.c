@@ -21,9 +21,27 @@ static uint64_t folded_frames(const struct seep_profile_stack_entry *stack, uint
 	for (uint32_t i = 0; i < count; i++) {
 		if (stack[i].period > 0 && stack[i].repeats == SEEP_FOLD_REPEATS_MAX)
 			return UINT32_MAX;
-		frames += (uint64_t)stack[i].period * stack[i].repeats;
+		frames += (uint64_t)(stack[i].period & ~SEEP_FOLD_BOUND) * stack[i].repeats;
 	}
 	return frames;
+}
+
+/*
+ * Whether folding the last @period of 2 * @period entries into the first ones adds up folds that
+ * need not have been at their deepest together. One that grows by plain frames only is exact.
+ */
+static bool is_bound(const struct seep_profile_stack_entry *stack, uint32_t period)
+{
+	uint32_t folds = 0;
+
+	for (uint32_t i = 0; i < 2 * period; i++) {
+		if (stack[i].period == 0)
+			continue;
+		if (stack[i].period != period)
+			return true;
+		folds++;
+	}
+	return folds > 1;
 }
 
 /* The last @period entries repeat those before: mark the innermost that stays. */
@@ -31,13 +49,14 @@ static void mark(struct seep_profile_stack_entry *stack, uint32_t count, uint32_
 {
 	struct seep_profile_stack_entry *kept = &stack[count - 2 * period];
 	const uint64_t frames = period + folded_frames(kept, 2 * period);
-	const uint64_t repeats = frames / period;
+	const uint64_t repeats = (frames + period - 1) / period;
+	const bool bound = is_bound(kept, period);
 
 	for (uint32_t i = 1; i < period; i++) {
 		kept[i].period = 0;
 		kept[i].repeats = 0;
 	}
-	kept->period = (uint8_t)period;
+	kept->period = (uint8_t)(bound ? period | SEEP_FOLD_BOUND : period);
 	kept->repeats =
 		(uint16_t)(repeats < SEEP_FOLD_REPEATS_MAX ? repeats : SEEP_FOLD_REPEATS_MAX);
 }

@@ -11,16 +11,21 @@
 
 enum seep_fold_by { SEEP_FOLD_BY_LINE, SEEP_FOLD_BY_FUNCTION };
 
-enum { SEEP_FOLD_PERIOD_MAX = 8, SEEP_FOLD_REPEATS_MAX = 65535 };
+enum {
+	SEEP_FOLD_PERIOD_MAX = 8,
+	SEEP_FOLD_REPEATS_MAX = 65535, /* this many or more */
+	/* A bit in the period of folded entries: repeats is a sum of the most that several folds
+	 * had, perhaps never at once. Without it, it was seen. */
+	SEEP_FOLD_BOUND = 0x80,
+};
 
 /**
  * seep_fold - fold what repeats, periods 1 to 8
  * @stack, @count: innermost first, as in a context; folded in part already
  * @ret_stack:     room for @count
  *
- * A folded entry stands for itself and the period - 1 outside of it; its repeats, the ledger's among
- * them, are the most that can have been. Calls that were folded with one period and repeat with
- * another are counted by frames, rounded down.
+ * A folded entry stands for itself and the period - 1 outside of it. Where folds of the ledger's
+ * are folded again, repeats is an upper bound (SEEP_FOLD_BOUND), counted by frames.
  *
  * Returns: the number of entries written; equal to @count when there was nothing to fold.
  */

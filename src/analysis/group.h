@@ -36,6 +36,9 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold);
 /* NULL is a no-op. */
 void seep_groups_free(struct seep_groups *groups);
 
+/* How many groups have something of @measure. */
+uint32_t seep_groups_count(const struct seep_groups *groups, enum seep_measure measure);
+
 /**
  * seep_groups_top - the largest groups by @measure, in descending order
  * @top:     how many at most

@@ -282,12 +282,10 @@ static void print_figures(const struct view *view, unsigned number, const struct
 
 static void print_title(const struct view *view, const uint32_t *top, uint32_t shown)
 {
-	uint32_t count = 0;
+	const uint32_t count = seep_groups_count(view->groups, view->measure);
 	uint64_t sum = 0;
 	struct seep_strbuf line;
 
-	for (uint32_t i = 0; i < view->groups->count; i++)
-		count += seep_counts_value(&view->groups->items[i].counts, view->measure) > 0;
 	for (uint32_t i = 0; i < shown; i++)
 		sum += seep_counts_value(&view->groups->items[top[i]].counts, view->measure);
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);

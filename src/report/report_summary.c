@@ -113,7 +113,7 @@ static void print_stacks(FILE *out, const struct seep_profile *profile,
 	seep_head_start_at(out, sites, options, measure);
 	if (shown > 0)
 		fprintf(out, "Largest of %s call stacks, by %s:\n",
-			seep_digits_text(groups->count).text,
+			seep_digits_text(seep_groups_count(groups, measure)).text,
 			seep_head_measure_words(profile, measure));
 	for (uint32_t i = 0; i < shown; i++)
 		print_stack(out, profile, options, sites, &groups->items[top[i]], measure, total);

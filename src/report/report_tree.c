@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree. A function with a single caller on the way and nothing of its own stands under it
- * without indentation ("→"), so that only real branches move to the right.
+ * The call tree. A function that is the only one called on the way stands under its caller without
+ * indentation ("→"), so that only real branches move to the right.
  */
 #include "report/report.h"
 
@@ -22,7 +22,7 @@ enum {
 	VALUE_COLUMNS = 10,
 	SHARE_COLUMNS = 7,
 	PLACES_COLUMN_FREE = 76, /* where places begin when there is no limit */
-	NAME_COLUMNS_MIN = 16,
+	NAME_COLUMNS_MIN = 24,
 	PLACE_COLUMNS_MIN = 10,
 	DEPTH_MAX = 4096,  /* branches in branches; a bound on recursion only */
 };
@@ -76,8 +76,10 @@ static void add_node(struct seep_strbuf *line, const struct view *view,
 		return;
 	}
 	frame = &view->profile->frames[node->frame];
-	if (width > 0)
-		room = start + NAME_COLUMNS_MIN < places ? places - start : NAME_COLUMNS_MIN;
+	if (width > 0 && start + NAME_COLUMNS_MIN <= places)
+		room = places - start;
+	else if (width > 0) /* no place then */
+		room = start + NAME_COLUMNS_MIN < width ? width - start : NAME_COLUMNS_MIN;
 	seep_frame_name(line, view->profile, frame, room, view->options->full);
 	if (node->period > 0) {
 		seep_strbuf_addc(line, ' ');
@@ -128,25 +130,20 @@ static void print_node(const struct view *view, uint32_t node, const char *joint
 
 static void print_children(struct view *view, uint32_t node);
 
-/* Print @node and, below it without indentation, those that have all of its value. */
+/* Print @node and, below it without indentation, its only descendants up to the next branching. */
 static void print_branch(struct view *view, uint32_t node, const char *joint, const char *open)
 {
 	const size_t prefix = view->prefix.length;
-	uint32_t *only = NULL;
 
 	print_node(view, node, joint, true);
 	seep_strbuf_adds(&view->prefix, open);
 	for (;;) {
-		const uint32_t count =
-			seep_tree_children(view->tree, node, &only);
-		const bool chained = count == 1 && value_of(view, only[0]) == value_of(view, node);
-		const uint32_t next = chained ? only[0] : 0;
+		const uint32_t only = view->tree->nodes[node].first_child;
 
-		free(only);
-		if (!chained)
+		if (only == 0 || view->tree->nodes[only].next != 0)
 			break;
-		node = next;
-		print_node(view, node, "→ ", false);
+		print_node(view, only, "→ ", value_of(view, only) != value_of(view, node));
+		node = only;
 	}
 	print_children(view, node);
 	seep_strbuf_cut(&view->prefix, prefix);

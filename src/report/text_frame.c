@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/fold.h"
 #include "analysis/function_name.h"
 #include "base/terminal.h"
 #include "report/text_style.h"
-
-/* In struct seep_profile_stack_entry: this often or more. */
-enum { REPEATS_SATURATED = 65535 };
 
 const char *seep_path_base(const char *path)
 {
@@ -123,12 +121,6 @@ void seep_frame_place(struct seep_strbuf *buf, const struct seep_profile *profil
 	} else if (frame->function != NULL && module != NULL) {
 		module = seep_path_base(module);
 		seep_escape(&text, module, strlen(module));
-	} else if (module != NULL && profile->modules[frame->module - 1].problem != NULL) {
-		const char *problem = profile->modules[frame->module - 1].problem;
-
-		seep_strbuf_addc(&text, '(');
-		seep_escape(&text, problem, strlen(problem));
-		seep_strbuf_addc(&text, ')');
 	}
 	seep_text_fit(buf, text.text, columns, true);
 	seep_strbuf_done(&text);
@@ -136,10 +128,16 @@ void seep_frame_place(struct seep_strbuf *buf, const struct seep_profile *profil
 
 void seep_frame_repeats(struct seep_strbuf *buf, unsigned period, unsigned repeats)
 {
+	const bool bound = (period & SEEP_FOLD_BOUND) != 0;
+
+	period &= ~(unsigned)SEEP_FOLD_BOUND;
 	if (period == 0)
 		return;
 	/* It stands here once and was met again so often. */
-	seep_strbuf_addf(buf, "×%u%s", repeats + 1, repeats == REPEATS_SATURATED ? "+" : "");
+	if (repeats == SEEP_FOLD_REPEATS_MAX)
+		seep_strbuf_addf(buf, "×%u+", repeats + 1);
+	else
+		seep_strbuf_addf(buf, "×%s%u", bound ? "≤" : "", repeats + 1);
 	if (period > 1)
 		seep_strbuf_addf(buf, " (period %u)", period);
 }

@@ -23,13 +23,12 @@ void seep_frame_name(struct seep_strbuf *buf, const struct seep_profile *profile
  * @line:    with the line number
  *
  * "src/load.c:12", relative to the directory the program was started in where it is below that;
- * the module for a frame whose file is not known; for one that is named by its module already, why
- * there is no name, where that is known.
+ * the module for a frame whose file is not known; nothing for one that is named by its module.
  */
 void seep_frame_place(struct seep_strbuf *buf, const struct seep_profile *profile,
 		      const struct seep_profile_frame *frame, size_t columns, bool line);
 
-/* Append how often recursion was folded at @entry: "×17", "×18 (period 2)"; nothing when not. */
+/* Append how often recursion was folded: "×17", "×18 (period 2)", "×≤40"; nothing when not. */
 void seep_frame_repeats(struct seep_strbuf *buf, unsigned period, unsigned repeats);
 
 /* The module's path, or NULL when it is not known. */

@@ -15,6 +15,8 @@
 #include "report/text_frame.h"
 #include "report/text_style.h"
 
+enum { MODULES_NAMED = 3 };
+
 #define NS_PER_S UINT64_C(1000000000)
 /* Below this a rate per second says nothing. */
 #define RATE_FROM_NS UINT64_C(50000000)
@@ -83,7 +85,7 @@ static void add_ending(struct seep_strbuf *buf, const struct seep_profile_proces
 		return;
 	case SEEP_ENDED_EXIT:
 		if (process->has_status)
-			seep_strbuf_addf(buf, "exited with status %d", process->status_code);
+			seep_strbuf_addf(buf, "exited with status" SEEP_NO_BREAK "%d", process->status_code);
 		else
 			seep_strbuf_adds(buf, "exited");
 		return;
@@ -117,7 +119,7 @@ static void add_date(struct seep_strbuf *buf, uint64_t realtime_ns)
 	char text[64];
 
 	if (realtime_ns == 0 || localtime_r(&seconds, &local) == NULL ||
-	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &local) == 0)
+	    strftime(text, sizeof(text), "%Y-%m-%d" SEEP_NO_BREAK "%H:%M:%S", &local) == 0)
 		return;
 	seep_strbuf_addf(buf, ", %s", text);
 }
@@ -158,14 +160,14 @@ void seep_head_process(FILE *out, const struct seep_profile *profile,
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&line, prefix);
 	add_escaped(&line, process->exe != NULL ? seep_path_base(process->exe) : "(unknown program)");
-	seep_strbuf_addf(&line, " (pid %" PRIu32 ")", process->pid);
+	seep_strbuf_addf(&line, " (pid" SEEP_NO_BREAK "%" PRIu32 ")", process->pid);
 	add_date(&line, process->start_realtime_ns);
 	if (ns > 0)
 		seep_strbuf_addf(&line, ", ran %s", seep_duration_text(ns).text);
 	seep_strbuf_adds(&line, ", ");
 	add_ending(&line, process);
 	if (process->allocator != NULL) {
-		seep_strbuf_adds(&line, ", allocator ");
+		seep_strbuf_adds(&line, ", allocator" SEEP_NO_BREAK);
 		add_escaped(&line, seep_path_base(process->allocator));
 	}
 	if (process->mode != 0)
@@ -315,6 +317,43 @@ static void collect_counters(struct unseen_lines *lines, const struct seep_profi
 						 seep_digits_text(totals->verify.differences).text));
 }
 
+/* The modules with the most frames that have no name, and why. */
+static void print_unnamed(FILE *out, const struct seep_profile *profile,
+			  const struct seep_report_options *options)
+{
+	uint32_t *frames = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*frames));
+	struct seep_strbuf line;
+
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		if (profile->frames[i].function == NULL &&
+		    profile->frames[i].module <= profile->module_count)
+			frames[profile->frames[i].module]++;
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	for (unsigned n = 0; n < MODULES_NAMED; n++) {
+		const struct seep_profile_module *module;
+		uint32_t most = 0;
+
+		for (uint32_t i = 1; i <= profile->module_count; i++)
+			if (frames[i] > 0 && (most == 0 || frames[i] > frames[most]))
+				most = i;
+		if (most == 0)
+			break;
+		frames[most] = 0;
+		module = &profile->modules[most - 1];
+		seep_strbuf_adds(&line, n == 0 ? "No names for code in " : ", ");
+		add_escaped(&line, module->path != NULL ? seep_path_base(module->path) : "?");
+		if (module->problem == NULL)
+			continue;
+		seep_strbuf_adds(&line, " (");
+		add_escaped(&line, module->problem);
+		seep_strbuf_addc(&line, ')');
+	}
+	if (line.length > 0)
+		seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
+	seep_strbuf_done(&line);
+	free(frames);
+}
+
 void seep_head_unseen(FILE *out, const struct seep_profile *profile,
 		      const struct seep_report_options *options, size_t lines_max)
 {
@@ -324,6 +363,8 @@ void seep_head_unseen(FILE *out, const struct seep_profile *profile,
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		add_unseen(&lines, seep_escape_dup(profile->unseen[i].detail));
 	collect_counters(&lines, profile);
+	if (lines_max == 0)
+		print_unnamed(out, profile, options);
 	shown = lines.count;
 	if (lines_max > 0 && lines.count > lines_max)
 		shown = lines_max - 1;
@@ -377,7 +418,7 @@ void seep_head_own(FILE *out, const struct seep_profile *profile,
 	if (profile->process.peak_rss_bytes > 0)
 		seep_strbuf_addf(&line, "Largest resident set: %s. ",
 				 seep_bytes_text(profile->process.peak_rss_bytes).text);
-	seep_strbuf_addf(&line, "seep's own memory: %s.", seep_bytes_text(totals->own_bytes).text);
+	seep_strbuf_addf(&line, "seep's own memory:" SEEP_NO_BREAK "%s.", seep_bytes_text(totals->own_bytes).text);
 	seep_text_fold(out, options, SEEP_STYLE_DIM, 0, 2, line.text);
 	seep_strbuf_done(&line);
 }

@@ -22,8 +22,9 @@ void seep_head_start_at(FILE *out, const struct seep_sites *sites,
 			const struct seep_report_options *options, enum seep_measure measure);
 
 /*
- * What is not in the figures, one folded line each, at most @lines_max of them (0 = all); the last
- * one says how many more there are. Prints nothing when all was seen.
+ * What is not in the figures, one folded line each, and code without names. With @lines_max at most
+ * so many lines, without the names; the last one says how many more there are. Prints nothing when
+ * all was seen.
  */
 void seep_head_unseen(FILE *out, const struct seep_profile *profile,
 		      const struct seep_report_options *options, size_t lines_max);

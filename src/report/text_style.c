@@ -71,6 +71,25 @@ static size_t unbroken(const char *text)
 	return bytes;
 }
 
+/* Print @text with no-break spaces as spaces: they have done their work. */
+static void put_words(FILE *out, const char *text, size_t bytes)
+{
+	static const char no_break[] = SEEP_NO_BREAK;
+	const char *end = text + bytes;
+
+	while (text < end) {
+		const char *space = memmem(text, (size_t)(end - text), no_break, strlen(no_break));
+
+		if (space == NULL) {
+			(void)fwrite(text, 1, (size_t)(end - text), out);
+			return;
+		}
+		(void)fwrite(text, 1, (size_t)(space - text), out);
+		fputc(' ', out);
+		text = space + strlen(no_break);
+	}
+}
+
 void seep_text_fold(FILE *out, const struct seep_report_options *options, enum seep_style style,
 		    size_t used, size_t indent, const char *text)
 {
@@ -88,7 +107,9 @@ void seep_text_fold(FILE *out, const struct seep_report_options *options, enum s
 			at = indent;
 			line_empty = true;
 		}
-		fprintf(out, "%s%.*s", line_empty ? "" : " ", (int)bytes, text);
+		if (!line_empty)
+			fputc(' ', out);
+		put_words(out, text, bytes);
 		at += columns + !line_empty;
 		line_empty = false;
 		text += bytes;

@@ -24,6 +24,9 @@ void seep_text_fit(struct seep_strbuf *buf, const char *text, size_t columns, bo
 /* Append spaces until what was added since @start takes @columns. */
 void seep_text_pad(struct seep_strbuf *buf, size_t start, size_t columns);
 
+/* A space at which seep_text_fold() does not break; printed as a plain one. */
+#define SEEP_NO_BREAK "\u00a0"
+
 /*
  * Print @text (escaped already) folded at spaces into options->width, where @used columns of the
  * first line are taken; every further line is indented by @indent. A number keeps its unit.

@@ -204,6 +204,20 @@ static void folding_nothing_changes_nothing_and_saturation_stays(void **state)
 	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 0, folded), 0);
 }
 
+static void adding_up_two_folds_gives_a_bound(void **state)
+{
+	static const struct seep_profile_stack_entry stack[] = {
+		{ S_LOAD_120, 1, 3 },
+		{ S_LOAD_120B, 1, 4 },
+	};
+	const struct fixture *f = *state;
+	struct seep_profile_stack_entry folded[2];
+
+	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 2, folded), 1);
+	assert_int_equal(folded[0].period, 1 | SEEP_FOLD_BOUND);
+	assert_int_equal(folded[0].repeats, 8);
+}
+
 static void depth_of_recursion_does_not_keep_groups_apart(void **state)
 {
 	const struct fixture *f = *state;
@@ -451,6 +465,7 @@ int main(void)
 		WITH_SAMPLE(groups_sum_to_the_totals),
 		WITH_SAMPLE(recursion_is_folded_by_line_and_counted_in_all),
 		WITH_SAMPLE(folding_nothing_changes_nothing_and_saturation_stays),
+		WITH_SAMPLE(adding_up_two_folds_gives_a_bound),
 		WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart),
 		WITH_SAMPLE(stacks_are_trimmed_to_what_is_worth_reading),
 		WITH_SAMPLE(a_stack_of_plumbing_alone_stays_whole),
