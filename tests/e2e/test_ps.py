@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""`seep ps` tells what is watched, what was left behind, and what to type next."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from harness import LIMIT_S, RUNTIME, SEEP, run_plain
+
+PYTHON = "/usr/bin/python3"
+KEYS = {
+    "pid", "ppid", "exe", "state", "recorder_pid", "live_bytes", "allocs", "frees",
+    "start_realtime_ns", "age_ns", "ledger_bytes", "ledger",
+}
+WAIT = "import sys; kept = bytearray(300000); print('ready', flush=True); sys.stdin.read()"
+
+
+def listed(seep, env=None):
+    """What is in this test's folder; the machine's own may hold others'."""
+    done = run_plain([SEEP, "ps", "--json"], env={**seep.environment(), **(env or {})})
+    assert (done.status, done.stderr) == (0, b"")
+    processes = json.loads(done.stdout)["processes"]
+    return [p for p in processes if p["ledger"].startswith(str(seep.ledger_dir) + "/")]
+
+
+def start(seep, words, env=None):
+    process = subprocess.Popen(
+        [os.fspath(word) for word in words],
+        env={**os.environ, **seep.environment(env)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def start_alone(seep):
+    """A program with the library and without a recorder."""
+    return start(seep, [PYTHON, "-c", WAIT], env={"LD_PRELOAD": str(RUNTIME)})
+
+
+@pytest.mark.fast
+def test_nothing_is_said_to_be_nothing(seep):
+    assert listed(seep) == []
+    assert listed(seep, env={"SEEP_DIR": "/no/such/folder"}) == []
+
+
+@pytest.mark.fast
+def test_a_running_process_is_listed_with_its_figures(seep):
+    process = start_alone(seep)
+    (entry,) = listed(seep)
+    assert set(entry) == KEYS
+    assert entry["pid"] == process.pid
+    assert entry["ppid"] == os.getpid()
+    assert entry["state"] == "running"
+    assert entry["recorder_pid"] == 0
+    assert os.path.samefile(entry["exe"], PYTHON)
+    assert 300000 < entry["live_bytes"] < 20000000
+    assert entry["allocs"] > entry["frees"] > 0
+    assert 0 < entry["age_ns"] < 300e9
+    assert entry["ledger_bytes"] >= 3 * 4096
+    assert os.path.exists(entry["ledger"])
+    process.communicate(timeout=LIMIT_S)
+    (entry,) = listed(seep)
+    assert entry["state"] == "dead"
+
+
+def test_a_recorded_process_names_its_recorder(seep):
+    out = seep.directory / "run.seep"
+    process = start(seep, [SEEP, "run", "-q", "-o", out, "--", PYTHON, "-c", WAIT])
+    (entry,) = listed(seep)
+    assert entry["state"] == "recorded"
+    assert entry["recorder_pid"] == process.pid
+    assert entry["ppid"] == process.pid
+    process.communicate(timeout=LIMIT_S)
+    assert listed(seep) == []
+    assert out.exists()
+
+
+def test_the_dead_come_last_with_what_to_type(seep):
+    dead, running = start_alone(seep), None
+    dead.send_signal(signal.SIGKILL)
+    dead.communicate(timeout=LIMIT_S)
+    running = start_alone(seep)
+    try:
+        assert [p["state"] for p in listed(seep)] == ["running", "dead"]
+        ledger = listed(seep)[1]["ledger"]
+        text = seep.command("ps").stdout.decode()
+    finally:
+        running.communicate(timeout=LIMIT_S)
+    lines = text.splitlines()
+    assert lines[0].split() == ["PID", "STATE", "LIVE", "AGE", "PROGRAM", "LEDGER"]
+    assert any(line.split()[:2] == [str(dead.pid), "dead"] for line in lines)
+    assert "seep report " in text and "rm " in text
+    assert seep.command("report", ledger).status == 0
+
+
+def test_numbers_can_be_strings(seep):
+    process = start_alone(seep)
+    done = seep.command("ps", "--json=strings")
+    process.communicate(timeout=LIMIT_S)
+    entry = next(p for p in json.loads(done.stdout)["processes"] if p["pid"] == process.pid)
+    assert isinstance(entry["live_bytes"], str)
+    assert isinstance(entry["pid"], int)
+    assert seep.command("ps", "--json=odd").status == 2
+    assert seep.command("ps", "operand").status == 2
+
+
+def test_hostile_files_in_the_folder_are_passed_over(seep):
+    folder = seep.ledger_dir
+    process = start_alone(seep)
+    (entry,) = listed(seep)
+    whole = open(entry["ledger"], "rb").read(3 * 4096)
+    os.mkfifo(folder / "pipe.1.2.0.ledger")
+    os.symlink("/dev/zero", folder / "link.1.2.0.ledger")
+    os.symlink("loop.1.2.0.ledger", folder / "loop.1.2.0.ledger")
+    (folder / "folder.1.2.0.ledger").mkdir()
+    (folder / "empty.1.2.0.ledger").touch()
+    (folder / "noise.1.2.0.ledger").write_bytes(os.urandom(20000))
+    for cut in (1, 100, 4096, 8192, 3 * 4096):
+        (folder / f"cut.{cut}.2.0.ledger").write_bytes(whole[:cut])
+    # Headers that say the impossible, at every word.
+    for at in range(8, 1024, 8):
+        lie = bytearray(whole)
+        lie[at : at + 8] = b"\xff" * 8
+        path = folder / f"lie.{at}.2.0.ledger"
+        path.write_bytes(lie)
+        os.truncate(path, 1 << 30)
+    (folder / "\x1b]0;x\x07.7.2.0.ledger").write_bytes(whole)
+    os.truncate(folder / "\x1b]0;x\x07.7.2.0.ledger", os.path.getsize(entry["ledger"]))
+    done = seep.command("ps")
+    assert (done.status, done.stderr) == (0, b"")
+    assert b"\x1b" not in done.stdout
+    assert entry["pid"] in [p["pid"] for p in listed(seep)]
+    process.communicate(timeout=LIMIT_S)
+    # A run in such a folder works as in any other.
+    result, recordings = seep.run(["/bin/true"])
+    assert result.status == 0
+    assert recordings.main()["process"]["ended"] == "exit"
+
+
+def test_folders_of_others_are_ignored(seep):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give a folder away")
+    process = start_alone(seep)
+    os.chown(seep.ledger_dir, 1, 1)
+    assert listed(seep) == []
+    os.chown(seep.ledger_dir, 0, 0)
+    assert len(listed(seep)) == 1
+    process.communicate(timeout=LIMIT_S)
