@@ -27,6 +27,14 @@ static inline void record(void *block, size_t size, uint32_t sort, const void *f
 		rt_record(control, block, size, sort, frame);
 }
 
+static RT_COLD void record_from_other(void *block, size_t size, uint32_t sort, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+
+	if (control)
+		rt_record_from_other(control, block, size, sort, frame);
+}
+
 static inline void forget(void *block, const void *frame)
 {
 	struct ledger_control *control = rt_control();
@@ -64,21 +72,21 @@ static void *aligned_block(size_t size, size_t alignment)
  * The library's form, called without memory at hand. It is looked for only now: it may have been
  * loaded after us, and privately.
  */
-#define NEW_BODY(symbol, field, sort, take, parameters, arguments)                \
-	void *block;                                                              \
-                                                                                  \
-	if (RT_LIKELY(!rt_next.field)) {                                          \
-		block = take;                                                     \
-		if (RT_UNLIKELY(!block)) {                                        \
-			void *(*library)parameters =                              \
-				(void *(*)parameters)(uintptr_t)                  \
-					rt_find_elsewhere(#symbol);               \
-			block = library ? library arguments : NULL;               \
-		}                                                                 \
-	} else {                                                                  \
-		block = rt_next.field arguments;                                  \
-	}                                                                         \
-	record(block, size, sort, FRAME);                                         \
+#define NEW_BODY(symbol, field, sort, take, parameters, arguments)                     \
+	void *block = NULL;                                                            \
+                                                                                       \
+	if (RT_LIKELY(!rt_next.field))                                                 \
+		block = take;                                                          \
+	if (RT_LIKELY(block != NULL)) {                                                \
+		record(block, size, sort, FRAME);                                      \
+	} else {                                                                       \
+		void *(*other)parameters = rt_next.field;                              \
+                                                                                       \
+		if (!other)                                                            \
+			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
+		block = other ? other arguments : NULL;                                \
+		record_from_other(block, size, sort, FRAME);                           \
+	}                                                                              \
 	return block
 
 RT_EXPORT RT_HOT void *_Znwm(size_t size)
@@ -129,15 +137,18 @@ RT_EXPORT void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment
 		 (size_t, size_t, const void *), (size, alignment, tag));
 }
 
-#define DELETE_BODY(field, ...)                   \
-	do {                                      \
-		if (!block)                       \
-			return;                   \
-		forget(block, FRAME);             \
-		if (RT_LIKELY(!rt_next.field))    \
-			rt_next.free(block);      \
-		else                              \
-			rt_next.field(__VA_ARGS__); \
+#define DELETE_BODY(field, ...)                             \
+	do {                                                \
+		if (!block)                                 \
+			return;                             \
+		if (RT_LIKELY(!rt_next.field)) {            \
+			forget(block, FRAME);               \
+			rt_next.free(block);                \
+		} else {                                    \
+			if (!rt_is_left_to_free(block))     \
+				forget(block, FRAME);       \
+			rt_next.field(__VA_ARGS__);         \
+		}                                           \
 	} while (0)
 
 RT_EXPORT RT_HOT void _ZdlPv(void *block)

@@ -197,6 +197,23 @@ void rt_record(struct ledger_control *control, void *block, size_t size, uint32_
 	rt_leave(thread);
 }
 
+void rt_record_from_other(struct ledger_control *control, void *block, size_t size, uint32_t sort,
+			  const void *frame)
+{
+	if (block && !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
+		rt_record(control, block, size, sort, frame);
+}
+
+bool rt_is_left_to_free(const void *block)
+{
+	uint64_t cell;
+
+	if (!rt_leaves)
+		return false;
+	cell = rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block);
+	return cell && (cell >> RT_CELL_KIND_SHIFT & 7) <= RT_CELL_MEMALIGN;
+}
+
 /* ---- free ---------------------------------------------------------------------------------- */
 
 static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot *slot,

@@ -29,6 +29,16 @@ enum rt_cell_kind {
 RT_HOT void rt_record(struct ledger_control *control, void *block, size_t size, uint32_t sort,
 		      const void *frame);
 
+/*
+ * The same for a block that came from another definition of the same operator: when that took it
+ * from malloc, it stands in the books already, and stays as it is.
+ */
+RT_COLD void rt_record_from_other(struct ledger_control *control, void *block, size_t size,
+				  uint32_t sort, const void *frame);
+
+/* It stands there as malloc's: whoever frees it for the operator will come by our free(). */
+RT_COLD bool rt_is_left_to_free(const void *block);
+
 /* @block is about to be freed by a hook with frame address @frame. */
 RT_HOT void rt_forget(struct ledger_control *control, void *block, const void *frame);
 

@@ -7,7 +7,6 @@
 #include "runtime/track/counters.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 enum {
@@ -152,22 +151,16 @@ struct rt_thread *rt_thread_start(void)
 	return thread;
 }
 
-static bool on_signal_stack(void)
-{
-	stack_t stack = { 0 };
-
-	(void)rt_syscall3(SYS_sigaltstack, 0, (long)&stack, 0);
-	return stack.ss_flags & SS_ONSTACK;
-}
-
 /*
  * The busy frame is either interrupted by the signal handler that we are in, or was left by
- * longjmp. Handlers run below what they interrupt, or on a signal stack: a busy frame below the
- * present one, with no signal stack in use, cannot return any more.
+ * longjmp. Handlers run below what they interrupt (or on another stack) and a signal frame stands
+ * between; so a busy frame that is not further out, or is reached without one, cannot return.
  */
 bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 {
-	if (rt_load(&thread->cache->busy) >= frame || on_signal_stack())
+	uint64_t busy = rt_load(&thread->cache->busy);
+
+	if (busy != frame && rt_walk_meets_signal((const uintptr_t *)frame, busy))
 		return false;
 	rt_redo(thread->cache, thread->cache_index);
 	rt_lock_recover(thread->tid);

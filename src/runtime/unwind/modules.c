@@ -98,13 +98,20 @@ unlock:
 	rt_unlock_slow(tid);
 }
 
+void rt_module_remember(uintptr_t pc)
+{
+	struct dl_find_object object;
+
+	if (loader_find(pc, &object))
+		remember(&object);
+}
+
 bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module)
 {
 	struct dl_find_object object;
 
 	if (!loader_find(pc, &object))
 		return false;
-	remember(&object);
 	ret_module->eh_frame_hdr = object.dlfo_eh_frame;
 	ret_module->start = (uintptr_t)object.dlfo_map_start;
 	ret_module->end = (uintptr_t)object.dlfo_map_end;

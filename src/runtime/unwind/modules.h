@@ -15,7 +15,10 @@
 #include "cfi/cfi.h"
 #include "runtime/rt.h"
 
-/* Find the object around @pc and remember it; false when there is none. */
+/* The object around @pc is in use from now on: rules are made from it. Takes the slow lock. */
+void rt_module_remember(uintptr_t pc);
+
+/* Find the object around @pc; false when there is none. Takes no lock. */
 bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module);
 
 /* Compare every remembered object with the loader's present list; on a difference advance. */

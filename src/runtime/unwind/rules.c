@@ -100,19 +100,32 @@ static cfi_rule compile(const struct cfi_module *module, uintptr_t pc, bool exac
 	return rule;
 }
 
-cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
+static bool is_code_address(uintptr_t pc)
+{
+	return pc >= 4096 && !(pc >> RT_PC_BITS);
+}
+
+cfi_rule rt_rule_compile(uintptr_t pc, bool exact)
 {
 	struct cfi_module module;
-	cfi_rule rule = 0;
 
-	if (pc < 4096 || pc >> RT_PC_BITS)
+	if (!is_code_address(pc) || !rt_module_find(exact ? pc : pc - 1, &module))
 		return 0;
-	if (rt_module_find(exact ? pc : pc - 1, &module))
-		rule = compile(&module, pc, exact);
+	return compile(&module, pc, exact);
+}
+
+cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
+{
+	cfi_rule rule;
+
+	if (!is_code_address(pc))
+		return 0;
 	/*
-	 * A module that replaced another one has advanced the generation above; the rule is then
-	 * right for this walk and entered under a key that nobody asks for again.
+	 * A module that replaced another one advances the generation; the rule is then right for
+	 * this walk and entered under a key that nobody asks for again.
 	 */
+	rt_module_remember(exact ? pc : pc - 1);
+	rule = rt_rule_compile(pc, exact);
 	table_insert(rt_rule_key(pc, exact, generation), rule);
 	return rule;
 }

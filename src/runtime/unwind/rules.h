@@ -45,12 +45,13 @@ static inline uint64_t rt_rule_place(uint64_t key)
 /* Compile the rule for @pc and enter it. Returns CFI_NONE (0) where there is none. */
 RT_COLD cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
 
-/* The rule for @pc in @generation. Any thread, also in a signal handler. */
-static inline cfi_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
+/* The same without entering it anywhere: for code that interrupted our own. */
+RT_COLD cfi_rule rt_rule_compile(uintptr_t pc, bool exact);
+
+static inline bool rt_rule_seek(uint64_t key, cfi_rule *ret_rule)
 {
 	struct rt_rule_table *table =
 		atomic_load_explicit(&rt_rule_table, memory_order_acquire);
-	uint64_t key = rt_rule_key(pc, exact, generation);
 
 	if (RT_LIKELY(table != NULL)) {
 		uint64_t place = rt_rule_place(key);
@@ -59,13 +60,34 @@ static inline cfi_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generatio
 			struct rt_rule_entry *entry = &table->entries[(place + i) & table->mask];
 			uint64_t seen = rt_load_acquire(&entry->key);
 
-			if (RT_LIKELY(seen == key))
-				return rt_load(&entry->rule);
+			if (RT_LIKELY(seen == key)) {
+				*ret_rule = rt_load(&entry->rule);
+				return true;
+			}
 			if (seen == 0)
 				break;
 		}
 	}
+	return false;
+}
+
+/* The rule for @pc in @generation. Any thread. */
+static inline cfi_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
+{
+	cfi_rule rule;
+
+	if (RT_LIKELY(rt_rule_seek(rt_rule_key(pc, exact, generation), &rule)))
+		return rule;
 	return rt_rule_make(pc, exact, generation);
+}
+
+static inline cfi_rule rt_rule_peek(uintptr_t pc, bool exact, uint32_t generation)
+{
+	cfi_rule rule;
+
+	if (rt_rule_seek(rt_rule_key(pc, exact, generation), &rule))
+		return rule;
+	return rt_rule_compile(pc, exact);
 }
 
 #endif

@@ -157,9 +157,8 @@ static RT_COLD void step_by_memory(struct cursor *c, uintptr_t cfa_at, uintptr_t
 }
 
 /* Step outward by the rule of the present frame; note in it what the rule depended on. */
-static void step(struct cursor *c, struct rt_frame *from, uint32_t generation)
+static void step(struct cursor *c, struct rt_frame *from, cfi_rule rule)
 {
-	cfi_rule rule = rt_rule_find(from->ra, from->flags & RT_FRAME_EXACT, generation);
 	int32_t cfa_offset = cfi_rule_cfa_offset(rule);
 	int32_t fp_offset = cfi_rule_fp_offset(rule);
 	uintptr_t cfa;
@@ -292,6 +291,36 @@ static void finish(struct rt_walk *walk, const struct cursor *c, uint32_t base)
 		walk->count = base + walk->fresh_count;
 }
 
+static void begin(struct cursor *c, const uintptr_t *fp)
+{
+	c->frame = (struct rt_frame){ .slot = (uintptr_t)(fp + 1), .ra = fp[1], .fp = fp[0] };
+	c->sp = (uintptr_t)(fp + 2);
+	c->fp = fp[0];
+	c->ended = c->truncated = c->forget = c->moved = false;
+	c->moves = 0;
+}
+
+bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
+{
+	uint32_t generation = rt_load(&rt_generation);
+	struct cursor c;
+
+	begin(&c, fp);
+	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX; i++) {
+		struct rt_frame from = c.frame;
+
+		step(&c, &from,
+		     rt_rule_peek(from.ra, from.flags & RT_FRAME_EXACT, generation));
+		if (c.moved)
+			return true;
+		if (c.ended)
+			return c.truncated;
+		if (from.slot < outer && c.frame.slot >= outer)
+			return false;
+	}
+	return false;
+}
+
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation)
 {
 	struct cursor c;
@@ -301,11 +330,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t genera
 		walk->generation = generation;
 		walk->count = 0;
 	}
-	c.frame = (struct rt_frame){ .slot = (uintptr_t)(fp + 1), .ra = fp[1], .fp = fp[0] };
-	c.sp = (uintptr_t)(fp + 2);
-	c.fp = fp[0];
-	c.ended = c.truncated = c.forget = c.moved = false;
-	c.moves = 0;
+	begin(&c, fp);
 	walk->fresh_count = 0;
 	walk->landed = false;
 	m = (int64_t)walk->count - 1;
@@ -338,7 +363,8 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t genera
 			walk->fresh[walk->fresh_count++] = c.frame;
 		}
 		frame = &walk->fresh[walk->fresh_count - 1];
-		step(&c, frame, generation);
+		step(&c, frame,
+		     rt_rule_find(frame->ra, frame->flags & RT_FRAME_EXACT, generation));
 		if (c.ended)
 			break;
 		if (RT_UNLIKELY(c.moved)) {

@@ -126,6 +126,12 @@ static inline uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 	return rt_walk_step(walk, fp, generation);
 }
 
+/*
+ * From hook frame @fp outward: does a signal frame (or an end for want of rules) come before the
+ * stack address @outer? Uses no thread's state and takes no lock.
+ */
+RT_COLD bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer);
+
 /* The number of frames of the last walk, and its i-th frame, 0 the outermost. */
 static inline uint32_t rt_walk_length(const struct rt_walk *walk)
 {
