@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""The text views of `seep report`: on recordings, on a ledger, and what it says when it cannot."""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+import harness
+
+VIEWS = [(), ("--tree",), ("--flat",), ("--raw",), ("--full",), ("--by", "peak"), ("--top", "1")]
+
+
+@pytest.fixture
+def recording(seep):
+    _, recordings = seep.run([harness.program("api_all")])
+    assert recordings.path.exists()
+    return recordings
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("view", VIEWS, ids=" ".join)
+def test_a_view_succeeds_without_a_word_on_stderr(seep, recording, view):
+    done = seep.command("report", recording.path, *view)
+    assert done.status == 0
+    assert done.stderr == b""
+    assert b"\x1b" not in done.stdout
+    assert done.stdout.strip()
+
+
+def test_the_default_view_names_the_largest_stack_and_the_next_command(seep, recording):
+    report = recording.main()
+    text = seep.command("report", recording.path, "--by", "allocs").stdout.decode()
+    largest = max(report["contexts"], key=lambda c: c["allocs"])
+    assert f"{largest['allocs']:,}" in text
+    assert f"pid {report['process']['pid']}" in text
+    assert f"Next: seep report {recording.path} --tree" in text
+
+
+def test_raw_lines_have_the_agreed_form(seep, recording):
+    text = seep.command("report", recording.path, "--raw").stdout.decode()
+    frames = [line for line in text.splitlines() if line and not line.startswith("context ")]
+    assert frames
+    for line in frames:
+        assert re.fullmatch(r"0x[0-9a-f]+: .+ \+ 0x[0-9a-f]+ : .+", line)
+    contexts = len(recording.main()["contexts"])
+    assert text.count("\ncontext ") + text.startswith("context ") == contexts
+
+
+def test_a_terminal_gets_lines_that_fit_and_no_color_is_respected(seep, recording):
+    for no_color in ("", "1"):
+        text = on_terminal(seep, recording, {"NO_COLOR": no_color, "TERM": "xterm"})
+        assert ("\x1b[1m" in text) == (no_color == "")
+        for line in re.sub(r"\x1b\[\d*m", "", text).splitlines():
+            if not line.startswith(("Next:", "     ")):
+                assert len(line) <= 72, line
+
+
+def on_terminal(seep, recording, env):
+    """The default view as a terminal of 72 columns sees it."""
+    leader, follower = os.openpty()
+    try:
+        subprocess.run(["stty", "cols", "72", "rows", "24"], stdin=follower, check=True)
+        child = subprocess.Popen(
+            [harness.SEEP, "report", recording.path],
+            stdin=subprocess.DEVNULL,
+            stdout=follower,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **seep.environment(env)},
+        )
+        os.close(follower)
+        text = b""
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError:  # the other side is closed
+                break
+            if not part:
+                break
+            text += part
+        assert child.wait(timeout=harness.LIMIT_S) == 0
+        child.stderr.close()
+    finally:
+        os.close(leader)
+    return text.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["/nonexistent.seep"], "nonexistent"),
+        (["/etc/passwd"], "passwd"),
+        ([], "usage"),
+        (["--by", "color", "x"], "color"),
+        (["--tree", "--flat", "x"], "exclude each other"),
+        (["--json=xml", "x"], "--json=strings"),
+        (["--top", "many", "x"], "many"),
+    ],
+)
+def test_a_mistake_is_one_clear_sentence(seep, words, message):
+    done = seep.command("report", *words)
+    assert done.status == 2
+    assert done.stdout == b""
+    assert message in done.stderr.decode()
+
+
+def test_names_never_reach_the_terminal_raw(seep):
+    _, recordings = seep.run(["/bin/true", "\x1b]0;owned\x07", "\x9b31m"])
+    for view in VIEWS:
+        done = seep.command("report", recordings.path, *view)
+        assert done.status == 0
+        assert b"\x1b" not in done.stdout and b"\x07" not in done.stdout
+    assert b"owned" in seep.command("report", recordings.path).stdout
+
+
+@pytest.mark.fast
+def test_the_summary_of_a_run_fits_a_small_terminal(seep, tmp_path):
+    words = [harness.SEEP, "run", "-o", tmp_path / "x.seep", "--", harness.program("api_all")]
+    done = harness.run_plain(words, env=seep.environment())
+    lines = done.stderr.decode().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("seep: "))
+    summary = lines[start:]
+    assert len(summary) <= 24
+    for line in summary:
+        if not line.startswith(("Next:", "     ")):
+            assert len(line) <= 80, line
+    assert f"seep report {tmp_path / 'x.seep'} --tree" in done.stderr.decode()
