@@ -16,7 +16,7 @@
 
 enum { HEADER = 16 };
 
-static const size_t area_bytes = (size_t)16 << 30;
+static const size_t area_bytes = (size_t)4 << 30;
 static char *area;
 static size_t used;
 static unsigned long long allocs, bytes_given, frees;
