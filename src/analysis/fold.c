@@ -57,8 +57,8 @@ static void mark(struct seep_profile_stack_entry *stack, uint32_t count, uint32_
 		kept[i].repeats = 0;
 	}
 	kept->period = (uint8_t)(bound ? period | SEEP_FOLD_BOUND : period);
-	kept->repeats =
-		(uint16_t)(repeats < SEEP_FOLD_REPEATS_MAX ? repeats : SEEP_FOLD_REPEATS_MAX);
+	kept->repeats = (uint16_t)(repeats < SEEP_FOLD_REPEATS_MAX ? repeats
+								   : SEEP_FOLD_REPEATS_MAX);
 }
 
 uint32_t seep_fold(const struct seep_sites *sites, enum seep_fold_by by,

@@ -11,7 +11,8 @@
 #include "analysis/sites.h"
 
 struct seep_group {
-	uint32_t context; /* index of the first of them: kind, thread, scope and flags are its own */
+	uint32_t
+		context; /* index of the first of them: kind, thread, scope and flags are its own */
 	uint32_t context_count;
 	uint32_t stack_count;
 	/* The first one's stack, folded; repeats are the most of all. The context's own array when

@@ -38,8 +38,9 @@ static bool is_library_code(const struct seep_profile *profile,
 			    const struct seep_profile_frame *frame)
 {
 	static const char *const libraries[] = {
-		"libc.so.6", "libc-2.", "libstdc++.so.", "libc++.so.", "libc++abi.so.",
-		"libgcc_s.so.", "libpthread", "libdl.so.2", "libdl-2.", "ld-linux", "ld-2.",
+		"libc.so.6",	 "libc-2.",	 "libstdc++.so.", "libc++.so.",
+		"libc++abi.so.", "libgcc_s.so.", "libpthread",	  "libdl.so.2",
+		"libdl-2.",	 "ld-linux",	 "ld-2.",
 	};
 	const char *path = NULL;
 	const char *slash;
@@ -90,8 +91,7 @@ static void add_line(struct seep_sites *sites, struct seep_idtable *table, uint3
 {
 	const struct seep_profile_frame *frames = sites->profile->frames;
 	struct seep_site *site = &sites->of_frame[frame];
-	const uint64_t hash =
-		seep_hash_mix(seep_hash_mix(0, site->function), frames[frame].line);
+	const uint64_t hash = seep_hash_mix(seep_hash_mix(0, site->function), frames[frame].line);
 	size_t at = SEEP_IDTABLE_START;
 	uint32_t id;
 

@@ -20,8 +20,8 @@ struct seep_site {
 
 struct seep_sites {
 	const struct seep_profile *profile;
-	struct seep_site *of_frame;    /* by frame index */
-	uint32_t *frame_of_function;   /* one frame of each function */
+	struct seep_site *of_frame;  /* by frame index */
+	uint32_t *frame_of_function; /* one frame of each function */
 	uint32_t line_count;
 	uint32_t function_count;
 };

@@ -144,7 +144,8 @@ static void sprout(struct grower *g, const struct job *job)
 		child = sprout_for(g, job->node, key, frame);
 		child->contexts++;
 		seep_counts_add_context(&child->node.counts, &g->sites->profile->contexts[context]);
-		note_entry(g, &child->node, frame < SEEP_TREE_SPECIAL ? next_entry(g, context) : NULL);
+		note_entry(g, &child->node,
+			   frame < SEEP_TREE_SPECIAL ? next_entry(g, context) : NULL);
 	}
 }
 
@@ -252,8 +253,8 @@ static uint32_t longest_stack(const struct seep_profile *profile)
 static void plant(struct grower *g, bool whole)
 {
 	const struct seep_profile *profile = g->sites->profile;
-	struct seep_profile_stack_entry *scratch =
-		seep_xcalloc(longest_stack(profile), sizeof(*scratch));
+	struct seep_profile_stack_entry *scratch = seep_xcalloc(longest_stack(profile),
+								sizeof(*scratch));
 	struct seep_tree_node root = { .frame = SEEP_TREE_ROOT };
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {

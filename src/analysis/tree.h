@@ -21,15 +21,15 @@ enum {
 };
 
 struct seep_tree_node {
-	uint32_t frame;	      /* index of one frame of the function, or SEEP_TREE_* */
-	uint32_t parent;      /* node index; smaller than the node's own. The root's is 0 */
-	uint32_t first_child; /* node index, 0 = none; in no order */
-	uint32_t next;	      /* sibling, 0 = last */
-	bool several_lines;   /* called from (or allocated at) more than the frame's line */
-	uint8_t period;	      /* recursion that was folded here, 0 none */
-	uint16_t repeats;     /* most of it, as in struct seep_profile_stack_entry */
-	uint32_t pruned_count; /* children that were too small, */
-	uint64_t pruned_value; /* and what they have together */
+	uint32_t frame;		   /* index of one frame of the function, or SEEP_TREE_* */
+	uint32_t parent;	   /* node index; smaller than the node's own. The root's is 0 */
+	uint32_t first_child;	   /* node index, 0 = none; in no order */
+	uint32_t next;		   /* sibling, 0 = last */
+	bool several_lines;	   /* called from (or allocated at) more than the frame's line */
+	uint8_t period;		   /* recursion that was folded here, 0 none */
+	uint16_t repeats;	   /* most of it, as in struct seep_profile_stack_entry */
+	uint32_t pruned_count;	   /* children that were too small, */
+	uint64_t pruned_value;	   /* and what they have together */
 	struct seep_counts counts; /* of all stacks through here */
 };
 

@@ -22,7 +22,7 @@ struct seep_json {
 	FILE *out;
 	bool strings; /* 64-bit numbers as decimal strings */
 	unsigned depth;
-	char close[SEEP_JSON_DEPTH_MAX];  /* the bracket that ends each level */
+	char close[SEEP_JSON_DEPTH_MAX];   /* the bracket that ends each level */
 	bool started[SEEP_JSON_DEPTH_MAX]; /* a value was written at this level */
 	size_t used;
 	char buffer[SEEP_JSON_BUFFER_BYTES];

@@ -71,8 +71,7 @@ static void print_table(FILE *out, const struct seep_profile *profile,
 	const uint32_t wanted = options->top > 0 ? options->top : TOP_DEFAULT;
 	uint32_t *top = seep_xcalloc(wanted < flat->count ? wanted : flat->count, sizeof(*top));
 	const uint32_t shown = seep_flat_top(flat, measure, options->full, wanted, top);
-	struct seep_table *table =
-		seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct seep_table *table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
 
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct seep_flat_row *row = &flat->rows[top[i]];

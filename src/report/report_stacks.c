@@ -22,9 +22,9 @@
 
 enum {
 	TOP_DEFAULT = 10,
-	FRAMES_SHOWN = 9,  /* a longer stack loses its middle */
-	FRAMES_INNER = 6,  /* of these many, then */
-	FRAMES_OUTER = 2,  /* and these many */
+	FRAMES_SHOWN = 9, /* a longer stack loses its middle */
+	FRAMES_INNER = 6, /* of these many, then */
+	FRAMES_OUTER = 2, /* and these many */
 	INDENT = 5,
 	NAME_COLUMNS_MIN = 24,
 };
@@ -142,8 +142,7 @@ static void print_plumbing(const struct view *view, const struct seep_group *gro
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&line, "via ");
-	seep_frame_name(&line, view->profile,
-			&view->profile->frames[group->stack[first - 1].frame],
+	seep_frame_name(&line, view->profile, &view->profile->frames[group->stack[first - 1].frame],
 			view->options->width > 40 ? view->options->width - 30 : 0, false);
 	if (first > 1)
 		seep_strbuf_addf(&line, " + %" PRIu32 " more frame%s", first - 1,
@@ -240,9 +239,9 @@ static void add_bytes_figures(struct seep_strbuf *line, const struct view *view,
 	seep_strbuf_addf(line, " in %s block%s", seep_digits_text(blocks).text,
 			 blocks == 1 ? "" : "s");
 	if (blocks > 1)
-		seep_strbuf_addf(line, ", avg %s",
-				 seep_bytes_text(seep_counts_value(counts, view->measure) / blocks)
-					 .text);
+		seep_strbuf_addf(
+			line, ", avg %s",
+			seep_bytes_text(seep_counts_value(counts, view->measure) / blocks).text);
 	if (view->measure == SEEP_BY_LIVE)
 		add_freed(line, counts);
 }
@@ -289,12 +288,12 @@ static void print_title(const struct view *view, const uint32_t *top, uint32_t s
 	for (uint32_t i = 0; i < shown; i++)
 		sum += seep_counts_value(&view->groups->items[top[i]].counts, view->measure);
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	seep_strbuf_addf(&line, "Call stacks by %s: %s of %s, %s of all",
-			 seep_head_measure_words(view->profile, view->measure),
-			 seep_digits_text(shown).text, seep_digits_text(count).text,
-			 seep_percent_text(sum, seep_counts_value(&view->groups->total,
-								  view->measure))
-				 .text);
+	seep_strbuf_addf(
+		&line, "Call stacks by %s: %s of %s, %s of all",
+		seep_head_measure_words(view->profile, view->measure), seep_digits_text(shown).text,
+		seep_digits_text(count).text,
+		seep_percent_text(sum, seep_counts_value(&view->groups->total, view->measure))
+			.text);
 	seep_text_fold(view->out, view->options, SEEP_STYLE_PLAIN, 0, 2, line.text);
 	seep_strbuf_done(&line);
 }
@@ -302,10 +301,10 @@ static void print_title(const struct view *view, const uint32_t *top, uint32_t s
 static void print_top(const struct view *view)
 {
 	const uint32_t wanted = view->options->top > 0 ? view->options->top : TOP_DEFAULT;
-	uint32_t *top = seep_xcalloc(
-		wanted < view->groups->count ? wanted : view->groups->count, sizeof(*top));
-	const uint32_t shown =
-		seep_groups_top(view->groups, view->profile, view->measure, wanted, top);
+	uint32_t *top = seep_xcalloc(wanted < view->groups->count ? wanted : view->groups->count,
+				     sizeof(*top));
+	const uint32_t shown = seep_groups_top(view->groups, view->profile, view->measure, wanted,
+					       top);
 
 	print_title(view, top, shown);
 	for (uint32_t i = 0; i < shown; i++) {
@@ -322,9 +321,9 @@ static void print_next(const struct view *view)
 {
 	const struct seep_next_command commands[] = {
 		{ " --tree", "who called whom" },
-		view->measure == SEEP_BY_PEAK ?
-			(struct seep_next_command){ " --by live", "what is left" } :
-			(struct seep_next_command){ " --by peak", "what was alive at the peak" },
+		view->measure == SEEP_BY_PEAK
+			? (struct seep_next_command){ " --by live", "what is left" }
+			: (struct seep_next_command){ " --by peak", "what was alive at the peak" },
 	};
 
 	seep_head_next(view->out, view->options, commands, 2);

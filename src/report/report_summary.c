@@ -46,7 +46,8 @@ static void add_frames(struct seep_strbuf *line, const struct seep_profile *prof
 		if (entry->period > 0)
 			seep_strbuf_addc(line, ' ');
 		seep_frame_repeats(line, entry->period, entry->repeats);
-		if (i > first && seep_display_width(line->text + start, line->length - start) > room) {
+		if (i > first &&
+		    seep_display_width(line->text + start, line->length - start) > room) {
 			seep_strbuf_cut(line, before);
 			return;
 		}

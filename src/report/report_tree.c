@@ -24,7 +24,7 @@ enum {
 	PLACES_COLUMN_FREE = 76, /* where places begin when there is no limit */
 	NAME_COLUMNS_MIN = 24,
 	PLACE_COLUMNS_MIN = 10,
-	DEPTH_MAX = 4096,  /* branches in branches; a bound on recursion only */
+	DEPTH_MAX = 4096, /* branches in branches; a bound on recursion only */
 };
 
 struct view {
@@ -112,9 +112,9 @@ static void print_node(const struct view *view, uint32_t node, const char *joint
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (figures) {
 		const uint64_t value = value_of(view, node);
-		const struct seep_unit_text text = seep_measure_is_bytes(view->measure) ?
-							   seep_bytes_text(value) :
-							   seep_count_text(value);
+		const struct seep_unit_text text = seep_measure_is_bytes(view->measure)
+							   ? seep_bytes_text(value)
+							   : seep_count_text(value);
 
 		seep_strbuf_addf(&line, "%*s%*s  ", VALUE_COLUMNS, text.text, SHARE_COLUMNS,
 				 seep_percent_text(value, view->total).text);
@@ -180,8 +180,8 @@ static void print_pruned(const struct view *view)
 		pruned_value += view->tree->nodes[i].pruned_value;
 		count += view->tree->nodes[i].pruned_count;
 	}
-	value = seep_measure_is_bytes(view->measure) ? seep_bytes_text(pruned_value) :
-						       seep_count_text(pruned_value);
+	value = seep_measure_is_bytes(view->measure) ? seep_bytes_text(pruned_value)
+						     : seep_count_text(pruned_value);
 	if (count > 0)
 		fprintf(view->out, "\n%s branch%s below %d%% left out: %s (%s)%s\n",
 			seep_digits_text(count).text, count == 1 ? "" : "es", PRUNE_PERCENT,
@@ -204,8 +204,8 @@ void seep_report_tree(FILE *out, const struct seep_profile *profile,
 	const enum seep_measure measure = seep_report_measure(profile, options);
 	struct seep_sites *sites = seep_sites_new(profile);
 	const uint64_t total = total_of(profile, measure);
-	struct seep_tree *tree =
-		seep_tree_new(sites, options->full, measure, total / 100 * PRUNE_PERCENT);
+	struct seep_tree *tree = seep_tree_new(sites, options->full, measure,
+					       total / 100 * PRUNE_PERCENT);
 	struct view view = {
 		.out = out,
 		.profile = profile,

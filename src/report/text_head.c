@@ -85,7 +85,8 @@ static void add_ending(struct seep_strbuf *buf, const struct seep_profile_proces
 		return;
 	case SEEP_ENDED_EXIT:
 		if (process->has_status)
-			seep_strbuf_addf(buf, "exited with status" SEEP_NO_BREAK "%d", process->status_code);
+			seep_strbuf_addf(buf, "exited with status" SEEP_NO_BREAK "%d",
+					 process->status_code);
 		else
 			seep_strbuf_adds(buf, "exited");
 		return;
@@ -129,8 +130,7 @@ static void add_escaped(struct seep_strbuf *buf, const char *text)
 	seep_escape(buf, text, strlen(text));
 }
 
-static void print_command(FILE *out, const struct seep_report_options *options,
-			  char *const *argv)
+static void print_command(FILE *out, const struct seep_report_options *options, char *const *argv)
 {
 	const size_t columns = options->width > 2 && !options->full ? options->width - 2 : 0;
 	struct seep_strbuf words;
@@ -159,7 +159,8 @@ void seep_head_process(FILE *out, const struct seep_profile *profile,
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&line, prefix);
-	add_escaped(&line, process->exe != NULL ? seep_path_base(process->exe) : "(unknown program)");
+	add_escaped(&line,
+		    process->exe != NULL ? seep_path_base(process->exe) : "(unknown program)");
 	seep_strbuf_addf(&line, " (pid" SEEP_NO_BREAK "%" PRIu32 ")", process->pid);
 	add_date(&line, process->start_realtime_ns);
 	if (ns > 0)
@@ -300,21 +301,24 @@ static void collect_counters(struct unseen_lines *lines, const struct seep_profi
 		  "frees of blocks whose allocation was not seen" },
 		{ "missed-frees", totals->missed_frees,
 		  "blocks whose free was not seen; they were closed when their address came again" },
-		{ "dropped", totals->dropped, "allocations counted without their stack: tables full" },
-		{ "in-doubt", totals->in_doubt, "operations in doubt: it died in the middle of them" },
+		{ "dropped", totals->dropped,
+		  "allocations counted without their stack: tables full" },
+		{ "in-doubt", totals->in_doubt,
+		  "operations in doubt: it died in the middle of them" },
 		{ "early-allocs", totals->early_allocs, "allocations before the account began" },
 		{ "unrecorded-child", totals->unrecorded_children, "children were not recorded" },
 	};
 
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
 		if (counters[i].count > 0 && !has_unseen(profile, counters[i].code))
-			add_unseen(lines, seep_xasprintf("%s %s",
-							 seep_digits_text(counters[i].count).text,
-							 counters[i].sentence));
+			add_unseen(lines,
+				   seep_xasprintf("%s %s", seep_digits_text(counters[i].count).text,
+						  counters[i].sentence));
 	if (totals->verify.asked)
-		add_unseen(lines, seep_xasprintf("verify: %s walks compared with libgcc's, %s differed",
-						 seep_digits_text(totals->verify.walks).text,
-						 seep_digits_text(totals->verify.differences).text));
+		add_unseen(lines,
+			   seep_xasprintf("verify: %s walks compared with libgcc's, %s differed",
+					  seep_digits_text(totals->verify.walks).text,
+					  seep_digits_text(totals->verify.differences).text));
 }
 
 /* The modules with the most frames that have no name, and why. */
@@ -418,7 +422,8 @@ void seep_head_own(FILE *out, const struct seep_profile *profile,
 	if (profile->process.peak_rss_bytes > 0)
 		seep_strbuf_addf(&line, "Largest resident set: %s. ",
 				 seep_bytes_text(profile->process.peak_rss_bytes).text);
-	seep_strbuf_addf(&line, "seep's own memory:" SEEP_NO_BREAK "%s.", seep_bytes_text(totals->own_bytes).text);
+	seep_strbuf_addf(&line, "seep's own memory:" SEEP_NO_BREAK "%s.",
+			 seep_bytes_text(totals->own_bytes).text);
 	seep_text_fold(out, options, SEEP_STYLE_DIM, 0, 2, line.text);
 	seep_strbuf_done(&line);
 }
@@ -438,8 +443,8 @@ void seep_head_next(FILE *out, const struct seep_report_options *options,
 			widest = strlen(commands[i].arguments);
 	for (size_t i = 0; i < count; i++) {
 		const size_t width = strlen("Next: seep report ") + widest +
-				     seep_display_width(file.text, file.length) +
-				     strlen("   # ") + strlen(commands[i].shows);
+				     seep_display_width(file.text, file.length) + strlen("   # ") +
+				     strlen(commands[i].shows);
 
 		fprintf(out, "%s seep report %s%s", i == 0 ? "Next:" : "     ", file.text,
 			commands[i].arguments);

@@ -19,7 +19,7 @@ enum sample_frame {
 	S_ALLOCATE,  /* std::allocator */
 	S_PUSH_BACK, /* std::vector<Row>::push_back */
 	S_LOAD_120,
-	S_LOAD_131, /* another line of load_rows */
+	S_LOAD_131,  /* another line of load_rows */
 	S_LOAD_120B, /* the same line at another address */
 	S_READ_FILE,
 	S_MAIN,
@@ -40,22 +40,28 @@ enum sample_frame {
 
 static const struct seep_profile_frame sample_frames[S_FRAME_COUNT] = {
 	[S_NEW] = { 2, false, false, 0xa1b2c, "operator new(unsigned long)", NULL, 0 },
-	[S_ALLOCATE] = { 1, false, true, 0x2301, "std::__new_allocator<app::Row>::allocate(unsigned long, void const*)",
+	[S_ALLOCATE] = { 1, false, true, 0x2301,
+			 "std::__new_allocator<app::Row>::allocate(unsigned long, void const*)",
 			 "/usr/include/c++/12/bits/new_allocator.h", 137 },
 	[S_PUSH_BACK] = { 1, false, false, 0x2301,
 			  "void std::vector<app::Row, std::allocator<app::Row> >::push_back<app::Row const&>(app::Row const&)",
 			  "/usr/include/c++/12/bits/stl_vector.h", 1287 },
-	[S_LOAD_120] = { 1, false, false, 0x2410, "app::load_rows(std::istream&, int)", "/home/kim/server/src/load.cc", 120 },
-	[S_LOAD_131] = { 1, false, false, 0x2450, "app::load_rows(std::istream&, int)", "/home/kim/server/src/load.cc", 131 },
-	[S_LOAD_120B] = { 1, false, false, 0x2470, "app::load_rows(std::istream&, int)", "/home/kim/server/src/load.cc", 120 },
-	[S_READ_FILE] = { 1, false, false, 0x2500, "app::read_file(char const*)", "/home/kim/server/src/load.cc", 44 },
+	[S_LOAD_120] = { 1, false, false, 0x2410, "app::load_rows(std::istream&, int)",
+			 "/home/kim/server/src/load.cc", 120 },
+	[S_LOAD_131] = { 1, false, false, 0x2450, "app::load_rows(std::istream&, int)",
+			 "/home/kim/server/src/load.cc", 131 },
+	[S_LOAD_120B] = { 1, false, false, 0x2470, "app::load_rows(std::istream&, int)",
+			  "/home/kim/server/src/load.cc", 120 },
+	[S_READ_FILE] = { 1, false, false, 0x2500, "app::read_file(char const*)",
+			  "/home/kim/server/src/load.cc", 44 },
 	[S_MAIN] = { 1, false, false, 0x2600, "main", "/home/kim/server/src/main.cc", 33 },
 	[S_LIBC_START] = { 3, false, false, 0x271c9, "__libc_start_call_main", NULL, 0 },
 	[S_START] = { 1, false, false, 0x2200, "_start", NULL, 0 },
 	[S_XMALLOC] = { 1, false, false, 0x2700, "xmalloc", "/home/kim/server/src/util.c", 9 },
 	[S_VISIT] = { 1, false, false, 0x2800, "visit", "/home/kim/server/src/tree.c", 71 },
 	[S_DESCEND] = { 1, false, false, 0x2840, "descend", "/home/kim/server/src/tree.c", 90 },
-	[S_WORKER] = { 1, false, false, 0x2900, "app::(anonymous namespace)::worker(void*)", "/home/kim/server/src/pool.cc", 18 },
+	[S_WORKER] = { 1, false, false, 0x2900, "app::(anonymous namespace)::worker(void*)",
+		       "/home/kim/server/src/pool.cc", 18 },
 	[S_START_THREAD] = { 3, false, false, 0x89144, "start_thread", NULL, 0 },
 	[S_CLONE] = { 3, false, false, 0x1097dc, "clone3", NULL, 0 },
 	[S_UNNAMED] = { 4, false, false, 0x4d2, NULL, NULL, 0 },
@@ -107,10 +113,16 @@ static struct seep_profile_context *sample_context(struct seep_profile *p, uint8
 static void sample_modules(struct seep_profile *p)
 {
 	const struct seep_profile_module modules[] = {
-		{ .path = seep_profile_strdup(p, "/home/kim/server/build/server"), .bias = 0x555555554000, .build_id = { 0xde, 0xad, 0xbe, 0xef }, .build_id_bytes = 4 },
-		{ .path = seep_profile_strdup(p, "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"), .bias = 0x7ffff7c00000 },
-		{ .path = seep_profile_strdup(p, "/usr/lib/x86_64-linux-gnu/libc.so.6"), .bias = 0x7ffff7800000 },
-		{ .path = seep_profile_strdup(p, "/opt/vendor/libblob.so"), .bias = 0x7ffff7000000 },
+		{ .path = seep_profile_strdup(p, "/home/kim/server/build/server"),
+		  .bias = 0x555555554000,
+		  .build_id = { 0xde, 0xad, 0xbe, 0xef },
+		  .build_id_bytes = 4 },
+		{ .path = seep_profile_strdup(p, "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"),
+		  .bias = 0x7ffff7c00000 },
+		{ .path = seep_profile_strdup(p, "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+		  .bias = 0x7ffff7800000 },
+		{ .path = seep_profile_strdup(p, "/opt/vendor/libblob.so"),
+		  .bias = 0x7ffff7000000 },
 	};
 
 	p->module_count = 4;
@@ -226,7 +238,8 @@ static struct seep_profile *sample_profile(void)
 	p->timeline = sample_array(p, timeline, 2, sizeof(timeline[0]));
 	p->forked = (struct seep_profile_forked){ 2, 310, 40000, 300, 39000, 1000 };
 	p->symbolised = true;
-	seep_profile_add_unseen(p, "double-free-off", "double frees were not judged: a filter was in force");
+	seep_profile_add_unseen(p, "double-free-off",
+				"double frees were not judged: a filter was in force");
 	return p;
 }
 

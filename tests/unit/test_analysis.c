@@ -169,9 +169,9 @@ static void recursion_is_folded_by_line_and_counted_in_all(void **state)
 {
 	/* A ledger would have folded by address: two of visit, one of them ×17, around descend. */
 	static const struct seep_profile_stack_entry stack[] = {
-		{ S_LOAD_120, 0, 0 },  { S_LOAD_120B, 1, 16 }, { S_LOAD_120, 0, 0 },
-		{ S_DESCEND, 0, 0 },   { S_VISIT, 0, 0 },      { S_DESCEND, 2, 4 },
-		{ S_VISIT, 0, 0 },     { S_MAIN, 0, 0 },
+		{ S_LOAD_120, 0, 0 }, { S_LOAD_120B, 1, 16 }, { S_LOAD_120, 0, 0 },
+		{ S_DESCEND, 0, 0 },  { S_VISIT, 0, 0 },      { S_DESCEND, 2, 4 },
+		{ S_VISIT, 0, 0 },    { S_MAIN, 0, 0 },
 	};
 	const struct fixture *f = *state;
 	struct seep_profile_stack_entry folded[8];
@@ -190,7 +190,9 @@ static void recursion_is_folded_by_line_and_counted_in_all(void **state)
 static void folding_nothing_changes_nothing_and_saturation_stays(void **state)
 {
 	static const struct seep_profile_stack_entry stack[] = {
-		{ S_LOAD_120, 0, 0 }, { S_LOAD_131, 1, 65535 }, { S_LOAD_131, 0, 0 },
+		{ S_LOAD_120, 0, 0 },
+		{ S_LOAD_131, 1, 65535 },
+		{ S_LOAD_131, 0, 0 },
 	};
 	const struct fixture *f = *state;
 	struct seep_profile_stack_entry folded[3];

@@ -19,8 +19,8 @@ static const struct {
 	{ "main", "main", "main" },
 	{ "app::load(int, char)", "app::load", "app::load" },
 	{ "void app::load<int>(int)", "app::load<int>", "app::load<int>" },
-	{ "std::vector<int, std::allocator<int> > app::load<char>(char const*)",
-	  "app::load<char>", "app::load<char>" },
+	{ "std::vector<int, std::allocator<int> > app::load<char>(char const*)", "app::load<char>",
+	  "app::load<char>" },
 	{ "operator new(unsigned long)", "operator new", "operator new" },
 	{ "operator new[](unsigned long, std::align_val_t)", "operator new[]", "operator new[]" },
 	{ "app::(anonymous namespace)::worker(void*)", "app::(anonymous namespace)::worker",
@@ -36,8 +36,8 @@ static const struct {
 	  "app::T::operator std::vector<int>" },
 	{ "main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()",
 	  "main::{lambda(int)#1}::operator()" },
-	{ "app::f(int)::{lambda()#2}::operator()() const",
-	  "app::f(int)::{lambda()#2}::operator()", "app::f(int)::{lambda()#2}::operator()" },
+	{ "app::f(int)::{lambda()#2}::operator()() const", "app::f(int)::{lambda()#2}::operator()",
+	  "app::f(int)::{lambda()#2}::operator()" },
 	{ "app::f(int) const::local::g()", "app::f(int) const::local::g",
 	  "app::f(int) const::local::g" },
 	{ "void std::vector<app::Row, std::allocator<app::Row> >::push_back(app::Row const&)",
@@ -102,7 +102,8 @@ static void wrappers_and_library_internals_are_plumbing(void **state)
 	assert_true(seep_function_is_plumbing(
 		"void std::vector<app::Row, std::allocator<app::Row> >::push_back(app::Row const&)"));
 	assert_true(seep_function_is_plumbing("alloc::raw_vec::finish_grow"));
-	assert_true(seep_function_is_plumbing("<alloc::string::String as core::clone::Clone>::clone"));
+	assert_true(
+		seep_function_is_plumbing("<alloc::string::String as core::clone::Clone>::clone"));
 	assert_false(seep_function_is_plumbing("std::vector<int> app::load<char>(char const*)"));
 	assert_false(seep_function_is_plumbing("xmalloc_everything"));
 	assert_false(seep_function_is_plumbing("stdlib_init"));

@@ -203,8 +203,8 @@ static void summary_of_nothing_is_short_and_says_so(void **state)
 static void every_view_of_nothing_works(void **state)
 {
 	static report_function *const reports[] = {
-		seep_report_stacks, seep_report_tree, seep_report_flat, seep_report_raw,
-		seep_report_json,
+		seep_report_stacks, seep_report_tree, seep_report_flat,
+		seep_report_raw,    seep_report_json,
 	};
 	struct seep_profile *profile = seep_profile_new();
 	const struct seep_report_options options = { .by = SEEP_BY_CHOICE };
