@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* docs/ledger.md describes the ledger byte by byte: every offset and size in it is true. */
+#include "base/file.h"
+#include "ledger/ledger.h"
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { DOCUMENT_BYTES_MAX = 1 << 20, NODE_ADDRESS_BYTES = 6 };
+
+struct field {
+	const char *type;
+	const char *name;
+	size_t offset;
+	size_t bytes;
+};
+
+#define FIELD(type, name)                                                    \
+	{                                                                    \
+		"struct " #type, "`" #name "`", offsetof(struct type, name), \
+			sizeof(((struct type *)0)->name)                     \
+	}
+
+static const struct field fields[] = {
+	FIELD(ledger_header, magic),
+	FIELD(ledger_header, version),
+	FIELD(ledger_header, header_bytes),
+	FIELD(ledger_header, file_bytes),
+	FIELD(ledger_header, boot_id),
+	FIELD(ledger_header, pid_namespace),
+	FIELD(ledger_header, pid),
+	FIELD(ledger_header, ppid),
+	FIELD(ledger_header, uid),
+	FIELD(ledger_header, instance),
+	FIELD(ledger_header, start_ticks),
+	FIELD(ledger_header, created_ns),
+	FIELD(ledger_header, created_realtime_ns),
+	FIELD(ledger_header, session),
+	FIELD(ledger_header, ledger_max_bytes),
+	FIELD(ledger_header, hash_seed),
+	FIELD(ledger_header, first_row),
+	FIELD(ledger_header, allocator),
+	FIELD(ledger_header, depth_max),
+	FIELD(ledger_header, origin),
+	FIELD(ledger_header, table),
+	FIELD(ledger_header, parent),
+	FIELD(ledger_header, exe),
+	FIELD(ledger_header, argv),
+	FIELD(ledger_header, cwd),
+	FIELD(ledger_header, options),
+	FIELD(ledger_header, allocator_path),
+	FIELD(ledger_table, item_bytes),
+	FIELD(ledger_table, spare),
+	FIELD(ledger_table, offset),
+	FIELD(ledger_table, capacity),
+	FIELD(ledger_string, offset),
+	FIELD(ledger_string, bytes),
+	FIELD(ledger_control, mode),
+	FIELD(ledger_control, epoch),
+	FIELD(ledger_control, size_min_bytes),
+	FIELD(ledger_control, size_max_bytes),
+	FIELD(ledger_control, caches),
+	FIELD(ledger_control, filtered_once),
+	FIELD(ledger_control, peak_turn),
+	FIELD(ledger_control, line_spare),
+	FIELD(ledger_control, recorder_pid),
+	FIELD(ledger_control, exit_wait_ms),
+	FIELD(ledger_control, recorder_start_ticks),
+	FIELD(ledger_control, exit_ack),
+	FIELD(ledger_control, recorder_done),
+	FIELD(ledger_state, table),
+	FIELD(ledger_state, real_bytes),
+	FIELD(ledger_state, attention),
+	FIELD(ledger_state, ended),
+	FIELD(ledger_state, ended_ns),
+	FIELD(ledger_state, exit_status),
+	FIELD(ledger_state, exit_status_known),
+	FIELD(ledger_state, unseen),
+	FIELD(ledger_state, unexact_epoch),
+	FIELD(ledger_state, threads_started),
+	FIELD(ledger_state, dropped),
+	FIELD(ledger_state, unrecorded_children),
+	FIELD(ledger_state, early_allocs),
+	FIELD(ledger_state, folded_afresh),
+	FIELD(ledger_state, lost_nodes),
+	FIELD(ledger_state, generation),
+	FIELD(ledger_state, private_bytes),
+	FIELD(ledger_state, verify_walks),
+	FIELD(ledger_state, verify_landed),
+	FIELD(ledger_state, verify_truncated),
+	FIELD(ledger_state, verify_differences),
+	FIELD(ledger_state, live_bytes),
+	FIELD(ledger_state, peak_bytes),
+	FIELD(ledger_state, peak_at_ns),
+	FIELD(ledger_state, peak_stamp_bytes),
+	FIELD(ledger_table_state, reserved),
+	FIELD(ledger_table_state, ready),
+	FIELD(ledger_context, flags),
+	FIELD(ledger_context, leaf),
+	FIELD(ledger_context, kind),
+	FIELD(ledger_context, align_log2),
+	FIELD(ledger_context, spare),
+	FIELD(ledger_context, scope),
+	FIELD(ledger_context, thread),
+	FIELD(ledger_context, first_ns),
+	FIELD(ledger_node, parent_ready),
+	FIELD(ledger_node, module),
+	FIELD(ledger_node, flags),
+	FIELD(ledger_node, period),
+	/* Bit fields: the two share the last eight bytes. */
+	{ "struct ledger_node", "`address`", 8, NODE_ADDRESS_BYTES },
+	{ "struct ledger_node", "`repeats`", 8 + NODE_ADDRESS_BYTES, 2 },
+	FIELD(ledger_module, ready),
+	FIELD(ledger_module, generation),
+	FIELD(ledger_module, bias),
+	FIELD(ledger_module, start),
+	FIELD(ledger_module, end),
+	FIELD(ledger_module, path),
+	FIELD(ledger_module, build_id_bytes),
+	FIELD(ledger_module, spare),
+	FIELD(ledger_module, build_id),
+	FIELD(ledger_mark, ready),
+	FIELD(ledger_mark, epoch),
+	FIELD(ledger_mark, at_ns),
+	FIELD(ledger_mark, name),
+	FIELD(ledger_row, context_ready),
+	FIELD(ledger_row, epoch),
+	FIELD(ledger_row, sequence),
+	FIELD(ledger_row, allocs),
+	FIELD(ledger_row, alloc_bytes),
+	FIELD(ledger_row, frees),
+	FIELD(ledger_row, freed_bytes),
+	FIELD(ledger_row, temporaries),
+	FIELD(ledger_row, turn),
+	FIELD(ledger_row, at_blocks),
+	FIELD(ledger_row, at_bytes),
+	FIELD(ledger_slot, row),
+	FIELD(ledger_slot, temporaries),
+	FIELD(ledger_slot, allocs),
+	FIELD(ledger_slot, alloc_bytes),
+	FIELD(ledger_slot, frees),
+	FIELD(ledger_slot, freed_bytes),
+	FIELD(ledger_slot, turn),
+	FIELD(ledger_slot, at_bytes),
+	FIELD(ledger_slot, at_blocks),
+	FIELD(ledger_slot, spare),
+	FIELD(ledger_cache, ready),
+	FIELD(ledger_cache, owner_tid),
+	FIELD(ledger_cache, busy),
+	FIELD(ledger_cache, slots),
+	FIELD(ledger_cache, sum),
+	FIELD(ledger_cache, first),
+	FIELD(ledger_cache, temporary_bytes),
+	FIELD(ledger_cache, usable_alloc_bytes),
+	FIELD(ledger_cache, usable_freed_bytes),
+	FIELD(ledger_cache, abandoned),
+	FIELD(ledger_cache, untracked_frees),
+	FIELD(ledger_cache, missed_frees),
+	FIELD(ledger_cache, inherited_frees),
+	FIELD(ledger_cache, inherited_freed_bytes),
+	FIELD(ledger_cache, flushes),
+	FIELD(ledger_cache, walks),
+	FIELD(ledger_cache, walks_landed),
+	FIELD(ledger_cache, walks_truncated),
+	FIELD(ledger_cache, pending_pointer),
+	FIELD(ledger_cache, pending_size),
+	FIELD(ledger_cache, pending_row),
+	FIELD(ledger_cache, spare),
+	FIELD(ledger_cache, redo),
+	FIELD(ledger_cache, histogram),
+	FIELD(ledger_redo, active),
+	FIELD(ledger_redo, row),
+	FIELD(ledger_redo, slot),
+	FIELD(ledger_redo, sequence_after),
+	FIELD(ledger_redo, turn_after),
+	FIELD(ledger_redo, values),
+	FIELD(ledger_row_values, allocs),
+	FIELD(ledger_row_values, alloc_bytes),
+	FIELD(ledger_row_values, frees),
+	FIELD(ledger_row_values, freed_bytes),
+	FIELD(ledger_row_values, temporaries),
+	FIELD(ledger_row_values, turn),
+	FIELD(ledger_row_values, at_blocks),
+	FIELD(ledger_row_values, at_bytes),
+};
+
+static char *read_document(void)
+{
+	const char *source = getenv("SEEP_SOURCE");
+	char path[4096];
+	char *text = NULL;
+
+	(void)snprintf(path, sizeof(path), "%s/docs/ledger.md", source ? source : ".");
+	if (seep_file_read(path, DOCUMENT_BYTES_MAX, &text, NULL, NULL) != 0)
+		fail_msg("cannot read %s", path);
+	return text;
+}
+
+/* The next line of @at, terminated; @at moves on. NULL at the end. */
+static char *next_line(char **at)
+{
+	return strsep(at, "\n");
+}
+
+static const struct field *find(const char *type, const char *name)
+{
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (strcmp(fields[i].type, type) == 0 && strcmp(fields[i].name, name) == 0)
+			return &fields[i];
+	return NULL;
+}
+
+static void the_page_says_what_the_header_says(void **state)
+{
+	char *text = read_document();
+	char *at = text;
+	char type[64] = "";
+	size_t found = 0;
+	char *line;
+
+	(void)state;
+	while ((line = next_line(&at)) != NULL) {
+		char name[64];
+		size_t offset;
+		size_t bytes;
+		const struct field *field;
+
+		if (line[0] == '#')
+			type[0] = '\0';
+		if (strncmp(line, "### struct ", 11) == 0)
+			(void)snprintf(type, sizeof(type), "%s", line + 4);
+		if (!type[0] ||
+		    sscanf(line, "| %zu | %zu | %63[^ |] |", &offset, &bytes, name) != 3)
+			continue;
+		field = find(type, name);
+		if (!field) {
+			fail_msg("%s has no %s", type, name);
+			break;
+		}
+		if (field->offset != offset || field->bytes != bytes)
+			fail_msg("%s %s is at %zu, %zu bytes", type, name, field->offset,
+				 field->bytes);
+		found++;
+	}
+	assert_int_equal(found, sizeof(fields) / sizeof(fields[0]));
+	free(text);
+}
+
+/* A field that is added to a structure without a line in the page leaves a gap. */
+static void the_fields_leave_no_gaps(void **state)
+{
+	size_t end = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		bool first = i == 0 || strcmp(fields[i].type, fields[i - 1].type) != 0;
+		bool own_line = fields[i].offset % 64 == 0; /* alignas(64) */
+
+		if (!first && !own_line && fields[i].offset != end)
+			fail_msg("%s %s begins at %zu, not at %zu", fields[i].type, fields[i].name,
+				 fields[i].offset, end);
+		end = fields[i].offset + fields[i].bytes;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_page_says_what_the_header_says),
+		cmocka_unit_test(the_fields_leave_no_gaps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
