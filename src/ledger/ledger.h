@@ -37,13 +37,13 @@ enum {
 /* The tables, in file order. Numbers are part of the format. */
 enum ledger_table_type {
 	LEDGER_TABLE_CACHES = 0, /* struct ledger_cache: one per thread that ever lived at once */
-	LEDGER_TABLE_SLOTS,	 /* struct ledger_slot: handed to caches in runs of a power of two */
-	LEDGER_TABLE_ROWS,	 /* struct ledger_row */
-	LEDGER_TABLE_CONTEXTS,	 /* struct ledger_context */
-	LEDGER_TABLE_NODES,	 /* struct ledger_node */
-	LEDGER_TABLE_MODULES,	 /* struct ledger_module */
-	LEDGER_TABLE_STRINGS,	 /* bytes, no terminators */
-	LEDGER_TABLE_MARKS,	 /* struct ledger_mark */
+	LEDGER_TABLE_SLOTS,    /* struct ledger_slot: handed to caches in runs of a power of two */
+	LEDGER_TABLE_ROWS,     /* struct ledger_row */
+	LEDGER_TABLE_CONTEXTS, /* struct ledger_context */
+	LEDGER_TABLE_NODES,    /* struct ledger_node */
+	LEDGER_TABLE_MODULES,  /* struct ledger_module */
+	LEDGER_TABLE_STRINGS,  /* bytes, no terminators */
+	LEDGER_TABLE_MARKS,    /* struct ledger_mark */
 	LEDGER_TABLE_COUNT,
 	LEDGER_TABLE_LIMIT = 16, /* places in the header, for later tables */
 };
@@ -72,17 +72,17 @@ struct ledger_header {
 	uint32_t pid;
 	uint32_t ppid;
 	uint32_t uid;
-	uint32_t instance;	   /* the <n> of the file name: exec keeps pid and start */
-	uint64_t start_ticks;	   /* field 22 of /proc/<pid>/stat */
-	uint64_t created_ns;	   /* monotonic */
+	uint32_t instance;    /* the <n> of the file name: exec keeps pid and start */
+	uint64_t start_ticks; /* field 22 of /proc/<pid>/stat */
+	uint64_t created_ns;  /* monotonic */
 	uint64_t created_realtime_ns;
 	uint64_t session;	   /* given by the recorder that started the program, 0 none */
 	uint64_t ledger_max_bytes; /* real bytes after which no table grows */
 	uint64_t hash_seed;
-	uint32_t first_row;  /* id of row index 0; ids below it are inherited from ancestors */
-	uint32_t allocator;  /* enum ledger_allocator */
-	uint32_t depth_max;  /* frames stored per context, 0 = no limit */
-	uint32_t origin;     /* enum ledger_origin */
+	uint32_t first_row; /* id of row index 0; ids below it are inherited from ancestors */
+	uint32_t allocator; /* enum ledger_allocator */
+	uint32_t depth_max; /* frames stored per context, 0 = no limit */
+	uint32_t origin;    /* enum ledger_origin */
 	struct ledger_table table[LEDGER_TABLE_LIMIT];
 	char parent[LEDGER_NAME_BYTES]; /* file name of the fork parent's ledger, "" none */
 	struct ledger_string exe;	/* path */
@@ -101,8 +101,8 @@ enum ledger_mode { LEDGER_MODE_ALL = 0, LEDGER_MODE_SCOPED = 1, LEDGER_MODE_OFF 
 /* Page 1. Written by tools while the program runs, read by the runtime; peak_turn by the runtime. */
 struct ledger_control {
 	/* One cache line: all that the hot path reads. */
-	_Atomic uint32_t mode;	/* enum ledger_mode */
-	_Atomic uint32_t epoch; /* advanced by one for every mark, named or not */
+	_Atomic uint32_t mode;		 /* enum ledger_mode */
+	_Atomic uint32_t epoch;		 /* advanced by one for every mark, named or not */
 	_Atomic uint64_t size_min_bytes; /* requests below are not recorded; 0 = no filter */
 	_Atomic uint64_t size_max_bytes; /* requests above are not recorded; ~0 = no filter */
 	_Atomic uint32_t caches;	 /* caches ever handed out (n), never lowered */
@@ -126,17 +126,17 @@ enum ledger_ended {
 
 /* Bits of ledger_state.unseen: what this ledger cannot know. Names are in docs/json.md. */
 enum ledger_unseen {
-	LEDGER_UNSEEN_FULL = 1 << 0,	      /* tables full: new stacks went to "other" */
-	LEDGER_UNSEEN_ROWS_FULL = 1 << 1,     /* marks after unexact_epoch are not exact */
-	LEDGER_UNSEEN_NO_SPACE = 1 << 2,      /* file system full */
-	LEDGER_UNSEEN_ALLOCATOR = 1 << 3,     /* not glibc's: requests below 16 became 16 */
+	LEDGER_UNSEEN_FULL = 1 << 0,	  /* tables full: new stacks went to "other" */
+	LEDGER_UNSEEN_ROWS_FULL = 1 << 1, /* marks after unexact_epoch are not exact */
+	LEDGER_UNSEEN_NO_SPACE = 1 << 2,  /* file system full */
+	LEDGER_UNSEEN_ALLOCATOR = 1 << 3, /* not glibc's: requests below 16 became 16 */
 	LEDGER_UNSEEN_DOUBLE_FREE_OFF = 1 << 4,
-	LEDGER_UNSEEN_MISMATCH_OFF = 1 << 5,  /* operators replaced by the program */
+	LEDGER_UNSEEN_MISMATCH_OFF = 1 << 5, /* operators replaced by the program */
 	LEDGER_UNSEEN_UNRECORDED_CHILD = 1 << 6,
-	LEDGER_UNSEEN_CACHES_FULL = 1 << 7,   /* threads without a cache: counted without stacks */
+	LEDGER_UNSEEN_CACHES_FULL = 1 << 7, /* threads without a cache: counted without stacks */
 	LEDGER_UNSEEN_MODULES_FULL = 1 << 8,
-	LEDGER_UNSEEN_PAGE_MAP = 1 << 9,      /* no memory for the page map: frees untracked */
-	LEDGER_UNSEEN_VERIFY_OFF = 1 << 10,   /* verify= asked for, libgcc_s not to be had */
+	LEDGER_UNSEEN_PAGE_MAP = 1 << 9,    /* no memory for the page map: frees untracked */
+	LEDGER_UNSEEN_VERIFY_OFF = 1 << 10, /* verify= asked for, libgcc_s not to be had */
 };
 
 struct ledger_table_state {
@@ -154,14 +154,14 @@ struct ledger_state {
 	_Atomic uint64_t ended_ns;
 	_Atomic uint32_t exit_status; /* valid with ENDED_EXIT if exit_status_known */
 	_Atomic uint32_t exit_status_known;
-	_Atomic uint32_t unseen; /* enum ledger_unseen */
+	_Atomic uint32_t unseen;	/* enum ledger_unseen */
 	_Atomic uint32_t unexact_epoch; /* first mark that is not exact, 0 none */
 
 	/* Rare events, by atomic adds. */
 	_Atomic uint64_t threads_started;
 	_Atomic uint64_t dropped; /* allocations counted under "other" */
 	_Atomic uint64_t unrecorded_children;
-	_Atomic uint64_t early_allocs; /* served before the account began; freed without trace */
+	_Atomic uint64_t early_allocs;	/* served before the account began; freed without trace */
 	_Atomic uint64_t folded_afresh; /* look-ups of contexts with over 64 raw paths */
 	_Atomic uint64_t lost_nodes;	/* reserved twice by racing threads, unused */
 	_Atomic uint64_t generation;	/* of the module list */
@@ -222,8 +222,7 @@ struct ledger_row {
 #define LEDGER_SEQ_ODD 1ull
 #define LEDGER_SEQ_CACHE_SHIFT 1
 #define LEDGER_SEQ_COUNT_SHIFT 21
-#define LEDGER_SEQ_CACHE(seq) \
-	((uint32_t)((seq) >> LEDGER_SEQ_CACHE_SHIFT) & ((1u << 20) - 1u))
+#define LEDGER_SEQ_CACHE(seq) ((uint32_t)((seq) >> LEDGER_SEQ_CACHE_SHIFT) & ((1u << 20) - 1u))
 
 /*
  * What a flush is about to do, written before it begins: while active is 1, storing values into
@@ -246,8 +245,8 @@ struct ledger_cache {
 	_Atomic uint64_t busy;	    /* frame address while a hook keeps its books, else 0 */
 	/* slot index << 8 | log2(count): where the slots are. One word, so that it never tears. */
 	_Atomic uint64_t slots;
-	_Atomic int64_t sum;	/* live bytes not yet in state.live_bytes */
-	_Atomic int64_t first;	/* cache 0 only: live bytes while it was the only cache */
+	_Atomic int64_t sum;   /* live bytes not yet in state.live_bytes */
+	_Atomic int64_t first; /* cache 0 only: live bytes while it was the only cache */
 	_Atomic uint64_t temporary_bytes;
 	_Atomic uint64_t usable_alloc_bytes;
 	_Atomic uint64_t usable_freed_bytes;
@@ -307,7 +306,8 @@ struct ledger_context {
 
 enum ledger_node_flags {
 	LEDGER_NODE_READY = 1 << 0,
-	LEDGER_NODE_EXACT = 1 << 1, /* address is where a signal interrupted, not a return address */
+	LEDGER_NODE_EXACT =
+		1 << 1, /* address is where a signal interrupted, not a return address */
 };
 
 /*
@@ -316,7 +316,7 @@ enum ledger_node_flags {
  */
 struct ledger_node {
 	_Atomic uint32_t parent_ready; /* parent index + 1; 0 = not published */
-	uint16_t module;	       /* module index + 1; 0 = address is absolute, owner unknown */
+	uint16_t module; /* module index + 1; 0 = address is absolute, owner unknown */
 	uint8_t flags;
 	uint8_t period;
 	uint64_t address : 48; /* link-time address (pc - bias) */

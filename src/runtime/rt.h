@@ -66,14 +66,14 @@ struct rt_global {
 	struct ledger_module *modules;
 	uint8_t *strings;
 	uint32_t first_row;
-	uint32_t started; /* rt_start has run, whatever came of it */
-	uint32_t glibc;	  /* the next malloc is glibc's: chunk headers are readable */
+	uint32_t started;	/* rt_start has run, whatever came of it */
+	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
 	uint32_t pid;
 	uint32_t verify_every; /* 0 = off */
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/ledger.md, "peak" */
-	uintptr_t loader_start; /* extent of ld.so */
+	uintptr_t loader_start;		 /* extent of ld.so */
 	uintptr_t loader_bytes;
 };
 extern struct rt_global rt_global;
@@ -86,8 +86,7 @@ static inline uint32_t rt_row_index(uint32_t row)
 static inline void rt_note_unseen(uint32_t bit)
 {
 	if (!(rt_load(&rt_global.state->unseen) & bit))
-		(void)atomic_fetch_or_explicit(&rt_global.state->unseen, bit,
-					       memory_order_relaxed);
+		(void)atomic_fetch_or_explicit(&rt_global.state->unseen, bit, memory_order_relaxed);
 }
 
 #endif

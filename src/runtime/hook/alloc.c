@@ -41,9 +41,9 @@ RT_EXPORT RT_HOT void *malloc(size_t size)
 
 RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 {
-	void *block = RT_UNLIKELY(rt_min_request && count * size < rt_min_request) ?
-			      rt_next.calloc(1, rt_min_request) :
-			      rt_next.calloc(count, size);
+	void *block = RT_UNLIKELY(rt_min_request && count * size < rt_min_request)
+			      ? rt_next.calloc(1, rt_min_request)
+			      : rt_next.calloc(count, size);
 
 	record(block, count * size, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
 	return block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hook/next.h"
 
-#include "runtime/hook/arena.h"
+#include "runtime/hook/rt_arena.h"
 #include "runtime/rt.h"
 
 #include <dlfcn.h>
@@ -40,8 +40,7 @@ static void early_free(void *block)
 
 static void *early_aligned(size_t alignment, size_t size)
 {
-	return rt_next_find() ? rt_next.memalign(alignment, size) :
-				rt_arena_take(size, alignment);
+	return rt_next_find() ? rt_next.memalign(alignment, size) : rt_arena_take(size, alignment);
 }
 
 static int early_posix_memalign(void **ret_block, size_t alignment, size_t size)
@@ -108,8 +107,7 @@ static void *mixed_realloc(void *block, size_t size)
 		return real.realloc(block, size);
 	moved = real.malloc(size);
 	if (moved)
-		memcpy(moved, block,
-		       rt_arena_size(block) < size ? rt_arena_size(block) : size);
+		memcpy(moved, block, rt_arena_size(block) < size ? rt_arena_size(block) : size);
 	return moved;
 }
 
@@ -155,7 +153,7 @@ static uintptr_t dynamic_pointer(const struct link_map *map, uintptr_t value)
 }
 
 struct symbols {
-	const ElfW(Sym) *table;
+	const ElfW(Sym) * table;
 	const char *names;
 	const uint32_t *hash; /* DT_GNU_HASH */
 	const uint16_t *versions;

@@ -72,21 +72,21 @@ static void *aligned_block(size_t size, size_t alignment)
  * The library's form, called without memory at hand. It is looked for only now: it may have been
  * loaded after us, and privately.
  */
-#define NEW_BODY(symbol, field, sort, take, parameters, arguments)                     \
-	void *block = NULL;                                                            \
-                                                                                       \
-	if (RT_LIKELY(!rt_next.field))                                                 \
-		block = take;                                                          \
-	if (RT_LIKELY(block != NULL)) {                                                \
-		record(block, size, sort, FRAME);                                      \
-	} else {                                                                       \
-		void *(*other)parameters = rt_next.field;                              \
-                                                                                       \
-		if (!other)                                                            \
+#define NEW_BODY(symbol, field, sort, take, parameters, arguments)                          \
+	void *block = NULL;                                                                 \
+                                                                                            \
+	if (RT_LIKELY(!rt_next.field))                                                      \
+		block = take;                                                               \
+	if (RT_LIKELY(block != NULL)) {                                                     \
+		record(block, size, sort, FRAME);                                           \
+	} else {                                                                            \
+		void *(*other)parameters = rt_next.field;                                   \
+                                                                                            \
+		if (!other)                                                                 \
 			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
-		block = other ? other arguments : NULL;                                \
-		record_from_other(block, size, sort, FRAME);                           \
-	}                                                                              \
+		block = other ? other arguments : NULL;                                     \
+		record_from_other(block, size, sort, FRAME);                                \
+	}                                                                                   \
 	return block
 
 RT_EXPORT RT_HOT void *_Znwm(size_t size)
@@ -137,18 +137,18 @@ RT_EXPORT void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment
 		 (size_t, size_t, const void *), (size, alignment, tag));
 }
 
-#define DELETE_BODY(field, ...)                             \
-	do {                                                \
-		if (!block)                                 \
-			return;                             \
-		if (RT_LIKELY(!rt_next.field)) {            \
-			forget(block, FRAME);               \
-			rt_next.free(block);                \
-		} else {                                    \
-			if (!rt_is_left_to_free(block))     \
-				forget(block, FRAME);       \
-			rt_next.field(__VA_ARGS__);         \
-		}                                           \
+#define DELETE_BODY(field, ...)                         \
+	do {                                            \
+		if (!block)                             \
+			return;                         \
+		if (RT_LIKELY(!rt_next.field)) {        \
+			forget(block, FRAME);           \
+			rt_next.free(block);            \
+		} else {                                \
+			if (!rt_is_left_to_free(block)) \
+				forget(block, FRAME);   \
+			rt_next.field(__VA_ARGS__);     \
+		}                                       \
 	} while (0)
 
 RT_EXPORT RT_HOT void _ZdlPv(void *block)

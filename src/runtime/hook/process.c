@@ -56,14 +56,14 @@ RT_EXPORT void abort(void)
 	__builtin_unreachable();
 }
 
-#define EXEC_BODY(call)                                \
-	do {                                           \
-		int failed;                            \
-                                                       \
-		rt_exit_notice(LEDGER_ENDED_EXEC, 0);  \
-		failed = (call);                       \
-		rt_exit_withdraw();                    \
-		return failed;                         \
+#define EXEC_BODY(call)                               \
+	do {                                          \
+		int failed;                           \
+                                                      \
+		rt_exit_notice(LEDGER_ENDED_EXEC, 0); \
+		failed = (call);                      \
+		rt_exit_withdraw();                   \
+		return failed;                        \
 	} while (0)
 
 RT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
@@ -109,24 +109,24 @@ static size_t count_arguments(va_list list)
  * The arguments of an execl-like call as an array on the stack. libc declares the first one as
  * never NULL; callers do pass NULL, so the compiler must not know.
  */
-#define GATHER(first)                                          \
-	va_list list;                                          \
-	char *seen = (char *)(uintptr_t)(first);               \
-	size_t count = 0;                                      \
-	char **argv;                                           \
-                                                               \
-	__asm__("" : "+r"(seen));                              \
-	va_start(list, first);                                 \
-	if (seen)                                              \
-		count = count_arguments(list);                 \
-	va_end(list);                                          \
-	argv = __builtin_alloca((count + 1) * sizeof(*argv));  \
-	va_start(list, first);                                 \
-	for (size_t i = 0; i < count; i++)                     \
-		argv[i] = i ? va_arg(list, char *) : seen;     \
-	argv[count] = NULL;                                    \
-	if (count)                                             \
-		(void)va_arg(list, char *)
+#define GATHER(first)                                         \
+	va_list list;                                         \
+	char *seen = (char *)(uintptr_t)(first);              \
+	size_t count = 0;                                     \
+	char **argv;                                          \
+                                                              \
+	__asm__("" : "+r"(seen));                             \
+	va_start(list, first);                                \
+	if (seen)                                             \
+		count = count_arguments(list);                \
+	va_end(list);                                         \
+	argv = __builtin_alloca((count + 1) * sizeof(*argv)); \
+	va_start(list, first);                                \
+	for (size_t i = 0; i < count; i++)                    \
+		argv[i] = i ? va_arg(list, char *) : seen;    \
+	argv[count] = NULL;                                   \
+	if (count)                                            \
+	(void)va_arg(list, char *)
 
 RT_EXPORT int execl(const char *path, const char *first, ...)
 {

@@ -321,8 +321,7 @@ static void point_at(uint8_t *base, uint64_t bytes)
 	rt_global.caches = (struct ledger_cache *)(base + tables[LEDGER_TABLE_CACHES].offset);
 	rt_global.slots = (struct ledger_slot *)(base + tables[LEDGER_TABLE_SLOTS].offset);
 	rt_global.rows = (struct ledger_row *)(base + tables[LEDGER_TABLE_ROWS].offset);
-	rt_global.contexts =
-		(struct ledger_context *)(base + tables[LEDGER_TABLE_CONTEXTS].offset);
+	rt_global.contexts = (struct ledger_context *)(base + tables[LEDGER_TABLE_CONTEXTS].offset);
 	rt_global.nodes = (struct ledger_node *)(base + tables[LEDGER_TABLE_NODES].offset);
 	rt_global.modules = (struct ledger_module *)(base + tables[LEDGER_TABLE_MODULES].offset);
 	rt_global.strings = base + tables[LEDGER_TABLE_STRINGS].offset;
@@ -355,8 +354,8 @@ static void fill_strings(struct ledger_header *header, const struct rt_make *mak
 		header->argv = put_arguments(make->options->arguments);
 	if (make->options->text)
 		header->options = rt_table_string(make->options->text, strlen(make->options->text));
-	header->allocator_path =
-		rt_table_string(make->allocator_path, strlen(make->allocator_path));
+	header->allocator_path = rt_table_string(make->allocator_path,
+						 strlen(make->allocator_path));
 }
 
 static void fill_header(struct ledger_header *header, const struct rt_make *make,
@@ -415,8 +414,8 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 static bool make_file(struct file *file, const struct rt_make *make, const struct identity *id)
 {
 	struct ledger_table tables[LEDGER_TABLE_COUNT] = { 0 };
-	uint64_t max = make->options->ledger_max ? make->options->ledger_max :
-						   default_max(file->fd);
+	uint64_t max = make->options->ledger_max ? make->options->ledger_max
+						 : default_max(file->fd);
 	uint64_t limit = limit_of(RLIMIT_FSIZE);
 	uint64_t address_space = limit_of(RLIMIT_AS);
 	uint64_t bytes;

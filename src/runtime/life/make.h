@@ -6,7 +6,7 @@
 #ifndef SEEP_RUNTIME_MAKE_H
 #define SEEP_RUNTIME_MAKE_H
 
-#include "runtime/life/options.h"
+#include "runtime/life/rt_options.h"
 #include "runtime/rt.h"
 
 /* What differs between a program's start and a forked child. */

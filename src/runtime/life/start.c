@@ -31,8 +31,7 @@ static _Atomic uint32_t phase;
 static bool enter_phase(uint32_t from)
 {
 	return atomic_compare_exchange_strong_explicit(&phase, &from, RT_STARTING,
-						       memory_order_acquire,
-						       memory_order_relaxed);
+						       memory_order_acquire, memory_order_relaxed);
 }
 
 /* 16 random bytes that the kernel gives to every program, from the auxiliary vector. */

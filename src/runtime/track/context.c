@@ -150,7 +150,8 @@ static uint32_t row_new(uint32_t context, uint32_t epoch)
 	uint64_t index;
 	struct ledger_row *row;
 
-	if ((uint64_t)rt_global.first_row + rt_load(&rt_global.state->table[LEDGER_TABLE_ROWS].reserved) >=
+	if ((uint64_t)rt_global.first_row +
+		    rt_load(&rt_global.state->table[LEDGER_TABLE_ROWS].reserved) >=
 	    LEDGER_ROW_ID_END)
 		return 0;
 	index = rt_table_take(LEDGER_TABLE_ROWS, 1);
@@ -182,8 +183,8 @@ static uint64_t row_now(uint32_t context, uint32_t epoch)
 
 			rt_note_unseen(LEDGER_UNSEEN_ROWS_FULL);
 			(void)atomic_compare_exchange_strong_explicit(
-				&rt_global.state->unexact_epoch, &none, epoch,
-				memory_order_relaxed, memory_order_relaxed);
+				&rt_global.state->unexact_epoch, &none, epoch, memory_order_relaxed,
+				memory_order_relaxed);
 			if (!row)
 				row = row_id(LEDGER_CONTEXT_OTHER);
 		}

@@ -216,12 +216,12 @@ static bool flush(struct rt_thread *thread, struct ledger_slot *slot)
 	rt_store(&redo->sequence_after, ((sequence >> LEDGER_SEQ_COUNT_SHIFT) + 1)
 						<< LEDGER_SEQ_COUNT_SHIFT);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (!atomic_compare_exchange_strong_explicit(
-		    &row->sequence, &sequence,
-		    (sequence & ~SEQUENCE_MASK) |
-			    (uint64_t)thread->cache_index << LEDGER_SEQ_CACHE_SHIFT |
-			    LEDGER_SEQ_ODD,
-		    memory_order_acq_rel, memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&row->sequence, &sequence,
+						     (sequence & ~SEQUENCE_MASK) |
+							     (uint64_t)thread->cache_index
+								     << LEDGER_SEQ_CACHE_SHIFT |
+							     LEDGER_SEQ_ODD,
+						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	turn = rt_load_acquire(&rt_global.control->peak_turn);
 	if (rt_load(&slot->turn) < turn)
@@ -249,8 +249,8 @@ static void slots_use(struct rt_thread *thread, uint64_t index, unsigned log2)
 static void slots_grow(struct rt_thread *thread)
 {
 	uint32_t count = thread->slot_mask + 1;
-	uint32_t most = rt_load(&rt_global.control->caches) <= FEW_THREADS ? LEDGER_SLOTS_MAX :
-									      SLOTS_MANY_THREADS;
+	uint32_t most = rt_load(&rt_global.control->caches) <= FEW_THREADS ? LEDGER_SLOTS_MAX
+									   : SLOTS_MANY_THREADS;
 	uint64_t index;
 
 	thread->conflicts = 0;

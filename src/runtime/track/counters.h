@@ -39,8 +39,7 @@ static inline int64_t rt_slot_bytes(const struct ledger_slot *slot)
 }
 
 /* Before and after changing a slot: a peak captured meanwhile must see the old figures. */
-static inline uint64_t rt_slot_begin(struct ledger_slot *slot,
-				     const struct ledger_control *control)
+static inline uint64_t rt_slot_begin(struct ledger_slot *slot, const struct ledger_control *control)
 {
 	uint64_t turn = rt_load(&control->peak_turn);
 
@@ -101,8 +100,7 @@ static inline void rt_rise(struct rt_thread *thread, const struct ledger_control
 		rt_store(&thread->cache->sum, sum);
 }
 
-static inline void rt_fall(struct rt_thread *thread, struct ledger_control *control,
-			   uint64_t bytes)
+static inline void rt_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
 {
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
 		int64_t first = rt_load(&thread->cache->first);

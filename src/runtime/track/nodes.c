@@ -113,8 +113,8 @@ static uint64_t hash_of_node(uint32_t index)
 {
 	const struct ledger_node *node = &rt_global.nodes[index];
 
-	return node_hash(rt_load(&node->parent_ready) - 1, node->module, node->address,
-			 node->flags, node->period);
+	return node_hash(rt_load(&node->parent_ready) - 1, node->module, node->address, node->flags,
+			 node->period);
 }
 
 static void raise_repeats(struct ledger_node *node, uint16_t repeats)

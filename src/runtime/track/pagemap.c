@@ -105,10 +105,9 @@ bool rt_big_size_put(uintptr_t address, uint64_t size)
 
 		big = &table[(place + i) & (BIG_ENTRIES - 1)];
 		seen = rt_load(&big->address);
-		if (seen > 1 ||
-		    !atomic_compare_exchange_strong_explicit(&big->address, &seen, address,
-							     memory_order_relaxed,
-							     memory_order_relaxed))
+		if (seen > 1 || !atomic_compare_exchange_strong_explicit(
+					&big->address, &seen, address, memory_order_relaxed,
+					memory_order_relaxed))
 			continue;
 		rt_store(&big->size, size);
 		return true;

@@ -15,7 +15,7 @@ struct rt_thread {
 	struct ledger_cache *cache;
 	struct ledger_slot *slots;
 	uint32_t slot_mask;
-	uint32_t conflicts; /* since the slots last grew */
+	uint32_t conflicts;   /* since the slots last grew */
 	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
 	uint32_t tid;
 	uint32_t cache_index;

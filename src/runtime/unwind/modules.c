@@ -269,8 +269,8 @@ void rt_modules_start(void)
 	/* The loader's own extent, by the one object that it must contain. */
 	if (loader_find((uintptr_t)_r_debug.r_ldbase, &object)) {
 		rt_global.loader_start = (uintptr_t)object.dlfo_map_start;
-		rt_global.loader_bytes =
-			(uintptr_t)object.dlfo_map_end - (uintptr_t)object.dlfo_map_start;
+		rt_global.loader_bytes = (uintptr_t)object.dlfo_map_end -
+					 (uintptr_t)object.dlfo_map_start;
 	}
 }
 

@@ -38,8 +38,7 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 	if (!table)
 		return old;
 	if (!atomic_compare_exchange_strong_explicit(&rt_rule_table, &old, table,
-						     memory_order_acq_rel,
-						     memory_order_acquire)) {
+						     memory_order_acq_rel, memory_order_acquire)) {
 		rt_munmap(table, table->map_bytes);
 		return old;
 	}
@@ -57,8 +56,7 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 
 static void table_insert(uint64_t key, cfi_rule rule)
 {
-	struct rt_rule_table *table =
-		atomic_load_explicit(&rt_rule_table, memory_order_acquire);
+	struct rt_rule_table *table = atomic_load_explicit(&rt_rule_table, memory_order_acquire);
 	uint64_t place = rt_rule_place(key);
 
 	if (!table || rt_load(&table->used) * 2 > table->mask)
@@ -70,8 +68,7 @@ static void table_insert(uint64_t key, cfi_rule rule)
 		uint64_t expected = 0;
 
 		if (!atomic_compare_exchange_strong_explicit(&entry->key, &expected,
-							     RT_RULE_RESERVED,
-							     memory_order_relaxed,
+							     RT_RULE_RESERVED, memory_order_relaxed,
 							     memory_order_relaxed)) {
 			if (expected == key)
 				return;

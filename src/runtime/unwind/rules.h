@@ -50,8 +50,7 @@ RT_COLD cfi_rule rt_rule_compile(uintptr_t pc, bool exact);
 
 static inline bool rt_rule_seek(uint64_t key, cfi_rule *ret_rule)
 {
-	struct rt_rule_table *table =
-		atomic_load_explicit(&rt_rule_table, memory_order_acquire);
+	struct rt_rule_table *table = atomic_load_explicit(&rt_rule_table, memory_order_acquire);
 
 	if (RT_LIKELY(table != NULL)) {
 		uint64_t place = rt_rule_place(key);

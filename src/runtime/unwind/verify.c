@@ -52,7 +52,7 @@ static void show_address(const char *whose, uintptr_t pc)
 		name = *object.dlfo_link_map->l_name ? object.dlfo_link_map->l_name : "program";
 		bias = object.dlfo_link_map->l_addr;
 	}
-	const char *const parts[] = { "seep: verify:   ", whose, name, " + ",
+	const char *const parts[] = { "seep: verify:   ",     whose, name, " + ",
 				      hex(pc - bias, offset), NULL };
 
 	rt_say(parts);

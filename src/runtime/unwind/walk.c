@@ -147,8 +147,7 @@ static RT_COLD void step_by_memory(struct cursor *c, uintptr_t cfa_at, uintptr_t
 				   uintptr_t fp_at, bool reads_fp)
 {
 	/* Within a frame's reach of the stack pointer it is the stack; else ask. */
-	if (cfa_at & 7 ||
-	    (cfa_at - (c->sp - 8) > FRAME_BYTES_PLAUSIBLE && !is_readable(cfa_at))) {
+	if (cfa_at & 7 || (cfa_at - (c->sp - 8) > FRAME_BYTES_PLAUSIBLE && !is_readable(cfa_at))) {
 		end(c, true);
 		return;
 	}
@@ -246,7 +245,7 @@ static uint64_t hash_frames(struct rt_walk *walk, uint64_t hash, uint32_t outer_
 		struct rt_frame *frame = &walk->fresh[i];
 
 		hash = core_hash_step(hash, frame->ra ^ (uint64_t)(frame->flags & RT_FRAME_EXACT)
-							       << 56);
+								<< 56);
 		frame->hash = hash;
 		if (frame->flags & RT_FRAME_USES_FP)
 			needed = true;
@@ -309,8 +308,7 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX; i++) {
 		struct rt_frame from = c.frame;
 
-		step(&c, &from,
-		     rt_rule_peek(from.ra, from.flags & RT_FRAME_EXACT, generation));
+		step(&c, &from, rt_rule_peek(from.ra, from.flags & RT_FRAME_EXACT, generation));
 		if (c.moved)
 			return true;
 		if (c.ended)
@@ -363,8 +361,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t genera
 			walk->fresh[walk->fresh_count++] = c.frame;
 		}
 		frame = &walk->fresh[walk->fresh_count - 1];
-		step(&c, frame,
-		     rt_rule_find(frame->ra, frame->flags & RT_FRAME_EXACT, generation));
+		step(&c, frame, rt_rule_find(frame->ra, frame->flags & RT_FRAME_EXACT, generation));
 		if (c.ended)
 			break;
 		if (RT_UNLIKELY(c.moved)) {

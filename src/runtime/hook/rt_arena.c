@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/hook/arena.h"
+#include "runtime/hook/rt_arena.h"
 
 #include "runtime/rt.h"
 
@@ -34,9 +34,8 @@ void *rt_arena_take(size_t size, size_t alignment)
 		start = (before + HEADER_BYTES + alignment - 1) & ~(alignment - 1);
 		if (start + size > ARENA_BYTES)
 			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&used, &before, start + size,
-							memory_order_relaxed,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&used, &before, start + size, memory_order_relaxed, memory_order_relaxed));
 	memcpy(arena + start - sizeof(size), &size, sizeof(size));
 	if (rt_global.state)
 		rt_add(&rt_global.state->early_allocs, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/life/options.h"
+#include "runtime/life/rt_options.h"
 
 #include "runtime/life/sys.h"
 
@@ -16,7 +16,10 @@ struct option {
 	const char *meaning;
 };
 
-#define OPTION(key, meaning) { #key, offsetof(struct rt_options, key), meaning }
+#define OPTION(key, meaning)                                    \
+	{                                                       \
+#key, offsetof(struct rt_options, key), meaning \
+	}
 
 static const struct option options[] = {
 	OPTION(mode, "all (default) | scoped | off"),
@@ -163,12 +166,15 @@ static bool parse(struct rt_options *into, const char *text)
 		char key[KEY_MAX * 2];
 		char value[VALUE_MAX * 2] = "";
 
+		bool assigned;
+
 		text = take(text, '=', key, sizeof(key));
-		if (*text == '=')
+		assigned = *text == '=';
+		if (assigned)
 			text = take(text + 1, '\0', value, sizeof(value));
 		if (*text == ':')
 			text++;
-		if (*key && !set_one(into, key, value))
+		if ((*key || assigned) && !set_one(into, key, value))
 			return false;
 	}
 	return true;
