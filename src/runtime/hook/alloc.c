@@ -41,11 +41,17 @@ RT_EXPORT RT_HOT void *malloc(size_t size)
 
 RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 {
-	void *block = RT_UNLIKELY(rt_min_request && count * size < rt_min_request)
-			      ? rt_next.calloc(1, rt_min_request)
-			      : rt_next.calloc(count, size);
+	size_t bytes;
+	void *block;
 
-	record(block, count * size, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
+	/* The next one sets errno. */
+	if (RT_UNLIKELY(__builtin_mul_overflow(count, size, &bytes)))
+		return rt_next.calloc(count, size);
+	if (RT_UNLIKELY(bytes < rt_min_request))
+		block = rt_next.calloc(1, rt_min_request);
+	else
+		block = rt_next.calloc(count, size);
+	record(block, bytes, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
 	return block;
 }
 
