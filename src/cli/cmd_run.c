@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <regex.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -395,6 +396,8 @@ int cmd_run(int argc, char **argv)
 		run_done(&run);
 		return status;
 	}
+	/* A reader that has gone must not change how we end. */
+	(void)signal(SIGPIPE, SIG_IGN);
 	show_result(&run, &result);
 	wait_status = result.wait_status;
 	seep_recorder_result_done(&result);

@@ -87,7 +87,7 @@ static int check_folder(const char *path, struct seep_error *err)
 	else
 		folder = seep_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
 	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-		rc = seep_fail_errno(err, errno, "cannot write a recording in %s", folder);
+		rc = seep_fail_errno(err, errno, "cannot write to the output's folder %s", folder);
 	free(folder);
 	return rc;
 }

@@ -124,7 +124,8 @@ static int add_image(struct seep_session *session, struct seep_peek *peek, struc
 	session->images = image;
 	link_images(session, image);
 	take_kept_status(session, image);
-	if (image->followed && !seep_image_is_gone(image))
+	/* Of one that is gone already it takes the one sample that there can be. */
+	if (image->followed)
 		rc = seep_watch_start(peek, &image->watch, err);
 	else if (!image->followed)
 		switch_off(peek->control);
