@@ -8,7 +8,8 @@ meant to be are counted by name and bounded by what they claim:
            names of one address, or differ by a suffix of the optimiser (".cold")
   scope    a function without linkage name: llvm gives the last part, seep the scopes too
   file     llvm gives the file name of a local symbol, without a line, where there is no DWARF
-  label    llvm finds no function where an unsized label or an enclosing symbol has one
+  label    llvm finds no function; the symbol table has one of seep's name with a size that covers
+           the address, or, without a size, one that starts before it
 """
 
 import collections
@@ -102,7 +103,27 @@ def symbol_addresses(*paths):
     return found
 
 
-def name_class(frame, other, outermost, symbols):
+def symbol_extents(*paths):
+    """{name: [(address, size)]}, versions taken off; size 0 where the table says none."""
+    found = collections.defaultdict(list)
+    for path in paths:
+        text = run("readelf", "-sW", path).stdout.decode("utf-8", "replace")
+        for line in text.splitlines():
+            words = line.split()
+            if len(words) >= 8 and words[0].endswith(":") and words[6] != "UND":
+                try:
+                    row = (int(words[1], 16), int(words[2], 0))
+                except ValueError:
+                    continue
+                found[words[7].split("@")[0]].append(row)
+    return found
+
+
+def is_covered(address, extents):
+    return any(a <= address < a + size if size else a <= address for a, size in extents)
+
+
+def name_class(address, frame, other, outermost, symbols, extents):
     function, linkage, _ = frame
     name, _ = other
     mine = linkage.split("@")[0] or function
@@ -114,13 +135,12 @@ def name_class(frame, other, outermost, symbols):
         return "symbol"
     if not linkage and function.endswith("::" + name):
         return "scope"
-    # Without linkage name the outermost has the demangled symbol, which has the plain name in it.
-    if name == "??" and outermost:
+    if name == "??" and outermost and is_covered(address, extents[mine]):
         return "label"
     return "name"
 
 
-def classify(mine, other, symbols):
+def classify(address, mine, other, symbols, extents):
     if len(mine) != len(other):
         return "count"
     worst = "equal"
@@ -130,7 +150,7 @@ def classify(mine, other, symbols):
                 worst = "file"
             else:
                 return "place"
-        kind = name_class(frame, oracle, i == len(mine) - 1, symbols)
+        kind = name_class(address, frame, oracle, i == len(mine) - 1, symbols, extents)
         if kind == "name":
             return kind
         if kind != "equal":
@@ -141,11 +161,12 @@ def classify(mine, other, symbols):
 def compare(path, *more_symbols, oracle_flags=(), allowed_share=0.0, count=ADDRESSES):
     addresses = random_addresses(path, count)
     symbols = symbol_addresses(path, *more_symbols)
+    extents = symbol_extents(path, *more_symbols)
     counts = collections.Counter()
     examples = []
     both = zip(addresses, ours(path, addresses), theirs(path, addresses, *oracle_flags))
     for address, mine, other in both:
-        kind = classify(mine, other, symbols)
+        kind = classify(address, mine, other, symbols, extents)
         counts[kind] += 1
         if kind in ("count", "place", "name") and len(examples) < 5:
             examples.append(f"{kind} {address:#x}\n  {mine}\n  {other}")
