@@ -31,6 +31,7 @@ struct reader {
 	uint64_t wanted_count;
 	uint64_t turn; /* E */
 	bool live;
+	bool last; /* no further pass follows, even if the turn moves */
 };
 
 struct slot_copy {
@@ -280,13 +281,20 @@ static void pause_for_writers(void)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* A dead ledger does not move. */
+static bool turn_moved(const struct reader *r)
+{
+	return LOAD(ledger_view_control(r->view)->peak_turn) != r->turn;
+}
+
+/* A dead ledger does not move, and a pass that will be repeated is not worth a wait. */
 static void retry_moved_rows(struct reader *r)
 {
 	uint64_t deadline = now_ns() + RETRY_MAX_NS;
 	int rounds = 0;
 
 	while (r->live && r->wanted_count > 0 && now_ns() < deadline) {
+		if (!r->last && turn_moved(r))
+			break;
 		if (++rounds > EAGER_ROUNDS)
 			pause_for_writers();
 		read_wanted_rows(r);
@@ -346,7 +354,6 @@ static void read_caches(const struct reader *r)
 void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scratch,
 		    struct seep_rows *rows)
 {
-	const struct ledger_control *control = ledger_view_control(view);
 	struct reader r = { .view = view, .rows = rows, .live = live };
 	int passes = live ? TURN_PASSES_MAX : 1;
 
@@ -357,10 +364,11 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scra
 	rows->in_doubt = seep_arena_calloc(scratch, rows->count, sizeof(*rows->in_doubt));
 	r.wanted = seep_arena_calloc(scratch, rows->count, sizeof(*r.wanted));
 	do {
-		r.turn = LOAD(control->peak_turn);
+		r.turn = LOAD(ledger_view_control(view)->peak_turn);
+		r.last = passes == 1;
 		read_rows(&r);
 		read_caches(&r);
-		rows->peak_turn_moved = LOAD(control->peak_turn) != r.turn;
+		rows->peak_turn_moved = turn_moved(&r);
 	} while (rows->peak_turn_moved && --passes > 0);
 }
 
