@@ -261,7 +261,7 @@ static uint64_t hash_frames(struct rt_walk *walk, uint64_t hash, uint32_t outer_
 }
 
 /* Put the new frames upon the first @base remembered ones. */
-static void finish(struct rt_walk *walk, const struct cursor *c, uint32_t base)
+static uint64_t finish(struct rt_walk *walk, const struct cursor *c, uint32_t base)
 {
 	uint64_t hash = rt_global.seed ^ walk->generation;
 	uint32_t outer_flags = 0;
@@ -284,10 +284,10 @@ static void finish(struct rt_walk *walk, const struct cursor *c, uint32_t base)
 				break;
 			}
 	}
-	walk->hash = hash_frames(walk, hash, outer_flags,
-				 walk->stored ? walk->frames + base : NULL);
+	hash = hash_frames(walk, hash, outer_flags, walk->stored ? walk->frames + base : NULL);
 	if (walk->stored)
 		walk->count = base + walk->fresh_count;
+	return hash;
 }
 
 static void begin(struct cursor *c, const uintptr_t *fp)
@@ -319,6 +319,56 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 	return false;
 }
 
+static inline bool lands(const struct rt_frame *frame, const struct cursor *c)
+{
+	return frame->slot == c->frame.slot && frame->ra == c->frame.ra &&
+	       !(c->frame.flags & RT_FRAME_EXACT) && (!needs_fp(frame) || frame->fp == c->fp);
+}
+
+/* The common rules, without a call; false leaves the step to step(). */
+static inline bool step_fast(struct cursor *c, struct rt_frame *from, cfi_rule rule)
+{
+	uintptr_t fp_offset = (uintptr_t)(intptr_t)cfi_rule_fp_offset(rule);
+	uintptr_t cfa;
+
+	if (RT_LIKELY(cfi_rule_kind(rule) == CFI_SP))
+		cfa = c->sp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
+	else if (cfi_rule_kind(rule) == CFI_FP)
+		cfa = c->fp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
+	else
+		return false;
+	if (RT_UNLIKELY(cfa - c->sp - 1 >= FRAME_BYTES_PLAUSIBLE || cfa & 7))
+		return false;
+	from->flags |= cfi_rule_kind(rule) == CFI_FP ? RT_FRAME_USES_FP :
+		       fp_offset		     ? RT_FRAME_SAVES_FP :
+						       0;
+	if (fp_offset)
+		c->fp = rt_word_at(cfa + fp_offset);
+	c->frame.slot = cfa - 8;
+	c->frame.ra = rt_word_at(cfa - 8);
+	c->frame.fp = c->fp;
+	c->frame.fp_offset = (int32_t)fp_offset;
+	c->frame.flags = 0;
+	c->sp = cfa;
+	c->ended = c->frame.ra == 0;
+	return true;
+}
+
+static RT_COLD struct cursor step_rare(struct cursor c, struct rt_frame *from, cfi_rule rule)
+{
+	step(&c, from, rule);
+	return c;
+}
+
+/* The cursor's frame becomes part of the new walk; false when there is no room. */
+static inline bool push(struct rt_walk *walk, const struct cursor *c)
+{
+	if (RT_UNLIKELY(walk->fresh_count == walk->capacity) && !grow(walk))
+		return false;
+	walk->fresh[walk->fresh_count++] = c->frame;
+	return true;
+}
+
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation)
 {
 	struct cursor c;
@@ -332,43 +382,34 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t genera
 	walk->fresh_count = 0;
 	walk->landed = false;
 	m = (int64_t)walk->count - 1;
-	for (;;) {
-		struct rt_frame *frame;
-		int64_t k;
+	while (!c.ended) {
+		struct rt_frame *from;
+		cfi_rule rule;
 
 		while (m >= 0 && walk->frames[m].slot < c.frame.slot)
 			m--;
-		if (m >= 0 && walk->frames[m].slot == c.frame.slot &&
-		    walk->frames[m].ra == c.frame.ra && !(c.frame.flags & RT_FRAME_EXACT) &&
-		    (!needs_fp(&walk->frames[m]) || walk->frames[m].fp == c.fp)) {
+		if (m >= 0 && lands(&walk->frames[m], &c)) {
+			int64_t k;
+
 			walk->landed = true;
 			land(&walk->frames[m], &c);
 			k = rt_walk_reread(walk, m - 1);
-			if (k < 0) {
-				finish(walk, &c, (uint32_t)m + 1);
-				return walk->hash;
-			}
-			if (!keep(walk, &c, m, k)) {
-				c.truncated = true;
-				break;
-			}
+			if (k < 0)
+				return finish(walk, &c, (uint32_t)m + 1);
+			if (!keep(walk, &c, m, k))
+				c.truncated = c.ended = true;
 			m = k;
-		} else {
-			if (walk->fresh_count == walk->capacity && !grow(walk)) {
-				c.truncated = true;
-				break;
-			}
-			walk->fresh[walk->fresh_count++] = c.frame;
+		} else if (RT_UNLIKELY(!push(walk, &c))) {
+			c.truncated = c.ended = true;
 		}
-		frame = &walk->fresh[walk->fresh_count - 1];
-		step(&c, frame, rt_rule_find(frame->ra, frame->flags & RT_FRAME_EXACT, generation));
-		if (c.ended)
-			break;
-		if (RT_UNLIKELY(c.moved)) {
+		from = &walk->fresh[walk->fresh_count - 1];
+		rule = rt_rule_find(from->ra, from->flags & RT_FRAME_EXACT, generation);
+		if (RT_LIKELY(!c.ended) && !step_fast(&c, from, rule)) {
+			c = step_rare(c, from, rule);
+			if (c.moved)
+				m = (int64_t)walk->count - 1;
 			c.moved = false;
-			m = (int64_t)walk->count - 1;
 		}
 	}
-	finish(walk, &c, 0);
-	return walk->hash;
+	return finish(walk, &c, 0);
 }

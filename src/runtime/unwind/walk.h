@@ -46,8 +46,7 @@ struct rt_walk {
 	uint32_t fresh_count;
 	bool stored;	/* they were appended: the whole is frames[0] to frames[count - 1] */
 	bool truncated; /* the outermost frame is not the root */
-	bool landed;
-	uint64_t hash;
+	bool landed;    /* of the last general walk */
 };
 
 enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 65536 };
@@ -72,25 +71,22 @@ static inline uintptr_t rt_word_at(uintptr_t address)
  */
 static inline bool rt_frame_unchanged(const struct rt_frame *frame)
 {
-	if (RT_UNLIKELY(frame->flags & RT_FRAME_STEP) ||
-	    RT_UNLIKELY(rt_word_at(frame->slot) != frame->ra))
+	if (RT_UNLIKELY(frame->flags & (RT_FRAME_STEP | RT_FRAME_READS_FP)) &&
+	    (frame->flags & RT_FRAME_STEP ||
+	     rt_word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset) != frame->fp))
 		return false;
-	if (RT_LIKELY(!(frame->flags & RT_FRAME_READS_FP)))
-		return true;
-	return rt_word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset) == frame->fp;
+	return rt_word_at(frame->slot) == frame->ra;
 }
 
 /*
- * Re-read outward from the frame inside frames[from], strictly in order: the index of the first
- * frame that does not hold, -1 when all do.
+ * Re-read outward, strictly in order, from frames[from]: the index of the first frame that does
+ * not hold, -1 when all do.
  */
 static inline int64_t rt_walk_reread(const struct rt_walk *walk, int64_t from)
 {
-	const struct rt_frame *frame = walk->frames + from;
-
-	while (frame >= walk->frames && RT_LIKELY(rt_frame_unchanged(frame)))
-		frame--;
-	return frame - walk->frames;
+	while (from >= 0 && RT_LIKELY(rt_frame_unchanged(&walk->frames[from])))
+		from--;
+	return from;
 }
 
 /**
@@ -112,17 +108,12 @@ static inline uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 	uint32_t count = walk->count;
 	const struct rt_frame *leaf = &walk->frames[count - 1];
 
-	/* From the same place as the last one: no step at all. */
-	if (RT_LIKELY(count != 0) && walk->generation == generation &&
+	/* From the same place as the last one: no step at all, and the result stands. */
+	if (RT_LIKELY(count != 0) && walk->stored && walk->generation == generation &&
 	    leaf->slot == (uintptr_t)(fp + 1) && leaf->ra == fp[1] &&
 	    (leaf->fp == fp[0] || !(leaf->flags & RT_FRAME_NEEDS_FP)) &&
-	    rt_walk_reread(walk, (int64_t)count - 2) < 0) {
-		walk->base = count;
-		walk->fresh_count = 0;
-		walk->stored = walk->landed = true;
-		walk->hash = leaf->hash;
+	    rt_walk_reread(walk, (int64_t)count - 2) < 0)
 		return leaf->hash;
-	}
 	return rt_walk_step(walk, fp, generation);
 }
 
