@@ -37,10 +37,10 @@ struct seep_profile_module {
  * one per distinct (module, address, inline level).
  */
 struct seep_profile_frame {
-	uint32_t module;      /* index + 1; 0 = address is absolute, owner unknown */
-	bool exact;	      /* address is not a return address (interrupted by a signal) */
-	bool inlined;	      /* this name was inlined into the next outer frame of the same address */
-	uint64_t address;     /* link-time (pc - bias); a return address unless exact */
+	uint32_t module;  /* index + 1; 0 = address is absolute, owner unknown */
+	bool exact;	  /* address is not a return address (interrupted by a signal) */
+	bool inlined;	  /* this name was inlined into the next outer frame of the same address */
+	uint64_t address; /* link-time (pc - bias); a return address unless exact */
 	const char *function; /* demangled; NULL = unknown */
 	const char *file;     /* NULL = unknown */
 	uint32_t line;	      /* 0 = unknown */
@@ -48,8 +48,8 @@ struct seep_profile_frame {
 
 /* A frame in one call stack. */
 struct seep_profile_stack_entry {
-	uint32_t frame;	 /* index into profile.frames */
-	uint8_t period;	 /* > 0: the last <period> physical frames were met again at once... */
+	uint32_t frame;	  /* index into profile.frames */
+	uint8_t period;	  /* > 0: the last <period> physical frames were met again at once... */
 	uint16_t repeats; /* ...this many more times at most (65535 = that or more) */
 };
 
@@ -60,7 +60,7 @@ struct seep_profile_epoch {
 };
 
 struct seep_profile_context {
-	uint32_t id; /* unique within the profile; never 0 */
+	uint32_t id;   /* unique within the profile; never 0 */
 	uint64_t hash; /* stable across runs; see docs/json.md */
 	uint8_t kind;  /* enum ledger_kind */
 	uint8_t align_log2;
@@ -122,10 +122,10 @@ struct seep_profile_process {
 	uint32_t uid;
 	char *exe;
 	char *cwd;
-	char **argv; /* NULL-terminated; NULL = withheld */
-	char *allocator; /* "glibc", or the path of the library that provides malloc */
-	char *options;	 /* SEEP_OPTIONS as given */
-	uint32_t mode;	 /* enum ledger_mode */
+	char **argv;	   /* NULL-terminated; NULL = withheld */
+	char *allocator;   /* "glibc", or the path of the library that provides malloc */
+	char *options;	   /* SEEP_OPTIONS as given */
+	uint32_t mode;	   /* enum ledger_mode */
 	uint64_t start_ns; /* monotonic */
 	uint64_t start_realtime_ns;
 	uint64_t end_ns; /* 0 = running */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "recording/recording_reader.h"
+
+#include "base/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int seep_reader_damaged(struct seep_reader *l, const char *what)
+{
+	return seep_fail(l->err, SEEP_ECORRUPT, "%s", what);
+}
+
+uint64_t seep_reader_number(struct seep_reader *l, int column)
+{
+	return (uint64_t)sqlite3_column_int64(l->statement, column);
+}
+
+bool seep_reader_flag(struct seep_reader *l, int column)
+{
+	return sqlite3_column_int64(l->statement, column) != 0;
+}
+
+bool seep_reader_is_null(struct seep_reader *l, int column)
+{
+	return sqlite3_column_type(l->statement, column) == SQLITE_NULL;
+}
+
+uint32_t seep_reader_small(struct seep_reader *l, int column, uint32_t max)
+{
+	uint64_t value = seep_reader_number(l, column);
+
+	return value <= max ? (uint32_t)value : 0;
+}
+
+char *seep_reader_text(struct seep_reader *l, int column)
+{
+	const char *bytes;
+	uint64_t count;
+
+	if (seep_reader_is_null(l, column))
+		return NULL;
+	bytes = (const char *)sqlite3_column_text(l->statement, column);
+	count = (uint64_t)sqlite3_column_bytes(l->statement, column);
+	if (!bytes || count + 1 > l->text_left)
+		return NULL;
+	l->text_left -= count + 1;
+	return seep_profile_strndup(l->profile, bytes, count);
+}
+
+char *seep_reader_text_or_empty(struct seep_reader *l, int column)
+{
+	char *copy = seep_reader_text(l, column);
+
+	return copy ? copy : seep_profile_strndup(l->profile, "", 0);
+}
+
+int seep_reader_each(struct seep_reader *l, const char *sql, uint32_t max, seep_reader_row row)
+{
+	uint32_t count = 0;
+	int rc = sqlite3_prepare_v2(l->db, sql, -1, &l->statement, NULL);
+	int r = 0;
+
+	while (rc == SQLITE_OK && r == 0) {
+		rc = sqlite3_step(l->statement);
+		if (rc != SQLITE_ROW)
+			break;
+		rc = SQLITE_OK;
+		r = count++ < max ? row(l) : seep_fail(l->err, SEEP_ELIMIT, "too many rows");
+	}
+	if (r == 0 && rc != SQLITE_DONE)
+		r = seep_db_fail(l->db, rc, l->err);
+	(void)sqlite3_finalize(l->statement);
+	l->statement = NULL;
+	return r;
+}
+
+void *seep_reader_add(struct seep_reader *l, size_t bytes)
+{
+	char *item;
+
+	l->items = seep_xgrow(l->items, &l->item_capacity, (size_t)l->item_count + 1, bytes);
+	item = (char *)l->items + l->item_count++ * bytes;
+	memset(item, 0, bytes);
+	return item;
+}
+
+void *seep_reader_take(struct seep_reader *l, size_t bytes, uint32_t *ret_count)
+{
+	void *moved = seep_profile_calloc(l->profile, l->item_count, bytes);
+
+	if (l->item_count)
+		memcpy(moved, l->items, l->item_count * bytes);
+	*ret_count = l->item_count;
+	free(l->items);
+	l->items = NULL;
+	l->item_capacity = 0;
+	l->item_count = 0;
+	return moved;
+}

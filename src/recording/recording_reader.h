@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading the tables of a recording. Used by the loader only.
+ *
+ * Rows are read in the order of their ids, which must be 1, 2, 3 ... where others refer to them:
+ * then a reference is checked by one comparison. What texts may take together is bounded by the
+ * size of the file, so that one piece of it cannot be handed out a million times.
+ */
+#ifndef SEEP_RECORDING_RECORDING_READER_H
+#define SEEP_RECORDING_RECORDING_READER_H
+
+#include "profile/profile.h"
+#include "recording/recording_db.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct seep_reader_node;
+
+struct seep_reader {
+	struct sqlite3 *db;
+	struct seep_profile *profile;
+	struct seep_error *err;
+	sqlite3_stmt *statement; /* at the present row */
+	uint64_t text_left;	 /* bytes */
+	void *items;		 /* of the table that is being read */
+	size_t item_capacity;
+	uint32_t item_count;
+	struct seep_reader_node *nodes;
+	size_t node_capacity;
+	uint32_t node_count;
+	uint64_t entries; /* of all stacks so far */
+};
+
+/* Called for each row; what it returns below 0 ends the reading. */
+typedef int (*seep_reader_row)(struct seep_reader *l);
+
+/* Call @row for each row of @sql; -SEEP_ELIMIT at more than @max. */
+SEEP_NODISCARD int seep_reader_each(struct seep_reader *l, const char *sql, uint32_t max,
+				    seep_reader_row row);
+
+/* -SEEP_ECORRUPT, with @what is wrong. */
+SEEP_NODISCARD int seep_reader_damaged(struct seep_reader *l, const char *what);
+
+/* Columns of the present row. */
+uint64_t seep_reader_number(struct seep_reader *l, int column);
+bool seep_reader_flag(struct seep_reader *l, int column);
+bool seep_reader_is_null(struct seep_reader *l, int column);
+
+/* A number that must not be larger than @max; larger ones are replaced by 0. */
+uint32_t seep_reader_small(struct seep_reader *l, int column, uint32_t max);
+
+/* Copied to the profile. NULL for NULL, and when all texts together are longer than the file. */
+char *seep_reader_text(struct seep_reader *l, int column);
+char *seep_reader_text_or_empty(struct seep_reader *l, int column);
+
+/* Room for one more item of @bytes, zeroed; valid until the next. */
+void *seep_reader_add(struct seep_reader *l, size_t bytes);
+
+/* The items, moved to the profile; their number goes to *@ret_count. */
+void *seep_reader_take(struct seep_reader *l, size_t bytes, uint32_t *ret_count);
+
+/* Modules, frames, nodes, contexts and epochs, in this order of reference. */
+SEEP_NODISCARD int seep_reader_stacks(struct seep_reader *l);
+
+#endif

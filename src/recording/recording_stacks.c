@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables that refer to each other: who allocated, from where. */
+#include "recording/recording_reader.h"
+
+#include "base/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MODULES_MAX (1u << 20)
+#define FRAMES_MAX (1u << 27)
+#define NODES_MAX (1u << 28)
+#define CONTEXTS_MAX (1u << 26)
+#define EPOCHS_MAX (1u << 28)
+#define ENTRIES_MAX (1ull << 29)
+
+struct seep_reader_node {
+	uint32_t parent;
+	uint32_t frame;
+	uint32_t depth; /* 1 = outermost */
+	uint16_t repeats;
+	uint8_t period;
+};
+
+static int module_row(struct seep_reader *l)
+{
+	struct seep_profile_module *module = seep_reader_add(l, sizeof(*module));
+	const void *build_id = sqlite3_column_blob(l->statement, 5);
+	int build_id_bytes = sqlite3_column_bytes(l->statement, 5);
+
+	if (seep_reader_number(l, 0) != l->item_count)
+		return seep_reader_damaged(l, "module ids have gaps");
+	module->path = seep_reader_text_or_empty(l, 1);
+	module->bias = seep_reader_number(l, 2);
+	module->start = seep_reader_number(l, 3);
+	module->end = seep_reader_number(l, 4);
+	if (build_id && build_id_bytes <= SEEP_PROFILE_BUILD_ID_BYTES) {
+		memcpy(module->build_id, build_id, (size_t)build_id_bytes);
+		module->build_id_bytes = (uint32_t)build_id_bytes;
+	}
+	module->problem = seep_reader_text(l, 6);
+	return 0;
+}
+
+static int load_modules(struct seep_reader *l)
+{
+	int r = seep_reader_each(
+		l,
+		"SELECT id, path, bias, start_address, end_address, build_id, problem"
+		" FROM module ORDER BY id",
+		MODULES_MAX, module_row);
+
+	l->profile->modules = seep_reader_take(l, sizeof(struct seep_profile_module),
+					       &l->profile->module_count);
+	return r;
+}
+
+static int frame_row(struct seep_reader *l)
+{
+	struct seep_profile_frame *frame = seep_reader_add(l, sizeof(*frame));
+
+	if (seep_reader_number(l, 0) != l->item_count)
+		return seep_reader_damaged(l, "frame ids have gaps");
+	if (seep_reader_number(l, 1) > l->profile->module_count)
+		return seep_reader_damaged(l, "a frame names a module that is not there");
+	frame->module = (uint32_t)seep_reader_number(l, 1);
+	frame->address = seep_reader_number(l, 2);
+	frame->exact = seep_reader_flag(l, 3);
+	frame->inlined = seep_reader_flag(l, 4);
+	frame->function = seep_reader_text(l, 5);
+	frame->file = seep_reader_text(l, 6);
+	frame->line = seep_reader_small(l, 7, UINT32_MAX);
+	return 0;
+}
+
+static int load_frames(struct seep_reader *l)
+{
+	int r = seep_reader_each(l,
+				 "SELECT id, module, address, exact, inlined, function, file, line"
+				 " FROM frame ORDER BY id",
+				 FRAMES_MAX, frame_row);
+
+	l->profile->frames = seep_reader_take(l, sizeof(struct seep_profile_frame),
+					      &l->profile->frame_count);
+	return r;
+}
+
+static int node_row(struct seep_reader *l)
+{
+	uint64_t parent = seep_reader_number(l, 1);
+	uint64_t frame = seep_reader_number(l, 2);
+	struct seep_reader_node *node;
+
+	if (seep_reader_number(l, 0) != (uint64_t)l->node_count + 1)
+		return seep_reader_damaged(l, "node ids have gaps");
+	if (parent > l->node_count)
+		return seep_reader_damaged(l, "a node comes before its parent");
+	if (frame == 0 || frame > l->profile->frame_count)
+		return seep_reader_damaged(l, "a node names a frame that is not there");
+	l->nodes = seep_xgrow(l->nodes, &l->node_capacity, (size_t)l->node_count + 1,
+			      sizeof(*l->nodes));
+	node = &l->nodes[l->node_count++];
+	node->parent = (uint32_t)parent;
+	node->frame = (uint32_t)frame - 1;
+	node->depth = parent ? l->nodes[parent - 1].depth + 1 : 1;
+	node->period = (uint8_t)seep_reader_small(l, 3, UINT8_MAX);
+	node->repeats = (uint16_t)seep_reader_small(l, 4, UINT16_MAX);
+	return 0;
+}
+
+static int load_nodes(struct seep_reader *l)
+{
+	return seep_reader_each(l,
+				"SELECT id, parent, frame, period, repeats FROM node ORDER BY id",
+				NODES_MAX, node_row);
+}
+
+static int fill_stack(struct seep_reader *l, struct seep_profile_context *context, uint32_t leaf)
+{
+	uint32_t depth = leaf ? l->nodes[leaf - 1].depth : 0;
+	uint32_t id = leaf;
+
+	l->entries += depth;
+	if (l->entries > ENTRIES_MAX)
+		return seep_fail(l->err, SEEP_ELIMIT,
+				 "the stacks have more than %llu frames together", ENTRIES_MAX);
+	context->stack = seep_profile_calloc(l->profile, depth, sizeof(*context->stack));
+	context->stack_count = depth;
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct seep_reader_node *node = &l->nodes[id - 1];
+
+		context->stack[i].frame = node->frame;
+		context->stack[i].period = node->period;
+		context->stack[i].repeats = node->repeats;
+		id = node->parent;
+	}
+	return 0;
+}
+
+static void context_figures(struct seep_reader *l, struct seep_profile_context *context)
+{
+	context->first_ns = seep_reader_number(l, 12);
+	context->allocs = seep_reader_number(l, 13);
+	context->alloc_bytes = seep_reader_number(l, 14);
+	context->frees = seep_reader_number(l, 15);
+	context->freed_bytes = seep_reader_number(l, 16);
+	context->temporary = seep_reader_number(l, 17);
+	context->live_blocks = seep_reader_number(l, 18);
+	context->live_bytes = seep_reader_number(l, 19);
+	context->peak_blocks = seep_reader_number(l, 20);
+	context->peak_bytes = seep_reader_number(l, 21);
+}
+
+static int context_row(struct seep_reader *l)
+{
+	struct seep_profile_context *context = seep_reader_add(l, sizeof(*context));
+	uint64_t id = seep_reader_number(l, 0);
+	uint64_t leaf = seep_reader_number(l, 4);
+
+	if (id == 0 || id > UINT32_MAX || (l->item_count > 1 && id <= context[-1].id))
+		return seep_reader_damaged(l, "context ids are out of order");
+	if (leaf > l->node_count)
+		return seep_reader_damaged(l, "a context names a node that is not there");
+	context->id = (uint32_t)id;
+	context->hash = seep_reader_number(l, 1);
+	context->kind = (uint8_t)seep_reader_small(l, 2, SEEP_PROFILE_KIND_COUNT - 1);
+	context->align_log2 = (uint8_t)seep_reader_small(l, 3, 63);
+	context->truncated = seep_reader_flag(l, 5);
+	context->cut = seep_reader_flag(l, 6);
+	context->no_stack = seep_reader_flag(l, 7);
+	context->other = seep_reader_flag(l, 8);
+	context->in_doubt = seep_reader_flag(l, 9);
+	context->thread = seep_reader_text(l, 10);
+	context->scope = seep_reader_text(l, 11);
+	context_figures(l, context);
+	return fill_stack(l, context, (uint32_t)leaf);
+}
+
+static int load_contexts(struct seep_reader *l)
+{
+	int r = seep_reader_each(
+		l,
+		"SELECT id, hash, kind, align_log2, leaf, truncated, cut, no_stack, other,"
+		" in_doubt, thread, scope, first_ns, allocs, alloc_bytes, frees,"
+		" freed_bytes, temporary, live_blocks, live_bytes, peak_blocks,"
+		" peak_bytes FROM context ORDER BY id",
+		CONTEXTS_MAX, context_row);
+
+	l->profile->contexts = seep_reader_take(l, sizeof(struct seep_profile_context),
+						&l->profile->context_count);
+	return r;
+}
+
+struct epoch_item {
+	uint32_t context;
+	struct seep_profile_epoch epoch;
+};
+
+static int epoch_row(struct seep_reader *l)
+{
+	struct epoch_item *item = seep_reader_add(l, sizeof(*item));
+
+	item->context = seep_reader_small(l, 0, UINT32_MAX);
+	item->epoch.epoch = seep_reader_small(l, 1, UINT32_MAX);
+	item->epoch.blocks = seep_reader_number(l, 2);
+	item->epoch.bytes = seep_reader_number(l, 3);
+	return 0;
+}
+
+/* Both sides ascend by context; what names no context ends the run over. */
+static int hand_out_epochs(struct seep_reader *l)
+{
+	const struct epoch_item *items = l->items;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < l->profile->context_count; i++) {
+		struct seep_profile_context *context = &l->profile->contexts[i];
+		uint32_t first = at;
+
+		while (at < l->item_count && items[at].context == context->id)
+			at++;
+		context->epoch_count = at - first;
+		context->epochs = seep_profile_calloc(l->profile, context->epoch_count,
+						      sizeof(*context->epochs));
+		for (uint32_t e = 0; e < context->epoch_count; e++)
+			context->epochs[e] = items[first + e].epoch;
+	}
+	return at == l->item_count
+		       ? 0
+		       : seep_reader_damaged(l, "an epoch names a context that is not there");
+}
+
+static int load_epochs(struct seep_reader *l)
+{
+	int r = seep_reader_each(
+		l, "SELECT context, epoch, blocks, bytes FROM epoch ORDER BY context, epoch",
+		EPOCHS_MAX, epoch_row);
+
+	if (r == 0)
+		r = hand_out_epochs(l);
+	free(l->items);
+	l->items = NULL;
+	l->item_capacity = 0;
+	l->item_count = 0;
+	return r;
+}
+
+int seep_reader_stacks(struct seep_reader *l)
+{
+	static const seep_reader_row steps[] = {
+		load_modules, load_frames, load_nodes, load_contexts, load_epochs,
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
+		r = steps[i](l);
+	return r;
+}

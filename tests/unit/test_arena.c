@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/arena.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Small, at the borders of chunks, and larger than any chunk. */
+static const size_t sizes[] = { 1, 15, 16, 17, 4000, 16384, 16385, 262143, 262144, 3 << 20 };
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), ROUNDS = 20 };
+
+static void pieces_are_zeroed_aligned_and_apart(void **state)
+{
+	struct seep_arena *arena = seep_arena_new();
+	unsigned char *pieces[ROUNDS][SIZES];
+
+	(void)state;
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < SIZES; i++) {
+			unsigned char *piece = seep_arena_alloc(arena, sizes[i]);
+
+			assert_int_equal((uintptr_t)piece % 16, 0);
+			for (size_t at = 0; at < sizes[i]; at++)
+				if (piece[at] != 0)
+					fail_msg("byte %zu of %zu", at, sizes[i]);
+			memset(piece, round * SIZES + i, sizes[i]);
+			pieces[round][i] = piece;
+		}
+	}
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = 0; i < SIZES; i++) {
+			assert_int_equal(pieces[round][i][0], round * SIZES + i);
+			assert_int_equal(pieces[round][i][sizes[i] - 1], round * SIZES + i);
+		}
+	seep_arena_free(arena);
+}
+
+static void nothing_and_no_arena_are_accepted(void **state)
+{
+	struct seep_arena *arena = seep_arena_new();
+
+	(void)state;
+	assert_non_null(seep_arena_alloc(arena, 0));
+	assert_non_null(seep_arena_calloc(arena, 0, 100));
+	assert_int_equal(seep_arena_bytes(arena), 0);
+	seep_arena_free(arena);
+	seep_arena_free(NULL);
+}
+
+static void copies_end_at_the_count_or_at_a_zero(void **state)
+{
+	struct seep_arena *arena = seep_arena_new();
+
+	(void)state;
+	assert_string_equal(seep_arena_strndup(arena, "abcdef", 3), "abc");
+	assert_string_equal(seep_arena_strndup(arena, "ab\0def", 6), "ab");
+	assert_string_equal(seep_arena_strndup(arena, "", 0), "");
+	seep_arena_free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pieces_are_zeroed_aligned_and_apart),
+		cmocka_unit_test(nothing_and_no_arena_are_accepted),
+		cmocka_unit_test(copies_end_at_the_count_or_at_a_zero),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
