@@ -9,7 +9,7 @@
  *   fill PATH     a file as large as the file system lets it become
  *   chroot DIR    and chdir("/")
  *   setuid        become nobody
- *   as|nofile|fsize N   lower the resource limit
+ *   as|nofile|fsize N   lower the resource limit; as: N bytes above what is mapped now
  *   fork N        a child that works N, waited for
  *   segv|abort    die of it
  * Prints a checksum and what it allocated in counted(), the only function that allocates.
@@ -30,10 +30,12 @@ enum { KEPT = 4096, PATHS = 8 };
 struct block {
 	unsigned char *at;
 	size_t bytes;
+	pid_t pid; /* who allocated it: what a child frees of its parent's is not its own free */
 };
 
 static uint64_t allocs, bytes_total, frees, checksum, state = 88172645463325252u;
 static struct block kept[KEPT];
+static pid_t own_pid;
 static volatile char *volatile nowhere;
 
 static void die(const char *what)
@@ -56,8 +58,9 @@ __attribute__((noipa)) static void counted(struct block *b)
 		if (b->at[0] != (b->bytes & 0xff) || b->at[b->bytes - 1] != (b->bytes & 0xff))
 			_exit(4);
 		free(b->at);
-		frees++;
+		frees += b->pid == own_pid;
 	}
+	b->pid = own_pid;
 	b->bytes = 1 + draw(draw(50) ? 300 : 20000);
 	b->at = malloc(b->bytes);
 	if (!b->at)
@@ -154,11 +157,23 @@ static void become_nobody(void)
 		die("setuid");
 }
 
+static rlim_t mapped_now(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || close(fd))
+		die("/proc/self/statm");
+	return strtoul(text, NULL, 10) * 4096;
+}
+
 static void limit(const char *what, const char *amount)
 {
 	struct rlimit r;
 
 	r.rlim_cur = r.rlim_max = strtoul(amount, NULL, 0);
+	if (strcmp(what, "as") == 0)
+		r.rlim_cur = r.rlim_max = r.rlim_max + mapped_now();
 	if (setrlimit(strcmp(what, "as") == 0	    ? RLIMIT_AS
 		      : strcmp(what, "nofile") == 0 ? RLIMIT_NOFILE
 						    : RLIMIT_FSIZE,
@@ -185,6 +200,7 @@ static void fork_child(const char *count)
 		die("fork");
 	if (pid == 0) {
 		allocs = bytes_total = frees = 0;
+		own_pid = getpid();
 		work(count);
 		print_truth("child");
 		_exit(0);
@@ -205,6 +221,7 @@ int main(int argc, char **argv)
 {
 	static char buffer[4096];
 
+	own_pid = getpid();
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	for (int i = 1; i < argc; i++) {
 		const char *command = argv[i];
