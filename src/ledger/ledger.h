@@ -96,12 +96,19 @@ enum ledger_origin { LEDGER_ORIGIN_START = 0, LEDGER_ORIGIN_FORK = 1, LEDGER_ORI
 
 enum ledger_allocator { LEDGER_ALLOCATOR_OTHER = 0, LEDGER_ALLOCATOR_GLIBC = 1 };
 
-enum ledger_mode { LEDGER_MODE_ALL = 0, LEDGER_MODE_SCOPED = 1, LEDGER_MODE_OFF = 2 };
+enum ledger_mode {
+	LEDGER_MODE_ALL = 0,
+	LEDGER_MODE_SCOPED = 1,
+	LEDGER_MODE_OFF = 2,
+	LEDGER_MODE_MASK = 0xff,
+	/* Set beside the mode while a size filter is in force: a word of 0 records everything. */
+	LEDGER_MODE_SIZES = 1 << 8,
+};
 
 /* Page 1. Written by tools while the program runs, read by the runtime; peak_turn by the runtime. */
 struct ledger_control {
 	/* One cache line: all that the hot path reads. */
-	_Atomic uint32_t mode;		 /* enum ledger_mode */
+	_Atomic uint32_t mode;		 /* enum ledger_mode, with LEDGER_MODE_SIZES */
 	_Atomic uint32_t epoch;		 /* advanced by one for every mark, named or not */
 	_Atomic uint64_t size_min_bytes; /* requests below are not recorded; 0 = no filter */
 	_Atomic uint64_t size_max_bytes; /* requests above are not recorded; ~0 = no filter */
@@ -256,9 +263,9 @@ struct ledger_cache {
 	_Atomic uint64_t inherited_frees;
 	_Atomic uint64_t inherited_freed_bytes;
 	_Atomic uint64_t flushes;
-	_Atomic uint64_t walks;
-	_Atomic uint64_t walks_landed;
-	_Atomic uint64_t walks_truncated;
+	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
+	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
+	_Atomic uint64_t spare_count;
 	/* A realloc in progress: both extents count as live. pending_row = 0: none. */
 	_Atomic uint64_t pending_pointer;
 	_Atomic uint64_t pending_size;

@@ -106,7 +106,7 @@ void seep_ledger_load_process(struct seep_ledger_load *load)
 	process->options = copy_string(load, header->options, OPTIONS_BYTES_MAX);
 	process->argv = copy_arguments(load);
 	process->allocator = copy_allocator(load);
-	process->mode = LOAD(ledger_view_control(&load->view)->mode);
+	process->mode = LOAD(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
 	process->start_ns = header->created_ns;
 	process->start_realtime_ns = header->created_realtime_ns;
 	load_end(load);

@@ -326,12 +326,13 @@ static void add_cache(struct seep_cache_sum *sum, const struct ledger_cache *cac
 	sum->missed_frees += LOAD(cache->missed_frees);
 	sum->inherited_frees += LOAD(cache->inherited_frees);
 	sum->inherited_freed_bytes += LOAD(cache->inherited_freed_bytes);
-	sum->walks += LOAD(cache->walks);
-	sum->walks_landed += LOAD(cache->walks_landed);
+	sum->walks_full += LOAD(cache->walks_full);
 	sum->walks_truncated += LOAD(cache->walks_truncated);
 	sum->busy += LOAD(cache->busy) != 0;
-	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++)
+	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++) {
 		sum->histogram[i] += LOAD(cache->histogram[i]);
+		sum->walks += LOAD(cache->histogram[i]);
+	}
 }
 
 static void read_caches(const struct reader *r)

@@ -36,8 +36,8 @@ struct seep_cache_sum {
 	uint64_t missed_frees;
 	uint64_t inherited_frees;
 	uint64_t inherited_freed_bytes;
-	uint64_t walks;
-	uint64_t walks_landed;
+	uint64_t walks; /* as many as allocations that are in a histogram */
+	uint64_t walks_full;
 	uint64_t walks_truncated;
 	uint64_t busy; /* caches in the middle of an operation */
 	uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS];

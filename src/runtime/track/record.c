@@ -12,10 +12,13 @@
 
 static inline bool wanted(const struct ledger_control *control, size_t size)
 {
-	return RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL &&
-			 size - rt_load(&control->size_min_bytes) <=
-				 rt_load(&control->size_max_bytes) -
-					 rt_load(&control->size_min_bytes));
+	uint64_t least;
+
+	if (RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL))
+		return true;
+	least = rt_load(&control->size_min_bytes);
+	return (rt_load(&control->mode) & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&
+	       size - least <= rt_load(&control->size_max_bytes) - least;
 }
 
 /* Rows without slots: the "no stack" row (index 0) and rows of ancestors (below it). */
@@ -131,6 +134,22 @@ static inline void count_alloc(struct rt_thread *thread, struct ledger_control *
 	rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
 }
 
+static inline uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort,
+				uint32_t epoch)
+{
+	struct rt_last_row *last = &thread->last_row;
+
+	if (RT_UNLIKELY(last->hash != hash || last->sort != sort || last->epoch != epoch ||
+			!last->row))
+		*last = (struct rt_last_row){
+			.hash = hash,
+			.sort = sort,
+			.epoch = epoch,
+			.row = rt_context_row(thread, hash, sort, epoch),
+		};
+	return last->row;
+}
+
 /*
  * Walk, find the row, count, write the cell. In bookkeeping. The live total is the caller's: it
  * rises, or for a realloc changes by the difference. False: counted without a stack, and there
@@ -145,7 +164,7 @@ static inline bool record_block(struct rt_thread *thread, struct ledger_control 
 	uint64_t before;
 
 	rt_verify(thread, frame);
-	row = rt_context_row(thread, hash, sort & 0xffff, rt_load(&control->epoch));
+	row = find_row(thread, hash, sort & 0xffff, rt_load(&control->epoch));
 	if (RT_UNLIKELY(row == rt_global.first_row)) {
 		record_no_stack((void *)address, size, sort);
 		return false;
@@ -168,8 +187,6 @@ static inline bool record_block(struct rt_thread *thread, struct ledger_control 
 
 static inline void count_walk(struct rt_thread *thread)
 {
-	rt_add_own(&thread->cache->walks, 1);
-	rt_add_own(&thread->cache->walks_landed, thread->walk.landed);
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);
 }

@@ -122,6 +122,8 @@ static struct rt_thread *thread_make(uint32_t index, uint32_t tid)
 	thread->conflicts = 0;
 	thread->last_block = 0;
 	thread->deferred_count = 0;
+	thread->walk.full_walks = &cache->walks_full;
+	thread->last_row = (struct rt_last_row){ 0 };
 	thread->tid = tid;
 	thread->cache_index = index;
 	return thread;

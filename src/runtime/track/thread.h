@@ -26,6 +26,13 @@ struct rt_thread {
 		uint64_t size;
 	} deferred[RT_DEFERRED_MAX];
 	struct rt_walk walk;
+	/* The row that the last walk led to; most often the next one does too. row 0: none. */
+	struct rt_last_row {
+		uint64_t hash;
+		uint32_t sort;
+		uint32_t epoch;
+		uint32_t row;
+	} last_row;
 };
 
 /*

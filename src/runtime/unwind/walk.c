@@ -411,5 +411,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t genera
 			c.moved = false;
 		}
 	}
+	if (!walk->landed)
+		rt_add_own(walk->full_walks, 1);
 	return finish(walk, &c, 0);
 }

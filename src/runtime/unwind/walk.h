@@ -46,7 +46,8 @@ struct rt_walk {
 	uint32_t fresh_count;
 	bool stored;	/* they were appended: the whole is frames[0] to frames[count - 1] */
 	bool truncated; /* the outermost frame is not the root */
-	bool landed;    /* of the last general walk */
+	bool landed;	/* in the last general walk */
+	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 };
 
 enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 65536 };
