@@ -241,7 +241,7 @@ def peak_of_plain(place, arguments):
 def test_a_limited_address_space(place):
     arguments = ["work", 40000, "fork", 5000]
     needed = peak_of_plain(place, arguments)
-    for room in (8, 24, 64, 256, 1024):
+    for room in (4, 8, 12, 16, 24, 64, 256, 1024):
         # What the library itself maps is its price; the ledger has to fit in what is left.
         done = run_both(place, arguments, Limits(AS=needed + (room << 20)))
         print(f"{room} MB of room: {len(ledgers(place))} ledgers")
