@@ -168,6 +168,7 @@ static const struct field fields[] = {
 	FIELD(ledger_cache, flushes),
 	FIELD(ledger_cache, walks_full),
 	FIELD(ledger_cache, walks_truncated),
+	FIELD(ledger_cache, spare_count),
 	FIELD(ledger_cache, pending_pointer),
 	FIELD(ledger_cache, pending_size),
 	FIELD(ledger_cache, pending_row),
