@@ -18,6 +18,8 @@
 #define RT_EXPORT __attribute__((visibility("default")))
 #define RT_COLD __attribute__((noinline, cold))
 #define RT_HOT __attribute__((hot))
+/* Where the call itself would be a good part of the cost. */
+#define RT_INLINE static inline __attribute__((always_inline))
 #define RT_LIKELY(x) CORE_LIKELY(x)
 #define RT_UNLIKELY(x) CORE_UNLIKELY(x)
 

@@ -156,16 +156,16 @@ void rt_redo(struct ledger_cache *cache, uint32_t cache_index)
 	struct ledger_row *row;
 	uint64_t sequence;
 
-	if (rt_load(&redo->active)) {
-		redo_apply(redo);
-		return;
-	}
-	/* The row was taken, but nothing was changed yet. */
 	if (!id)
 		return;
 	row = &rt_global.rows[rt_row_index(id)];
 	sequence = rt_load(&row->sequence);
-	if ((sequence & LEDGER_SEQ_ODD) && LEDGER_SEQ_CACHE(sequence) == cache_index)
+	/* Not ours any more: the flush was complete, and others may have flushed there since. */
+	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index)
+		rt_store(&redo->active, 0);
+	else if (rt_load(&redo->active))
+		redo_apply(redo);
+	else /* the row was taken, but nothing was changed yet */
 		rt_store_release(&row->sequence, rt_load(&redo->sequence_after));
 }
 

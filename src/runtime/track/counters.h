@@ -12,7 +12,7 @@
 /* The slot of @row for @thread, emptied from another row if need be. Never NULL. */
 RT_COLD struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row);
 
-static inline struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
+RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
 {
 	struct ledger_slot *slot = &thread->slots[row & thread->slot_mask];
 
@@ -28,18 +28,18 @@ void rt_redo(struct ledger_cache *cache, uint32_t cache_index);
 RT_COLD void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks,
 			     int64_t bytes);
 
-static inline int64_t rt_slot_blocks(const struct ledger_slot *slot)
+RT_INLINE int64_t rt_slot_blocks(const struct ledger_slot *slot)
 {
 	return (int64_t)(rt_load(&slot->allocs) - rt_load(&slot->frees));
 }
 
-static inline int64_t rt_slot_bytes(const struct ledger_slot *slot)
+RT_INLINE int64_t rt_slot_bytes(const struct ledger_slot *slot)
 {
 	return (int64_t)(rt_load(&slot->alloc_bytes) - rt_load(&slot->freed_bytes));
 }
 
 /* Before and after changing a slot: a peak captured meanwhile must see the old figures. */
-static inline uint64_t rt_slot_begin(struct ledger_slot *slot, const struct ledger_control *control)
+RT_INLINE uint64_t rt_slot_begin(struct ledger_slot *slot, const struct ledger_control *control)
 {
 	uint64_t turn = rt_load(&control->peak_turn);
 
@@ -49,8 +49,8 @@ static inline uint64_t rt_slot_begin(struct ledger_slot *slot, const struct ledg
 	return turn;
 }
 
-static inline void rt_slot_end(struct ledger_slot *slot, const struct ledger_control *control,
-			       uint64_t turn, int64_t blocks, int64_t bytes)
+RT_INLINE void rt_slot_end(struct ledger_slot *slot, const struct ledger_control *control,
+			   uint64_t turn, int64_t blocks, int64_t bytes)
 {
 	atomic_signal_fence(memory_order_acq_rel);
 	if (RT_UNLIKELY(rt_load(&control->peak_turn) != turn))
@@ -58,8 +58,8 @@ static inline void rt_slot_end(struct ledger_slot *slot, const struct ledger_con
 				rt_slot_bytes(slot) - bytes);
 }
 
-static inline void rt_slot_alloc(struct ledger_slot *slot, const struct ledger_control *control,
-				 uint64_t size)
+RT_INLINE void rt_slot_alloc(struct ledger_slot *slot, const struct ledger_control *control,
+			     uint64_t size)
 {
 	uint64_t turn = rt_slot_begin(slot, control);
 
@@ -68,8 +68,8 @@ static inline void rt_slot_alloc(struct ledger_slot *slot, const struct ledger_c
 	rt_slot_end(slot, control, turn, 1, (int64_t)size);
 }
 
-static inline void rt_slot_free(struct ledger_slot *slot, const struct ledger_control *control,
-				uint64_t size)
+RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_control *control,
+			    uint64_t size)
 {
 	uint64_t turn = rt_slot_begin(slot, control);
 
@@ -85,8 +85,8 @@ RT_COLD void rt_fall_shared(struct rt_thread *thread, int64_t bytes);
 /* G = @live is a new maximum and the only thread is about to lower it. */
 RT_COLD void rt_peak_alone(struct ledger_control *control, int64_t live);
 
-static inline void rt_rise(struct rt_thread *thread, const struct ledger_control *control,
-			   uint64_t bytes)
+RT_INLINE void rt_rise(struct rt_thread *thread, const struct ledger_control *control,
+		       uint64_t bytes)
 {
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
 		rt_add_own(&thread->cache->first, (int64_t)bytes);
@@ -100,7 +100,7 @@ static inline void rt_rise(struct rt_thread *thread, const struct ledger_control
 		rt_store(&thread->cache->sum, sum);
 }
 
-static inline void rt_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
+RT_INLINE void rt_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
 {
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
 		int64_t first = rt_load(&thread->cache->first);

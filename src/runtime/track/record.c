@@ -10,7 +10,7 @@
 
 /* ---- what both directions share ------------------------------------------------------------ */
 
-static inline bool wanted(const struct ledger_control *control, size_t size)
+RT_INLINE bool wanted(const struct ledger_control *control, size_t size)
 {
 	uint64_t least;
 
@@ -22,7 +22,7 @@ static inline bool wanted(const struct ledger_control *control, size_t size)
 }
 
 /* Rows without slots: the "no stack" row (index 0) and rows of ancestors (below it). */
-static inline bool is_own_row(uint32_t row)
+RT_INLINE bool is_own_row(uint32_t row)
 {
 	return RT_LIKELY(row - rt_global.first_row - 1 < INT32_MAX);
 }
@@ -121,8 +121,8 @@ static RT_COLD rt_cell *first_cell(uintptr_t address)
 	return rt_cell_make(address);
 }
 
-static inline void count_alloc(struct rt_thread *thread, struct ledger_control *control,
-			       uint32_t row, uintptr_t address, size_t size)
+RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
+			   uintptr_t address, size_t size)
 {
 	struct ledger_cache *cache = thread->cache;
 	unsigned bucket = core_bit_width(size);
@@ -134,8 +134,7 @@ static inline void count_alloc(struct rt_thread *thread, struct ledger_control *
 	rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
 }
 
-static inline uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort,
-				uint32_t epoch)
+RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort, uint32_t epoch)
 {
 	struct rt_last_row *last = &thread->last_row;
 
@@ -155,8 +154,8 @@ static inline uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_
  * rises, or for a realloc changes by the difference. False: counted without a stack, and there
  * the total is included.
  */
-static inline bool record_block(struct rt_thread *thread, struct ledger_control *control,
-				uintptr_t address, size_t size, uint32_t sort, const void *frame)
+RT_INLINE bool record_block(struct rt_thread *thread, struct ledger_control *control,
+			    uintptr_t address, size_t size, uint32_t sort, const void *frame)
 {
 	uint32_t row;
 	rt_cell *cell = rt_cell_find(address);
@@ -185,7 +184,7 @@ static inline bool record_block(struct rt_thread *thread, struct ledger_control 
 	return true;
 }
 
-static inline void count_walk(struct rt_thread *thread)
+RT_INLINE void count_walk(struct rt_thread *thread)
 {
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);
@@ -246,7 +245,7 @@ static RT_COLD void forget_unknown(struct rt_thread *thread)
 		rt_add_own(&thread->cache->untracked_frees, 1);
 }
 
-static inline uint64_t freed_value(const struct ledger_control *control, uint64_t cell)
+RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t cell)
 {
 	if (RT_UNLIKELY(rt_load(&control->filtered_once)))
 		return 0;
