@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-void *rt_mmap(size_t bytes)
+void *rt_mmap_sparse(size_t bytes)
 {
 	long ret = rt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -16,9 +16,16 @@ void *rt_mmap(size_t bytes)
 	if (ret < 0 && ret > -4096)
 		return NULL;
 	(void)rt_syscall3(SYS_madvise, ret, (long)bytes, MADV_DONTDUMP);
-	if (rt_global.state)
-		rt_add(&rt_global.state->private_bytes, bytes);
 	return (void *)ret;
+}
+
+void *rt_mmap(size_t bytes)
+{
+	void *start = rt_mmap_sparse(bytes);
+
+	if (start && rt_global.state)
+		rt_add(&rt_global.state->private_bytes, bytes);
+	return start;
 }
 
 void rt_munmap(void *start, size_t bytes)

@@ -33,6 +33,9 @@ static inline long rt_syscall3(long nr, long a, long b, long c)
 void *rt_mmap(size_t bytes);
 void rt_munmap(void *start, size_t bytes);
 
+/* The same for memory of which little will be touched: the caller counts what is. */
+void *rt_mmap_sparse(size_t bytes);
+
 /* Open read-only and read at most @max - 1 bytes; terminates. Returns the length or < 0. */
 long rt_read_file(const char *path, char *buffer, size_t max);
 

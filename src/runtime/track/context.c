@@ -282,7 +282,7 @@ bool rt_contexts_start(void)
 
 	if (!present) {
 		present_bytes = capacity * sizeof(*present);
-		present = rt_mmap(present_bytes);
+		present = rt_mmap_sparse(present_bytes);
 	}
 	return present && rt_nodes_start() && fixed_context(LEDGER_CONTEXT_NO_STACK) &&
 	       fixed_context(LEDGER_CONTEXT_OTHER);
@@ -296,7 +296,8 @@ void rt_contexts_forked(void)
 		raw_forget(table);
 	rt_munmap(contexts.entries, (contexts.mask + 1) * sizeof(*contexts.entries));
 	contexts = (struct rt_index_set){ 0 };
-	rt_munmap(present, present_bytes);
+	if (present)
+		(void)rt_syscall3(SYS_munmap, (long)present, (long)present_bytes, 0);
 	present = NULL;
 	rt_nodes_forked();
 }

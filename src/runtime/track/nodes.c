@@ -185,7 +185,7 @@ void rt_nodes_enter(const struct rt_walk *walk, struct rt_path *ret_path)
 bool rt_nodes_start(void)
 {
 	if (!scratch)
-		scratch = rt_mmap(RT_WALK_FRAMES_MAX * sizeof(*scratch));
+		scratch = rt_mmap_sparse(RT_WALK_FRAMES_MAX * sizeof(*scratch));
 	if (!scratch || rt_table_take(LEDGER_TABLE_NODES, 1) != 0)
 		return false;
 	rt_global.nodes[0].flags = LEDGER_NODE_READY;

@@ -11,6 +11,8 @@ rt_cell *_Atomic *rt_leaves;
  * Blocks of 1 GiB and more. The address space holds at most 2^17 of them, so a table of twice
  * that never fills; its pages are touched only where such blocks exist.
  */
+enum { POPULATE_WRITE = 23 };
+
 enum { BIG_BITS = 18, BIG_ENTRIES = 1 << BIG_BITS };
 
 struct big {
@@ -22,29 +24,52 @@ static struct big *_Atomic bigs;
 
 bool rt_pagemap_start(void)
 {
-	rt_leaves = rt_mmap(sizeof(rt_cell *) * RT_LEAVES);
+	rt_leaves = rt_mmap_sparse(sizeof(rt_cell *) * RT_LEAVES);
 	return rt_leaves != NULL;
 }
 
-rt_cell *rt_cell_make(uintptr_t address)
+static rt_cell *leaf_make(uintptr_t leaf_index)
 {
-	size_t bytes = sizeof(rt_cell) << (RT_LEAF_SHIFT - rt_global.granule_shift);
-	uintptr_t leaf_index = address >> RT_LEAF_SHIFT;
+	size_t cells = (size_t)1 << (RT_LEAF_SHIFT - rt_global.granule_shift);
+	size_t bytes = cells * sizeof(rt_cell) + RT_STEPS;
 	rt_cell *expected = NULL;
-	rt_cell *leaf;
+	rt_cell *leaf = rt_mmap_sparse(bytes);
 
-	if (leaf_index >= RT_LEAVES)
-		return NULL;
-	leaf = rt_mmap(bytes);
 	if (!leaf) {
 		rt_note_unseen(LEDGER_UNSEEN_PAGE_MAP);
 		return NULL;
 	}
 	/* A huge page would cost 2 MiB for the cell of a single block in a sparse area. */
 	(void)rt_syscall3(SYS_madvise, (long)leaf, (long)bytes, MADV_NOHUGEPAGE);
-	if (!atomic_compare_exchange_strong_explicit(&rt_leaves[leaf_index], &expected, leaf,
-						     memory_order_acq_rel, memory_order_acquire))
-		rt_munmap(leaf, bytes);
+	if (atomic_compare_exchange_strong_explicit(&rt_leaves[leaf_index], &expected, leaf,
+						    memory_order_acq_rel, memory_order_acquire))
+		return leaf;
+	(void)rt_syscall3(SYS_munmap, (long)leaf, (long)bytes, 0);
+	return expected;
+}
+
+rt_cell *rt_cell_make(uintptr_t address)
+{
+	size_t step_bytes = sizeof(rt_cell) << (RT_STEP_SHIFT - rt_global.granule_shift);
+	uintptr_t leaf_index = address >> RT_LEAF_SHIFT;
+	_Atomic uint8_t *step;
+	rt_cell *leaf;
+
+	if (leaf_index >= RT_LEAVES)
+		return NULL;
+	leaf = atomic_load_explicit(&rt_leaves[leaf_index], memory_order_acquire);
+	if (!leaf)
+		leaf = leaf_make(leaf_index);
+	if (!leaf)
+		return NULL;
+	step = rt_leaf_step(leaf, address);
+	if (!atomic_exchange_explicit(step, 1, memory_order_relaxed)) {
+		/* Where the kernel cannot, the pages come by faults. */
+		(void)rt_syscall3(SYS_madvise,
+				  (long)rt_cell_find(address & ~((1ul << RT_STEP_SHIFT) - 1)),
+				  (long)step_bytes, POPULATE_WRITE);
+		rt_add(&rt_global.state->private_bytes, step_bytes);
+	}
 	return rt_cell_find(address);
 }
 
@@ -55,13 +80,13 @@ static struct big *big_table(void)
 
 	if (table)
 		return table;
-	table = rt_mmap(sizeof(*table) * BIG_ENTRIES);
+	table = rt_mmap_sparse(sizeof(*table) * BIG_ENTRIES);
 	if (!table)
 		return NULL;
 	if (atomic_compare_exchange_strong_explicit(&bigs, &expected, table, memory_order_acq_rel,
 						    memory_order_acquire))
 		return table;
-	rt_munmap(table, sizeof(*table) * BIG_ENTRIES);
+	(void)rt_syscall3(SYS_munmap, (long)table, sizeof(*table) * BIG_ENTRIES, 0);
 	return expected;
 }
 

@@ -27,6 +27,8 @@ enum {
 	RT_LEAF_SHIFT = 26, /* 64 MiB of address space per leaf */
 	RT_ADDRESS_BITS = 47,
 	RT_LEAVES = 1 << (RT_ADDRESS_BITS - RT_LEAF_SHIFT),
+	RT_STEP_SHIFT = 16, /* address space whose cells become real at once: 64 KiB */
+	RT_STEPS = 1 << (RT_LEAF_SHIFT - RT_STEP_SHIFT),
 };
 
 typedef _Atomic uint64_t rt_cell;
@@ -62,8 +64,37 @@ static inline rt_cell *rt_cell_find(uintptr_t address)
 	return &leaf[(address & ((1u << RT_LEAF_SHIFT) - 1)) >> rt_global.granule_shift];
 }
 
-/* The same, mapping the leaf if need be; NULL without memory or for a strange address. */
+/*
+ * A leaf's pages become real a step at a time, before they are first written: one system call
+ * instead of several faults, each of which would be two, since the cell is read first and the
+ * kernel then maps a page of zeros. The bytes that remember it follow the leaf's cells.
+ */
+static inline _Atomic uint8_t *rt_leaf_step(rt_cell *leaf, uintptr_t address)
+{
+	_Atomic uint8_t *steps =
+		(_Atomic uint8_t *)(leaf + ((1u << RT_LEAF_SHIFT) >> rt_global.granule_shift));
+
+	return &steps[(address & ((1u << RT_LEAF_SHIFT) - 1)) >> RT_STEP_SHIFT];
+}
+
 RT_COLD rt_cell *rt_cell_make(uintptr_t address);
+
+/*
+ * The same to write to, mapping the leaf and its pages if need be; NULL without memory or for a
+ * strange address.
+ */
+static inline rt_cell *rt_cell_writable(uintptr_t address)
+{
+	uintptr_t leaf_index = address >> RT_LEAF_SHIFT;
+	rt_cell *leaf;
+
+	if (RT_UNLIKELY(leaf_index >= RT_LEAVES))
+		return NULL;
+	leaf = atomic_load_explicit(&rt_leaves[leaf_index], memory_order_acquire);
+	if (RT_UNLIKELY(!leaf) || RT_UNLIKELY(!rt_load(rt_leaf_step(leaf, address))))
+		return rt_cell_make(address);
+	return &leaf[(address & ((1u << RT_LEAF_SHIFT) - 1)) >> rt_global.granule_shift];
+}
 
 /* A live cell whose block begins exactly at @address; 0 otherwise. @cell may be NULL. */
 static inline uint64_t rt_cell_live_at(rt_cell *cell, uintptr_t address)

@@ -55,10 +55,8 @@ static inline void count_free(struct rt_thread *thread, struct ledger_control *c
 
 static RT_COLD void write_cell(uintptr_t address, uint32_t row, size_t size, uint32_t kind)
 {
-	rt_cell *cell = rt_cell_find(address);
+	rt_cell *cell = rt_cell_writable(address);
 
-	if (!cell)
-		cell = rt_cell_make(address);
 	if (!cell)
 		return;
 	if (size >= RT_CELL_SIZE_BIG) {
@@ -116,11 +114,6 @@ static RT_COLD void close_missed(struct rt_thread *thread, struct ledger_control
 	count_free(thread, control, rt_cell_row(cell), size);
 }
 
-static RT_COLD rt_cell *first_cell(uintptr_t address)
-{
-	return rt_cell_make(address);
-}
-
 RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
 			   uintptr_t address, size_t size)
 {
@@ -158,7 +151,7 @@ RT_INLINE bool record_block(struct rt_thread *thread, struct ledger_control *con
 			    uintptr_t address, size_t size, uint32_t sort, const void *frame)
 {
 	uint32_t row;
-	rt_cell *cell = rt_cell_find(address);
+	rt_cell *cell = rt_cell_writable(address);
 	uint64_t hash = rt_walk(&thread->walk, frame);
 	uint64_t before;
 
@@ -169,8 +162,6 @@ RT_INLINE bool record_block(struct rt_thread *thread, struct ledger_control *con
 		return false;
 	}
 	count_alloc(thread, control, row, address, size);
-	if (RT_UNLIKELY(!cell))
-		cell = first_cell(address);
 	if (RT_UNLIKELY(!cell))
 		return true;
 	before = rt_load(cell);

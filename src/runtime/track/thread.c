@@ -28,12 +28,12 @@ static bool threads_map(void)
 
 	if (threads)
 		return true;
-	map = rt_mmap(capacity * sizeof(*map));
+	map = rt_mmap_sparse(capacity * sizeof(*map));
 	if (!map)
 		return false;
 	if (!__atomic_compare_exchange_n(&threads, &expected, map, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
-		rt_munmap(map, capacity * sizeof(*map));
+		(void)rt_syscall3(SYS_munmap, (long)map, (long)(capacity * sizeof(*map)), 0);
 	return true;
 }
 

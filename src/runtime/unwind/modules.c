@@ -83,7 +83,7 @@ static void remember(const struct dl_find_object *object)
 	if (!rt_lock_slow(tid))
 		return;
 	if (!seen)
-		seen = rt_mmap(MODULES_MAX * sizeof(*seen));
+		seen = rt_mmap_sparse(MODULES_MAX * sizeof(*seen));
 	for (uint32_t i = 0; seen && i < seen_count; i++) {
 		if (seen[i].start >= now.end || now.start >= seen[i].end)
 			continue;
@@ -243,7 +243,7 @@ uint32_t rt_module_index(uintptr_t pc, uint64_t *ret_bias)
 	uint32_t found;
 
 	if (!listed)
-		listed = rt_mmap(MODULES_MAX * sizeof(*listed));
+		listed = rt_mmap_sparse(MODULES_MAX * sizeof(*listed));
 	if (!listed)
 		return 0;
 	if (last && last <= listed_count && last_generation == generation &&
