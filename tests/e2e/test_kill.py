@@ -262,6 +262,24 @@ def test_a_clean_end_leaves_the_exact_truth(directory):
         assert recording["totals"]["in_doubt"] == 0
 
 
+def test_a_child_whose_first_allocation_is_another_threads(directory):
+    (directory / "ledgers").mkdir(mode=0o700)
+    done = subprocess.run(
+        [BUILD / "programs" / "fork_thread_first"],
+        env=dict(os.environ, LD_PRELOAD=str(RUNTIME), SEEP_DIR=str(directory / "ledgers")),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    child = int(re.search(r"child (\d+)", done.stdout).group(1))
+    recording, error = report(ledgers_by_pid(directory / "ledgers")[child])
+    assert recording is not None, error
+    for site, allocs, size in re.findall(r"truth (\w+) allocs=(\d+) bytes=(\d+)", done.stdout):
+        found = [c for c in recording["contexts"] if site in [f["function"] for f in c["frames"]]]
+        assert sum(c["allocs"] for c in found) == sum(c["frees"] for c in found) == int(allocs)
+        assert sum(c["alloc_bytes"] for c in found) == int(size)
+
+
 def test_a_dead_ledger_is_the_truth_but_for_one_operation_per_thread(directory):
     draw = random.Random(int(os.environ.get("SEEP_SEED", "1")))
     compared = torn = unopened = growing = forking = 0
