@@ -15,15 +15,18 @@
 enum { MAIN_BLOCKS = 1000, THREAD_BLOCKS = 300 };
 
 static int hold[2];
+static __thread void *volatile block;
 
 __attribute__((noipa)) static void in_main(void)
 {
-	free(malloc(100));
+	block = malloc(100);
+	free(block);
 }
 
 __attribute__((noipa)) static void in_thread(void)
 {
-	free(malloc(50));
+	block = malloc(50);
+	free(block);
 }
 
 static void *wait_for_ever(void *arg)
