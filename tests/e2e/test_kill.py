@@ -274,6 +274,8 @@ def test_a_child_whose_first_allocation_is_another_threads(directory):
     child = int(re.search(r"child (\d+)", done.stdout).group(1))
     recording, error = report(ledgers_by_pid(directory / "ledgers")[child])
     assert recording is not None, error
+    # Each with its own state: sharing one, they would corrupt each other's counts.
+    assert recording["totals"]["threads"] == 2
     for site, allocs, size in re.findall(r"truth (\w+) allocs=(\d+) bytes=(\d+)", done.stdout):
         found = [c for c in recording["contexts"] if site in [f["function"] for f in c["frames"]]]
         assert sum(c["allocs"] for c in found) == sum(c["frees"] for c in found) == int(allocs)
