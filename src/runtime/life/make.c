@@ -286,13 +286,13 @@ static uint64_t lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *ta
 	if (wanted < FILE_BYTES_MIN)
 		return 0;
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
-		uint64_t share = (uint64_t)((double)usual[i].capacity * ((double)wanted * 0.98) /
-					    (double)usual_bytes);
+		unsigned __int128 share = (unsigned __int128)usual[i].capacity * wanted /
+					 (usual_bytes + usual_bytes / 50);
 
 		tables[i].item_bytes = usual[i].item_bytes;
 		tables[i].offset = at;
-		tables[i].capacity = share;
-		if (share * tables[i].item_bytes < LEDGER_PAGE_BYTES)
+		tables[i].capacity = (uint64_t)share;
+		if (tables[i].capacity * tables[i].item_bytes < LEDGER_PAGE_BYTES)
 			tables[i].capacity = LEDGER_PAGE_BYTES / tables[i].item_bytes;
 		at = page_up(at + tables[i].capacity * tables[i].item_bytes);
 	}

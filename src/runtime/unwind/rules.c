@@ -22,21 +22,23 @@ static struct rt_rule_table *table_new(uint64_t entries)
 }
 
 /*
- * Replace a half-full table by an empty one of twice the size; its entries are compiled again as
- * they are met. The old one stays mapped, for readers that hold it, but gives its pages back: its
- * keys then read 0, which is a miss. At LAST_ENTRIES the size stays, so that a program that
- * loads and unloads for ever stays bounded in pages.
+ * Replace a half-full table by an empty one; its entries are compiled again as they are met. It
+ * is twice the size only if a single generation filled the old one: a program that loads and
+ * unloads for ever needs no more room for it. The old one stays mapped, for readers that hold
+ * it, but gives its pages back: its keys then read 0, which is a miss.
  */
 static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 {
-	uint64_t entries = FIRST_ENTRIES;
+	uint64_t generation = rt_load(&rt_generation);
+	uint64_t entries = old ? old->mask + 1 : FIRST_ENTRIES;
 	struct rt_rule_table *table;
 
-	if (old)
-		entries = old->mask + 1 < LAST_ENTRIES ? (old->mask + 1) * 2 : LAST_ENTRIES;
+	if (old && old->generation == generation && entries < LAST_ENTRIES)
+		entries *= 2;
 	table = table_new(entries);
 	if (!table)
 		return old;
+	table->generation = generation;
 	if (!atomic_compare_exchange_strong_explicit(&rt_rule_table, &old, table,
 						     memory_order_acq_rel, memory_order_acquire)) {
 		rt_munmap(table, table->map_bytes);

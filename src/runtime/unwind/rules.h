@@ -20,7 +20,7 @@ struct rt_rule_table {
 	uint64_t mask;
 	_Atomic uint64_t used;
 	uint64_t map_bytes;
-	uint64_t spare;
+	uint64_t generation; /* in which it was made */
 	struct rt_rule_entry entries[];
 };
 

@@ -236,6 +236,16 @@ static inline void land(struct rt_frame *frame, const struct cursor *c)
 		frame->flags |= RT_FRAME_READS_FP;
 }
 
+static inline void put(struct rt_frame *into, const struct rt_frame *frame)
+{
+	into->slot = frame->slot;
+	into->ra = frame->ra;
+	into->hash = frame->hash;
+	into->fp = frame->fp;
+	into->fp_offset = frame->fp_offset;
+	into->flags = frame->flags;
+}
+
 static uint64_t hash_frames(struct rt_walk *walk, uint64_t hash, uint32_t outer_flags,
 			    struct rt_frame *into)
 {
@@ -255,7 +265,7 @@ static uint64_t hash_frames(struct rt_walk *walk, uint64_t hash, uint32_t outer_
 			frame->flags |= RT_FRAME_NEEDS_FP |
 					(frame->fp_offset ? RT_FRAME_READS_FP : 0);
 		if (into)
-			*into++ = *frame;
+			put(into++, frame);
 	}
 	return hash;
 }
@@ -363,9 +373,20 @@ static RT_COLD struct cursor step_rare(struct cursor c, struct rt_frame *from, c
 /* The cursor's frame becomes part of the new walk; false when there is no room. */
 static inline bool push(struct rt_walk *walk, const struct cursor *c)
 {
+	struct rt_frame *frame;
+
 	if (RT_UNLIKELY(walk->fresh_count == walk->capacity) && !grow(walk))
 		return false;
-	walk->fresh[walk->fresh_count++] = c->frame;
+	/*
+	 * Field by field, out of registers: copied whole, the two halves of the last word would
+	 * be stored apart and loaded together, which stalls every step.
+	 */
+	frame = &walk->fresh[walk->fresh_count++];
+	frame->slot = c->frame.slot;
+	frame->ra = c->frame.ra;
+	frame->fp = c->frame.fp;
+	frame->fp_offset = c->frame.fp_offset;
+	frame->flags = c->frame.flags;
 	return true;
 }
 
