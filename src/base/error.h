@@ -11,14 +11,14 @@
 
 /* Codes are returned negated: -SEEP_ECORRUPT. Their numbers are not stored anywhere. */
 enum seep_code {
-	SEEP_ESYS = 1,	 /* the operating system refused; the sentence has strerror */
-	SEEP_EUSAGE,	 /* the person asked for something that makes no sense */
-	SEEP_ECORRUPT,	 /* a file is damaged, or not what it should be */
-	SEEP_ETRUNC,	 /* a file ends too early */
-	SEEP_EVERSION,	 /* a newer seep wrote it */
-	SEEP_ENOTFOUND,	 /* no such process, file, symbol or name */
-	SEEP_EEXIST,	 /* the output is there already */
-	SEEP_ELIMIT,	 /* a bound of ours was reached */
+	SEEP_ESYS = 1,	   /* the operating system refused; the sentence has strerror */
+	SEEP_EUSAGE,	   /* the person asked for something that makes no sense */
+	SEEP_ECORRUPT,	   /* a file is damaged, or not what it should be */
+	SEEP_ETRUNC,	   /* a file ends too early */
+	SEEP_EVERSION,	   /* a newer seep wrote it */
+	SEEP_ENOTFOUND,	   /* no such process, file, symbol or name */
+	SEEP_EEXIST,	   /* the output is there already */
+	SEEP_ELIMIT,	   /* a bound of ours was reached */
 	SEEP_EUNSUPPORTED, /* a program or file of a kind that seep cannot record or read */
 };
 
@@ -26,7 +26,7 @@ enum { SEEP_ERROR_TEXT_BYTES = 512 };
 
 /* Filled on failure only. Plain memory: nothing to release. */
 struct seep_error {
-	int code; /* an enum seep_code, positive; 0 = never filled */
+	int code;			  /* an enum seep_code, positive; 0 = never filled */
 	char text[SEEP_ERROR_TEXT_BYTES]; /* one sentence, no newline, no full stop */
 };
 

@@ -38,8 +38,9 @@ static void copy_caches(struct seep_profile_totals *totals, const struct seep_ca
 	totals->inherited_frees = caches->inherited_frees;
 	totals->inherited_freed_bytes = caches->inherited_freed_bytes;
 	totals->walks = caches->walks;
-	totals->walks_landed =
-		caches->walks > caches->walks_full ? caches->walks - caches->walks_full : 0;
+	totals->walks_landed = caches->walks > caches->walks_full
+				       ? caches->walks - caches->walks_full
+				       : 0;
 	totals->walks_truncated = caches->walks_truncated;
 	memcpy(totals->histogram, caches->histogram, sizeof(totals->histogram));
 }
