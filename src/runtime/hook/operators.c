@@ -53,7 +53,8 @@ static inline void *plain_block(size_t size)
 /* As libstdc++ asks: C11 wants a multiple of the alignment. NULL also for a strange alignment. */
 static void *aligned_block(size_t size, size_t alignment)
 {
-	size_t bytes = ((size ? size : 1) + alignment - 1) & ~(alignment - 1);
+	size_t least = rt_min_request ? rt_min_request : 1;
+	size_t bytes = ((size < least ? least : size) + alignment - 1) & ~(alignment - 1);
 
 	if (!alignment || alignment & (alignment - 1) || bytes < size)
 		return NULL;

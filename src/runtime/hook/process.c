@@ -19,10 +19,19 @@ int dlclose(void *handle);
 
 enum { ARGUMENTS_MAX = 1 << 20 };
 
+/* A constructor may come here before anything was allocated, hence before the search. */
+static void notice(enum ledger_ended ended, int status)
+{
+	(void)rt_next_find();
+	rt_exit_notice(ended, status);
+}
+
 RT_EXPORT int dlclose(void *handle)
 {
-	int failed = rt_next.dlclose(handle);
+	int failed;
 
+	(void)rt_next_find();
+	failed = rt_next.dlclose(handle);
 	if (rt_mine.control)
 		rt_modules_check();
 	return failed;
@@ -30,40 +39,40 @@ RT_EXPORT int dlclose(void *handle)
 
 RT_EXPORT void _exit(int status)
 {
-	rt_exit_notice(LEDGER_ENDED_EXIT, status);
+	notice(LEDGER_ENDED_EXIT, status);
 	rt_next.exit_now(status);
 	__builtin_unreachable();
 }
 
 RT_EXPORT void _Exit(int status)
 {
-	rt_exit_notice(LEDGER_ENDED_EXIT, status);
+	notice(LEDGER_ENDED_EXIT, status);
 	rt_next.exit_now_c99(status);
 	__builtin_unreachable();
 }
 
 RT_EXPORT void quick_exit(int status)
 {
-	rt_exit_notice(LEDGER_ENDED_EXIT, status);
+	notice(LEDGER_ENDED_EXIT, status);
 	rt_next.quick_exit(status);
 	__builtin_unreachable();
 }
 
 RT_EXPORT void abort(void)
 {
-	rt_exit_notice(LEDGER_ENDED_ABORT, 0);
+	notice(LEDGER_ENDED_ABORT, 0);
 	rt_next.abort();
 	__builtin_unreachable();
 }
 
-#define EXEC_BODY(call)                               \
-	do {                                          \
-		int failed;                           \
-                                                      \
-		rt_exit_notice(LEDGER_ENDED_EXEC, 0); \
-		failed = (call);                      \
-		rt_exit_withdraw();                   \
-		return failed;                        \
+#define EXEC_BODY(call)                       \
+	do {                                  \
+		int failed;                   \
+                                              \
+		notice(LEDGER_ENDED_EXEC, 0); \
+		failed = (call);              \
+		rt_exit_withdraw();           \
+		return failed;                \
 	} while (0)
 
 RT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])

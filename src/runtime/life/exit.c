@@ -14,18 +14,16 @@ static bool is_ours(void)
 
 static void wait_for_recorder(struct ledger_control *control)
 {
-	uint32_t waited = 0;
+	uint64_t until = rt_now_ns() + (uint64_t)rt_load(&control->exit_wait_ms) * 1000000;
 
 	for (;;) {
 		uint32_t recorder = rt_load_acquire(&control->recorder_pid);
 
-		if (!recorder || rt_load_acquire(&control->exit_ack) ||
-		    waited >= rt_load(&control->exit_wait_ms))
+		if (!recorder || rt_load_acquire(&control->exit_ack) || rt_now_ns() >= until)
 			return;
 		if (rt_syscall3(SYS_kill, recorder, 0, 0) == -ESRCH)
 			return;
-		if (rt_futex_wait(&control->exit_ack, 0, CHECK_MS) == -ETIMEDOUT)
-			waited += CHECK_MS;
+		(void)rt_futex_wait(&control->exit_ack, 0, CHECK_MS);
 	}
 }
 

@@ -22,7 +22,8 @@ enum {
 	ARGV_MAX = 64 << 10,
 };
 
-#define FILE_BYTES_MIN (1ull << 20)
+#define FILE_BYTES_MIN (512ull << 10)
+#define ADDRESS_SPACE_MIN (160ull << 20)
 
 /* Capacities of a file of the usual size; scaled to what limits and ledger_max allow. */
 static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
@@ -287,7 +288,7 @@ static uint64_t lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *ta
 		return 0;
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
 		unsigned __int128 share = (unsigned __int128)usual[i].capacity * wanted /
-					 (usual_bytes + usual_bytes / 50);
+					  (usual_bytes + usual_bytes / 50);
 
 		tables[i].item_bytes = usual[i].item_bytes;
 		tables[i].offset = at;
@@ -413,26 +414,48 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 	return NULL;
 }
 
+/*
+ * What the limits leave for the file. Exceeding RLIMIT_FSIZE is a fatal signal. Of the address
+ * space that RLIMIT_AS still allows, most is the program's; with too little there is no ledger.
+ */
+static uint64_t bytes_allowed(void)
+{
+	uint64_t limit = limit_of(RLIMIT_FSIZE);
+	uint64_t address_space = limit_of(RLIMIT_AS);
+	char statm[64];
+	uint64_t used = 0;
+
+	if (address_space == RLIM_INFINITY)
+		return limit;
+	if (rt_read_file("/proc/self/statm", statm, sizeof(statm)) > 0)
+		for (const char *p = statm; *p >= '0' && *p <= '9'; p++)
+			used = used * 10 + (uint64_t)(*p - '0');
+	used *= LEDGER_PAGE_BYTES;
+	if (address_space < used || address_space - used < ADDRESS_SPACE_MIN)
+		return 0;
+	address_space = (address_space - used) / SHARE_OF_LIMIT;
+	return address_space < limit ? address_space : limit;
+}
+
 static bool make_file(struct file *file, const struct rt_make *make, const struct identity *id)
 {
 	struct ledger_table tables[LEDGER_TABLE_COUNT] = { 0 };
-	uint64_t max = make->options->ledger_max ? make->options->ledger_max
-						 : default_max(file->fd);
-	uint64_t limit = limit_of(RLIMIT_FSIZE);
-	uint64_t address_space = limit_of(RLIMIT_AS);
-	uint64_t bytes;
+	const uint64_t rounding = (LEDGER_TABLE_COUNT + HEADER_PAGES) * LEDGER_PAGE_BYTES;
+	uint64_t wanted = make->options->ledger_max;
+	uint64_t limit = bytes_allowed();
+	uint64_t bytes = lay_out(wanted, limit, tables);
 	uint8_t *base;
 
-	if (address_space != RLIM_INFINITY && address_space / SHARE_OF_LIMIT < limit)
-		limit = address_space / SHARE_OF_LIMIT;
-	bytes = lay_out(make->options->ledger_max, limit, tables);
-	base = bytes ? map_file(file, bytes) : NULL;
+	/* Headers and rounding to pages may have come out above the limit. */
+	if (bytes > limit && limit > rounding)
+		bytes = lay_out(wanted, limit - rounding, tables);
+	base = bytes && bytes <= limit ? map_file(file, bytes) : NULL;
 	if (!base)
 		return false;
 	memcpy(((struct ledger_header *)base)->table, tables, sizeof(tables));
 	point_at(base, bytes);
 	rt_global.header->file_bytes = bytes;
-	rt_global.header->ledger_max_bytes = max;
+	rt_global.header->ledger_max_bytes = wanted ? wanted : default_max(file->fd);
 	rt_global.header->instance = file->instance;
 	rt_store(&rt_global.state->real_bytes, HEADER_PAGES * LEDGER_PAGE_BYTES);
 	rt_store(&rt_global.state->private_bytes, make->private_bytes);

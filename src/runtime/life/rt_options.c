@@ -8,7 +8,7 @@
 /* argc, argv, environment, as the kernel laid them out; the loader exports where. */
 extern void *__libc_stack_end;
 
-enum { KEY_MAX = 24, VALUE_MAX = 32, FAR = 99 };
+enum { KEY_MAX = 24, VALUE_MAX = 32, FAR = 99, DIR_MAX = 4096, TEXT_MAX = 4096 };
 
 struct option {
 	const char *key;
@@ -214,8 +214,21 @@ static uint64_t parse_hex(const char *text)
 	return value;
 }
 
+/* A program may write its title over its environment: forked children need a copy. */
+static const char *keep(const char *value, char *copy, size_t max)
+{
+	size_t length = value ? strlen(value) : 0;
+
+	if (!value || length >= max)
+		return NULL;
+	memcpy(copy, value, length + 1);
+	return copy;
+}
+
 bool rt_options_read(struct rt_options *ret_options)
 {
+	static char dir[DIR_MAX];
+	static char text[TEXT_MAX];
 	char *const *start = __libc_stack_end;
 	long count = *(const long *)__libc_stack_end;
 	char *const *environment;
@@ -227,8 +240,8 @@ bool rt_options_read(struct rt_options *ret_options)
 	};
 	ret_options->arguments = start + 1;
 	environment = start + 1 + count + 1;
-	ret_options->text = variable(environment, "SEEP_OPTIONS");
-	ret_options->dir = variable(environment, "SEEP_DIR");
+	ret_options->text = keep(variable(environment, "SEEP_OPTIONS"), text, sizeof(text));
+	ret_options->dir = keep(variable(environment, "SEEP_DIR"), dir, sizeof(dir));
 	ret_options->session = parse_hex(variable(environment, "SEEP_SESSION"));
 	if (ret_options->text && !parse(ret_options, ret_options->text))
 		return false;

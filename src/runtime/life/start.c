@@ -17,6 +17,7 @@
 
 #include <elf.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -25,8 +26,12 @@ enum rt_phase { RT_NOT_YET = 0, RT_STARTING, RT_ON, RT_OFF };
 struct rt_mine rt_mine;
 struct rt_global rt_global;
 
+/* A thread that finds another one starting waits for it, in steps of a millisecond. */
+enum { START_WAITS = 200 };
+
 static struct rt_options options;
 static _Atomic uint32_t phase;
+static _Atomic uint32_t starter; /* thread id, while phase is RT_STARTING */
 
 static bool enter_phase(uint32_t from)
 {
@@ -78,8 +83,8 @@ static struct ledger_control *open_books(void)
 	if (!rt_contexts_start())
 		return NULL;
 	reserve_marks();
-	rt_store(&phase, RT_ON);
 	rt_mine.control = rt_global.control;
+	rt_store_release(&phase, RT_ON);
 	return rt_global.control;
 }
 
@@ -93,15 +98,13 @@ static struct ledger_control *start(void)
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.granule_shift = rt_global.glibc ? 5 : 4;
 	make.allocator_path = rt_next_malloc_path();
-	if (!rt_ledger_make(&make))
+	if (!rt_pagemap_start() || !rt_ledger_make(&make))
 		return NULL;
 	if (!rt_global.glibc)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
 	if (options.mode != LEDGER_MODE_ALL || options.size_min || options.size_max != UINT64_MAX)
 		rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	rt_modules_start();
-	if (!rt_pagemap_start())
-		return NULL;
 	return open_books();
 }
 
@@ -118,6 +121,9 @@ static struct ledger_control *start_child(void)
 	uint64_t rows = rt_load(&parent.state->table[LEDGER_TABLE_ROWS].reserved);
 	uint32_t mode = rt_load(&parent.control->mode);
 	uint32_t filtered_once = rt_load(&parent.control->filtered_once);
+	uint64_t size_min = rt_load(&parent.control->size_min_bytes);
+	uint64_t size_max = rt_load(&parent.control->size_max_bytes);
+	uint32_t unseen = rt_load(&parent.state->unseen);
 	struct rt_make make = {
 		.options = &options,
 		.origin = LEDGER_ORIGIN_FORK,
@@ -144,6 +150,10 @@ static struct ledger_control *start_child(void)
 		return NULL;
 	rt_store(&rt_global.control->mode, mode);
 	rt_store(&rt_global.control->filtered_once, filtered_once);
+	rt_store(&rt_global.control->size_min_bytes, size_min);
+	rt_store(&rt_global.control->size_max_bytes, size_max);
+	rt_note_unseen(unseen & (LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_DOUBLE_FREE_OFF |
+				 LEDGER_UNSEEN_MISMATCH_OFF));
 	rt_store(&rt_global.threshold_bytes, 0);
 	rt_threads_forked();
 	rt_lock_forked();
@@ -152,17 +162,50 @@ static struct ledger_control *start_child(void)
 	return open_books();
 }
 
+/*
+ * Another thread is making the ledger, so this is a forked child that started threads before it
+ * allocated: wait, or the allocation would be missing. The maker's own allocations are not.
+ */
+static struct ledger_control *wait_for_start(void)
+{
+	uint32_t tid = rt_gettid();
+
+	for (unsigned i = 0; i < START_WAITS; i++) {
+		uint32_t maker = rt_load(&starter);
+
+		if (rt_load_acquire(&phase) != RT_STARTING || maker == tid)
+			break;
+		(void)rt_futex_wait(&phase, RT_STARTING, 1);
+	}
+	return rt_mine.control;
+}
+
 struct ledger_control *rt_control_cold(void)
 {
 	struct ledger_control *control = NULL;
-	uint32_t before = rt_load(&phase);
+	uint32_t before = rt_load_acquire(&phase);
 
-	if (before == RT_OFF || before == RT_STARTING || !rt_next_find() || !enter_phase(before))
+	if (before == RT_OFF)
 		return NULL;
+	if (before == RT_STARTING)
+		return wait_for_start();
+	if (!rt_next_find())
+		return NULL;
+	if (!enter_phase(before))
+		return wait_for_start();
+	rt_store(&starter, rt_gettid());
 	control = before == RT_NOT_YET ? start() : start_child();
 	if (!control)
-		rt_store(&phase, RT_OFF);
+		rt_store_release(&phase, RT_OFF);
+	rt_futex_wake(&phase);
 	return control;
+}
+
+/* In fork()'s child this thread is the only one; its state belongs to the parent's ledger. */
+static void at_fork_child(void)
+{
+	rt_tls.thread = NULL;
+	rt_tls.starting = 0;
 }
 
 /* Programs that allocate nothing before main start here; and what may call the loader. */
@@ -170,7 +213,10 @@ static __attribute__((constructor)) void construct(void)
 {
 	struct ledger_control *control = rt_control();
 
-	if (!control || !options.verify)
+	if (!control)
+		return;
+	(void)pthread_atfork(NULL, NULL, at_fork_child);
+	if (!options.verify)
 		return;
 	if (rt_verify_start())
 		rt_global.verify_every = (uint32_t)options.verify;

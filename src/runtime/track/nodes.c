@@ -16,7 +16,10 @@ struct folded {
 	uint8_t spare;
 };
 
-static struct folded *scratch; /* RT_WALK_FRAMES_MAX of them */
+/* A walk that could not be kept has up to twice the frames of one that was. */
+enum { SCRATCH_FRAMES = RT_WALK_FRAMES_MAX * 2 };
+
+static struct folded *scratch;
 static struct rt_index_set nodes;
 
 bool rt_index_reserve(struct rt_index_set *set, uint64_t (*hash_of)(uint32_t index))
@@ -185,7 +188,7 @@ void rt_nodes_enter(const struct rt_walk *walk, struct rt_path *ret_path)
 bool rt_nodes_start(void)
 {
 	if (!scratch)
-		scratch = rt_mmap_sparse(RT_WALK_FRAMES_MAX * sizeof(*scratch));
+		scratch = rt_mmap_sparse(SCRATCH_FRAMES * sizeof(*scratch));
 	if (!scratch || rt_table_take(LEDGER_TABLE_NODES, 1) != 0)
 		return false;
 	rt_global.nodes[0].flags = LEDGER_NODE_READY;

@@ -79,13 +79,8 @@ static RT_COLD void forget_nested(struct rt_thread *thread, uint32_t row, uint64
 		count_other_free(thread, row, size);
 		return;
 	}
-	if (thread && thread->deferred_count < RT_DEFERRED_MAX) {
-		uint32_t at = thread->deferred_count;
-
+	if (thread && rt_defer(thread, row, size)) {
 		rt_add(&rt_global.state->live_bytes, -(int64_t)size);
-		thread->deferred[at] = (struct rt_deferred){ row, size };
-		atomic_signal_fence(memory_order_seq_cst);
-		thread->deferred_count = at + 1;
 		return;
 	}
 	/* Nowhere to keep the row: the totals stay right, this stack's live figure does not. */
@@ -115,7 +110,7 @@ static RT_COLD void close_missed(struct rt_thread *thread, struct ledger_control
 }
 
 RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
-			   uintptr_t address, size_t size)
+			   uintptr_t address, size_t size, uint32_t sort)
 {
 	struct ledger_cache *cache = thread->cache;
 	unsigned bucket = core_bit_width(size);
@@ -124,7 +119,8 @@ RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *cont
 	if (RT_UNLIKELY(bucket >= LEDGER_HISTOGRAM_BUCKETS))
 		bucket = LEDGER_HISTOGRAM_BUCKETS - 1;
 	rt_add_own(&cache->histogram[bucket], 1);
-	rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
+	if (RT_LIKELY(!(sort & RT_SORT_FOREIGN)))
+		rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
 }
 
 RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort, uint32_t epoch)
@@ -139,6 +135,11 @@ RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t so
 			.epoch = epoch,
 			.row = rt_context_row(thread, hash, sort, epoch),
 		};
+	/* Without a stack for once, because a lock was not to be had: ask again next time. */
+	if (RT_UNLIKELY(last->row == rt_global.first_row)) {
+		last->row = 0;
+		return rt_global.first_row;
+	}
 	return last->row;
 }
 
@@ -157,11 +158,14 @@ RT_INLINE bool record_block(struct rt_thread *thread, struct ledger_control *con
 
 	rt_verify(thread, frame);
 	row = find_row(thread, hash, sort & 0xffff, rt_load(&control->epoch));
-	if (RT_UNLIKELY(row == rt_global.first_row)) {
-		record_no_stack((void *)address, size, sort);
-		return false;
+	if (RT_UNLIKELY(row - rt_global.first_row < LEDGER_CONTEXT_FIRST)) {
+		if (row == rt_global.first_row) {
+			record_no_stack((void *)address, size, sort);
+			return false;
+		}
+		rt_add(&rt_global.state->dropped, 1);
 	}
-	count_alloc(thread, control, row, address, size);
+	count_alloc(thread, control, row, address, size, sort);
 	if (RT_UNLIKELY(!cell))
 		return true;
 	before = rt_load(cell);
@@ -208,7 +212,7 @@ void rt_record_from_other(struct ledger_control *control, void *block, size_t si
 			  const void *frame)
 {
 	if (block && !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
-		rt_record(control, block, size, sort, frame);
+		rt_record(control, block, size, sort | RT_SORT_FOREIGN, frame);
 }
 
 bool rt_is_left_to_free(const void *block)
@@ -274,7 +278,8 @@ void rt_forget(struct ledger_control *control, void *block, const void *frame)
 	rt_fall(thread, control, size);
 	slot = rt_slot(thread, row);
 	rt_slot_free(slot, control, size);
-	rt_add_own(&thread->cache->usable_freed_bytes, rt_usable(address));
+	if (RT_LIKELY(!(value >> RT_CELL_FOREIGN_SHIFT & 1)))
+		rt_add_own(&thread->cache->usable_freed_bytes, rt_usable(address));
 	if (thread->last_block == address) {
 		thread->last_block = 0;
 		count_temporary(thread, slot, size);
@@ -299,7 +304,8 @@ void rt_resize_begin(struct ledger_control *control, void *block, const void *fr
 	if (!value)
 		return;
 	ret_resize->size = rt_cell_size(value, address);
-	ret_resize->usable = rt_usable(address);
+	if (!(value >> RT_CELL_FOREIGN_SHIFT & 1) && is_own_row(rt_cell_row(value)))
+		ret_resize->usable = rt_usable(address);
 	if (thread) {
 		rt_store(&thread->cache->pending_pointer, address);
 		rt_store(&thread->cache->pending_size, ret_resize->size);

@@ -167,24 +167,38 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_redo(thread->cache, thread->cache_index);
 	rt_lock_recover(thread->tid);
 	rt_walk_drop(&thread->walk);
+	thread->last_row = (struct rt_last_row){ 0 };
 	rt_add_own(&thread->cache->abandoned, 1);
 	rt_store(&thread->cache->pending_row, 0);
 	rt_store(&thread->cache->busy, 0);
 	return true;
 }
 
+/* A handler may itself be interrupted by another one here: each takes a place of its own. */
+bool rt_defer(struct rt_thread *thread, uint32_t row, uint64_t size)
+{
+	uint32_t at = atomic_fetch_add_explicit(&thread->deferred_count, 1, memory_order_relaxed);
+
+	if (at >= RT_DEFERRED_MAX) {
+		atomic_fetch_sub_explicit(&thread->deferred_count, 1, memory_order_relaxed);
+		return false;
+	}
+	thread->deferred[at] = (struct rt_deferred){ row, size };
+	return true;
+}
+
 void rt_leave_deferred(struct rt_thread *thread)
 {
-	/* A handler may add to the list while it is worked off: look again each time. */
-	while (thread->deferred_count) {
-		struct rt_deferred last = thread->deferred[thread->deferred_count - 1];
-		struct ledger_slot *slot;
+	uint32_t done = 0;
+	uint32_t seen;
 
-		thread->deferred_count--;
-		atomic_signal_fence(memory_order_seq_cst);
-		slot = rt_slot_make(thread, last.row);
-		rt_slot_free(slot, rt_global.control, last.size);
-	}
+	/* A handler may add to the list while it is worked off: the list ends when none has. */
+	do {
+		for (seen = rt_load(&thread->deferred_count); done < seen; done++)
+			rt_slot_free(rt_slot_make(thread, thread->deferred[done].row),
+				     rt_global.control, thread->deferred[done].size);
+	} while (!atomic_compare_exchange_strong_explicit(
+		&thread->deferred_count, &seen, 0, memory_order_relaxed, memory_order_relaxed));
 }
 
 void rt_threads_forked(void)

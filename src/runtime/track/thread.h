@@ -20,7 +20,7 @@ struct rt_thread {
 	uint32_t tid;
 	uint32_t cache_index;
 	/* Frees by a signal handler that interrupted our bookkeeping; counted on the way out. */
-	uint32_t deferred_count;
+	_Atomic uint32_t deferred_count;
 	struct rt_deferred {
 		uint32_t row;
 		uint64_t size;
@@ -65,13 +65,16 @@ static inline bool rt_enter(struct rt_thread *thread, const void *frame)
 	return true;
 }
 
+/* Leave a free to the interrupted bookkeeping; false when there is no room. In handlers only. */
+RT_COLD bool rt_defer(struct rt_thread *thread, uint32_t row, uint64_t size);
+
 /* Count what handlers left in deferred. */
 RT_COLD void rt_leave_deferred(struct rt_thread *thread);
 
 static inline void rt_leave(struct rt_thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	if (RT_UNLIKELY(thread->deferred_count))
+	if (RT_UNLIKELY(rt_load(&thread->deferred_count)))
 		rt_leave_deferred(thread);
 	rt_store(&thread->cache->busy, 0);
 }

@@ -173,48 +173,51 @@ static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t b
 	return 0;
 }
 
-static struct ledger_string module_path(const struct link_map *map)
+/* Into @path; the length. Empty for the program itself, whose path the header has. */
+static size_t module_path(const struct link_map *map, char *path)
 {
-	char path[PATH_MAX_BYTES];
-	const char *name = map->l_name;
+	const char *name = map->l_name ? map->l_name : "";
+	size_t length = strlen(name);
 	size_t used = 0;
-	size_t length;
 
-	if (!name || !*name)
-		return rt_global.header->exe;
-	length = strlen(name);
 	if (name[0] != '/' && memchr(name, '/', length)) {
-		long got = rt_syscall3(SYS_getcwd, (long)path, sizeof(path), 0);
+		long got = rt_syscall3(SYS_getcwd, (long)path, PATH_MAX_BYTES, 0);
 
-		if (got > 1 && (size_t)got + length < sizeof(path)) {
+		if (got > 1 && (size_t)got + length < PATH_MAX_BYTES) {
 			used = (size_t)got;
 			path[used - 1] = '/';
 		}
 	}
-	if (used + length > sizeof(path))
-		length = sizeof(path) - used;
+	if (used + length > PATH_MAX_BYTES)
+		length = PATH_MAX_BYTES - used;
 	memcpy(path + used, name, length);
-	return rt_table_string(path, used + length);
+	return used + length;
 }
 
-static bool same_build_id(const struct ledger_module *m, const uint8_t *id, uint32_t bytes)
+static bool same_file(const struct ledger_module *m, const uint8_t *id, uint32_t id_bytes,
+		      const char *path, size_t path_bytes)
 {
-	return m->build_id_bytes == bytes && memcmp(m->build_id, id, bytes) == 0;
+	return m->build_id_bytes == id_bytes && memcmp(m->build_id, id, id_bytes) == 0 &&
+	       (!path_bytes || (m->path.bytes == path_bytes &&
+				memcmp(rt_global.strings + m->path.offset, path, path_bytes) == 0));
 }
 
 static uint32_t list_module(const struct dl_find_object *object)
 {
+	static char path[PATH_MAX_BYTES]; /* under the slow lock */
 	const struct link_map *map = object->dlfo_link_map;
 	struct listed now = { (uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
 			      map->l_addr, 0 };
 	uint8_t id[LEDGER_BUILD_ID_BYTES];
 	uint32_t id_bytes = module_build_id(object, map->l_addr, id);
+	size_t path_bytes = module_path(map, path);
 	struct ledger_module *module;
 	uint64_t index;
 
 	for (uint32_t i = 0; i < listed_count; i++)
 		if (listed[i].start == now.start && listed[i].end == now.end &&
-		    same_build_id(&rt_global.modules[listed[i].index - 1], id, id_bytes))
+		    same_file(&rt_global.modules[listed[i].index - 1], id, id_bytes, path,
+			      path_bytes))
 			return i + 1;
 	index = rt_table_take(LEDGER_TABLE_MODULES, 1);
 	if (index == RT_NO_INDEX || index >= UINT16_MAX - 1 || listed_count == MODULES_MAX) {
@@ -226,7 +229,7 @@ static uint32_t list_module(const struct dl_find_object *object)
 	module->bias = now.bias;
 	module->start = now.start;
 	module->end = now.end;
-	module->path = module_path(map);
+	module->path = path_bytes ? rt_table_string(path, path_bytes) : rt_global.header->exe;
 	module->build_id_bytes = id_bytes;
 	memcpy(module->build_id, id, id_bytes);
 	rt_store_release(&module->ready, 1);

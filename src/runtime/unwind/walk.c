@@ -295,8 +295,11 @@ static uint64_t finish(struct rt_walk *walk, const struct cursor *c, uint32_t ba
 			}
 	}
 	hash = hash_frames(walk, hash, outer_flags, walk->stored ? walk->frames + base : NULL);
-	if (walk->stored)
-		walk->count = base + walk->fresh_count;
+	/*
+	 * Not kept: what lies inward of the landing frame was reached on another way, and the words
+	 * of that way are not known any more.
+	 */
+	walk->count = walk->stored ? base + walk->fresh_count : base;
 	return hash;
 }
 
@@ -349,9 +352,9 @@ static inline bool step_fast(struct cursor *c, struct rt_frame *from, cfi_rule r
 		return false;
 	if (RT_UNLIKELY(cfa - c->sp - 1 >= FRAME_BYTES_PLAUSIBLE || cfa & 7))
 		return false;
-	from->flags |= cfi_rule_kind(rule) == CFI_FP ? RT_FRAME_USES_FP :
-		       fp_offset		     ? RT_FRAME_SAVES_FP :
-						       0;
+	from->flags |= cfi_rule_kind(rule) == CFI_FP ? RT_FRAME_USES_FP
+		       : fp_offset		     ? RT_FRAME_SAVES_FP
+						     : 0;
 	if (fp_offset)
 		c->fp = rt_word_at(cfa + fp_offset);
 	c->frame.slot = cfa - 8;

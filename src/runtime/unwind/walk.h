@@ -50,7 +50,7 @@ struct rt_walk {
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 };
 
-enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 65536 };
+enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19 };
 
 /* Give @walk its first memory; false when there is none. */
 bool rt_walk_start(struct rt_walk *walk);
