@@ -41,35 +41,56 @@ static RT_COLD bool is_readable(uintptr_t address)
 			   0) == sizeof(word);
 }
 
-static bool grow(struct rt_walk *walk)
+static inline uintptr_t word_at(uintptr_t address)
 {
-	uint32_t capacity = walk->capacity * 2;
-	size_t bytes = (size_t)capacity * sizeof(struct rt_frame);
-	struct rt_frame *memory;
+	return *(const uintptr_t *)address;
+}
 
-	if (capacity > RT_WALK_FRAMES_MAX)
+enum { WORDS_PER_FRAME = 3 };
+
+static size_t bytes_for(uint32_t capacity)
+{
+	return capacity * (2 * sizeof(struct rt_frame) + WORDS_PER_FRAME * sizeof(struct rt_word));
+}
+
+/* Point @walk at @memory for @capacity frames. */
+static void lay_out(struct rt_walk *walk, void *memory, uint32_t capacity)
+{
+	walk->frames = memory;
+	walk->fresh = walk->frames + capacity;
+	walk->words = (struct rt_word *)(walk->fresh + capacity);
+	walk->capacity = capacity;
+}
+
+static RT_COLD bool grow(struct rt_walk *walk)
+{
+	struct rt_walk before = *walk;
+	void *memory;
+
+	if (before.capacity * 2 > RT_WALK_FRAMES_MAX)
 		return false;
-	memory = rt_mmap(bytes * 2);
+	memory = rt_mmap(bytes_for(before.capacity * 2));
 	if (!memory)
 		return false;
-	memcpy(memory, walk->frames, walk->count * sizeof(struct rt_frame));
-	memcpy(memory + capacity, walk->fresh, walk->fresh_count * sizeof(struct rt_frame));
-	rt_munmap(walk->frames, (size_t)walk->capacity * sizeof(struct rt_frame) * 2);
-	walk->frames = memory;
-	walk->fresh = memory + capacity;
-	walk->capacity = capacity;
+	lay_out(walk, memory, before.capacity * 2);
+	memcpy(walk->frames, before.frames, before.count * sizeof(struct rt_frame));
+	memcpy(walk->fresh, before.fresh, before.fresh_count * sizeof(struct rt_frame));
+	memcpy(walk->words, before.words, before.count * WORDS_PER_FRAME * sizeof(struct rt_word));
+	rt_munmap(before.frames, bytes_for(before.capacity));
 	return true;
 }
 
 bool rt_walk_start(struct rt_walk *walk)
 {
 	if (!walk->frames) {
-		walk->frames = rt_mmap(RT_WALK_FRAMES_FIRST * sizeof(struct rt_frame) * 2);
-		walk->fresh = walk->frames + RT_WALK_FRAMES_FIRST;
-		walk->capacity = RT_WALK_FRAMES_FIRST;
+		void *memory = rt_mmap(bytes_for(RT_WALK_FRAMES_FIRST));
+
+		if (!memory)
+			return false;
+		lay_out(walk, memory, RT_WALK_FRAMES_FIRST);
 	}
 	walk->count = 0;
-	return walk->frames != NULL;
+	return true;
 }
 
 static inline bool needs_fp(const struct rt_frame *frame)
@@ -109,12 +130,12 @@ static RT_COLD void step_signal(struct cursor *c)
 
 	move(c);
 	c->frame.slot = ucontext + UCONTEXT_RIP;
-	c->frame.ra = rt_word_at(c->frame.slot);
+	c->frame.ra = word_at(c->frame.slot);
 	c->frame.flags = RT_FRAME_EXACT;
 	c->frame.fp_offset = 0;
-	c->fp = rt_word_at(ucontext + UCONTEXT_RBP);
+	c->fp = word_at(ucontext + UCONTEXT_RBP);
 	c->frame.fp = c->fp;
-	c->sp = rt_word_at(ucontext + UCONTEXT_RSP);
+	c->sp = word_at(ucontext + UCONTEXT_RSP);
 	if (c->moves > MOVES_MAX)
 		end(c, true);
 }
@@ -129,11 +150,11 @@ static inline void step_to(struct cursor *c, uintptr_t cfa, uintptr_t fp_at, boo
 		return;
 	}
 	c->frame.slot = cfa - 8;
-	c->frame.ra = rt_word_at(cfa - 8);
+	c->frame.ra = word_at(cfa - 8);
 	c->frame.flags = 0;
 	c->frame.fp_offset = 0;
 	if (reads_fp) {
-		c->fp = rt_word_at(fp_at);
+		c->fp = word_at(fp_at);
 		c->frame.fp_offset = (int32_t)(fp_at - cfa);
 	}
 	c->frame.fp = c->fp;
@@ -151,12 +172,12 @@ static RT_COLD void step_by_memory(struct cursor *c, uintptr_t cfa_at, uintptr_t
 		end(c, true);
 		return;
 	}
-	step_to(c, rt_word_at(cfa_at) + plus, fp_at, reads_fp);
+	step_to(c, word_at(cfa_at) + plus, fp_at, reads_fp);
 	c->frame.flags |= RT_FRAME_STEP;
 }
 
 /* Step outward by the rule of the present frame; note in it what the rule depended on. */
-static void step(struct cursor *c, struct rt_frame *from, cfi_rule rule)
+static RT_COLD void step(struct cursor *c, struct rt_frame *from, cfi_rule rule)
 {
 	int32_t cfa_offset = cfi_rule_cfa_offset(rule);
 	int32_t fp_offset = cfi_rule_fp_offset(rule);
@@ -184,7 +205,7 @@ static void step(struct cursor *c, struct rt_frame *from, cfi_rule rule)
 			from->flags |= RT_FRAME_SAVES_FP;
 		step_by_memory(c, c->sp + (uintptr_t)(intptr_t)cfa_offset, 8, 0, false);
 		if (fp_offset && !c->ended) {
-			c->fp = rt_word_at(c->sp + (uintptr_t)(intptr_t)fp_offset);
+			c->fp = word_at(c->sp + (uintptr_t)(intptr_t)fp_offset);
 			c->frame.fp = c->fp;
 			c->frame.fp_offset = fp_offset;
 		}
@@ -203,98 +224,126 @@ static void step(struct cursor *c, struct rt_frame *from, cfi_rule rule)
 }
 
 /*
- * Frames m - 1 to k + 1 of the remembered walk hold, frame k does not: they become part of the
- * new walk, innermost first, and the cursor stands at the last of them. The frame pointer is
+ * Frames @from to @to + 1 of the remembered walk hold, frame @to does not: they become part of
+ * the new walk, innermost first, and the cursor stands at the last of them. The frame pointer is
  * followed along, since the rules from here on may need it where the old ones did not.
  */
-static bool keep(struct rt_walk *walk, struct cursor *c, int64_t from, int64_t to)
+static inline bool keep(struct rt_walk *walk, struct cursor *c, int64_t from, int64_t to)
 {
+	uintptr_t fp = c->fp;
+
 	for (int64_t i = from; i > to; i--) {
+		const struct rt_frame *old;
 		struct rt_frame *frame;
 
-		if (walk->fresh_count == walk->capacity && !grow(walk))
+		if (RT_UNLIKELY(walk->fresh_count == walk->capacity) && !grow(walk))
 			return false;
 		frame = &walk->fresh[walk->fresh_count++];
-		*frame = walk->frames[i];
-		frame->flags &= RT_FRAME_USES_FP | RT_FRAME_SAVES_FP | RT_FRAME_STEP;
-		if (frame->fp_offset)
-			c->fp = rt_word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset);
-		frame->fp = c->fp;
-		c->sp = frame->slot + 8;
+		old = &walk->frames[i];
+		frame->slot = old->slot;
+		frame->ra = old->ra;
+		frame->fp_offset = old->fp_offset;
+		frame->flags = old->flags & (RT_FRAME_USES_FP | RT_FRAME_SAVES_FP | RT_FRAME_STEP);
+		if (old->fp_offset)
+			fp = word_at(old->slot + 8 + (uintptr_t)(intptr_t)old->fp_offset);
+		frame->fp = fp;
 	}
+	c->fp = fp;
+	c->sp = walk->frames[to + 1].slot + 8;
 	return true;
 }
 
+/* Never holds: sits before the words of a frame whose slot itself came from memory. */
+static const uintptr_t never;
+
+/* Note the words that were read on the way to @frame; returns the index after them. */
+static inline uint32_t put_words(struct rt_word *words, uint32_t at, const struct rt_frame *frame)
+{
+	words[at].at = frame->slot;
+	words[at++].value = frame->ra;
+	if (frame->flags & (RT_FRAME_STEP | RT_FRAME_NEEDS_FP)) {
+		if (frame->flags & RT_FRAME_NEEDS_FP && frame->fp_offset) {
+			words[at].at = frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset;
+			words[at++].value = frame->fp;
+		}
+		if (frame->flags & RT_FRAME_STEP) {
+			words[at].at = (uintptr_t)&never;
+			words[at++].value = 1;
+		}
+	}
+	return at;
+}
+
 /* The same state, but reached on the new walk's way: those are the words to read again. */
-static inline void land(struct rt_frame *frame, const struct cursor *c)
+static inline void land(struct rt_walk *walk, struct rt_frame *frame, uintptr_t fp,
+			int32_t fp_offset, uint32_t flags)
 {
-	frame->fp = c->fp;
-	frame->fp_offset = c->frame.fp_offset;
-	frame->flags = (frame->flags & ~(uint32_t)(RT_FRAME_STEP | RT_FRAME_READS_FP)) |
-		       (c->frame.flags & RT_FRAME_STEP);
-	if (frame->fp_offset && needs_fp(frame))
-		frame->flags |= RT_FRAME_READS_FP;
+	frame->fp = fp;
+	frame->fp_offset = fp_offset;
+	frame->flags = (frame->flags & ~(uint32_t)RT_FRAME_STEP) | (flags & RT_FRAME_STEP);
+	(void)put_words(walk->words, frame->words, frame);
 }
 
-static inline void put(struct rt_frame *into, const struct rt_frame *frame)
+/*
+ * Hash the new frames, outermost first, decide which need the frame pointer, and put them upon
+ * the remembered ones if @store.
+ */
+static inline uint64_t append(struct rt_walk *walk, uint32_t base, bool store)
 {
-	into->slot = frame->slot;
-	into->ra = frame->ra;
-	into->hash = frame->hash;
-	into->fp = frame->fp;
-	into->fp_offset = frame->fp_offset;
-	into->flags = frame->flags;
-}
+	uint64_t hash = rt_global.seed ^ walk->generation;
+	struct rt_frame *into = walk->frames + base;
+	uint32_t needed = 0;
+	uint32_t at = 0;
 
-static uint64_t hash_frames(struct rt_walk *walk, uint64_t hash, uint32_t outer_flags,
-			    struct rt_frame *into)
-{
-	bool needed = outer_flags & RT_FRAME_NEEDS_FP;
-
-	for (uint32_t i = walk->fresh_count; i-- > 0;) {
+	if (base) {
+		hash = into[-1].hash;
+		needed = into[-1].flags & RT_FRAME_NEEDS_FP;
+		at = put_words(walk->words, into[-1].words, &into[-1]);
+	}
+	for (uint32_t i = walk->fresh_count; i-- > 0; into++) {
 		struct rt_frame *frame = &walk->fresh[i];
+		uint32_t flags = frame->flags;
 
-		hash = core_hash_step(hash, frame->ra ^ (uint64_t)(frame->flags & RT_FRAME_EXACT)
-								<< 56);
-		frame->hash = hash;
-		if (frame->flags & RT_FRAME_USES_FP)
-			needed = true;
-		else if (frame->flags & RT_FRAME_SAVES_FP)
-			needed = false;
-		if (needed)
-			frame->flags |= RT_FRAME_NEEDS_FP |
-					(frame->fp_offset ? RT_FRAME_READS_FP : 0);
-		if (into)
-			put(into++, frame);
+		hash = core_hash_step(hash, frame->ra ^ (uint64_t)(flags & RT_FRAME_EXACT) << 56);
+		if (flags & RT_FRAME_USES_FP)
+			needed = RT_FRAME_NEEDS_FP;
+		else if (flags & RT_FRAME_SAVES_FP)
+			needed = 0;
+		flags |= needed;
+		if (RT_UNLIKELY(!store)) {
+			frame->hash = hash;
+			frame->flags = flags;
+			continue;
+		}
+		into->slot = frame->slot;
+		into->ra = frame->ra;
+		into->hash = hash;
+		into->fp = frame->fp;
+		into->fp_offset = frame->fp_offset;
+		into->flags = flags;
+		into->words = at;
+		at = put_words(walk->words, at, into);
 	}
 	return hash;
 }
 
 /* Put the new frames upon the first @base remembered ones. */
-static uint64_t finish(struct rt_walk *walk, const struct cursor *c, uint32_t base)
+static uint64_t finish(struct rt_walk *walk, uint32_t base, bool forget, bool truncated)
 {
-	uint64_t hash = rt_global.seed ^ walk->generation;
-	uint32_t outer_flags = 0;
+	uint64_t hash;
 
 	walk->base = base;
 	if (base) {
-		hash = walk->frames[base - 1].hash;
-		outer_flags = walk->frames[base - 1].flags;
 		walk->truncated = walk->frames[0].flags & RT_FRAME_CUT;
 	} else {
-		walk->truncated = c->truncated;
-		if (c->truncated && walk->fresh_count)
+		walk->truncated = truncated;
+		if (truncated && walk->fresh_count)
 			walk->fresh[walk->fresh_count - 1].flags |= RT_FRAME_CUT;
 	}
-	walk->stored = !c->forget;
-	if (walk->stored) {
-		while (base + walk->fresh_count > walk->capacity)
-			if (!grow(walk)) {
-				walk->stored = false;
-				break;
-			}
-	}
-	hash = hash_frames(walk, hash, outer_flags, walk->stored ? walk->frames + base : NULL);
+	walk->stored = !forget;
+	while (RT_UNLIKELY(base + walk->fresh_count > walk->capacity) && walk->stored)
+		walk->stored = grow(walk);
+	hash = append(walk, base, walk->stored);
 	/*
 	 * Not kept: what lies inward of the landing frame was reached on another way, and the words
 	 * of that way are not known any more.
@@ -332,69 +381,22 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 	return false;
 }
 
-static inline bool lands(const struct rt_frame *frame, const struct cursor *c)
+/* The walk has met no remembered one that holds to the end. */
+static RT_COLD uint64_t finish_root(struct rt_walk *walk, const struct cursor *c)
 {
-	return frame->slot == c->frame.slot && frame->ra == c->frame.ra &&
-	       !(c->frame.flags & RT_FRAME_EXACT) && (!needs_fp(frame) || frame->fp == c->fp);
+	if (!walk->landed)
+		rt_add_own(walk->full_walks, 1);
+	return finish(walk, 0, c->forget, c->truncated);
 }
 
-/* The common rules, without a call; false leaves the step to step(). */
-static inline bool step_fast(struct cursor *c, struct rt_frame *from, cfi_rule rule)
+uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
-	uintptr_t fp_offset = (uintptr_t)(intptr_t)cfi_rule_fp_offset(rule);
-	uintptr_t cfa;
-
-	if (RT_LIKELY(cfi_rule_kind(rule) == CFI_SP))
-		cfa = c->sp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
-	else if (cfi_rule_kind(rule) == CFI_FP)
-		cfa = c->fp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
-	else
-		return false;
-	if (RT_UNLIKELY(cfa - c->sp - 1 >= FRAME_BYTES_PLAUSIBLE || cfa & 7))
-		return false;
-	from->flags |= cfi_rule_kind(rule) == CFI_FP ? RT_FRAME_USES_FP
-		       : fp_offset		     ? RT_FRAME_SAVES_FP
-						     : 0;
-	if (fp_offset)
-		c->fp = rt_word_at(cfa + fp_offset);
-	c->frame.slot = cfa - 8;
-	c->frame.ra = rt_word_at(cfa - 8);
-	c->frame.fp = c->fp;
-	c->frame.fp_offset = (int32_t)fp_offset;
-	c->frame.flags = 0;
-	c->sp = cfa;
-	c->ended = c->frame.ra == 0;
-	return true;
-}
-
-static RT_COLD struct cursor step_rare(struct cursor c, struct rt_frame *from, cfi_rule rule)
-{
-	step(&c, from, rule);
-	return c;
-}
-
-/* The cursor's frame becomes part of the new walk; false when there is no room. */
-static inline bool push(struct rt_walk *walk, const struct cursor *c)
-{
-	struct rt_frame *frame;
-
-	if (RT_UNLIKELY(walk->fresh_count == walk->capacity) && !grow(walk))
-		return false;
-	/*
-	 * Field by field, out of registers: copied whole, the two halves of the last word would
-	 * be stored apart and loaded together, which stalls every step.
-	 */
-	frame = &walk->fresh[walk->fresh_count++];
-	frame->slot = c->frame.slot;
-	frame->ra = c->frame.ra;
-	frame->fp = c->frame.fp;
-	frame->fp_offset = c->frame.fp_offset;
-	frame->flags = c->frame.flags;
-	return true;
-}
-
-uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation)
-{
+	/* The state, in registers; the cursor holds it only across the rare steps. */
+	uintptr_t slot = (uintptr_t)(hook + 1), sp = slot + 8;
+	uintptr_t ra = hook[1];
+	uintptr_t fp = hook[0];
+	int32_t fp_offset = 0;
+	uint32_t flags = 0;
 	struct cursor c;
 	int64_t m;
 
@@ -402,40 +404,89 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t genera
 		walk->generation = generation;
 		walk->count = 0;
 	}
-	begin(&c, fp);
+	c.ended = c.truncated = c.forget = c.moved = false;
+	c.moves = 0;
 	walk->fresh_count = 0;
 	walk->landed = false;
 	m = (int64_t)walk->count - 1;
-	while (!c.ended) {
+	for (;;) {
+		struct rt_frame *frames = walk->frames;
 		struct rt_frame *from;
 		cfi_rule rule;
+		uintptr_t cfa;
 
-		while (m >= 0 && walk->frames[m].slot < c.frame.slot)
+		while (m >= 0 && frames[m].slot < slot)
 			m--;
-		if (m >= 0 && lands(&walk->frames[m], &c)) {
-			int64_t k;
+		if (m >= 0 && frames[m].slot == slot && frames[m].ra == ra &&
+		    !(flags & RT_FRAME_EXACT) && (!needs_fp(&frames[m]) || frames[m].fp == fp)) {
+			int64_t word, k = m - 1;
 
 			walk->landed = true;
-			land(&walk->frames[m], &c);
-			k = rt_walk_reread(walk, m - 1);
-			if (k < 0)
-				return finish(walk, &c, (uint32_t)m + 1);
+			land(walk, &frames[m], fp, fp_offset, flags);
+			word = rt_walk_reread(walk->words, (int64_t)frames[m].words - 1);
+			if (RT_LIKELY(word < 0))
+				return finish(walk, (uint32_t)m + 1, c.forget, false);
+			while (frames[k].words > word)
+				k--;
+			c.fp = fp;
 			if (!keep(walk, &c, m, k))
-				c.truncated = c.ended = true;
+				break;
+			fp = c.fp;
+			sp = c.sp;
 			m = k;
-		} else if (RT_UNLIKELY(!push(walk, &c))) {
-			c.truncated = c.ended = true;
+		} else {
+			if (RT_UNLIKELY(walk->fresh_count == walk->capacity) && !grow(walk))
+				break;
+			/*
+			 * Field by field, out of registers: copied whole, words stored apart
+			 * would be loaded together, which stalls every step.
+			 */
+			from = &walk->fresh[walk->fresh_count++];
+			from->slot = slot;
+			from->ra = ra;
+			from->fp = fp;
+			from->fp_offset = fp_offset;
+			from->flags = flags;
 		}
 		from = &walk->fresh[walk->fresh_count - 1];
 		rule = rt_rule_find(from->ra, from->flags & RT_FRAME_EXACT, generation);
-		if (RT_LIKELY(!c.ended) && !step_fast(&c, from, rule)) {
-			c = step_rare(c, from, rule);
+		fp_offset = cfi_rule_fp_offset(rule);
+		if (RT_LIKELY(cfi_rule_kind(rule) == CFI_SP)) {
+			cfa = sp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
+			from->flags |= fp_offset ? RT_FRAME_SAVES_FP : 0;
+		} else if (RT_LIKELY(cfi_rule_kind(rule) == CFI_FP)) {
+			cfa = fp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
+			from->flags |= RT_FRAME_USES_FP;
+		} else {
+			cfa = 0;
+		}
+		if (RT_UNLIKELY(cfa - sp - 1 >= FRAME_BYTES_PLAUSIBLE || cfa & 7)) {
+			c.sp = sp;
+			c.fp = fp;
+			step(&c, from, rule);
+			if (c.ended)
+				return finish_root(walk, &c);
 			if (c.moved)
 				m = (int64_t)walk->count - 1;
 			c.moved = false;
+			slot = c.frame.slot;
+			ra = c.frame.ra;
+			fp = c.fp;
+			fp_offset = c.frame.fp_offset;
+			flags = c.frame.flags;
+			sp = c.sp;
+			continue;
 		}
+		if (fp_offset)
+			fp = word_at(cfa + (uintptr_t)(intptr_t)fp_offset);
+		slot = cfa - 8;
+		ra = word_at(slot);
+		flags = 0;
+		sp = cfa;
+		if (RT_UNLIKELY(ra == 0))
+			return finish_root(walk, &c);
 	}
-	if (!walk->landed)
-		rt_add_own(walk->full_walks, 1);
-	return finish(walk, &c, 0);
+	/* Deeper than can be remembered. */
+	c.truncated = true;
+	return finish_root(walk, &c);
 }

@@ -23,6 +23,14 @@ struct rt_frame {
 	uintptr_t fp;
 	int32_t fp_offset; /* fp was read at slot + 8 + fp_offset; 0: inherited, not read */
 	uint32_t flags;
+	uint32_t words; /* index of its first word among the words to re-read */
+	uint32_t spare;
+};
+
+/* A word that the remembered walk read, to be read again. */
+struct rt_word {
+	uintptr_t at;
+	uintptr_t value;
 };
 
 enum rt_frame_flags {
@@ -32,14 +40,14 @@ enum rt_frame_flags {
 	RT_FRAME_STEP = 1 << 3,	    /* reached by a rule that read more: step again, do not trust */
 	RT_FRAME_EXACT = 1 << 4,    /* ra is where a signal interrupted */
 	RT_FRAME_CUT = 1 << 5,	    /* outermost, but not the root: no rule for it */
-	RT_FRAME_READS_FP = 1 << 6, /* NEEDS_FP, and fp_offset is not 0 */
 };
 
 struct rt_walk {
 	struct rt_frame *frames; /* the remembered walk, frames[0] the outermost */
 	struct rt_frame *fresh;	 /* of the walk in progress, innermost first */
+	struct rt_word *words;	 /* of frames, outermost first, up to three for a frame */
 	uint32_t count;
-	uint32_t capacity; /* of each of the two */
+	uint32_t capacity; /* in frames, of each of the three */
 	uint32_t generation;
 	/* The result of the last walk: fresh_count new frames upon frames[0] to frames[base - 1]. */
 	uint32_t base;
@@ -61,32 +69,29 @@ static inline void rt_walk_drop(struct rt_walk *walk)
 	walk->count = 0;
 }
 
-static inline uintptr_t rt_word_at(uintptr_t address)
-{
-	return *(const uintptr_t *)address;
-}
-
 /*
- * Every word that was read on the way to @frame, read again. Where the slot itself depended on
- * memory, it is not even looked at: that memory may have changed, and the slot be gone.
+ * Re-read outward, strictly in order, from words[from]: the index of the first word that does
+ * not hold, -1 when all do. Each word's address depends on the words before it, so one that is
+ * not reached may lie in memory that is gone. Plain predicted branches: a reduction over several
+ * words is slower and would read too far.
  */
-static inline bool rt_frame_unchanged(const struct rt_frame *frame)
+static inline int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
 {
-	if (RT_UNLIKELY(frame->flags & (RT_FRAME_STEP | RT_FRAME_READS_FP)) &&
-	    (frame->flags & RT_FRAME_STEP ||
-	     rt_word_at(frame->slot + 8 + (uintptr_t)(intptr_t)frame->fp_offset) != frame->fp))
-		return false;
-	return rt_word_at(frame->slot) == frame->ra;
-}
+	for (; from >= 3; from -= 4) {
+		const struct rt_word *word = words + from;
 
-/*
- * Re-read outward, strictly in order, from frames[from]: the index of the first frame that does
- * not hold, -1 when all do.
- */
-static inline int64_t rt_walk_reread(const struct rt_walk *walk, int64_t from)
-{
-	while (from >= 0 && RT_LIKELY(rt_frame_unchanged(&walk->frames[from])))
-		from--;
+		if (RT_UNLIKELY(*(const uintptr_t *)word[0].at != word[0].value))
+			return from;
+		if (RT_UNLIKELY(*(const uintptr_t *)word[-1].at != word[-1].value))
+			return from - 1;
+		if (RT_UNLIKELY(*(const uintptr_t *)word[-2].at != word[-2].value))
+			return from - 2;
+		if (RT_UNLIKELY(*(const uintptr_t *)word[-3].at != word[-3].value))
+			return from - 3;
+	}
+	for (; from >= 0; from--)
+		if (RT_UNLIKELY(*(const uintptr_t *)words[from].at != words[from].value))
+			break;
 	return from;
 }
 
@@ -113,7 +118,7 @@ static inline uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 	if (RT_LIKELY(count != 0) && walk->stored && walk->generation == generation &&
 	    leaf->slot == (uintptr_t)(fp + 1) && leaf->ra == fp[1] &&
 	    (leaf->fp == fp[0] || !(leaf->flags & RT_FRAME_NEEDS_FP)) &&
-	    rt_walk_reread(walk, (int64_t)count - 2) < 0)
+	    rt_walk_reread(walk->words, (int64_t)leaf->words - 1) < 0)
 		return leaf->hash;
 	return rt_walk_step(walk, fp, generation);
 }
