@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -90,10 +91,23 @@ static void release(struct seep_atomic_file *file)
 	*file = (struct seep_atomic_file){ 0 };
 }
 
+/* Beside @path. Of a name that is as long as names may be, the end gives way. */
+static char *temp_template(const char *path)
+{
+	static const char suffix[] = ".XXXXXX";
+	const char *slash = strrchr(path, '/');
+	size_t folder_bytes = slash ? (size_t)(slash + 1 - path) : 0;
+	size_t name_bytes = strlen(path) - folder_bytes;
+
+	if (name_bytes > NAME_MAX - (sizeof(suffix) - 1))
+		name_bytes = NAME_MAX - (sizeof(suffix) - 1);
+	return seep_xasprintf("%.*s%s", (int)(folder_bytes + name_bytes), path, suffix);
+}
+
 int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret_file,
 		     struct seep_error *err)
 {
-	char *temp_path = seep_xasprintf("%s.XXXXXX", path);
+	char *temp_path = temp_template(path);
 	int fd = mkostemp(temp_path, O_CLOEXEC);
 	int saved;
 
@@ -115,6 +129,22 @@ int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 	return 0;
 }
 
+/* Returns 0 or an errno. */
+static int give_name(const struct seep_atomic_file *file)
+{
+	if (!file->keep_old)
+		return rename(file->temp_path, file->path) == 0 ? 0 : errno;
+	if (renameat2(AT_FDCWD, file->temp_path, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return errno;
+	/* A file system without that flag; network file systems are. */
+	if (link(file->temp_path, file->path) != 0)
+		return errno;
+	(void)unlink(file->temp_path);
+	return 0;
+}
+
 int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 {
 	int saved = 0;
@@ -128,12 +158,15 @@ int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 	if (fclose(file->stream) != 0 && !saved)
 		saved = errno;
 	file->stream = NULL;
-	if (!saved && rename(file->temp_path, file->path) != 0)
-		saved = errno;
-	if (saved) {
+	if (!saved)
+		saved = give_name(file);
+	if (saved)
 		(void)unlink(file->temp_path);
+	if (saved == EEXIST && file->keep_old)
+		ret = seep_fail(err, SEEP_EEXIST, "%s has come into being meanwhile and was kept",
+				file->path);
+	else if (saved)
 		ret = seep_fail_errno(err, saved, "cannot write %s", file->path);
-	}
 	release(file);
 	return ret;
 }

@@ -6,6 +6,7 @@
 #ifndef SEEP_BASE_FILE_H
 #define SEEP_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -40,6 +41,7 @@ struct seep_atomic_file {
 	FILE *stream; /* write here */
 	char *path;
 	char *temp_path; /* in the same directory */
+	bool keep_old;	 /* _commit refuses if @path has come into being; set it after _open */
 };
 
 /**
@@ -54,7 +56,8 @@ SEEP_NODISCARD int seep_atomic_open(const char *path, mode_t mode,
 
 /*
  * Flush, sync and rename over the old file. Releases @file whether it succeeds or not; on failure
- * the old file is as it was and the temporary one is gone. Returns 0 or -SEEP_ESYS.
+ * the old file is as it was and the temporary one is gone. Returns 0, -SEEP_ESYS, or with keep_old
+ * -SEEP_EEXIST.
  */
 SEEP_NODISCARD int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err);
 

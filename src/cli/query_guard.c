@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -12,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "recording/recording.h"
+#include "recording/recording_db.h"
 
 enum {
 	SQLITE_HEADER_BYTES = 100,
@@ -177,19 +176,13 @@ static void harden(sqlite3 *db)
 int seep_query_open(const char *path, uint64_t timeout_ns, struct seep_query_guard *guard,
 		    struct seep_error *err)
 {
-	char *literal;
 	int ret;
 
 	*guard = (struct seep_query_guard){ .timeout_ns = timeout_ns };
 	ret = check_header(path, err);
 	if (ret < 0)
 		return ret;
-	/* With "./" in front neither ":memory:" nor "file:…" means anything but a file name. */
-	literal = path[0] == '/' ? seep_xstrdup(path) : seep_xasprintf("./%s", path);
-	ret = sqlite3_open_v2(literal, &guard->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
-			      NULL);
-	free(literal);
-	if (ret != SQLITE_OK)
+	if (seep_db_open_immutable(path, &guard->db) != SQLITE_OK)
 		return seep_query_fail(guard, err);
 	harden(guard->db);
 	(void)sqlite3_set_authorizer(guard->db, authorize, guard);

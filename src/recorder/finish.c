@@ -128,7 +128,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	/* An account with addresses is worth more than none. */
 	if (name_frames(profile, symbols, &err) < 0)
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
-	if (seep_recording_write(job->output, profile, &job->err) == 0)
+	if (seep_recording_write(job->output, profile, job->replace, &job->err) == 0)
 		job->recorded = true;
 }
 

@@ -27,6 +27,7 @@ struct seep_finish_job {
 	int ledger_dir_fd;
 	const char *ledger_name;
 	const char *output;
+	bool replace;	   /* an output that is there already */
 	bool keep_small;   /* a recording, however few allocations there were */
 	bool keep_ledger;  /* others name it */
 	bool keep_profile; /* give the profile back */

@@ -76,18 +76,31 @@ int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid, char
 	return 0;
 }
 
+/* Returns 0 or an errno. */
+static int try_folder(const char *folder)
+{
+	struct stat st;
+
+	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0 || stat(folder, &st) < 0)
+		return errno;
+	/* A working directory that was removed allows everything but new files. */
+	return st.st_nlink == 0 ? ENOENT : 0;
+}
+
 static int check_folder(const char *path, struct seep_error *err)
 {
 	const char *slash = strrchr(path, '/');
 	char *folder;
-	int rc = 0;
+	int problem, rc = 0;
 
 	if (!slash)
 		folder = seep_xstrdup(".");
 	else
 		folder = seep_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
-	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0)
-		rc = seep_fail_errno(err, errno, "cannot write to the output's folder %s", folder);
+	problem = try_folder(folder);
+	if (problem != 0)
+		rc = seep_fail_errno(err, problem, "cannot write to the output's folder %s",
+				     folder);
 	free(folder);
 	return rc;
 }
@@ -98,7 +111,7 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 
 	if (stat(path, &st) == 0) {
 		if (!S_ISREG(st.st_mode))
-			return seep_fail(err, SEEP_EUSAGE, "%s is there and not a plain file",
+			return seep_fail(err, SEEP_EEXIST, "%s is there and not a plain file",
 					 path);
 		if (!force)
 			return seep_fail(err, SEEP_EEXIST, "%s exists; --force replaces it", path);
@@ -108,18 +121,34 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 	return check_folder(path, err);
 }
 
+/* @path, of its last component no more than @name_max bytes: what tells children apart comes after. */
+static void add_fitting(struct seep_strbuf *buf, const char *path, size_t name_max)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t bytes = strlen(name);
+
+	if (bytes > name_max)
+		bytes = name_max;
+	seep_strbuf_add(buf, path, (size_t)(name - path) + bytes);
+}
+
 char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, unsigned number)
 {
-	struct seep_strbuf path;
+	struct seep_strbuf path, suffix;
 
 	seep_strbuf_init(&path, PATH_MAX + 2 * EXE_MAX_BYTES);
-	seep_strbuf_addf(&path, "%s.%u", main_path, pid);
+	seep_strbuf_init(&suffix, 2 * EXE_MAX_BYTES);
+	seep_strbuf_addf(&suffix, ".%u", pid);
 	if (exe) {
-		seep_strbuf_addc(&path, '.');
-		add_component(&path, exe);
+		seep_strbuf_addc(&suffix, '.');
+		add_component(&suffix, exe);
 	}
 	if (number > 1)
-		seep_strbuf_addf(&path, ".%u", number);
-	seep_strbuf_adds(&path, ".seep");
+		seep_strbuf_addf(&suffix, ".%u", number);
+	seep_strbuf_adds(&suffix, ".seep");
+	add_fitting(&path, main_path, NAME_MAX - suffix.length);
+	seep_strbuf_adds(&path, suffix.text);
+	seep_strbuf_done(&suffix);
 	return seep_strbuf_take(&path);
 }

@@ -27,9 +27,8 @@ SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uin
  * Asked before the program starts, so that nothing is lost at its end.
  *
  * Returns: 0, or
- *   -SEEP_EEXIST  the file exists and @force is false
+ *   -SEEP_EEXIST  the file exists and @force is false, or it is not a plain file
  *   -SEEP_ESYS    its folder is missing or cannot be written to
- *   -SEEP_EUSAGE  it is not a plain file
  */
 SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_error *err);
 
@@ -38,7 +37,7 @@ SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_
  * @exe:    NULL for a fork
  * @number: 1; larger ones give further names, <main>.<pid>.<exe>.<number>.seep, where one is taken
  *
- * Release with free().
+ * What makes the name too long for a file system is cut from the end of <main>. Release with free().
  */
 char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, unsigned number)
 	__attribute__((returns_nonnull));

@@ -121,6 +121,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.ledger_dir = plan->ledger_dir,
 		.ledger_dir_fd = plan->ledger_dir_fd,
 		.ledger_name = image->file_name,
+		.replace = plan->force,
 		.keep_small = last || !image->is_fork || plan->follow_exe,
 		.keep_ledger = image->keep_ledger,
 		.keep_profile = last,

@@ -24,15 +24,18 @@ enum { SEEP_RECORDING_VERSION = 1 };
 /**
  * seep_recording_write - write @profile to @path, all or nothing
  *
- * Replaces a file of that name. The result has mode 0600 and is on disk when this returns; on
+ * @replace: a file of that name; otherwise one that is there when all is written is kept
+ *
+ * The result has mode 0600 and is on disk when this returns; on
  * failure, or when the process is killed meanwhile, @path is as it was.
  *
  * Returns: 0, or
  *   -SEEP_ESYS    the file cannot be created or written
+ *   -SEEP_EEXIST  it exists and was not to be replaced
  *   -SEEP_ELIMIT  the stacks have more than 2^31 distinct nodes
  */
 SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_profile *profile,
-					struct seep_error *err);
+					bool replace, struct seep_error *err);
 
 /**
  * seep_recording_load - read the whole recording at @path

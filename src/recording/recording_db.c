@@ -1,7 +1,83 @@
 /* SPDX-License-Identifier: MIT */
 #include "recording/recording_db.h"
 
+#include "base/strbuf.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stddef.h>
+#include <string.h>
+
+enum { URI_BYTES_MAX = 3 * PATH_MAX + 64 };
+
+/* ---- files -------------------------------------------------------------------------------- */
+
+static sqlite3_vfs layer;
+static pthread_once_t layer_once = PTHREAD_ONCE_INIT;
+
+/*
+ * SQLite's own makes paths absolute and then refuses those of more than 512 bytes. The system needs
+ * neither, and the working directory may have been removed.
+ */
+static int keep_path(sqlite3_vfs *vfs, const char *path, int capacity, char *ret_path)
+{
+	size_t bytes = strlen(path) + 1;
+
+	(void)vfs;
+	if (bytes > (size_t)capacity)
+		return SQLITE_CANTOPEN;
+	memcpy(ret_path, path, bytes);
+	return SQLITE_OK;
+}
+
+static void make_layer(void)
+{
+	const sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
+
+	if (!usual)
+		return;
+	layer = *usual;
+	layer.pNext = NULL;
+	layer.zName = "seep";
+	layer.mxPathname = PATH_MAX;
+	layer.xFullPathname = keep_path;
+	(void)sqlite3_vfs_register(&layer, 0);
+}
+
+const char *seep_db_vfs(void)
+{
+	(void)pthread_once(&layer_once, make_layer);
+	return "seep";
+}
+
+/* "file:<path, escaped>?immutable=1" */
+static void make_uri(struct seep_strbuf *uri, const char *path)
+{
+	seep_strbuf_adds(uri, path[0] == '/' ? "file://" : "file:");
+	for (const char *at = path; *at; at++) {
+		if (isalnum((unsigned char)*at) || strchr("/._-", *at))
+			seep_strbuf_addc(uri, *at);
+		else
+			seep_strbuf_addf(uri, "%%%02x", (unsigned char)*at);
+	}
+	seep_strbuf_adds(uri, "?immutable=1");
+}
+
+int seep_db_open_immutable(const char *path, struct sqlite3 **ret_db)
+{
+	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+	struct seep_strbuf uri;
+	int rc;
+
+	seep_strbuf_init(&uri, URI_BYTES_MAX);
+	make_uri(&uri, path);
+	rc = sqlite3_open_v2(uri.text, ret_db, flags, seep_db_vfs());
+	seep_strbuf_done(&uri);
+	return rc;
+}
+
+/* ---- errors ------------------------------------------------------------------------------- */
 
 static bool is_damage(int rc)
 {
@@ -28,6 +104,8 @@ int seep_db_fail(struct sqlite3 *db, int rc, struct seep_error *err)
 		return 0;
 	return seep_fail(err, is_damage(rc) ? SEEP_ECORRUPT : SEEP_ESYS, "%s", text);
 }
+
+/* ---- rows --------------------------------------------------------------------------------- */
 
 void seep_db_insert_init(struct seep_db_insert *insert, struct sqlite3 *db, const char *sql)
 {

@@ -12,6 +12,20 @@
 /* The error for SQLite's @rc: damaged, or refused by the system. SQLITE_OK gives 0. */
 int seep_db_fail(struct sqlite3 *db, int rc, struct seep_error *err);
 
+/* The name of our layer under SQLite: the usual one, for paths as long as the system takes. */
+const char *seep_db_vfs(void) __attribute__((returns_nonnull));
+
+/**
+ * seep_db_open_immutable - open @path, read-only
+ * @ret_db: set in any case, by SQLite's rule; release with sqlite3_close()
+ *
+ * SQLite reads no journal beside an immutable file and takes no lock, which is right for a file
+ * that never changes after its rename, and reads it the same from a read-only directory.
+ *
+ * Returns: SQLite's code.
+ */
+int seep_db_open_immutable(const char *path, struct sqlite3 **ret_db);
+
 /* An INSERT that is filled column by column. Errors stick in rc. */
 struct seep_db_insert {
 	struct sqlite3 *db;

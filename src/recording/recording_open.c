@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Opening a file that may have been made to harm its reader. It is opened as immutable: SQLite
- * then reads no journal beside it and takes no lock, which is right for a file that never
- * changes after its rename, and reads it the same from a read-only directory.
- */
+/* Opening a file that may have been made to harm its reader. */
 #include "recording/recording.h"
 
-#include "base/strbuf.h"
 #include "profile/ledger_load.h"
 #include "recording/recording_db.h"
 #include "recording/recording_schema.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -23,7 +17,6 @@ enum {
 	HEAD_BYTES = 100,
 	USER_VERSION_AT = 60,
 	APPLICATION_ID_AT = 68,
-	URI_BYTES_MAX = 3 * 4096 + 64,
 	VALUE_BYTES_MAX = 16 * 1024 * 1024, /* of one text, blob or row */
 	COLUMNS_MAX = 100,
 	SQL_BYTES_MAX = 1024 * 1024,
@@ -82,32 +75,6 @@ static int check_head(const char *path, struct seep_error *err)
 		return seep_fail(err, SEEP_EVERSION, "%s: version %u, this seep reads up to %d",
 				 path, big_endian(head + USER_VERSION_AT), SEEP_RECORDING_VERSION);
 	return 0;
-}
-
-/* "file:<path, escaped>?immutable=1" */
-static void make_uri(struct seep_strbuf *uri, const char *path)
-{
-	seep_strbuf_adds(uri, path[0] == '/' ? "file://" : "file:");
-	for (const char *at = path; *at; at++) {
-		if (isalnum((unsigned char)*at) || strchr("/._-", *at))
-			seep_strbuf_addc(uri, *at);
-		else
-			seep_strbuf_addf(uri, "%%%02x", (unsigned char)*at);
-	}
-	seep_strbuf_adds(uri, "?immutable=1");
-}
-
-static int open_uri(const char *path, struct sqlite3 **ret_db, struct seep_error *err)
-{
-	struct seep_strbuf uri;
-	int rc;
-
-	seep_strbuf_init(&uri, URI_BYTES_MAX);
-	make_uri(&uri, path);
-	rc = sqlite3_open_v2(uri.text, ret_db,
-			     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
-	seep_strbuf_done(&uri);
-	return seep_db_fail(*ret_db, rc, err);
 }
 
 static int harden(struct sqlite3 *db, struct seep_error *err)
@@ -175,7 +142,7 @@ int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, stru
 
 	if (r < 0)
 		return r;
-	r = open_uri(path, &db, err);
+	r = seep_db_fail(NULL, seep_db_open_immutable(path, &db), err);
 	if (r == 0)
 		r = harden(db, err);
 	if (r == 0)

@@ -415,7 +415,8 @@ static int write_database(const char *path, const struct seep_profile *profile,
 			  struct seep_error *err)
 {
 	struct writer w = { .profile = profile, .err = err };
-	int rc = sqlite3_open_v2(path, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+	int rc = sqlite3_open_v2(path, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+				 seep_db_vfs());
 	int r = seep_db_fail(w.db, rc, err);
 
 	if (r == 0)
@@ -449,7 +450,7 @@ static void sync_directory(const char *path)
 	free(directory);
 }
 
-int seep_recording_write(const char *path, const struct seep_profile *profile,
+int seep_recording_write(const char *path, const struct seep_profile *profile, bool replace,
 			 struct seep_error *err)
 {
 	struct seep_atomic_file file = { 0 };
@@ -457,6 +458,7 @@ int seep_recording_write(const char *path, const struct seep_profile *profile,
 
 	if (r < 0)
 		return r;
+	file.keep_old = !replace;
 	r = write_database(file.temp_path, profile, err);
 	if (r < 0) {
 		seep_atomic_abandon(&file);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading whole files with a bound, replacing them atomically. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,6 +140,41 @@ static void failed_commit_leaves_the_old_one_and_no_litter(void **state)
 	free(temp);
 }
 
+static void file_that_came_meanwhile_is_kept_on_request(void **state)
+{
+	struct seep_atomic_file file = { 0 };
+	struct seep_error err = { 0 };
+	char *data = NULL;
+	char *temp;
+
+	(void)state;
+	(void)unlink("file");
+	assert_int_equal(seep_atomic_open("file", 0600, &file, &err), 0);
+	file.keep_old = true;
+	assert_int_equal(seep_file_replace("file", 0600, "theirs", 6, NULL), 0);
+	temp = seep_xstrdup(file.temp_path);
+	assert_int_equal(seep_atomic_commit(&file, &err), -SEEP_EEXIST);
+	assert_int_equal(access(temp, F_OK), -1);
+	assert_int_equal(seep_file_read("file", 10, &data, NULL, NULL), 0);
+	assert_string_equal(data, "theirs");
+	free(data);
+	free(temp);
+}
+
+static void longest_name_is_written(void **state)
+{
+	char name[NAME_MAX + 2];
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[NAME_MAX] = '\0';
+	assert_int_equal(seep_file_replace(name, 0600, "x", 1, NULL), 0);
+	assert_int_equal(unlink(name), 0);
+	name[NAME_MAX] = 'n';
+	name[NAME_MAX + 1] = '\0';
+	assert_int_equal(seep_file_replace(name, 0600, "x", 1, NULL), -SEEP_ESYS);
+}
+
 static void full_disk_is_an_error(void **state)
 {
 	struct seep_error err = { 0 };
@@ -162,6 +198,8 @@ int main(void)
 		cmocka_unit_test(missing_file_and_folder_are_told_apart),
 		cmocka_unit_test(abandoned_file_leaves_the_old_one),
 		cmocka_unit_test(failed_commit_leaves_the_old_one_and_no_litter),
+		cmocka_unit_test(file_that_came_meanwhile_is_kept_on_request),
+		cmocka_unit_test(longest_name_is_written),
 		cmocka_unit_test(full_disk_is_an_error),
 	};
 

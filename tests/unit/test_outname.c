@@ -9,6 +9,7 @@
 #include "recorder/outname.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,8 +101,34 @@ static void folders_and_missing_folders_are_refused(void **state)
 	struct seep_error err = { 0 };
 
 	(void)state;
-	assert_int_equal(seep_outname_check("/tmp", true, &err), -SEEP_EUSAGE);
+	assert_int_equal(seep_outname_check("/tmp", true, &err), -SEEP_EEXIST);
 	assert_int_equal(seep_outname_check("no/such/folder/x", true, &err), -SEEP_ESYS);
+}
+
+static void a_working_directory_that_was_removed_is_refused(void **state)
+{
+	struct seep_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(mkdir("gone", 0700), 0);
+	assert_int_equal(chdir("gone"), 0);
+	assert_int_equal(rmdir("../gone"), 0);
+	assert_int_equal(seep_outname_check("x", false, &err), -SEEP_ESYS);
+	assert_int_equal(chdir(folder), 0);
+}
+
+static void a_child_of_a_long_name_has_a_name_that_fits(void **state)
+{
+	char main_path[5 + NAME_MAX + 1] = "some/";
+	char *path;
+
+	(void)state;
+	memset(main_path + 5, 'm', NAME_MAX);
+	path = seep_outname_child(main_path, 4194304, "/bin/cc", 2);
+	assert_int_equal(strlen(strrchr(path, '/') + 1), NAME_MAX);
+	assert_memory_equal(path, "some/mmm", 8);
+	assert_string_equal(path + strlen(path) - 18, ".4194304.cc.2.seep");
+	free(path);
 }
 
 static void children_are_named_after_the_main_file(void **state)
@@ -134,6 +161,8 @@ int main(void)
 		cmocka_unit_test(a_program_name_cannot_climb_or_upset_a_terminal),
 		cmocka_unit_test(an_existing_file_needs_force),
 		cmocka_unit_test(folders_and_missing_folders_are_refused),
+		cmocka_unit_test(a_working_directory_that_was_removed_is_refused),
+		cmocka_unit_test(a_child_of_a_long_name_has_a_name_that_fits),
 		cmocka_unit_test(children_are_named_after_the_main_file),
 	};
 

@@ -159,7 +159,7 @@ static int teardown(void **state)
 
 static void round_trip(void)
 {
-	if (seep_recording_write(path, profile, &err) != 0 ||
+	if (seep_recording_write(path, profile, true, &err) != 0 ||
 	    seep_recording_load(path, &loaded, &err) != 0)
 		fail_msg("%s", err.text);
 }
@@ -340,7 +340,7 @@ static void an_empty_profile_makes_a_recording(void **state)
 	struct seep_profile *empty = seep_profile_new();
 
 	(void)state;
-	assert_int_equal(seep_recording_write(path, empty, &err), 0);
+	assert_int_equal(seep_recording_write(path, empty, true, &err), 0);
 	assert_int_equal(seep_recording_load(path, &loaded, &err), 0);
 	assert_int_equal(loaded->context_count, 0);
 	assert_true(loaded->totals.peak_exact);
@@ -356,10 +356,11 @@ static void the_file_is_private_and_replaced_as_a_whole(void **state)
 	round_trip();
 	assert_int_equal(stat(path, &first), 0);
 	assert_int_equal(first.st_mode & 0777, 0600);
-	assert_int_equal(seep_recording_write(path, profile, &err), 0);
+	assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
 	assert_int_equal(stat(path, &second), 0);
 	assert_int_not_equal(first.st_ino, second.st_ino);
-	assert_int_equal(seep_recording_write("/nonexistent/x.seep", profile, &err), -SEEP_ESYS);
+	assert_int_equal(seep_recording_write("/nonexistent/x.seep", profile, true, &err),
+			 -SEEP_ESYS);
 }
 
 static void odd_file_names_work(void **state)
@@ -371,11 +372,51 @@ static void odd_file_names_work(void **state)
 		char odd[128];
 
 		(void)snprintf(odd, sizeof(odd), "%s/%s", directory, names[i]);
-		assert_int_equal(seep_recording_write(odd, profile, &err), 0);
+		assert_int_equal(seep_recording_write(odd, profile, true, &err), 0);
 		assert_int_equal(seep_recording_load(odd, &loaded, &err), 0);
 		seep_profile_free(loaded);
 		loaded = NULL;
 		assert_int_equal(unlink(odd), 0);
+	}
+}
+
+static void a_file_that_came_meanwhile_is_kept_unless_asked_for(void **state)
+{
+	struct stat first;
+	struct stat second;
+
+	(void)state;
+	assert_int_equal(seep_recording_write(path, profile, false, &err), 0);
+	assert_int_equal(stat(path, &first), 0);
+	assert_int_equal(seep_recording_write(path, profile, false, &err), -SEEP_EEXIST);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(stat(path, &second), 0);
+	assert_int_equal(first.st_ino, second.st_ino);
+}
+
+/* SQLite's own layer ends at 512 bytes, counted from the root. */
+static void a_path_as_long_as_the_system_takes_works(void **state)
+{
+	enum { LEVELS = 8, LEVEL_BYTES = 150 };
+	char level[LEVEL_BYTES + 1];
+	char deep[64 + LEVELS * (LEVEL_BYTES + 1) + 8];
+	size_t used = (size_t)snprintf(deep, sizeof(deep), "%s", directory);
+
+	(void)state;
+	memset(level, 'd', LEVEL_BYTES);
+	level[LEVEL_BYTES] = '\0';
+	for (int i = 0; i < LEVELS; i++) {
+		used += (size_t)snprintf(deep + used, sizeof(deep) - used, "/%s", level);
+		assert_int_equal(mkdir(deep, 0700), 0);
+	}
+	(void)snprintf(deep + used, sizeof(deep) - used, "/x.seep");
+	assert_int_equal(seep_recording_write(deep, profile, false, &err), 0);
+	assert_int_equal(seep_recording_load(deep, &loaded, &err), 0);
+	assert_int_equal(unlink(deep), 0);
+	for (int i = 0; i < LEVELS; i++) {
+		deep[used] = '\0';
+		assert_int_equal(rmdir(deep), 0);
+		used -= LEVEL_BYTES + 1;
 	}
 }
 
@@ -458,7 +499,7 @@ static void references_that_lead_nowhere_are_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(seep_recording_write(path, profile, &err), 0);
+		assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
 		damage(cases[i]);
 		if (load_again() != -SEEP_ECORRUPT)
 			fail_msg("accepted: %s", cases[i]);
@@ -631,6 +672,8 @@ int main(void)
 		TEST(an_empty_profile_makes_a_recording),
 		TEST(the_file_is_private_and_replaced_as_a_whole),
 		TEST(odd_file_names_work),
+		TEST(a_file_that_came_meanwhile_is_kept_unless_asked_for),
+		TEST(a_path_as_long_as_the_system_takes_works),
 		TEST(other_files_are_refused_in_words),
 		TEST(newer_versions_are_refused),
 		TEST(another_application_s_database_is_refused),
