@@ -77,13 +77,15 @@ static void note_repeat(struct folded *frame, const struct folded *again, uint32
 
 /*
  * Fold the walk into scratch, outermost first: whenever the last p frames equal the p before
- * them, they are dropped and the innermost of those that stay is marked.
+ * them, they are dropped and the innermost of those that stay is marked. The first @known frames
+ * are known not to fold among themselves. @ret_plain: so many stand as they came.
  */
-static uint32_t fold(const struct rt_walk *walk, bool *ret_folded)
+static uint32_t fold(const struct rt_walk *walk, uint32_t known, uint32_t *ret_plain)
 {
 	uint32_t length = rt_walk_length(walk);
 	uint32_t count = 0;
 
+	*ret_plain = length;
 	for (uint32_t i = 0; i < length; i++) {
 		const struct rt_frame *frame = rt_walk_frame(walk, i);
 
@@ -91,12 +93,15 @@ static uint32_t fold(const struct rt_walk *walk, bool *ret_folded)
 			.ra = frame->ra,
 			.exact = (frame->flags & RT_FRAME_EXACT) != 0,
 		};
+		if (i < known)
+			continue;
 		for (uint32_t period = 1; period <= PERIOD_MAX && period * 2 <= count; period++) {
 			if (!repeats_at(scratch, count, period))
 				continue;
 			note_repeat(&scratch[count - period - 1], &scratch[count - 1], period);
 			count -= period;
-			*ret_folded = true;
+			if (count - 1 < *ret_plain)
+				*ret_plain = count - 1;
 			break;
 		}
 	}
@@ -163,17 +168,33 @@ static uint64_t enter(uint32_t parent, const struct folded *frame)
 	return index;
 }
 
-void rt_nodes_enter(const struct rt_walk *walk, struct rt_path *ret_path)
+/* Of the remembered outer frames, how many have their node noted. They are plain. */
+static uint32_t known_frames(const struct rt_walk *walk)
+{
+	uint32_t known = walk->stored ? walk->count : walk->base;
+
+	while (known && !walk->frames[known - 1].node)
+		known--;
+	return known;
+}
+
+void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 {
 	uint32_t depth_max = rt_global.header->depth_max;
-	uint32_t count, first = 0;
+	uint32_t known = depth_max ? 0 : known_frames(walk);
+	uint32_t plain, count;
+	uint32_t first = 0;
 	uint64_t node = 0;
 
 	*ret_path = (struct rt_path){ 0 };
-	count = fold(walk, &ret_path->folded);
+	count = fold(walk, known, &plain);
+	ret_path->folded = plain < rt_walk_length(walk);
 	if (depth_max && count > depth_max) {
 		first = count - depth_max;
 		ret_path->cut = true;
+	} else if (known) {
+		first = known < plain ? known : plain;
+		node = first ? walk->frames[first - 1].node : 0;
 	}
 	for (uint32_t i = first; i < count; i++) {
 		node = enter((uint32_t)node, &scratch[i]);
@@ -181,6 +202,8 @@ void rt_nodes_enter(const struct rt_walk *walk, struct rt_path *ret_path)
 			ret_path->full = true;
 			return;
 		}
+		if (!depth_max && walk->stored && i < plain)
+			walk->frames[i].node = (uint32_t)node;
 	}
 	ret_path->leaf = (uint32_t)node;
 }

@@ -322,6 +322,7 @@ static inline uint64_t append(struct rt_walk *walk, uint32_t base, bool store)
 		into->fp_offset = frame->fp_offset;
 		into->flags = flags;
 		into->words = at;
+		into->node = 0;
 		at = put_words(walk->words, at, into);
 	}
 	return hash;

@@ -24,7 +24,7 @@ struct rt_frame {
 	int32_t fp_offset; /* fp was read at slot + 8 + fp_offset; 0: inherited, not read */
 	uint32_t flags;
 	uint32_t words; /* index of its first word among the words to re-read */
-	uint32_t spare;
+	uint32_t node;	/* of the path up to here, for src/runtime/track/nodes.c; 0 unknown */
 };
 
 /* A word that the remembered walk read, to be read again. */
