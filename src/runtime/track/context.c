@@ -113,7 +113,7 @@ static void raw_enter(uint64_t key, uint64_t row)
 		raw_forget(table);
 		table->generation = generation;
 	}
-	if (!table || table->used * 2 > table->mask)
+	if (!table || table->used * 4 > table->mask * 3)
 		table = raw_grow(table);
 	if (table && !raw_put(table, key, row)) {
 		table = raw_grow(table);

@@ -23,7 +23,7 @@ struct rt_raw_table {
 	struct rt_raw_entry entries[];
 };
 
-enum { RT_RAW_PROBES = 32 };
+enum { RT_RAW_PROBES = 64 };
 
 extern _Atomic(struct rt_raw_table *) rt_raw_table;
 

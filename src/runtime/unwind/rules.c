@@ -22,7 +22,7 @@ static struct rt_rule_table *table_new(uint64_t entries)
 }
 
 /*
- * Replace a half-full table by an empty one; its entries are compiled again as they are met. It
+ * Replace a table that is three quarters full by an empty one; its entries are compiled again as they are met. It
  * is twice the size only if a single generation filled the old one: a program that loads and
  * unloads for ever needs no more room for it. The old one stays mapped, for readers that hold
  * it, but gives its pages back: its keys then read 0, which is a miss.
@@ -61,7 +61,7 @@ static void table_insert(uint64_t key, cfi_rule rule)
 	struct rt_rule_table *table = atomic_load_explicit(&rt_rule_table, memory_order_acquire);
 	uint64_t place = rt_rule_place(key);
 
-	if (!table || rt_load(&table->used) * 2 > table->mask)
+	if (!table || rt_load(&table->used) * 4 > table->mask * 3)
 		table = table_grow(table);
 	if (!table)
 		return;

@@ -24,7 +24,7 @@ struct rt_rule_table {
 	struct rt_rule_entry entries[];
 };
 
-enum { RT_PC_BITS = 47, RT_RULE_PROBES = 16 };
+enum { RT_PC_BITS = 47, RT_RULE_PROBES = 48 };
 #define RT_RULE_RESERVED 1ull
 
 extern _Atomic(struct rt_rule_table *) rt_rule_table;
