@@ -86,3 +86,14 @@ bool seep_image_is_gone(const struct seep_image *image)
 		return poll(&poll_fd, 1, 0) == 1;
 	return !seep_procfs_alive(image->pid, image->start_ticks);
 }
+
+bool seep_image_says_ended(const struct seep_image *image)
+{
+	uint32_t ended;
+
+	if (image->reachable || !image->watch)
+		return false;
+	ended = atomic_load_explicit(&seep_watch_peek(image->watch)->state->ended,
+				     memory_order_acquire);
+	return ended == LEDGER_ENDED_EXIT || ended == LEDGER_ENDED_ABORT;
+}

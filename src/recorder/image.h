@@ -65,4 +65,10 @@ void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_f
 /* Has the process ended (or been replaced) as far as can be told now? */
 bool seep_image_is_gone(const struct seep_image *image);
 
+/*
+ * Of a process that is not reachable, whose death nobody sees: does its ledger say that it ended? It
+ * may still be busy with what runs at its end.
+ */
+bool seep_image_says_ended(const struct seep_image *image);
+
 #endif

@@ -386,6 +386,7 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	}
 	scan(recorder);
 	bury_the_dead(recorder);
+	seep_session_bury_elsewhere(&recorder->session);
 	leave_the_living(recorder);
 	seep_run_signals_end(&recorder->signals);
 	close_all(recorder);

@@ -224,6 +224,14 @@ void seep_session_bury(struct seep_session *session)
 	}
 }
 
+void seep_session_bury_elsewhere(struct seep_session *session)
+{
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (image->state == SEEP_IMAGE_LIVE && !image->left && seep_image_says_ended(image))
+			mark_dead(image);
+	}
+}
+
 static bool has_children(const struct seep_session *session, const struct seep_image *parent)
 {
 	for (const struct seep_image *image = session->images; image; image = image->next) {
@@ -291,7 +299,8 @@ size_t seep_session_live(const struct seep_session *session)
 	size_t count = 0;
 
 	for (const struct seep_image *image = session->images; image; image = image->next) {
-		if (image->state == SEEP_IMAGE_LIVE && !image->left)
+		if (image->state == SEEP_IMAGE_LIVE && !image->left &&
+		    !seep_image_says_ended(image))
 			count++;
 	}
 	return count;

@@ -57,6 +57,9 @@ void seep_session_ended(struct seep_session *session, uint32_t pid, int wait_sta
 void seep_session_look(struct seep_session *session);
 void seep_session_bury(struct seep_session *session);
 
+/* When nobody is waited for any more: bury those elsewhere whose ledger says that they ended. */
+void seep_session_bury_elsewhere(struct seep_session *session);
+
 /**
  * seep_session_next - an image whose recording can be written now
  * @closing: the main program has ended and nobody is waited for any more
@@ -75,7 +78,7 @@ struct seep_session_outcome {
 void seep_session_close(struct seep_session *session, struct seep_image *image,
 			const struct seep_session_outcome *outcome);
 
-/* How many images live and are followed or watched for their end. */
+/* How many images live, as far as can be told, and are followed or watched for their end. */
 size_t seep_session_live(const struct seep_session *session);
 
 /*
