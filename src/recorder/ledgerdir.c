@@ -56,7 +56,10 @@ int seep_ledgerdir_open(const char *path, bool create, int *ret_fd, struct seep_
 {
 	int fd, rc;
 
-	if (create && mkdir(path, 0700) < 0 && errno != EEXIST)
+	/* The umask may have taken our own rights to it. */
+	if (create && mkdir(path, 0700) == 0)
+		(void)chmod(path, 0700);
+	else if (create && errno != EEXIST)
 		return seep_fail_errno(err, errno, "cannot make %s for ledgers", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)

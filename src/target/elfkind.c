@@ -56,11 +56,15 @@ static void read_dynamic(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Dyn entry;
 
+	kind->is_library = kind->type == ET_DYN;
+
 	for (int i = 0; data && gelf_getdyn(data, i, &entry); i++) {
 		const char *text = NULL;
 
 		if (entry.d_tag == DT_NULL)
 			break;
+		if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE))
+			kind->is_library = false;
 		if (entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME)
 			text = elf_strptr(elf, header->sh_link, (size_t)entry.d_un.d_val);
 		if (text && entry.d_tag == DT_NEEDED)
@@ -179,6 +183,9 @@ int seep_elfkind_check(const struct seep_elfkind *kind, const char *name, struct
 	if (!kind->is_64bit || !kind->is_little_endian || kind->machine == EM_386)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s is a 32-bit program; this seep records 64-bit ones", name);
+	if (!kind->loader[0] && !kind->is_loader && kind->is_library)
+		return seep_fail(err, SEEP_EUNSUPPORTED, "%s is a shared library, not a program",
+				 name);
 	if (!kind->loader[0] && !kind->is_loader)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s is statically linked, so that no library can be preloaded "

@@ -18,6 +18,7 @@ struct seep_elfkind {
 	uint16_t machine;			/* EM_* */
 	uint16_t type;				/* ET_* */
 	char loader[SEEP_ELFKIND_LOADER_BYTES]; /* PT_INTERP, "" = none */
+	bool is_library;			/* it is no program, as far as it says */
 	bool is_loader;				/* it is glibc's ld.so, run as a program */
 	const char *sanitizer; /* "AddressSanitizer", ...: brings its own malloc; NULL none */
 };

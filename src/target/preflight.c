@@ -4,7 +4,6 @@
 #include "base/xalloc.h"
 #include "target/elfkind.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -117,7 +116,10 @@ static int check_privileges(const char *path, struct seep_error *err)
 
 /* ---- what kind of file -------------------------------------------------------------------- */
 
-/* The interpreter's path from "#! path arg", or NULL when the line names none. */
+/*
+ * The interpreter's path from "#! path arg", or NULL when the line names none. As the kernel has it:
+ * the carriage return of a foreign line end is part of the name.
+ */
 static char *script_interpreter(const char *head, size_t bytes)
 {
 	size_t start = 2, end;
@@ -126,7 +128,7 @@ static char *script_interpreter(const char *head, size_t bytes)
 		start++;
 	}
 	for (end = start; end < bytes; end++) {
-		if (isspace((unsigned char)head[end]) || !head[end])
+		if (strchr(" \t\n", head[end])) /* or the zero byte */
 			break;
 	}
 	return end > start ? seep_xstrndup(head + start, end - start) : NULL;
