@@ -42,6 +42,15 @@ static const struct {
 	  "stacks were to be verified, but libgcc_s could not be loaded" },
 };
 
+/* The account of a ledger that never had room for a table is no account. */
+static const char *detail_of(const struct seep_ledger_load *load, uint32_t bit, const char *detail)
+{
+	if ((bit == LEDGER_UNSEEN_FULL || bit == LEDGER_UNSEEN_NO_SPACE) &&
+	    load->profile->totals.allocs == 0)
+		return "there was no room for the ledger; nothing was counted";
+	return detail;
+}
+
 static void load_bits(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
@@ -49,7 +58,8 @@ static void load_bits(struct seep_ledger_load *load)
 
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		if (unseen & bits[i].bit)
-			seep_profile_add_unseen(load->profile, bits[i].code, "%s", bits[i].detail);
+			seep_profile_add_unseen(load->profile, bits[i].code, "%s",
+						detail_of(load, bits[i].bit, bits[i].detail));
 	if (unseen & LEDGER_UNSEEN_ROWS_FULL)
 		seep_profile_add_unseen(load->profile, "rows-full",
 					"the rows were full; marks from epoch %" PRIu32

@@ -13,7 +13,7 @@
 #include "report/text_head.h"
 #include "report/text_style.h"
 
-enum { TOP_DEFAULT = 25 };
+enum { TOP_DEFAULT = 25, WIDE_COLUMNS = 100 };
 
 static const struct seep_column columns[] = {
 	{ "SELF", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
@@ -51,6 +51,7 @@ static void add_row(struct seep_table *table, const struct seep_profile *profile
 {
 	const struct seep_profile_frame *frame = &profile->frames[row->frame];
 	struct seep_strbuf text;
+	bool narrow;
 
 	seep_table_add(table, seep_digits_text(row->stacks).text);
 	seep_strbuf_init(&text, SEEP_LINE_BYTES_MAX);
@@ -60,7 +61,9 @@ static void add_row(struct seep_table *table, const struct seep_profile *profile
 	seep_table_add(table, text.text);
 	seep_strbuf_clear(&text);
 	seep_frame_place(&text, profile, frame, 0, false);
-	seep_table_add(table, text.text);
+	/* Where there is little room the function's name needs it more than the path. */
+	narrow = options->width > 0 && options->width < WIDE_COLUMNS && !options->full;
+	seep_table_add(table, narrow ? seep_path_base(text.text) : text.text);
 	seep_strbuf_done(&text);
 }
 

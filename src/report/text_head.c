@@ -167,7 +167,8 @@ void seep_head_process(FILE *out, const struct seep_profile *profile,
 		seep_strbuf_addf(&line, ", ran %s", seep_duration_text(ns).text);
 	seep_strbuf_adds(&line, ", ");
 	add_ending(&line, process);
-	if (process->allocator != NULL) {
+	/* The usual one is not worth the room. */
+	if (process->allocator != NULL && strcmp(process->allocator, "glibc") != 0) {
 		seep_strbuf_adds(&line, ", allocator" SEEP_NO_BREAK);
 		add_escaped(&line, seep_path_base(process->allocator));
 	}
@@ -205,7 +206,7 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 			 totals->allocs == 1 ? "" : "s");
 	if (totals->allocs > 0)
 		seep_strbuf_addf(buf, " of %s in all", seep_bytes_text(totals->alloc_bytes).text);
-	if (ns >= RATE_FROM_NS) {
+	if (ns >= RATE_FROM_NS && totals->allocs > 0) {
 		const unsigned __int128 rate = (unsigned __int128)totals->allocs * NS_PER_S / ns;
 
 		seep_strbuf_addf(buf, ", %s/s", seep_count_text((uint64_t)rate).text);
@@ -215,12 +216,27 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 				 seep_percent_text(totals->temporary, totals->allocs).text);
 }
 
+/* Zeros that are no figures: the account never had room to begin. */
+static bool nothing_was_counted(const struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		if (strcmp(profile->unseen[i].code, "no-space") == 0 ||
+		    strcmp(profile->unseen[i].code, "ledger-full") == 0)
+			return profile->totals.allocs == 0;
+	return false;
+}
+
 void seep_head_lead(FILE *out, const struct seep_profile *profile,
 		    const struct seep_report_options *options)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
 	struct seep_strbuf line;
 
+	if (nothing_was_counted(profile)) {
+		seep_text_fold(out, options, SEEP_STYLE_BOLD, 0, 2,
+			       "Nothing was counted: there was no room for the ledger");
+		return;
+	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_addc(&line, 'L');
 	/* "bytes live at exit": the bytes come next anyway. */
@@ -373,7 +389,8 @@ void seep_head_unseen(FILE *out, const struct seep_profile *profile,
 	if (lines_max > 0 && lines.count > lines_max)
 		shown = lines_max - 1;
 	for (size_t i = 0; i < shown; i++) {
-		if (lines_max > 0) { /* one line each, come what may */
+		/* One line each, come what may; where there are few, a second one. */
+		if (lines_max > 0 && 2 * lines.count > lines_max) {
 			struct seep_strbuf line;
 
 			seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
