@@ -26,6 +26,7 @@ int seep_fail(struct seep_error *err, enum seep_code code, const char *fmt, ...)
 int seep_fail_errno(struct seep_error *err, int errno_value, const char *fmt, ...)
 {
 	if (err) {
+		const char *reason;
 		va_list args;
 		size_t used;
 
@@ -33,8 +34,14 @@ int seep_fail_errno(struct seep_error *err, int errno_value, const char *fmt, ..
 		fill(err, SEEP_ESYS, fmt, args);
 		va_end(args);
 		used = strlen(err->text);
-		(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s",
-			       strerror(errno_value));
+		reason = strerror(errno_value);
+		/* Of a path that fills the sentence the end gives way: the reason is worth more. */
+		if (used + strlen(reason) + sizeof("…: ") > sizeof(err->text)) {
+			used = sizeof(err->text) - strlen(reason) - sizeof("…: ");
+			(void)strcpy(err->text + used, "…");
+			used += strlen("…");
+		}
+		(void)snprintf(err->text + used, sizeof(err->text) - used, ": %s", reason);
 	}
 	return -(int)SEEP_ESYS;
 }

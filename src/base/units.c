@@ -278,17 +278,24 @@ int seep_parse_duration(const char *text, uint64_t *ret_ns, struct seep_error *e
 	return 0;
 }
 
+static int fail_too_large(const char *text, uint64_t max, struct seep_error *err)
+{
+	return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the greatest is %llu", text,
+			 (unsigned long long)max);
+}
+
 int seep_parse_count(const char *text, uint64_t max, uint64_t *ret_count, struct seep_error *err)
 {
 	uint64_t whole;
 	uint32_t nano;
 	const char *end = read_decimal(text, &whole, &nano);
 
+	if (!end && *text && text[strspn(text, "0123456789")] == '\0')
+		return fail_too_large(text, max, err);
 	if (!end || *end || nano || strchr(text, '.'))
 		return seep_fail(err, SEEP_EUSAGE, "'%s' is not a number", text);
 	if (whole > max)
-		return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the greatest is %llu", text,
-				 (unsigned long long)max);
+		return fail_too_large(text, max, err);
 	*ret_count = whole;
 	return 0;
 }

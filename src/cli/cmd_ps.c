@@ -27,12 +27,15 @@ const struct seep_option_table cmd_ps_options = {
 	.options = options,
 	.count = SEEP_OPTION_COUNT_OF(options),
 	.max_operands = 0,
-	.details =
-		"Ledgers are looked for in /dev/shm/seep-UID and in $SEEP_DIR. States: \"recorded\" (running,\n"
-		"seep run follows it), \"running\" (without a recorder), \"recorder-gone\" (running, its\n"
-		"recorder died), \"ending\" (dead, its recorder is writing), \"dead\" (its account was not\n"
-		"made into a recording), \"done\" (recorded; kept because children that still run name it),\n"
-		"\"elsewhere\" (of another container).\n",
+	.details = "Ledgers are looked for in /dev/shm/seep-UID and in $SEEP_DIR. States:\n"
+		   "\n"
+		   "  recorded       runs, \"seep run\" follows it\n"
+		   "  running        runs, without a recorder\n"
+		   "  recorder-gone  runs, its recorder died\n"
+		   "  ending         ended, its recorder is writing\n"
+		   "  dead           ended, its account was not made into a recording\n"
+		   "  done           recorded; kept because children that still run name it\n"
+		   "  elsewhere      of another container: cannot be told\n",
 };
 
 static void print_json(const struct seep_census *census, bool strings)

@@ -26,7 +26,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("csv", 0, FLAG, NULL, struct query_options, csv,
 		    "Print comma-separated values with a heading line"),
 	SEEP_OPTION("timeout", 0, DURATION, "T", struct query_options, timeout_ns,
-		    "Give up after T (30s)"),
+		    "Give up after T; 0 never does (30s)"),
 };
 
 const struct seep_option_table cmd_query_options = {
@@ -35,9 +35,9 @@ const struct seep_option_table cmd_query_options = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.details =
-		"A recording is a SQLite file. \"seep query FILE .tables\" and \".schema\" show what is\n"
-		"in it. It is opened read-only and defensively: a statement can neither change it nor\n"
-		"reach another file. SQL \"-\" is read from standard input.\n",
+		"A recording is a SQLite file. \"seep query FILE .tables\" and \".schema\" show what\n"
+		"is in it. It is opened read-only and defensively: a statement can neither change\n"
+		"it nor reach another file. SQL \"-\" is read from standard input.\n",
 };
 
 /* What people who know the sqlite3 shell type first. */
@@ -56,6 +56,9 @@ static int read_sql(const char *operand, char **ret_sql, struct seep_error *err)
 		operand = tables_sql;
 	else if (strcmp(operand, ".schema") == 0)
 		operand = schema_sql;
+	else if (*operand == '.')
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is neither .tables nor .schema nor SQL",
+				 operand);
 	*ret_sql = seep_xstrdup(operand);
 	return 0;
 }
@@ -136,6 +139,8 @@ int cmd_query(int argc, char **argv)
 	if (!seep_command_begin(&argc, &argv, &values, &status))
 		return status;
 	ret = choose_form(&values, &form, &err);
+	if (form == SEEP_QUERY_TABLE && strcmp(argv[1], ".schema") == 0)
+		form = SEEP_QUERY_SCRIPT;
 	if (ret == 0)
 		ret = read_sql(argv[1], &sql, &err);
 	if (ret == 0)

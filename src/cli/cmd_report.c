@@ -51,9 +51,9 @@ const struct seep_option_table cmd_report_options = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
-		"FILE is a recording (.seep) or the ledger of a process, running or dead (\"seep ps\").\n"
-		"A stack starts at the function to look at: containers, wrappers of malloc and what\n"
-		"comes before main are left out; --full shows them.\n",
+		"FILE is a recording (.seep) or the ledger of a process, running or dead\n"
+		"(\"seep ps\"). A stack starts at the function to look at: containers, wrappers of\n"
+		"malloc and what comes before main are left out; --full shows them.\n",
 };
 
 static int check(const struct report_options *values, struct seep_error *err)

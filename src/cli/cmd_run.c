@@ -53,7 +53,7 @@ static const struct seep_option options[] = {
 		    "Record only those children whose path matches"),
 	SEEP_OPTION("no-follow", 0, FLAG, NULL, struct run_options, no_follow,
 		    "Record no children"),
-	SEEP_OPTION("mode", 0, CHOICE, "MODE", struct run_options, mode,
+	SEEP_OPTION("mode", 0, CHOICE, "all|off", struct run_options, mode,
 		    "Start recording all allocations, or armed but off (all)",
 		    .choices = mode_names),
 	SEEP_OPTION("depth", 0, COUNT, "N", struct run_options, depth,
@@ -74,14 +74,16 @@ const struct seep_option_table cmd_run_options = {
 	.max_operands = SIZE_MAX,
 	.operand_ends_options = true,
 	.details =
-		"FILE may hold %p (pid), %e (program), %h (host) and %%. Children that exec are recorded in\n"
-		"FILE.PID.PROGRAM.seep, forks without exec in FILE.PID.seep; forks with fewer than 1,000\n"
-		"allocations are summed in their parent's recording. When the program itself calls exec,\n"
-		"FILE is about the last program, the earlier ones are FILE.PID.PROGRAM.seep.\n"
+		"FILE may hold %p (pid), %e (program), %h (host) and %%. Children that exec are\n"
+		"recorded in FILE.PID.PROGRAM.seep, forks without exec in FILE.PID.seep; forks\n"
+		"with fewer than 1,000 allocations are summed in their parent's recording. When\n"
+		"the program itself calls exec, FILE is about the last program, the earlier ones\n"
+		"are FILE.PID.PROGRAM.seep.\n"
 		"\n"
-		"seep ends as the program ended: same exit status, same signal. 125: seep could not start\n"
-		"it; 126: it cannot be executed; 127: there is no such program. Children that still run one\n"
-		"second after the program's end go on; \"seep ps\" lists them.\n",
+		"seep ends as the program ended: same exit status, same signal. 125: seep could\n"
+		"not start it; 126: it cannot be executed; 127: there is no such program.\n"
+		"Children that still run one second after the program's end go on; \"seep ps\"\n"
+		"lists them.\n",
 };
 
 /* All that has to be ready before the program starts. */
@@ -329,10 +331,18 @@ static void complain_no_account(const struct run *run)
 {
 	seep_complainf("run", "no account of %s was made: the library did not get into it",
 		       run->program.name);
-	seep_hint(
-		"its loader ignores LD_PRELOAD, the program removed it, or no ledger could be made "
-		"in %s",
-		run->ledger_dir);
+	seep_hint("%sits loader ignores LD_PRELOAD, the program removed it, or no ledger could be "
+		  "made in %s",
+		  getenv("SEEP_OPTIONS") ? "SEEP_OPTIONS is wrong, " : "", run->ledger_dir);
+}
+
+static void print_json(const struct seep_profile *profile, const struct seep_report_options *report)
+{
+	seep_report_json(stdout, profile, report);
+	/* A reader that has gone has its reasons; the status is the program's in any case. */
+	if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
+		seep_complainf("run", "cannot write the report to standard output: %s",
+			       strerror(errno));
 }
 
 static void show_result(const struct run *run, const struct seep_recorder_result *result)
@@ -360,7 +370,7 @@ static void show_result(const struct run *run, const struct seep_recorder_result
 		report.width = 0;
 		report.color = false;
 		report.strings = *run->values.json != '\0';
-		seep_report_json(stdout, result->profile, &report);
+		print_json(result->profile, &report);
 	}
 }
 

@@ -6,6 +6,8 @@
 
 #include "base/strbuf.h"
 
+enum { HELP_COLUMNS = 80 };
+
 void seep_help_first_steps(FILE *out)
 {
 	(void)fputs("seep shows where a program's memory went and what will never come back.\n"
@@ -49,13 +51,35 @@ static void add_option_syntax(struct seep_strbuf *line, const struct seep_option
 		seep_strbuf_addf(line, " %s", option->placeholder);
 }
 
+/* @text from column @indent on, which the line has reached; further lines begin there too. */
+static void print_folded(const char *text, size_t indent, FILE *out)
+{
+	size_t column = indent;
+
+	while (*text) {
+		size_t bytes = strcspn(text, " ");
+
+		if (column > indent && column + 1 + bytes > HELP_COLUMNS) {
+			(void)fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		}
+		if (column > indent)
+			column += (size_t)fprintf(out, " ");
+		column += fwrite(text, 1, bytes, out);
+		text += bytes;
+		text += strspn(text, " ");
+	}
+	(void)fputc('\n', out);
+}
+
 static void print_option(const struct seep_option *option, size_t width, FILE *out)
 {
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, 4096);
 	add_option_syntax(&line, option);
-	(void)fprintf(out, "  %-*s  %s\n", (int)width, line.text, option->summary);
+	(void)fprintf(out, "  %-*s  ", (int)width, line.text);
+	print_folded(option->summary, width + 4, out);
 	seep_strbuf_done(&line);
 }
 

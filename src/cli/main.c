@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tool's entry: finds the command and hands over. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,19 +13,29 @@ static int unknown_command(const char *name)
 {
 	const char *nearest = seep_command_nearest(name);
 
-	seep_complainf(NULL, "there is no command '%s'", name);
-	if (nearest)
+	if (*name == '-')
+		seep_complainf(NULL, "%s is no option of seep itself", name);
+	else
+		seep_complainf(NULL, "there is no command '%s'", name);
+	if (*name == '-' || !*name)
+		seep_hint("\"seep help\" lists the commands; their options come after them");
+	else if (nearest)
 		seep_hint("did you mean \"seep %s\"?", nearest);
 	else
 		seep_hint("\"seep help\" lists the commands; \"seep run %s\" runs a program", name);
 	return SEEP_EXIT_USAGE;
 }
 
+static bool asks_for_help(const char *word)
+{
+	return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int help(int argc, char **argv)
 {
 	const struct seep_command *command;
 
-	if (argc < 2) {
+	if (argc < 2 || asks_for_help(argv[1])) {
 		seep_help_overview(stdout);
 		return SEEP_EXIT_OK;
 	}
@@ -47,8 +58,7 @@ static int dispatch(int argc, char **argv)
 		printf("seep %s\n", SEEP_VERSION);
 		return SEEP_EXIT_OK;
 	}
-	if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
-	    strcmp(argv[0], "-h") == 0)
+	if (asks_for_help(argv[0]))
 		return help(argc, argv);
 	command = seep_command_find(argv[0]);
 	if (!command)

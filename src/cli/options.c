@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/strbuf.h"
+#include "base/terminal.h"
 #include "base/units.h"
+
+enum { CHOICES_BYTES_MAX = 1024, VALUE_SHOWN_BYTES = 100 };
 
 /* Where the parser stands in the argument vector. */
 struct cursor {
@@ -68,23 +72,21 @@ static const struct seep_option *find_short(const struct seep_option_table *tabl
 static int store_choice(const struct cursor *at, const struct seep_option *option,
 			const char *value, int *field)
 {
-	struct seep_nearest nearest;
-	const char *name;
+	struct seep_strbuf names;
 
-	seep_nearest_init(&nearest, value);
 	for (int i = 0; option->choices[i]; i++) {
 		if (strcmp(option->choices[i], value) == 0) {
 			*field = i;
 			return 0;
 		}
-		seep_nearest_offer(&nearest, option->choices[i]);
 	}
-	name = seep_nearest_word(&nearest);
-	if (name)
-		return seep_fail(at->err, SEEP_EUSAGE, "--%s: '%s' is none of %s; did you mean %s?",
-				 option->name, value, option->placeholder, name);
-	return seep_fail(at->err, SEEP_EUSAGE, "--%s: '%s' is none of %s", option->name, value,
-			 option->placeholder);
+	seep_strbuf_init(&names, CHOICES_BYTES_MAX);
+	for (int i = 0; option->choices[i]; i++)
+		seep_strbuf_addf(&names, "%s%s", i ? ", " : "", option->choices[i]);
+	(void)seep_fail(at->err, SEEP_EUSAGE, "--%s: '%.*s' is none of %s", option->name,
+			VALUE_SHOWN_BYTES, value, names.text);
+	seep_strbuf_done(&names);
+	return -SEEP_EUSAGE;
 }
 
 static int store_item(const struct cursor *at, const struct seep_option *option, const char *value,
@@ -163,6 +165,16 @@ static int read_long(struct cursor *at, const char *text)
 	return store(at, option, value);
 }
 
+/* The whole character, which may be longer than the byte that was looked up. */
+static int unknown_letter(const struct cursor *at, const char *letter)
+{
+	unsigned code;
+	size_t bytes = seep_utf8_decode(letter, strlen(letter), &code);
+
+	return seep_fail(at->err, SEEP_EUSAGE, "unknown option -%.*s", bytes ? (int)bytes : 1,
+			 letter);
+}
+
 /* @letters: what follows "-": flags, the last of which may take a value. */
 static int read_short(struct cursor *at, const char *letters)
 {
@@ -174,7 +186,7 @@ static int read_short(struct cursor *at, const char *letters)
 		if (!option && *letters == 'h')
 			return SEEP_OPTIONS_HELP;
 		if (!option)
-			return seep_fail(at->err, SEEP_EUSAGE, "unknown option -%c", *letters);
+			return unknown_letter(at, letters);
 		if (seep_option_takes_value(option)) {
 			value = letters[1] ? letters + 1 : NULL;
 			if (!value && at->next == at->argc)

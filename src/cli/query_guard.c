@@ -104,7 +104,9 @@ void seep_query_start(struct seep_query_guard *guard)
 	uint64_t now = now_ns();
 
 	guard->timed_out = false;
-	if (__builtin_add_overflow(now, guard->timeout_ns, &guard->deadline_ns))
+	if (guard->timeout_ns == 0)
+		guard->deadline_ns = 0;
+	else if (__builtin_add_overflow(now, guard->timeout_ns, &guard->deadline_ns))
 		guard->deadline_ns = UINT64_MAX;
 }
 

@@ -280,6 +280,34 @@ static int print_csv(sqlite3_stmt *statement, FILE *out)
 	return step == SQLITE_DONE ? 0 : 1;
 }
 
+/* ---- script -------------------------------------------------------------------------------- */
+
+static void print_statement(const char *sql, FILE *out)
+{
+	struct seep_strbuf text;
+
+	seep_strbuf_init(&text, TEXT_BYTES_MAX);
+	while (*sql) {
+		size_t bytes = strcspn(sql, "\n\t");
+
+		seep_escape(&text, sql, bytes);
+		sql += bytes;
+		if (*sql)
+			seep_strbuf_addc(&text, *sql++);
+	}
+	(void)fprintf(out, "%s;\n", text.text);
+	seep_strbuf_done(&text);
+}
+
+static int print_script(sqlite3_stmt *statement, FILE *out)
+{
+	int step;
+
+	while ((step = sqlite3_step(statement)) == SQLITE_ROW)
+		print_statement((const char *)sqlite3_column_text(statement, 0), out);
+	return step == SQLITE_DONE ? 0 : 1;
+}
+
 int seep_query_print(sqlite3_stmt *statement, enum seep_query_form form, FILE *out,
 		     struct seep_error *err)
 {
@@ -289,6 +317,8 @@ int seep_query_print(sqlite3_stmt *statement, enum seep_query_form form, FILE *o
 		return print_json(statement, form == SEEP_QUERY_JSON_STRINGS, out, err);
 	case SEEP_QUERY_CSV:
 		return print_csv(statement, out);
+	case SEEP_QUERY_SCRIPT:
+		return print_script(statement, out);
 	case SEEP_QUERY_TABLE:
 		break;
 	}

@@ -13,6 +13,7 @@ enum seep_query_form {
 	SEEP_QUERY_JSON,
 	SEEP_QUERY_JSON_STRINGS, /* integers as strings, for readers that have only doubles */
 	SEEP_QUERY_CSV,
+	SEEP_QUERY_SCRIPT, /* the first column as SQL statements */
 };
 
 /**
@@ -20,8 +21,8 @@ enum seep_query_form {
  *
  * Table: as wide as the terminal, cells escaped; at most 100,000 rows, since it must see them all
  * before it prints. JSON: an array of objects, integers exact, blobs as hexadecimal text, bytes
- * that are not UTF-8 as \xNN inside the string (a backslash before an "x" as \x5c). CSV: quoted as RFC 4180 has it, lines end with LF, NULL is an empty
- * field.
+ * that are not UTF-8 as \xNN inside the string (a backslash before an "x" as \x5c). CSV: quoted as
+ * RFC 4180 has it, lines end with LF, NULL is an empty field. Script: line ends and tabs are kept.
  *
  * Returns: 0, or
  *   -SEEP_ELIMIT  a table of too many rows

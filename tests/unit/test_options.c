@@ -180,6 +180,7 @@ static void wrong_usage_says_what_and_names_the_nearest(void **state)
 		{ { "--otput=x" }, "--output" },
 		{ { "--zzzzzzz" }, "unknown option --zzzzzzz" },
 		{ { "-x" }, "unknown option -x" },
+		{ { "-ä" }, "unknown option -ä" },
 		{ { "--output" }, "--output FILE" },
 		{ { "-o" }, "--output FILE" },
 		{ { "--tree=yes" }, "takes no value" },
@@ -187,7 +188,7 @@ static void wrong_usage_says_what_and_names_the_nearest(void **state)
 		{ { "--depth", "101" }, "100" },
 		{ { "--size", "10Q" }, "not a size" },
 		{ { "--every", "soon" }, "not a duration" },
-		{ { "--mode", "scopd" }, "did you mean scoped" },
+		{ { "--mode", "scopd" }, "none of all, scoped, off" },
 		{ { "one", "two", "three" }, "'three' is one argument too many" },
 		{ { "--tre" }, "did you mean --tree" },
 	};

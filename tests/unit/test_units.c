@@ -199,6 +199,9 @@ static void counts_are_plain_numbers_up_to_their_bound(void **state)
 	assert_int_equal(value, 100);
 	assert_int_equal(seep_parse_count("101", 100, &value, &err), -SEEP_EUSAGE);
 	assert_non_null(strstr(err.text, "100"));
+	assert_int_equal(seep_parse_count("99999999999999999999", 100, &value, &err), -SEEP_EUSAGE);
+	assert_non_null(strstr(err.text, "too large"));
+	assert_int_equal(seep_parse_count("", 100, &value, NULL), -SEEP_EUSAGE);
 	assert_int_equal(seep_parse_count("1.0", 100, &value, NULL), -SEEP_EUSAGE);
 	assert_int_equal(seep_parse_count("1k", 100, &value, NULL), -SEEP_EUSAGE);
 }

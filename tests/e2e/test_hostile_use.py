@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Use that nobody planned: two runs with one name, odd scripts, files beside a recording, output
+that cannot be written. What was recorded is kept, and what went wrong is told."""
+
+import json
+import os
+import sqlite3
+import subprocess
+
+import pytest
+
+from harness import BUILD, LIMIT_S, SEEP, need, program
+
+LEAKY = BUILD / "examples" / "leaky"
+
+
+def script(seep, text, name="script"):
+    path = seep.directory / name
+    path.write_bytes(text)
+    path.chmod(0o755)
+    return path
+
+
+def shell(seep, text, **how):
+    """Run a line of shell in the test's directory; `$SEEP` and `$LEAKY` are set."""
+    env = {**os.environ, **seep.environment(), "SEEP": str(SEEP), "LEAKY": str(LEAKY)}
+    return subprocess.run(["sh", "-c", text], cwd=seep.directory, env=env, capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=LIMIT_S, check=False, **how)
+
+
+# ---- the output ----------------------------------------------------------------------------
+
+
+def test_a_file_that_came_during_the_run_is_kept_and_so_is_the_account(seep):
+    made = shell(seep, '$SEEP run -q -o x.seep sh -c "echo mine >x.seep; $LEAKY"')
+    assert made.returncode == 0
+    assert b"x.seep has come into being meanwhile" in made.stderr
+    assert (seep.directory / "x.seep").read_text() == "mine\n"
+    assert len(seep.ledgers()) == 1
+    assert seep.command("report", seep.ledger_dir / seep.ledgers()[0]).status == 0
+
+
+def test_the_longest_names_are_written(seep):
+    name = "n" * 250 + ".seep"
+    made = shell(seep, f'$SEEP run -q -o {name} sh -c "$LEAKY; true"')
+    assert (made.returncode, made.stderr) == (0, b"")
+    names = sorted(os.listdir(seep.directory))
+    assert len(names) == 2 and name in names
+    assert all(len(n) == 255 for n in names)
+    assert seep.ledgers() == []
+
+
+def test_a_deep_folder_can_be_written_and_read(seep):
+    folder = seep.directory
+    for _ in range(5):
+        folder = folder / ("d" * 150)
+    folder.mkdir(parents=True)
+    result, _ = seep.run([LEAKY], options=["-o", folder / "x.seep"])
+    assert result.status == 0
+    for path, cwd in ((folder / "x.seep", None), ("x.seep", folder)):
+        assert seep.command("report", path, cwd=cwd).status == 0
+        assert seep.command("query", path, "SELECT count(*) FROM top", cwd=cwd).status == 0
+
+
+def test_a_removed_working_directory_is_refused_before_the_start(seep):
+    made = shell(seep, "mkdir d; cd d; rmdir ../d; $SEEP run echo started")
+    assert made.returncode == 125
+    assert (made.stdout, b"No such file" in made.stderr) == (b"", True)
+
+
+def test_json_that_cannot_be_written_is_told(seep):
+    made = shell(seep, '$SEEP run -q -o x.seep --json sh -c "exit 7" >/dev/full')
+    assert made.returncode == 7
+    assert b"standard output: No space left" in made.stderr
+
+
+def test_a_umask_that_takes_everything_leaves_the_folder_usable(seep):
+    folder = seep.directory / "ledgers"
+    run = f"SEEP_DIR={folder} {SEEP} run -q -f -o x.seep true"
+    made = shell(seep, f"umask 0777; {run} && {run}")
+    assert made.returncode == 0, made.stderr
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+# ---- programs ------------------------------------------------------------------------------
+
+
+def test_a_foreign_line_end_is_seen_in_the_interpreters_name(seep):
+    made = seep.command("run", script(seep, b"#!/bin/sh\r\necho\r\n"))
+    assert made.status == 127
+    assert b"interpreter of" in made.stderr and b"/bin/sh\\x0d: no such program" in made.stderr
+
+
+def test_a_shared_library_is_not_called_a_static_program(seep):
+    made = seep.command("run", program("lib_count.so"))
+    assert made.status == 125
+    assert b"is a shared library, not a program" in made.stderr
+
+
+def test_a_wrong_option_of_the_environment_is_named_where_it_hurts(seep):
+    made = seep.command("run", "true", cwd=seep.directory, env={"SEEP_OPTIONS": "bogus=1"})
+    assert made.status == 0
+    assert b"hint: SEEP_OPTIONS is wrong" in made.stderr
+
+
+def test_a_process_elsewhere_that_said_its_end_is_recorded(seep):
+    words = [need("unshare"), "-pf", "--mount-proc", LEAKY]
+    if subprocess.run([*words[:-1], "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("PID namespaces are not allowed here")
+    result, recordings = seep.run(words)
+    assert result.status == 0 and b"goes on counting" not in result.stderr
+    child = [p for p in recordings.folder.glob("*.leaky.seep")]
+    assert len(child) == 1
+    report = recordings.load(child[0])
+    assert (report["process"]["pid"], report["process"]["ended"]) == (1, "exit")
+    assert seep.ledgers() == []
+
+
+def test_no_room_for_the_ledger_never_looks_like_no_allocations(seep):
+    text = "mount -t tmpfs -o size=64k none /mnt && mkdir -m 700 /mnt/l && " \
+           "SEEP_DIR=/mnt/l $SEEP run -o x.seep $LEAKY"
+    made = shell(seep, f"{need('unshare')} -m sh -c '{text}'")
+    if b"ermitted" in made.stderr or b"denied" in made.stderr:
+        pytest.skip("mounts are not allowed here")
+    assert made.returncode == 0
+    assert b"Nothing was counted" in made.stderr
+    assert b"0 allocations" not in made.stderr
+    unseen = json.loads(seep.command("report", seep.directory / "x.seep", "--json").stdout)["unseen"]
+    assert any("nothing" in u["detail"] for u in unseen)
+
+
+# ---- reading -------------------------------------------------------------------------------
+
+
+def test_the_schema_reads_as_it_was_written(seep):
+    _, recordings = seep.run(["true"])
+    said = seep.command("query", recordings.path, ".schema").stdout.decode()
+    assert "CREATE TABLE context ( -- all allocations by one call stack\n\tid INTEGER" in said
+    # What the file's own schema says can be run again.
+    with sqlite3.connect(":memory:") as db:
+        db.executescript(said)
+
+
+def test_other_words_of_the_shell_are_told_from_sql(seep):
+    _, recordings = seep.run(["true"])
+    made = seep.command("query", recordings.path, ".dump")
+    assert made.status == 2 and b".tables" in made.stderr and b".schema" in made.stderr
+
+
+def test_no_time_limit_is_none(seep):
+    _, recordings = seep.run(["true"])
+    count = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100000) " \
+            "SELECT count(*) AS n FROM c"
+    made = seep.command("query", "--timeout", "0", "--csv", recordings.path, count)
+    assert made.stdout == b"n\n100000\n"
+
+
+def test_files_beside_a_recording_change_nothing(seep):
+    """A journal there would be played back by a reader that looked for one."""
+    _, recordings = seep.run([LEAKY])
+    sql = "SELECT sum(allocs) FROM context"
+    before = seep.command("query", recordings.path, sql)
+    journal = bytes.fromhex("d9d505f920a163d7") + bytes(20) + b"\0\0\2\0\0\0\x10\0" + bytes(4096)
+    for suffix in ("-journal", "-wal"):
+        recordings.path.with_name(recordings.path.name + suffix).write_bytes(journal)
+    after = seep.command("query", recordings.path, sql)
+    assert before.status == 0
+    after.same_as(before)
+
+
+# ---- words ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words, said", [
+    (["run", "--mode", "some", "true"], b"none of all, off"),
+    (["report", "--by", "size", "x"], b"none of live, peak, allocs, temporary"),
+    (["run", "--depth", "99999999999999999999", "true"], b"too large"),
+    (["-x"], b"-x is no option of seep itself"),
+])
+def test_wrong_words_are_answered_with_the_right_ones(seep, words, said):
+    made = seep.command(*words, cwd=seep.directory)
+    assert made.status == 2 and said in made.stderr
+
+
+@pytest.mark.parametrize("word", ["help", "--help", "-h"])
+def test_help_about_help_is_help(seep, word):
+    assert seep.command("help", word).stdout == seep.command("help").stdout
