@@ -50,13 +50,15 @@ enum { WORDS_PER_FRAME = 3 };
 
 static size_t bytes_for(uint32_t capacity)
 {
-	return capacity * (2 * sizeof(struct rt_frame) + WORDS_PER_FRAME * sizeof(struct rt_word));
+	return (2 * (size_t)capacity + 1) * sizeof(struct rt_frame) +
+	       (size_t)capacity * WORDS_PER_FRAME * sizeof(struct rt_word);
 }
 
-/* Point @walk at @memory for @capacity frames. */
+/* Point @walk at @memory for @capacity frames; before the outermost stands one beyond any slot. */
 static void lay_out(struct rt_walk *walk, void *memory, uint32_t capacity)
 {
-	walk->frames = memory;
+	walk->frames = (struct rt_frame *)memory + 1;
+	walk->frames[-1].slot = UINTPTR_MAX;
 	walk->fresh = walk->frames + capacity;
 	walk->words = (struct rt_word *)(walk->fresh + capacity);
 	walk->capacity = capacity;
@@ -76,7 +78,7 @@ static RT_COLD bool grow(struct rt_walk *walk)
 	memcpy(walk->frames, before.frames, before.count * sizeof(struct rt_frame));
 	memcpy(walk->fresh, before.fresh, before.fresh_count * sizeof(struct rt_frame));
 	memcpy(walk->words, before.words, before.count * WORDS_PER_FRAME * sizeof(struct rt_word));
-	rt_munmap(before.frames, bytes_for(before.capacity));
+	rt_munmap(before.frames - 1, bytes_for(before.capacity));
 	return true;
 }
 
@@ -284,73 +286,70 @@ static inline void land(struct rt_walk *walk, struct rt_frame *frame, uintptr_t 
 	(void)put_words(walk->words, frame->words, frame);
 }
 
-/*
- * Hash the new frames, outermost first, decide which need the frame pointer, and put them upon
- * the remembered ones if @store.
- */
-static inline uint64_t append(struct rt_walk *walk, uint32_t base, bool store)
+/* What the rule of a frame makes of the need for the frame pointer further out. */
+static inline uint32_t need_here(uint32_t flags, uint32_t needed_outside)
+{
+	if (flags & RT_FRAME_USES_FP)
+		return RT_FRAME_NEEDS_FP;
+	return flags & RT_FRAME_SAVES_FP ? 0 : needed_outside;
+}
+
+/* Put the new frames upon the first @base remembered ones; returns the hash of the path. */
+static inline uint64_t append(struct rt_walk *walk, uint32_t base)
 {
 	uint64_t hash = rt_global.seed ^ walk->generation;
+	const struct rt_frame *frame = walk->fresh + walk->fresh_count;
 	struct rt_frame *into = walk->frames + base;
 	uint32_t needed = 0;
 	uint32_t at = 0;
 
-	if (base) {
+	if (RT_LIKELY(base != 0)) {
 		hash = into[-1].hash;
 		needed = into[-1].flags & RT_FRAME_NEEDS_FP;
 		at = put_words(walk->words, into[-1].words, &into[-1]);
 	}
-	for (uint32_t i = walk->fresh_count; i-- > 0; into++) {
-		struct rt_frame *frame = &walk->fresh[i];
-		uint32_t flags = frame->flags;
-
-		hash = core_hash_step(hash, frame->ra ^ (uint64_t)(flags & RT_FRAME_EXACT) << 56);
-		if (flags & RT_FRAME_USES_FP)
-			needed = RT_FRAME_NEEDS_FP;
-		else if (flags & RT_FRAME_SAVES_FP)
-			needed = 0;
-		flags |= needed;
-		if (RT_UNLIKELY(!store)) {
-			frame->hash = hash;
-			frame->flags = flags;
-			continue;
-		}
+	for (; frame-- != walk->fresh; into++) {
+		needed = need_here(frame->flags, needed);
+		hash = core_hash_step(hash, frame->ra);
 		into->slot = frame->slot;
 		into->ra = frame->ra;
 		into->hash = hash;
 		into->fp = frame->fp;
 		into->fp_offset = frame->fp_offset;
-		into->flags = flags;
+		into->flags = frame->flags | needed;
 		into->words = at;
 		into->node = 0;
 		at = put_words(walk->words, at, into);
 	}
+	walk->count = base + walk->fresh_count;
 	return hash;
 }
 
-/* Put the new frames upon the first @base remembered ones. */
-static uint64_t finish(struct rt_walk *walk, uint32_t base, bool forget, bool truncated)
+/*
+ * The hash only: the walk is not kept. What lies inward of the landing frame was reached on
+ * another way, and the words of that way are not known any more, so it goes too.
+ */
+static RT_COLD uint64_t hash_only(struct rt_walk *walk, uint32_t base)
 {
-	uint64_t hash;
+	uint64_t hash = base ? walk->frames[base - 1].hash : rt_global.seed ^ walk->generation;
 
-	walk->base = base;
-	if (base) {
-		walk->truncated = walk->frames[0].flags & RT_FRAME_CUT;
-	} else {
-		walk->truncated = truncated;
-		if (truncated && walk->fresh_count)
-			walk->fresh[walk->fresh_count - 1].flags |= RT_FRAME_CUT;
+	for (uint32_t i = walk->fresh_count; i-- > 0;) {
+		const struct rt_frame *frame = &walk->fresh[i];
+		uint64_t exact = frame->flags & RT_FRAME_EXACT;
+
+		hash = core_hash_step(hash, frame->ra ^ exact << 56);
 	}
+	walk->count = base;
+	return hash;
+}
+
+static inline uint64_t finish(struct rt_walk *walk, uint32_t base, bool forget)
+{
+	walk->base = base;
 	walk->stored = !forget;
 	while (RT_UNLIKELY(base + walk->fresh_count > walk->capacity) && walk->stored)
 		walk->stored = grow(walk);
-	hash = append(walk, base, walk->stored);
-	/*
-	 * Not kept: what lies inward of the landing frame was reached on another way, and the words
-	 * of that way are not known any more.
-	 */
-	walk->count = walk->stored ? base + walk->fresh_count : base;
-	return hash;
+	return RT_LIKELY(walk->stored) ? append(walk, base) : hash_only(walk, base);
 }
 
 static void begin(struct cursor *c, const uintptr_t *fp)
@@ -387,7 +386,32 @@ static RT_COLD uint64_t finish_root(struct rt_walk *walk, const struct cursor *c
 {
 	if (!walk->landed)
 		rt_add_own(walk->full_walks, 1);
-	return finish(walk, 0, c->forget, c->truncated);
+	walk->truncated = c->truncated;
+	if (c->truncated && walk->fresh_count)
+		walk->fresh[walk->fresh_count - 1].flags |= RT_FRAME_CUT;
+	return finish(walk, 0, c->forget);
+}
+
+/*
+ * The new walk has landed on @mem: re-read what lies outward. True when all holds. Otherwise the
+ * frames up to the difference join the new walk, and *@ret_mem is the frame that differs.
+ */
+static inline bool holds(struct rt_walk *walk, struct cursor *c, struct rt_frame *mem,
+			 struct rt_frame **ret_mem)
+{
+	int64_t word = rt_walk_reread(walk->words, (int64_t)mem->words - 1);
+	struct rt_frame *differs = mem - 1;
+	ptrdiff_t at;
+
+	if (RT_LIKELY(word < 0))
+		return true;
+	while (differs->words > word)
+		differs--;
+	/* By index: keeping may move the frames. */
+	at = differs - walk->frames;
+	c->ended = !keep(walk, c, mem - walk->frames, at);
+	*ret_mem = walk->frames + at;
+	return false;
 }
 
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
@@ -398,8 +422,8 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 	uintptr_t fp = hook[0];
 	int32_t fp_offset = 0;
 	uint32_t flags = 0;
+	struct rt_frame *mem;
 	struct cursor c;
-	int64_t m;
 
 	if (RT_UNLIKELY(walk->generation != generation)) {
 		walk->generation = generation;
@@ -409,35 +433,36 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 	c.moves = 0;
 	walk->fresh_count = 0;
 	walk->landed = false;
-	m = (int64_t)walk->count - 1;
+	mem = walk->frames + walk->count - 1;
 	for (;;) {
-		struct rt_frame *frames = walk->frames;
 		struct rt_frame *from;
 		cfi_rule rule;
 		uintptr_t cfa;
 
-		while (m >= 0 && frames[m].slot < slot)
-			m--;
-		if (m >= 0 && frames[m].slot == slot && frames[m].ra == ra &&
-		    !(flags & RT_FRAME_EXACT) && (!needs_fp(&frames[m]) || frames[m].fp == fp)) {
-			int64_t word, k = m - 1;
-
+		while (mem->slot < slot)
+			mem--;
+		if (mem->slot == slot && mem->ra == ra && !(flags & RT_FRAME_EXACT) &&
+		    (!needs_fp(mem) || mem->fp == fp)) {
 			walk->landed = true;
-			land(walk, &frames[m], fp, fp_offset, flags);
-			word = rt_walk_reread(walk->words, (int64_t)frames[m].words - 1);
-			if (RT_LIKELY(word < 0))
-				return finish(walk, (uint32_t)m + 1, c.forget, false);
-			while (frames[k].words > word)
-				k--;
+			land(walk, mem, fp, fp_offset, flags);
 			c.fp = fp;
-			if (!keep(walk, &c, m, k))
+			if (RT_LIKELY(holds(walk, &c, mem, &mem))) {
+				walk->truncated = walk->frames[0].flags & RT_FRAME_CUT;
+				return finish(walk, (uint32_t)(mem - walk->frames) + 1, c.forget);
+			}
+			if (c.ended)
 				break;
 			fp = c.fp;
 			sp = c.sp;
-			m = k;
+			from = &walk->fresh[walk->fresh_count - 1];
 		} else {
-			if (RT_UNLIKELY(walk->fresh_count == walk->capacity) && !grow(walk))
-				break;
+			if (RT_UNLIKELY(walk->fresh_count == walk->capacity)) {
+				ptrdiff_t at = mem - walk->frames;
+
+				if (!grow(walk))
+					break;
+				mem = walk->frames + at;
+			}
 			/*
 			 * Field by field, out of registers: copied whole, words stored apart
 			 * would be loaded together, which stalls every step.
@@ -449,12 +474,12 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			from->fp_offset = fp_offset;
 			from->flags = flags;
 		}
-		from = &walk->fresh[walk->fresh_count - 1];
 		rule = rt_rule_find(from->ra, from->flags & RT_FRAME_EXACT, generation);
 		fp_offset = cfi_rule_fp_offset(rule);
 		if (RT_LIKELY(cfi_rule_kind(rule) == CFI_SP)) {
 			cfa = sp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
-			from->flags |= fp_offset ? RT_FRAME_SAVES_FP : 0;
+			if (fp_offset)
+				from->flags |= RT_FRAME_SAVES_FP;
 		} else if (RT_LIKELY(cfi_rule_kind(rule) == CFI_FP)) {
 			cfa = fp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
 			from->flags |= RT_FRAME_USES_FP;
@@ -468,7 +493,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			if (c.ended)
 				return finish_root(walk, &c);
 			if (c.moved)
-				m = (int64_t)walk->count - 1;
+				mem = walk->frames + walk->count - 1;
 			c.moved = false;
 			slot = c.frame.slot;
 			ra = c.frame.ra;
