@@ -21,13 +21,13 @@
  * CFI_SP, CFI_FP, CFI_DRAP and CFI_SP_MEMORY the return address lies at CFA - 8.
  */
 enum cfi_kind {
-	CFI_NONE = 0, /* nothing usable for this pc: the walk is truncated here */
-	CFI_SP,	      /* CFA = SP + cfa_offset */
-	CFI_FP,	      /* CFA = FP + cfa_offset */
-	CFI_DRAP,     /* CFA = *(FP + cfa_offset); the caller's FP is at FP + fp_offset, always */
-	CFI_SIGNAL,   /* a signal-return frame: the registers lie in the ucontext at SP */
+	CFI_NONE = 0,  /* nothing usable for this pc: the walk is truncated here */
+	CFI_SP,	       /* CFA = SP + cfa_offset */
+	CFI_FP,	       /* CFA = FP + cfa_offset */
+	CFI_DRAP,      /* CFA = *(FP + cfa_offset); the caller's FP is at FP + fp_offset, always */
+	CFI_SIGNAL,    /* a signal-return frame: the registers lie in the ucontext at SP */
 	CFI_SP_MEMORY, /* CFA = *(SP + cfa_offset) + 8; FP as for CFI_SP */
-	CFI_STOP,     /* the outermost frame: it has no return address */
+	CFI_STOP,      /* the outermost frame: it has no return address */
 };
 
 /*

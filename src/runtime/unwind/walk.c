@@ -414,105 +414,142 @@ static inline bool holds(struct rt_walk *walk, struct cursor *c, struct rt_frame
 	return false;
 }
 
+/* The state of the walk while it is in registers; the cursor holds it across rare steps only. */
+struct state {
+	uintptr_t slot;
+	uintptr_t sp;
+	uintptr_t ra;
+	uintptr_t fp;
+	int32_t fp_offset;
+	uint32_t flags;
+};
+
+RT_INLINE bool lands(const struct rt_frame *mem, const struct state *s)
+{
+	return mem->slot == s->slot && mem->ra == s->ra && !(s->flags & RT_FRAME_EXACT) &&
+	       (!needs_fp(mem) || mem->fp == s->fp);
+}
+
+/* The state becomes part of the new walk. NULL when there is no room. */
+RT_INLINE struct rt_frame *push(struct rt_walk *walk, const struct state *s,
+				struct rt_frame **in_mem)
+{
+	struct rt_frame *frame;
+
+	if (RT_UNLIKELY(walk->fresh_count == walk->capacity)) {
+		ptrdiff_t at = *in_mem - walk->frames;
+
+		if (!grow(walk))
+			return NULL;
+		*in_mem = walk->frames + at;
+	}
+	/*
+	 * Field by field, out of registers: copied whole, words stored apart would be loaded
+	 * together, which stalls every step.
+	 */
+	frame = &walk->fresh[walk->fresh_count++];
+	frame->slot = s->slot;
+	frame->ra = s->ra;
+	frame->fp = s->fp;
+	frame->fp_offset = s->fp_offset;
+	frame->flags = s->flags;
+	return frame;
+}
+
+/* The common rules, without a call; false leaves the step to step_rare(). */
+RT_INLINE bool step_fast(struct state *s, struct rt_frame *from, cfi_rule rule)
+{
+	int32_t fp_offset = cfi_rule_fp_offset(rule);
+	uintptr_t cfa = (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
+	uint32_t flag;
+
+	if (RT_LIKELY(cfi_rule_kind(rule) == CFI_SP)) {
+		cfa += s->sp;
+		flag = fp_offset ? RT_FRAME_SAVES_FP : 0;
+	} else if (RT_LIKELY(cfi_rule_kind(rule) == CFI_FP)) {
+		cfa += s->fp;
+		flag = RT_FRAME_USES_FP;
+	} else {
+		return false;
+	}
+	if (RT_UNLIKELY(cfa - s->sp - 1 >= FRAME_BYTES_PLAUSIBLE || cfa & 7))
+		return false;
+	from->flags |= flag;
+	if (fp_offset)
+		s->fp = word_at(cfa + (uintptr_t)(intptr_t)fp_offset);
+	s->fp_offset = fp_offset;
+	s->slot = cfa - 8;
+	s->ra = word_at(cfa - 8);
+	s->flags = 0;
+	s->sp = cfa;
+	return true;
+}
+
+RT_INLINE void step_rare(struct state *s, struct cursor *c, struct rt_frame *from, cfi_rule rule)
+{
+	c->sp = s->sp;
+	c->fp = s->fp;
+	step(c, from, rule);
+	s->slot = c->frame.slot;
+	s->ra = c->frame.ra;
+	s->fp = c->fp;
+	s->fp_offset = c->frame.fp_offset;
+	s->flags = c->frame.flags;
+	s->sp = c->sp;
+}
+
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
-	/* The state, in registers; the cursor holds it only across the rare steps. */
-	uintptr_t slot = (uintptr_t)(hook + 1), sp = slot + 8;
-	uintptr_t ra = hook[1];
-	uintptr_t fp = hook[0];
-	int32_t fp_offset = 0;
-	uint32_t flags = 0;
+	struct state s = {
+		.slot = (uintptr_t)(hook + 1),
+		.sp = (uintptr_t)(hook + 2),
+		.ra = hook[1],
+		.fp = hook[0],
+	};
+	struct cursor c = { .ended = false };
 	struct rt_frame *mem;
-	struct cursor c;
 
 	if (RT_UNLIKELY(walk->generation != generation)) {
 		walk->generation = generation;
 		walk->count = 0;
 	}
-	c.ended = c.truncated = c.forget = c.moved = false;
-	c.moves = 0;
 	walk->fresh_count = 0;
 	walk->landed = false;
 	mem = walk->frames + walk->count - 1;
-	for (;;) {
+	while (!c.ended) {
 		struct rt_frame *from;
 		cfi_rule rule;
-		uintptr_t cfa;
 
-		while (mem->slot < slot)
+		while (mem->slot < s.slot)
 			mem--;
-		if (mem->slot == slot && mem->ra == ra && !(flags & RT_FRAME_EXACT) &&
-		    (!needs_fp(mem) || mem->fp == fp)) {
+		if (lands(mem, &s)) {
 			walk->landed = true;
-			land(walk, mem, fp, fp_offset, flags);
-			c.fp = fp;
+			land(walk, mem, s.fp, s.fp_offset, s.flags);
+			c.fp = s.fp;
 			if (RT_LIKELY(holds(walk, &c, mem, &mem))) {
 				walk->truncated = walk->frames[0].flags & RT_FRAME_CUT;
 				return finish(walk, (uint32_t)(mem - walk->frames) + 1, c.forget);
 			}
-			if (c.ended)
-				break;
-			fp = c.fp;
-			sp = c.sp;
+			s.fp = c.fp;
+			s.sp = c.sp;
 			from = &walk->fresh[walk->fresh_count - 1];
 		} else {
-			if (RT_UNLIKELY(walk->fresh_count == walk->capacity)) {
-				ptrdiff_t at = mem - walk->frames;
-
-				if (!grow(walk))
-					break;
-				mem = walk->frames + at;
-			}
-			/*
-			 * Field by field, out of registers: copied whole, words stored apart
-			 * would be loaded together, which stalls every step.
-			 */
-			from = &walk->fresh[walk->fresh_count++];
-			from->slot = slot;
-			from->ra = ra;
-			from->fp = fp;
-			from->fp_offset = fp_offset;
-			from->flags = flags;
+			from = push(walk, &s, &mem);
+		}
+		if (RT_UNLIKELY(!from || c.ended)) {
+			/* Deeper than can be remembered. */
+			c.truncated = true;
+			break;
 		}
 		rule = rt_rule_find(from->ra, from->flags & RT_FRAME_EXACT, generation);
-		fp_offset = cfi_rule_fp_offset(rule);
-		if (RT_LIKELY(cfi_rule_kind(rule) == CFI_SP)) {
-			cfa = sp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
-			if (fp_offset)
-				from->flags |= RT_FRAME_SAVES_FP;
-		} else if (RT_LIKELY(cfi_rule_kind(rule) == CFI_FP)) {
-			cfa = fp + (uintptr_t)(intptr_t)cfi_rule_cfa_offset(rule);
-			from->flags |= RT_FRAME_USES_FP;
-		} else {
-			cfa = 0;
-		}
-		if (RT_UNLIKELY(cfa - sp - 1 >= FRAME_BYTES_PLAUSIBLE || cfa & 7)) {
-			c.sp = sp;
-			c.fp = fp;
-			step(&c, from, rule);
-			if (c.ended)
-				return finish_root(walk, &c);
-			if (c.moved)
-				mem = walk->frames + walk->count - 1;
-			c.moved = false;
-			slot = c.frame.slot;
-			ra = c.frame.ra;
-			fp = c.fp;
-			fp_offset = c.frame.fp_offset;
-			flags = c.frame.flags;
-			sp = c.sp;
+		if (RT_LIKELY(step_fast(&s, from, rule))) {
+			c.ended = s.ra == 0;
 			continue;
 		}
-		if (fp_offset)
-			fp = word_at(cfa + (uintptr_t)(intptr_t)fp_offset);
-		slot = cfa - 8;
-		ra = word_at(slot);
-		flags = 0;
-		sp = cfa;
-		if (RT_UNLIKELY(ra == 0))
-			return finish_root(walk, &c);
+		step_rare(&s, &c, from, rule);
+		if (c.moved)
+			mem = walk->frames + walk->count - 1;
+		c.moved = false;
 	}
-	/* Deeper than can be remembered. */
-	c.truncated = true;
 	return finish_root(walk, &c);
 }
