@@ -78,6 +78,8 @@ void seep_frame_name(struct seep_strbuf *buf, const struct seep_profile *profile
 	const char *path = seep_frame_module_path(profile, frame);
 	struct seep_strbuf text;
 
+	if (columns == 0 && !full)
+		columns = SEEP_NAME_COLUMNS_MAX;
 	if (frame->function != NULL) {
 		add_function(buf, frame->function, columns, full);
 		return;

@@ -6,9 +6,12 @@
 #include "base/strbuf.h"
 #include "profile/profile.h"
 
+/* No name takes more, not even where the width is unlimited: compilers make them of any length. */
+enum { SEEP_NAME_COLUMNS_MAX = 500 };
+
 /**
  * seep_frame_name - append what @frame is called, escaped
- * @columns: room for it; 0 = no limit
+ * @columns: room for it; 0 = SEEP_NAME_COLUMNS_MAX, with @full no limit
  * @full:    with return type, parameters and template arguments
  *
  * Without a name: module and offset, "libfoo.so + 0x1a2b", or the bare address. Too long names

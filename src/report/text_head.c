@@ -454,6 +454,8 @@ void seep_head_next(FILE *out, const struct seep_report_options *options,
 	if (options->path == NULL)
 		return;
 	seep_strbuf_init(&file, SEEP_LINE_BYTES_MAX);
+	if (options->path[0] == '-') /* no option */
+		seep_strbuf_adds(&file, "./");
 	seep_text_shell_word(&file, options->path);
 	for (size_t i = 0; i < count; i++)
 		if (strlen(commands[i].arguments) > widest)

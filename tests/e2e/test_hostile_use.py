@@ -185,3 +185,9 @@ def test_wrong_words_are_answered_with_the_right_ones(seep, words, said):
 @pytest.mark.parametrize("word", ["help", "--help", "-h"])
 def test_help_about_help_is_help(seep, word):
     assert seep.command("help", word).stdout == seep.command("help").stdout
+
+
+def test_what_to_type_next_can_be_typed(seep):
+    made = shell(seep, "$SEEP run -o -x.seep true")
+    typed = made.stderr.decode().split("Next: seep ")[1].split("#")[0]
+    assert shell(seep, f"$SEEP {typed}").returncode == 0

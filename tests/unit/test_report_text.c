@@ -133,6 +133,31 @@ static void narrow_stacks_still_fit(void **state)
 	check_view("report_stacks_narrow", seep_report_stacks, &options);
 }
 
+/* In a table without a limit one such name would make every row as wide. */
+static void endless_names_end_where_the_width_is_unlimited(void **state)
+{
+	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
+						    seep_report_flat };
+	struct seep_profile *profile = sample_profile();
+	struct seep_report_options options = plain;
+	char *name = calloc(100001, 1);
+
+	(void)state;
+	assert_non_null(name);
+	memset(name, 'n', 100000);
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		profile->frames[i].function = name;
+	options.width = 0;
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		char *text = render(reports[i], profile, &options);
+
+		assert_fits(text, 1000);
+		free(text);
+	}
+	seep_profile_free(profile);
+	free(name);
+}
+
 static void tree_looks_as_agreed(void **state)
 {
 	(void)state;
@@ -248,6 +273,7 @@ int main(void)
 		cmocka_unit_test(full_stacks_look_as_agreed),
 		cmocka_unit_test(narrow_stacks_still_fit),
 		cmocka_unit_test(tree_looks_as_agreed),
+		cmocka_unit_test(endless_names_end_where_the_width_is_unlimited),
 		cmocka_unit_test(flat_looks_as_agreed),
 		cmocka_unit_test(raw_looks_as_agreed),
 		cmocka_unit_test(summary_looks_as_agreed),
