@@ -159,7 +159,7 @@ def python_with_tests():
         )
         if done.returncode == 0:
             return done.stdout.strip()
-    pytest.skip("no python3 here has its own tests (package libpython3-testsuite)")
+    pytest.skip("no python3 here has its own tests (package libpython3.11-testsuite)")
 
 
 @pytest.mark.parametrize("module", ["test_json", "test_dict", "test_threading"])
