@@ -336,6 +336,19 @@ static void complain_no_account(const struct run *run)
 		  getenv("SEEP_OPTIONS") ? "SEEP_OPTIONS is wrong, " : "", run->ledger_dir);
 }
 
+static void list_problems(const struct seep_recorder_result *result)
+{
+	size_t count = result->problem_count;
+	size_t first = count <= LISTED_MAX ? 0 : count - LISTED_MAX;
+
+	/* FILE is written last: what went wrong with it must not be among those left out. */
+	if (first > 0)
+		seep_complainf("run", "%zu problems, the last %d of them:", count, LISTED_MAX);
+	for (size_t i = first; i < count; i++) {
+		seep_complainf("run", "%s", result->problems[i]);
+	}
+}
+
 static void print_json(const struct seep_profile *profile, const struct seep_report_options *report)
 {
 	seep_report_json(stdout, profile, report);
@@ -354,9 +367,7 @@ static void show_result(const struct run *run, const struct seep_recorder_result
 		.by = SEEP_BY_CHOICE,
 	};
 
-	for (size_t i = 0; i < result->problem_count; i++) {
-		seep_complainf("run", "%s", result->problems[i]);
-	}
+	list_problems(result);
 	if (result->profile && !result->recorded)
 		seep_hint("the ledger was kept: \"seep ps\" names it, \"seep report\" reads it");
 	if (!result->profile && result->problem_count == 0)

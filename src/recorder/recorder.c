@@ -174,6 +174,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	struct seep_image *image = job->owner;
 	const struct seep_session_outcome outcome = {
 		.recorded = job->recorded,
+		.ledger_kept = job->err.code != 0 || image->keep_ledger,
 		.small = job->small,
 	};
 	char *output = (char *)job->output;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/session.h"
 
+#include "base/xalloc.h"
 #include "recorder/ledgerdir.h"
 
 #include <dirent.h>
@@ -125,10 +126,13 @@ static int add_image(struct seep_session *session, struct seep_peek *peek, struc
 	link_images(session, image);
 	take_kept_status(session, image);
 	/* Of one that is gone already it takes the one sample that there can be. */
-	if (image->followed)
-		rc = seep_watch_start(peek, &image->watch, err);
-	else if (!image->followed)
+	if (!image->followed)
 		switch_off(peek->control);
+	else
+		rc = seep_watch_start(peek, &image->watch, err);
+	if (rc < 0)
+		seep_error_prefix(err, "%s (%u) is recorded without samples", image->exe,
+				  image->pid);
 	return rc;
 }
 
@@ -140,7 +144,23 @@ static bool is_known(struct seep_session *session, const struct seep_peek *peek)
 		    strcmp(image->file_name, peek->file_name) == 0)
 			return true;
 	}
+	for (size_t i = 0; i < session->kept_count; i++) {
+		if (session->kept[i].created_ns == peek->view.header.created_ns &&
+		    strcmp(session->kept[i].file_name, peek->file_name) == 0)
+			return true;
+	}
 	return false;
+}
+
+/* A ledger of which no recording could be written would otherwise be tried again at every scan. */
+static void remember_kept(struct seep_session *session, const struct seep_image *image)
+{
+	session->kept = seep_xgrow(session->kept, &session->kept_capacity, session->kept_count + 1,
+				   sizeof(*session->kept));
+	session->kept[session->kept_count++] = (struct seep_session_kept){
+		.file_name = seep_xstrdup(image->file_name),
+		.created_ns = image->created_ns,
+	};
 }
 
 int seep_session_meet(struct seep_session *session, const char *file_name, struct seep_error *err)
@@ -287,6 +307,8 @@ void seep_session_close(struct seep_session *session, struct seep_image *image,
 		if (other->parent == image)
 			other->parent = image->parent;
 	}
+	if (outcome->ledger_kept)
+		remember_kept(session, image);
 	while (*link != image) {
 		link = &(*link)->next;
 	}
@@ -330,4 +352,10 @@ void seep_session_done(struct seep_session *session)
 		session->images = image->next;
 		seep_image_free(image);
 	}
+	for (size_t i = 0; i < session->kept_count; i++) {
+		free(session->kept[i].file_name);
+	}
+	free(session->kept);
+	session->kept = NULL;
+	session->kept_count = session->kept_capacity = 0;
 }

@@ -32,6 +32,13 @@ struct seep_session {
 		int wait_status;
 	} statuses[SEEP_SESSION_STATUS_KEPT];
 	uint32_t status_count; /* ever kept */
+	/* Closed, but their ledgers are still in the folder: not to be met again. */
+	struct seep_session_kept {
+		char *file_name;
+		uint64_t created_ns;
+	} * kept;
+	size_t kept_count;
+	size_t kept_capacity;
 };
 
 /**
@@ -71,6 +78,7 @@ struct seep_image *seep_session_next(struct seep_session *session, bool closing)
 /* What became of an image that seep_session_next() gave. */
 struct seep_session_outcome {
 	bool recorded;
+	bool ledger_kept;
 	struct seep_profile_forked small; /* what to add to the parent when it was not */
 };
 

@@ -191,3 +191,17 @@ def test_what_to_type_next_can_be_typed(seep):
     made = shell(seep, "$SEEP run -o -x.seep true")
     typed = made.stderr.decode().split("Next: seep ")[1].split("#")[0]
     assert shell(seep, f"$SEEP {typed}").returncode == 0
+
+
+def test_a_recording_that_cannot_be_written_is_tried_once_and_told_once(seep):
+    (seep.directory / "gone").mkdir()
+    line = "rm -r gone; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do /bin/true; done"
+    made = shell(seep, f'$SEEP run -q -o gone/x.seep bash -c "{line}"')
+    told = [word for word in made.stderr.split() if word.startswith(b"gone/")]
+    assert made.returncode == 0
+    assert len(told) == len(set(told)) == 8
+    assert not any(b".2.seep" in name for name in told)
+    # rm, twelve times true, and bash itself, which is the last.
+    assert b"14 problems, the last 8 of them" in made.stderr
+    assert told[-1] == b"gone/x.seep:"
+    assert len(seep.ledgers()) == 14
