@@ -28,7 +28,9 @@ SHM = pathlib.Path("/dev/shm")
 
 # name, title, how to make the command, first goal, aim; None where a goal is not a time ratio.
 ROWS = {
-    "list2": ("std::list, 10^6 nodes per thread, 5 deep, 2 threads", 1.40, 1.20),
+    "list1": ("std::list, 10^6 nodes per thread, 5 deep, 1 thread", 1.40, 1.20),
+    "list2": ("the same, 2 threads", 1.40, 1.20),
+    "list4": ("the same, 4 threads", 1.40, 1.20),
     "list16": ("the same, 16 threads", 1.25, 1.15),
     "list35": ("the same, 35 deep, 2 threads", 1.7, 1.4),
     "paths": ("worst case: 4,096 random stacks, 14 deep", 5.0, 3.0),
@@ -85,7 +87,7 @@ class Workloads:
         if row.startswith("list"):
             program = self.compile("list.cc", "g++", "-std=gnu++17", "-lpthread")
             depth = "35" if row == "list35" else "5"
-            threads = "16" if row == "list16" else "2"
+            threads = "2" if row == "list35" else row.removeprefix("list")
             return [program, "--threads", threads, "--depth", depth], {}
         if row == "paths":
             return [self.compile("paths.cc", "g++", "-std=gnu++17", "-lpthread")], {}
