@@ -188,6 +188,15 @@ static int check_output(struct run *run, uint32_t pid, struct seep_error *err)
 	return rc;
 }
 
+static int complain_output(const struct run *run, const struct seep_error *err)
+{
+	int status = complain_cannot_start(err);
+
+	if (err->code == SEEP_ESYS && !run->values.output)
+		seep_hint("-o FILE puts the recording into another folder");
+	return status;
+}
+
 static int prepare(struct run *run, const char *name)
 {
 	struct seep_error err = { 0 };
@@ -201,9 +210,9 @@ static int prepare(struct run *run, const char *name)
 	}
 	run->runtime_options = runtime_options(&run->values);
 	run->ledger_dir = seep_ledgerdir_path();
-	rc = check_output(run, 0, &err);
-	if (rc == 0)
-		rc = seep_runtime_find(&run->library, &err);
+	if (check_output(run, 0, &err) < 0)
+		return complain_output(run, &err);
+	rc = seep_runtime_find(&run->library, &err);
 	if (rc == 0)
 		rc = seep_ledgerdir_open(run->ledger_dir, true, &run->ledger_dir_fd, &err);
 	if (rc == 0)

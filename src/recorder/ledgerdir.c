@@ -48,7 +48,8 @@ static int check_directory(int fd, const char *path, struct seep_error *err)
 	/* The library is as strict and would make its ledgers elsewhere, where nobody looks. */
 	if (st.st_mode & (S_IRWXG | S_IRWXO))
 		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "others have access to %s; chmod 700 it, or set SEEP_DIR", path);
+				 "others have access to %s; set SEEP_DIR to a folder of mode 0700",
+				 path);
 	return 0;
 }
 

@@ -76,15 +76,22 @@ int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid, char
 	return 0;
 }
 
-/* Returns 0 or an errno. */
+/*
+ * Returns 0 or an errno. Permissions alone do not tell: a working directory that was removed, or a
+ * file system of the kernel's own, allows everything but new files.
+ */
 static int try_folder(const char *folder)
 {
-	struct stat st;
+	char *path = seep_xasprintf("%s/.seep-XXXXXX", folder);
+	int fd = mkostemp(path, O_CLOEXEC);
+	int problem = fd < 0 ? errno : 0;
 
-	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) < 0 || stat(folder, &st) < 0)
-		return errno;
-	/* A working directory that was removed allows everything but new files. */
-	return st.st_nlink == 0 ? ENOENT : 0;
+	if (fd >= 0) {
+		(void)close(fd);
+		(void)unlink(path);
+	}
+	free(path);
+	return problem;
 }
 
 static int check_folder(const char *path, struct seep_error *err)

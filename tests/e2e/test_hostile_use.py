@@ -205,3 +205,16 @@ def test_a_recording_that_cannot_be_written_is_tried_once_and_told_once(seep):
     assert b"14 problems, the last 8 of them" in made.stderr
     assert told[-1] == b"gone/x.seep:"
     assert len(seep.ledgers()) == 14
+
+
+def test_a_folder_that_takes_no_files_points_elsewhere(seep):
+    made = seep.command("run", "true", cwd="/proc")
+    assert made.status == 125
+    assert b"hint: -o FILE" in made.stderr
+
+
+def test_nobody_is_told_to_close_a_folder_that_all_use(seep):
+    seep.directory.chmod(0o777)
+    made = shell(seep, "SEEP_DIR=$PWD $SEEP run -o x.seep true")
+    assert made.returncode == 125
+    assert b"chmod" not in made.stderr and b"0700" in made.stderr
