@@ -155,7 +155,8 @@ static uintptr_t dynamic_pointer(const struct link_map *map, uintptr_t value)
 struct symbols {
 	const ElfW(Sym) * table;
 	const char *names;
-	const uint32_t *hash; /* DT_GNU_HASH */
+	const uint32_t *hash;	   /* DT_GNU_HASH */
+	const uint32_t *hash_sysv; /* DT_HASH, where the other is not */
 	const uint16_t *versions;
 };
 
@@ -171,10 +172,12 @@ static bool symbols_of(const struct link_map *map, struct symbols *ret)
 			ret->names = (const char *)at;
 		else if (dyn->d_tag == DT_GNU_HASH)
 			ret->hash = (const uint32_t *)at;
+		else if (dyn->d_tag == DT_HASH)
+			ret->hash_sysv = (const uint32_t *)at;
 		else if (dyn->d_tag == DT_VERSYM)
 			ret->versions = (const uint16_t *)at;
 	}
-	return ret->table && ret->names && ret->hash;
+	return ret->table && ret->names && (ret->hash || ret->hash_sysv);
 }
 
 static uint32_t gnu_hash(const char *name)
@@ -186,33 +189,71 @@ static uint32_t gnu_hash(const char *name)
 	return hash;
 }
 
-/* The definition of @name in one object, by its DT_GNU_HASH (the format: binutils, elflink.c). */
-static void *find_in(const struct link_map *map, const char *name)
+static bool is_definition(const struct symbols *s, uint32_t index, const char *name)
 {
 	const uint16_t hidden = 0x8000;
-	struct symbols s;
+	const ElfW(Sym) *symbol = &s->table[index];
+
+	return symbol->st_shndx != SHN_UNDEF && !(s->versions && s->versions[index] & hidden) &&
+	       strcmp(s->names + symbol->st_name, name) == 0;
+}
+
+/* By DT_GNU_HASH (the format: binutils, elflink.c). 0: not there. */
+static uint32_t find_gnu(const struct symbols *s, const char *name)
+{
+	const uint32_t bits = sizeof(ElfW(Addr)) * 8;
+	const uint32_t *hash_table = s->hash;
+	const ElfW(Addr) *bloom = (const ElfW(Addr) *)(hash_table + 4);
+	const uint32_t *buckets = hash_table + 4 + hash_table[2] * (bits / 32);
+	const uint32_t *chain = buckets + hash_table[0];
 	uint32_t hash = gnu_hash(name);
-	const uint32_t *buckets, *chain;
+	ElfW(Addr) word = bloom[hash / bits & (hash_table[2] - 1)];
 	uint32_t index;
 
-	if (!symbols_of(map, &s) || s.hash[0] == 0)
-		return NULL;
-	buckets = s.hash + 4 + s.hash[2] * (sizeof(ElfW(Addr)) / 4);
-	chain = buckets + s.hash[0];
-	index = buckets[hash % s.hash[0]];
-	if (index < s.hash[1])
-		return NULL;
+	if (!(word >> hash % bits & word >> (hash >> hash_table[3]) % bits & 1) || !hash_table[0])
+		return 0;
+	index = buckets[hash % hash_table[0]];
+	if (index < hash_table[1])
+		return 0;
 	for (;; index++) {
-		uint32_t seen = chain[index - s.hash[1]];
-		const ElfW(Sym) *symbol = &s.table[index];
+		uint32_t seen = chain[index - hash_table[1]];
 
-		if ((seen | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
-		    !(s.versions && s.versions[index] & hidden) &&
-		    strcmp(s.names + symbol->st_name, name) == 0)
-			return (void *)(map->l_addr + symbol->st_value);
+		if ((seen | 1) == (hash | 1) && is_definition(s, index, name))
+			return index;
 		if (seen & 1)
-			return NULL;
+			return 0;
 	}
+}
+
+/* By DT_HASH (System V ABI, "Hash Table"): objects linked with --hash-style=sysv. */
+static uint32_t find_sysv(const struct symbols *s, const char *name)
+{
+	const uint32_t *buckets = s->hash_sysv + 2;
+	uint32_t hash = 0;
+
+	if (!s->hash_sysv[0])
+		return 0;
+	for (const char *c = name; *c; c++) {
+		hash = (hash << 4) + (unsigned char)*c;
+		hash ^= hash >> 24 & 0xf0;
+	}
+	hash &= 0x0fffffff;
+	for (uint32_t i = buckets[hash % s->hash_sysv[0]]; i; i = buckets[s->hash_sysv[0] + i])
+		if (is_definition(s, i, name))
+			return i;
+	return 0;
+}
+
+/* The definition of @name in one object. */
+static void *find_in(const struct link_map *map, const char *name)
+{
+	struct symbols s;
+	uint32_t index;
+
+	if (!symbols_of(map, &s))
+		return NULL;
+	index = s.hash ? find_gnu(&s, name) : find_sysv(&s, name);
+	return index ? (void *)(map->l_addr + s.table[index].st_value) : NULL;
 }
 
 static const struct link_map *own_map(void)
@@ -236,17 +277,48 @@ void *rt_find_elsewhere(const char *symbol)
 }
 
 /*
+ * Some object, the program itself perhaps, replaces @symbol. The library's other forms forward
+ * to the replaced one, so then they must all be called.
+ */
+static bool is_replaced(const char *symbol)
+{
+	const struct link_map *own = own_map();
+
+	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+		void *found = map == own ? NULL : find_in(map, symbol);
+
+		if (found && !is_standard_provider(found))
+			return true;
+	}
+	return false;
+}
+
+static bool any_is_replaced(void)
+{
+#define RT_HOOK(symbol, field, type, parameters)
+#define RT_OPERATOR(symbol, field, type, parameters) \
+	if (is_replaced(#symbol))                    \
+		return true;
+#define RT_WRAP(symbol)
+#include "runtime/hook/hooks.def"
+#undef RT_HOOK
+#undef RT_OPERATOR
+#undef RT_WRAP
+	return false;
+}
+
+/*
  * Operators are searched for without dlsym: most programs have none, and a failed dlsym would
  * allocate its message and leave it for the program's dlerror().
  */
-static void *find_operator(const char *symbol)
+static void *find_operator(const char *symbol, bool replaced)
 {
 	const struct link_map *map = own_map();
 	void *found = NULL;
 
 	for (map = map ? map->l_next : NULL; map && !found; map = map->l_next)
 		found = find_in(map, symbol);
-	return found && !is_standard_provider(found) ? found : NULL;
+	return found && (replaced || !is_standard_provider(found)) ? found : NULL;
 }
 
 bool rt_next_is_glibc(void)
@@ -261,10 +333,12 @@ const char *rt_next_malloc_path(void)
 
 static void find_all(struct rt_next *next)
 {
+	bool replaced = any_is_replaced();
+
 #define RT_HOOK(symbol, field, type, parameters) \
 	next->field = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #symbol);
 #define RT_OPERATOR(symbol, field, type, parameters) \
-	next->field = (type(*) parameters)(uintptr_t)find_operator(#symbol);
+	next->field = (type(*) parameters)(uintptr_t)find_operator(#symbol, replaced);
 #define RT_WRAP(symbol)
 #include "runtime/hook/hooks.def"
 #undef RT_HOOK

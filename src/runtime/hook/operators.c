@@ -27,12 +27,13 @@ static inline void record(void *block, size_t size, uint32_t sort, const void *f
 		rt_record(control, block, size, sort, frame);
 }
 
-static RT_COLD void record_from_other(void *block, size_t size, uint32_t sort, const void *frame)
+static RT_COLD void record_from_other(void *block, size_t size, uint32_t sort, const void *frame,
+				      uint64_t mark)
 {
 	struct ledger_control *control = rt_control();
 
 	if (control)
-		rt_record_from_other(control, block, size, sort, frame);
+		rt_record_from_other(control, block, size, sort, frame, mark);
 }
 
 static inline void forget(void *block, const void *frame)
@@ -82,11 +83,12 @@ static void *aligned_block(size_t size, size_t alignment)
 		record(block, size, sort, FRAME);                                           \
 	} else {                                                                            \
 		void *(*other)parameters = rt_next.field;                                   \
+		uint64_t mark = rt_record_mark();                                           \
                                                                                             \
 		if (!other)                                                                 \
 			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
 		block = other ? other arguments : NULL;                                     \
-		record_from_other(block, size, sort, FRAME);                                \
+		record_from_other(block, size, sort, FRAME, mark);                          \
 	}                                                                                   \
 	return block
 
@@ -138,18 +140,18 @@ RT_EXPORT void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment
 		 (size_t, size_t, const void *), (size, alignment, tag));
 }
 
-#define DELETE_BODY(field, ...)                         \
-	do {                                            \
-		if (!block)                             \
-			return;                         \
-		if (RT_LIKELY(!rt_next.field)) {        \
-			forget(block, FRAME);           \
-			rt_next.free(block);            \
-		} else {                                \
-			if (!rt_is_left_to_free(block)) \
-				forget(block, FRAME);   \
-			rt_next.field(__VA_ARGS__);     \
-		}                                       \
+#define DELETE_BODY(field, ...)                       \
+	do {                                          \
+		if (!block)                           \
+			return;                       \
+		if (RT_LIKELY(!rt_next.field)) {      \
+			forget(block, FRAME);         \
+			rt_next.free(block);          \
+		} else {                              \
+			if (rt_is_operators(block))   \
+				forget(block, FRAME); \
+			rt_next.field(__VA_ARGS__);   \
+		}                                     \
 	} while (0)
 
 RT_EXPORT RT_HOT void _ZdlPv(void *block)

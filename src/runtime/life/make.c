@@ -174,7 +174,7 @@ static long open_private(const char *path, uint32_t uid)
 static long open_directory(const char *given, uint32_t uid)
 {
 	static const char *const roots[] = { "/dev/shm", "/tmp" };
-	char path[PATH_BYTES];
+	static char path[PATH_BYTES]; /* not on a stack that may be tiny */
 	long fd = -ENOENT;
 
 	if (given) {
@@ -333,10 +333,10 @@ static struct ledger_string put_arguments(char *const *arguments)
 	size_t bytes = 0;
 
 	/* The kernel lays them out one after the other. */
-	for (char *const *a = arguments; *a; a++) {
+	for (char *const *a = arguments; *a && *a == arguments[0] + bytes; a++) {
 		size_t length = strlen(*a) + 1;
 
-		if (*a != arguments[0] + bytes || bytes + length > ARGV_MAX)
+		if (bytes + length > ARGV_MAX)
 			break;
 		bytes += length;
 	}
@@ -346,12 +346,14 @@ static struct ledger_string put_arguments(char *const *arguments)
 static void fill_strings(struct ledger_header *header, const struct rt_make *make,
 			 const struct identity *id)
 {
-	char cwd[PATH_BYTES];
+	static char cwd[PATH_BYTES]; /* not on a stack that may be tiny */
 	long got = rt_syscall3(SYS_getcwd, (long)cwd, sizeof(cwd), 0);
 
 	header->exe = rt_table_string(id->exe, id->exe_bytes);
 	header->cwd = rt_table_string(cwd, got > 1 ? (size_t)got - 1 : 0);
-	if (make->options->argv && make->options->arguments[0])
+	if (make->origin == LEDGER_ORIGIN_FORK)
+		header->argv = rt_table_string((const char *)make->argv, make->argv_bytes);
+	else if (make->options->argv && make->options->arguments[0])
 		header->argv = put_arguments(make->options->arguments);
 	if (make->options->text)
 		header->options = rt_table_string(make->options->text, strlen(make->options->text));

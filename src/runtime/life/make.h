@@ -17,6 +17,9 @@ struct rt_make {
 	const char *parent; /* file name of the fork parent's ledger, or "" */
 	const char *allocator_path;
 	uint64_t private_bytes; /* mapped already */
+	/* A fork parent's ledger: what it says of the arguments; the program may have changed them. */
+	const uint8_t *argv;
+	size_t argv_bytes;
 };
 
 /*

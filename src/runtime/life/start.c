@@ -16,6 +16,7 @@
 #include "runtime/unwind/verify.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
@@ -130,6 +131,8 @@ static struct ledger_control *start_child(void)
 		.parent = parent_name,
 		.allocator_path = rt_next_malloc_path(),
 		.private_bytes = rt_load(&parent.state->private_bytes),
+		.argv = parent.strings + parent.header->argv.offset,
+		.argv_bytes = parent.header->argv.bytes,
 	};
 	bool made;
 
@@ -175,6 +178,11 @@ static struct ledger_control *wait_for_start(void)
 
 		if (rt_load_acquire(&phase) != RT_STARTING || maker == tid)
 			break;
+		/* Forked away in the middle of it: this process has no account. */
+		if (maker && rt_syscall3(SYS_tgkill, rt_getpid(), maker, 0) == -ESRCH) {
+			rt_store_release(&phase, RT_OFF);
+			break;
+		}
 		(void)rt_futex_wait(&phase, RT_STARTING, 1);
 	}
 	return rt_mine.control;

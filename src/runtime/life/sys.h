@@ -42,7 +42,7 @@ long rt_read_file(const char *path, char *buffer, size_t max);
 uint32_t rt_getpid(void);
 uint32_t rt_gettid(void);
 
-/* CLOCK_MONOTONIC by the kernel; the coarse clock is enough for stamps. */
+/* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);
 uint64_t rt_realtime_ns(void);
 

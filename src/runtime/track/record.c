@@ -208,21 +208,29 @@ void rt_record(struct ledger_control *control, void *block, size_t size, uint32_
 	rt_leave(thread);
 }
 
-void rt_record_from_other(struct ledger_control *control, void *block, size_t size, uint32_t sort,
-			  const void *frame)
+uint64_t rt_record_mark(void)
 {
-	if (block && !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
+	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
+
+	return thread ? rt_load(&thread->cache->usable_alloc_bytes) : 0;
+}
+
+void rt_record_from_other(struct ledger_control *control, void *block, size_t size, uint32_t sort,
+			  const void *frame, uint64_t mark)
+{
+	if (block && rt_record_mark() == mark &&
+	    !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
 		rt_record(control, block, size, sort | RT_SORT_FOREIGN, frame);
 }
 
-bool rt_is_left_to_free(const void *block)
+bool rt_is_operators(const void *block)
 {
 	uint64_t cell;
 
 	if (!rt_leaves)
 		return false;
 	cell = rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block);
-	return cell && (cell >> RT_CELL_KIND_SHIFT & 7) <= RT_CELL_MEMALIGN;
+	return cell && (cell >> RT_CELL_KIND_SHIFT & 7) >= RT_CELL_NEW;
 }
 
 /* ---- free ---------------------------------------------------------------------------------- */

@@ -32,14 +32,15 @@ RT_HOT void rt_record(struct ledger_control *control, void *block, size_t size, 
 		      const void *frame);
 
 /*
- * The same for a block that came from another definition of the same operator: when that took it
- * from malloc, it stands in the books already, and stays as it is.
+ * The same for a block that came from another definition of the operator. When that called malloc,
+ * the books have its block already: @mark is what rt_record_mark() gave before the call.
  */
 RT_COLD void rt_record_from_other(struct ledger_control *control, void *block, size_t size,
-				  uint32_t sort, const void *frame);
+				  uint32_t sort, const void *frame, uint64_t mark);
+RT_COLD uint64_t rt_record_mark(void);
 
-/* It stands there as malloc's: whoever frees it for the operator will come by our free(). */
-RT_COLD bool rt_is_left_to_free(const void *block);
+/* The block was recorded as an operator's; another's free, of what lies under it, comes by us. */
+RT_COLD bool rt_is_operators(const void *block);
 
 /* @block is about to be freed by a hook with frame address @frame. */
 RT_HOT void rt_forget(struct ledger_control *control, void *block, const void *frame);

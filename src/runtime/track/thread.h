@@ -9,7 +9,7 @@
 #include "runtime/rt.h"
 #include "runtime/unwind/walk.h"
 
-enum { RT_DEFERRED_MAX = 16 };
+enum { RT_DEFERRED_MAX = 128 };
 
 struct rt_thread {
 	struct ledger_cache *cache;

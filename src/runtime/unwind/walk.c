@@ -14,7 +14,7 @@ extern void *__libc_stack_end;
 enum { UCONTEXT_RBP = 120, UCONTEXT_RSP = 160, UCONTEXT_RIP = 168 };
 
 /* A frame larger than this is looked at with the kernel's help before it is believed. */
-enum { FRAME_BYTES_PLAUSIBLE = 1 << 20 };
+enum { FRAME_BYTES_PLAUSIBLE = 1 << 16, FRAME_BYTES_MAX = 1 << 20 };
 
 /* Signal frames and stack switches on one walk: more mean that it goes in circles. */
 enum { MOVES_MAX = 64 };
@@ -114,15 +114,17 @@ static inline void end(struct cursor *c, bool truncated)
 }
 
 /*
- * A CFA that does not grow, or grows by more than a frame does: another stack, if the memory is
- * there at all. False ends the walk.
+ * A CFA further out than most, or not further out at all: is the memory there? A wrong rule, or a
+ * return address that is none, could lead anywhere. Beyond what a frame can be it is another
+ * stack. False ends the walk.
  */
 static RT_COLD bool take_leap(struct cursor *c, uintptr_t cfa, uintptr_t fp_at, bool reads_fp)
 {
 	if (cfa & 7 || c->moves == MOVES_MAX || !is_readable(cfa - 8) ||
 	    (reads_fp && !is_readable(fp_at)))
 		return false;
-	move(c);
+	if (cfa - c->sp - 1 >= FRAME_BYTES_MAX)
+		move(c);
 	return true;
 }
 
