@@ -7,7 +7,9 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { URI_BYTES_MAX = 3 * PATH_MAX + 64 };
 
@@ -18,17 +20,25 @@ static pthread_once_t layer_once = PTHREAD_ONCE_INIT;
 
 /*
  * SQLite's own makes paths absolute and then refuses those of more than 512 bytes. The system needs
- * neither, and the working directory may have been removed.
+ * neither, and the working directory may have been removed. Links are followed here, because
+ * SQLite does not when it opens the result.
  */
 static int keep_path(sqlite3_vfs *vfs, const char *path, int capacity, char *ret_path)
 {
-	size_t bytes = strlen(path) + 1;
+	char *resolved = NULL;
+	struct stat st;
+	size_t bytes;
 
 	(void)vfs;
-	if (bytes > (size_t)capacity)
-		return SQLITE_CANTOPEN;
-	memcpy(ret_path, path, bytes);
-	return SQLITE_OK;
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+		resolved = realpath(path, NULL);
+	if (resolved)
+		path = resolved;
+	bytes = strlen(path) + 1;
+	if (bytes <= (size_t)capacity)
+		memcpy(ret_path, path, bytes);
+	free(resolved);
+	return bytes <= (size_t)capacity ? SQLITE_OK : SQLITE_CANTOPEN;
 }
 
 static void make_layer(void)

@@ -394,6 +394,18 @@ static void a_file_that_came_meanwhile_is_kept_unless_asked_for(void **state)
 	assert_int_equal(first.st_ino, second.st_ino);
 }
 
+static void a_link_leads_to_the_recording(void **state)
+{
+	char link[128];
+
+	(void)state;
+	(void)snprintf(link, sizeof(link), "%s/latest", directory);
+	assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+	assert_int_equal(symlink(strrchr(path, '/') + 1, link), 0);
+	assert_int_equal(seep_recording_load(link, &loaded, &err), 0);
+	assert_int_equal(unlink(link), 0);
+}
+
 /* SQLite's own layer ends at 512 bytes, counted from the root. */
 static void a_path_as_long_as_the_system_takes_works(void **state)
 {
@@ -673,6 +685,7 @@ int main(void)
 		TEST(the_file_is_private_and_replaced_as_a_whole),
 		TEST(odd_file_names_work),
 		TEST(a_file_that_came_meanwhile_is_kept_unless_asked_for),
+		TEST(a_link_leads_to_the_recording),
 		TEST(a_path_as_long_as_the_system_takes_works),
 		TEST(other_files_are_refused_in_words),
 		TEST(newer_versions_are_refused),
