@@ -100,11 +100,43 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block)
 		rt_store(cell, 0);
 }
 
-static RT_COLD void close_missed(struct rt_thread *thread, struct ledger_control *control,
-				 uint64_t cell, uintptr_t address)
+static unsigned bucket_of(uint64_t size)
+{
+	unsigned bucket = core_bit_width(size);
+
+	return bucket < LEDGER_HISTOGRAM_BUCKETS ? bucket : LEDGER_HISTOGRAM_BUCKETS - 1;
+}
+
+/*
+ * The next allocator served one function by another that is hooked too (a wrapper's aligned_alloc
+ * that calls memalign): the inner call recorded the block already. It is taken back; the outer
+ * one is what the program called.
+ */
+static void take_back(struct rt_thread *thread, struct ledger_control *control, uint64_t cell,
+		      uintptr_t address, uint64_t size)
+{
+	struct ledger_slot *slot = rt_slot(thread, rt_cell_row(cell));
+	uint64_t turn = rt_slot_begin(slot, control);
+
+	rt_add_own(&slot->allocs, -1ull);
+	rt_add_own(&slot->alloc_bytes, -size);
+	rt_slot_end(slot, control, turn, -1, -(int64_t)size);
+	rt_rise(thread, control, -size);
+	rt_add_own(&thread->cache->histogram[bucket_of(size)], -1ull);
+	if (!(cell >> RT_CELL_FOREIGN_SHIFT & 1))
+		rt_add_own(&thread->cache->usable_alloc_bytes, -rt_usable(address));
+}
+
+/* The new block's cell says that a block is alive there. */
+static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *control,
+			       uint64_t cell, uintptr_t address)
 {
 	uint64_t size = rt_cell_size(cell, address);
 
+	if (thread->last_block == address && is_own_row(rt_cell_row(cell))) {
+		take_back(thread, control, cell, address, size);
+		return;
+	}
 	rt_add_own(&thread->cache->missed_frees, 1);
 	count_free(thread, control, rt_cell_row(cell), size);
 }
@@ -170,7 +202,7 @@ RT_INLINE bool record_block(struct rt_thread *thread, struct ledger_control *con
 		return true;
 	before = rt_load(cell);
 	if (RT_UNLIKELY(rt_cell_get_state(before) == RT_CELL_LIVE))
-		close_missed(thread, control, before, address);
+		close_live(thread, control, before, address);
 	if (RT_UNLIKELY(size >= RT_CELL_SIZE_BIG)) {
 		write_cell(address, row, size, sort >> 16);
 		return true;
