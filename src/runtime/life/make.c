@@ -23,6 +23,7 @@ enum {
 };
 
 #define FILE_BYTES_MIN (512ull << 10)
+#define LEDGER_MAX_MIN (1ull << 20) /* on a tiny file system: until it is full */
 #define ADDRESS_SPACE_MIN (160ull << 20)
 
 /* Capacities of a file of the usual size; scaled to what limits and ledger_max allow. */
@@ -188,7 +189,9 @@ static long open_directory(const char *given, uint32_t uid)
 		put(&t, roots[i]);
 		put(&t, "/seep-");
 		put_number(&t, uid);
-		(void)rt_syscall3(SYS_mkdir, (long)path, 0700, 0);
+		/* The program's umask may have taken our own access away. */
+		if (rt_syscall3(SYS_mkdir, (long)path, 0700, 0) == 0)
+			(void)rt_syscall3(SYS_chmod, (long)path, 0700, 0);
 		fd = open_private(path, uid);
 	}
 	return fd;
@@ -266,10 +269,12 @@ static bool give_name(const struct file *file)
 static uint64_t default_max(long fd)
 {
 	struct statfs fs;
+	uint64_t quarter;
 
 	if (rt_syscall3(SYS_fstatfs, fd, (long)&fs, 0) != 0 || fs.f_blocks == 0)
 		return UINT64_MAX;
-	return (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 4;
+	quarter = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 4;
+	return quarter > LEDGER_MAX_MIN ? quarter : LEDGER_MAX_MIN;
 }
 
 /* Lay the tables out in at most @limit bytes; returns the file's size, 0 when that is too small. */
