@@ -56,6 +56,9 @@ static void load_bits(struct seep_ledger_load *load)
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	uint32_t unseen = LOAD(state->unseen);
 
+	/* A full file system says it all; and so does an account without entries, once. */
+	if (unseen & LEDGER_UNSEEN_NO_SPACE && load->profile->totals.allocs == 0)
+		unseen &= ~(uint32_t)LEDGER_UNSEEN_FULL;
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		if (unseen & bits[i].bit)
 			seep_profile_add_unseen(load->profile, bits[i].code, "%s",
