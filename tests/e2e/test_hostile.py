@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""Programs that once broke the runtime, one by one: they end as they do without it, and the account
+is right. Each program's first comment says what it does to its profiler."""
+
+import os
+import pathlib
+import shutil
+import time
+
+import pytest
+
+from harness import (
+    PROGRAMS,
+    RUNTIME,
+    check_truth,
+    contexts_of,
+    functions,
+    parse_truth,
+    program,
+    record_with_truth,
+    run_plain,
+    site,
+)
+
+VERIFY = {"SEEP_OPTIONS": "verify=1"}
+
+
+def check_same(seep, command, env=None):
+    """Plain and recorded end alike; gives the Result and the Recordings."""
+    plain = run_plain(command, env=env)
+    result, recordings = seep.run(command, env=env)
+    result.same_as(plain)
+    return result, recordings
+
+
+def check_verified(report, at_least):
+    figures = report["totals"]["verify"]
+    assert figures["walks"] >= at_least
+    assert figures["differences"] == 0
+
+
+def truth_of_child(seep):
+    """The pid and the truth of the only child of the last recorded run."""
+    found = list(seep.directory.glob(f"truth-{seep.count}.*"))
+    assert len(found) == 1
+    return int(found[0].suffix[1:]), parse_truth(found[0].read_text())
+
+
+# ---- replaced operators --------------------------------------------------------------------
+
+
+def test_operators_that_the_program_replaces_are_called_by_all_other_forms(seep):
+    recordings, truth = record_with_truth(seep, "hostile_new", env=VERIFY)
+    report = recordings.main()
+    check_truth(report, truth)
+    check_verified(report, 1)
+
+
+@pytest.mark.parametrize("name", ["lib_hostile_new", "lib_hostile_new_sysv", "lib_hostile_new_pages"])
+def test_operators_that_a_library_replaces_are_called_and_counted_once(seep, name):
+    shutil.copy(program(f"{name}.so"), seep.directory / "lib_hostile_new.so")
+    env = {"LD_LIBRARY_PATH": str(seep.directory)}
+    recordings, truth = record_with_truth(seep, "hostile_new_user", env=env)
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["totals"]["missed_frees"] == report["totals"]["untracked_frees"] == 0
+
+
+# ---- stacks --------------------------------------------------------------------------------
+
+
+def test_a_return_address_that_is_none_is_not_followed_into_unreadable_memory(seep):
+    recordings, truth = record_with_truth(seep, "hostile_coroutine")
+    check_truth(recordings.main(), truth)
+
+
+def test_the_same_way_over_another_frame_pointer_is_walked_anew(seep):
+    _, recordings = check_same(seep, [program("hostile_stale_frame")], env=VERIFY)
+    report = recordings.main()
+    check_verified(report, 100)
+    outers = [functions(c) for c in contexts_of(report, "leaf") if "on_trap" not in functions(c)]
+    ways = [[f for f in names if f in ("outer", "deeper")] for names in outers]
+    assert sorted(ways) == [["outer"], ["outer", "deeper"]]
+
+
+def test_a_stack_of_seventy_thousand_frames_is_walked_as_libgcc_does(seep):
+    recordings, truth = record_with_truth(seep, "hostile_depth", "70000", env=VERIFY)
+    report = recordings.main()
+    check_truth(report, truth)
+    check_verified(report, truth.sites["allocate"]["allocs"])
+
+
+@pytest.mark.parametrize("way", ["plain", "fork"])
+def test_a_page_of_stack_is_enough_to_begin_an_account(seep, way):
+    recordings, truth = record_with_truth(seep, "hostile_small_stack", way, "4096")
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["forked"]["processes"] == (way == "fork")
+    assert report["forked"]["allocs"] == (way == "fork")
+
+
+def test_a_handler_on_a_small_stack_may_begin_the_account(seep):
+    room = os.sysconf("SC_MINSIGSTKSZ") + 4096
+    recordings, truth = record_with_truth(seep, "hostile_small_stack", "signal", str(room))
+    check_truth(recordings.main(), truth)
+
+
+# ---- names ---------------------------------------------------------------------------------
+
+
+def test_a_plugin_at_another_ones_address_keeps_its_own_name(seep):
+    recordings, truth = record_with_truth(seep, "hostile_plugins")
+    report = recordings.main()
+    check_truth(report, truth)
+    for letter in "ab":
+        found = contexts_of(report, f"hostile_site_{letter}")
+        modules = {pathlib.Path(f["module"]).name for c in found for f in c["frames"][:2]}
+        assert modules == {f"lib_hostile_plugin_{letter}.so"}
+
+
+# ---- forks ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["number", "unmapped"])
+def test_a_child_does_not_read_its_arguments_after_they_were_overwritten(seep, what):
+    recordings, truth = record_with_truth(seep, "hostile_arguments", what)
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["forked"]["processes"] == 1
+    assert report["forked"]["allocs"] == 1
+
+
+def test_threads_that_begin_a_childs_account_together_are_all_counted(seep):
+    recordings, truth = record_with_truth(seep, "hostile_fork_threads")
+    check_truth(recordings.main(), truth)
+    pid, truth = truth_of_child(seep)
+    check_truth(recordings.of(pid), truth)
+
+
+def test_an_inherited_block_is_not_subtracted_from_what_the_child_uses(seep):
+    recordings, _ = record_with_truth(seep, "hostile_inherited_big")
+    pid, truth = truth_of_child(seep)
+    report = recordings.of(pid)
+    check_truth(report, truth)
+    live, usable = (report["totals"][key] for key in ("live_bytes", "usable_bytes"))
+    assert live <= usable <= live + (1 << 20)
+    assert report["totals"]["inherited_frees"] == 1
+    assert report["totals"]["inherited_freed_bytes"] == 100 << 20
+
+
+# ---- signals and ends ----------------------------------------------------------------------
+
+
+def test_what_a_handler_frees_in_the_middle_of_our_books_is_counted_at_its_site(seep):
+    recordings, truth = record_with_truth(seep, "hostile_signal_frees")
+    check_truth(recordings.main(), truth)
+
+
+def test_an_abort_that_was_left_does_not_end_the_account(seep):
+    recordings, truth = record_with_truth(seep, "hostile_abort")
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["process"]["ended"] == "signal"
+    assert report["process"]["status"] == {"signal": 9}
+
+
+@pytest.mark.parametrize("what, status, said", [("exit", 7, b""), ("exec", 0, b"executed\n")])
+def test_a_constructor_that_ends_the_program_is_obeyed(seep, what, status, said):
+    command = [program("hostile_constructor")]
+    plain = run_plain(command, env={"HOSTILE": what})
+    result, _ = seep.run(command, env={"HOSTILE": what})
+    assert (plain.status, plain.stdout) == (result.status, result.stdout) == (status, said)
+    # It came before our own constructor and had allocated nothing: nothing is there to be lost.
+    assert (b"no account of hostile_constructor" in result.stderr) == (what == "exit")
+
+
+def test_a_recorder_that_never_answers_holds_an_end_up_no_longer_than_allowed(seep):
+    env = {"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir)}
+    began = time.monotonic()
+    result = run_plain([PROGRAMS / "hostile_silent_recorder"], env=env)
+    took_s = time.monotonic() - began
+    assert (result.status, result.stdout) == (3, b"registered\n")
+    assert 0.3 <= took_s < 5
