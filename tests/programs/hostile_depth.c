@@ -31,15 +31,28 @@ static void down(long depth);
 			down(depth + 1);                                 \
 		__asm__ volatile("" : : : "memory");                     \
 	}
-RING(0)
-RING(1) RING(2) RING(3) RING(4) RING(5) RING(6) RING(7) RING(8) RING(9) RING(10) RING(11) RING(12)
-	RING(13) RING(14) RING(15)
+RING(0);
+RING(1);
+RING(2);
+RING(3);
+RING(4);
+RING(5);
+RING(6);
+RING(7);
+RING(8);
+RING(9);
+RING(10);
+RING(11);
+RING(12);
+RING(13);
+RING(14);
+RING(15);
 #undef RING
 
-		static void (*const ring[FUNCTIONS])(long) = {
-			ring_0, ring_1, ring_2,	 ring_3,  ring_4,  ring_5,  ring_6,  ring_7,
-			ring_8, ring_9, ring_10, ring_11, ring_12, ring_13, ring_14, ring_15,
-		};
+static void (*const ring[FUNCTIONS])(long) = {
+	ring_0, ring_1, ring_2,	 ring_3,  ring_4,  ring_5,  ring_6,  ring_7,
+	ring_8, ring_9, ring_10, ring_11, ring_12, ring_13, ring_14, ring_15,
+};
 
 static inline __attribute__((always_inline)) void down(long depth)
 {
