@@ -100,7 +100,7 @@ def test_a_page_of_stack_is_enough_to_begin_an_account(seep, way):
 
 
 def test_a_handler_on_a_small_stack_may_begin_the_account(seep):
-    room = os.sysconf("SC_MINSIGSTKSZ") + 4096
+    room = os.sysconf("SC_MINSIGSTKSZ") + 2560
     recordings, truth = record_with_truth(seep, "hostile_small_stack", "signal", str(room))
     check_truth(recordings.main(), truth)
 
