@@ -46,13 +46,14 @@ static inline enum rt_cell_state rt_cell_get_state(uint64_t cell)
 	return (enum rt_cell_state)(cell >> RT_CELL_STATE_SHIFT & 3);
 }
 
-static inline uint64_t rt_cell_with_state(uint64_t cell, enum rt_cell_state state)
+/* A live cell's value after its block was freed. */
+static inline uint64_t rt_cell_freed(uint64_t live)
 {
-	return (cell & ~(3ull << RT_CELL_STATE_SHIFT)) | (uint64_t)state << RT_CELL_STATE_SHIFT;
+	return live ^ (uint64_t)(RT_CELL_LIVE ^ RT_CELL_FREED) << RT_CELL_STATE_SHIFT;
 }
 
 /* The cell around @address, NULL where no block was ever recorded. */
-static inline rt_cell *rt_cell_find(uintptr_t address)
+RT_INLINE rt_cell *rt_cell_find(uintptr_t address)
 {
 	uintptr_t leaf_index = address >> RT_LEAF_SHIFT;
 	rt_cell *leaf;
@@ -84,7 +85,7 @@ RT_COLD rt_cell *rt_cell_make(uintptr_t address);
  * The same to write to, mapping the leaf and its pages if need be; NULL without memory or for a
  * strange address.
  */
-static inline rt_cell *rt_cell_writable(uintptr_t address)
+RT_INLINE rt_cell *rt_cell_writable(uintptr_t address)
 {
 	uintptr_t leaf_index = address >> RT_LEAF_SHIFT;
 	rt_cell *leaf;
@@ -98,7 +99,7 @@ static inline rt_cell *rt_cell_writable(uintptr_t address)
 }
 
 /* A live cell whose block begins exactly at @address; 0 otherwise. @cell may be NULL. */
-static inline uint64_t rt_cell_live_at(rt_cell *cell, uintptr_t address)
+RT_INLINE uint64_t rt_cell_live_at(rt_cell *cell, uintptr_t address)
 {
 	uint64_t value;
 	uint64_t expected = (uint64_t)RT_CELL_LIVE << 1 | (address >> 4 & 1);
@@ -112,7 +113,7 @@ static inline uint64_t rt_cell_live_at(rt_cell *cell, uintptr_t address)
 	return value;
 }
 
-static inline uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t size, uint32_t kind)
+RT_INLINE uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t size, uint32_t kind)
 {
 	return (uint64_t)row | size << RT_CELL_SIZE_SHIFT |
 	       (uint64_t)(address >> 4 & 1) << RT_CELL_HALF_SHIFT |
@@ -125,7 +126,7 @@ RT_COLD uint64_t rt_big_size_get(uintptr_t address);
 RT_COLD bool rt_big_size_put(uintptr_t address, uint64_t size);
 RT_COLD void rt_big_size_drop(uintptr_t address);
 
-static inline uint64_t rt_cell_size(uint64_t cell, uintptr_t address)
+RT_INLINE uint64_t rt_cell_size(uint64_t cell, uintptr_t address)
 {
 	uint64_t size = cell >> RT_CELL_SIZE_SHIFT & RT_CELL_SIZE_BIG;
 

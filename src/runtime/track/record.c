@@ -284,7 +284,7 @@ RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t ce
 {
 	if (RT_UNLIKELY(rt_load(&control->filtered_once)))
 		return 0;
-	return rt_cell_with_state(cell, RT_CELL_FREED);
+	return rt_cell_freed(cell);
 }
 
 void rt_forget(struct ledger_control *control, void *block, const void *frame)

@@ -41,7 +41,7 @@ struct rt_thread {
  */
 RT_COLD struct rt_thread *rt_thread_start(void);
 
-static inline struct rt_thread *rt_thread_self(void)
+RT_INLINE struct rt_thread *rt_thread_self(void)
 {
 	struct rt_thread *thread = rt_tls.thread;
 
@@ -55,7 +55,7 @@ static inline struct rt_thread *rt_thread_self(void)
  */
 RT_COLD bool rt_enter_again(struct rt_thread *thread, uintptr_t frame);
 
-static inline bool rt_enter(struct rt_thread *thread, const void *frame)
+RT_INLINE bool rt_enter(struct rt_thread *thread, const void *frame)
 {
 	if (RT_UNLIKELY(rt_load(&thread->cache->busy) != 0) &&
 	    !rt_enter_again(thread, (uintptr_t)frame))
@@ -71,7 +71,7 @@ RT_COLD bool rt_defer(struct rt_thread *thread, uint32_t row, uint64_t size);
 /* Count what handlers left in deferred. */
 RT_COLD void rt_leave_deferred(struct rt_thread *thread);
 
-static inline void rt_leave(struct rt_thread *thread)
+RT_INLINE void rt_leave(struct rt_thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	if (RT_UNLIKELY(rt_load(&thread->deferred_count)))

@@ -75,7 +75,7 @@ static inline void rt_walk_drop(struct rt_walk *walk)
  * not reached may lie in memory that is gone. Plain predicted branches: a reduction over several
  * words is slower and would read too far.
  */
-static inline int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
+RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
 {
 	for (; from >= 3; from -= 4) {
 		const struct rt_word *word = words + from;
@@ -108,7 +108,7 @@ extern _Atomic uint32_t rt_generation;
  *
  * Returns the hash of the whole path and fills the result fields of @walk.
  */
-static inline uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
+RT_INLINE uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 {
 	uint32_t generation = rt_load(&rt_generation);
 	uint32_t count = walk->count;
