@@ -48,10 +48,13 @@ static inline uintptr_t word_at(uintptr_t address)
 
 enum { WORDS_PER_FRAME = 3 };
 
+/* What words point at that always hold, or never. */
+static const uintptr_t zero;
+
 static size_t bytes_for(uint32_t capacity)
 {
 	return (2 * (size_t)capacity + 1) * sizeof(struct rt_frame) +
-	       (size_t)capacity * WORDS_PER_FRAME * sizeof(struct rt_word);
+	       ((size_t)capacity * WORDS_PER_FRAME + RT_WORDS_BEFORE) * sizeof(struct rt_word);
 }
 
 /* Point @walk at @memory for @capacity frames; before the outermost stands one beyond any slot. */
@@ -60,7 +63,9 @@ static void lay_out(struct rt_walk *walk, void *memory, uint32_t capacity)
 	walk->frames = (struct rt_frame *)memory + 1;
 	walk->frames[-1].slot = UINTPTR_MAX;
 	walk->fresh = walk->frames + capacity;
-	walk->words = (struct rt_word *)(walk->fresh + capacity);
+	walk->words = (struct rt_word *)(walk->fresh + capacity) + RT_WORDS_BEFORE;
+	for (int i = 1; i <= RT_WORDS_BEFORE; i++)
+		walk->words[-i] = (struct rt_word){ (uintptr_t)&zero, 0 };
 	walk->capacity = capacity;
 }
 
@@ -257,9 +262,6 @@ static inline bool keep(struct rt_walk *walk, struct cursor *c, int64_t from, in
 	return true;
 }
 
-/* Never holds: sits before the words of a frame whose slot itself came from memory. */
-static const uintptr_t never;
-
 /* Note the words that were read on the way to @frame; returns the index after them. */
 static inline uint32_t put_words(struct rt_word *words, uint32_t at, const struct rt_frame *frame)
 {
@@ -271,7 +273,8 @@ static inline uint32_t put_words(struct rt_word *words, uint32_t at, const struc
 			words[at++].value = frame->fp;
 		}
 		if (frame->flags & RT_FRAME_STEP) {
-			words[at].at = (uintptr_t)&never;
+			/* Never holds: the slot itself came from memory. */
+			words[at].at = (uintptr_t)&zero;
 			words[at++].value = 1;
 		}
 	}

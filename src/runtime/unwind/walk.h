@@ -58,7 +58,7 @@ struct rt_walk {
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 };
 
-enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19 };
+enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 4 };
 
 /* Give @walk its first memory; false when there is none. */
 bool rt_walk_start(struct rt_walk *walk);
@@ -77,7 +77,8 @@ static inline void rt_walk_drop(struct rt_walk *walk)
  */
 RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
 {
-	for (; from >= 3; from -= 4) {
+	/* Before the first stand RT_WORDS_BEFORE that always hold: no odd ones at the end. */
+	for (; from >= 0; from -= RT_WORDS_BEFORE) {
 		const struct rt_word *word = words + from;
 
 		if (RT_UNLIKELY(*(const uintptr_t *)word[0].at != word[0].value))
@@ -89,10 +90,7 @@ RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
 		if (RT_UNLIKELY(*(const uintptr_t *)word[-3].at != word[-3].value))
 			return from - 3;
 	}
-	for (; from >= 0; from--)
-		if (RT_UNLIKELY(*(const uintptr_t *)words[from].at != words[from].value))
-			break;
-	return from;
+	return -1;
 }
 
 /**
