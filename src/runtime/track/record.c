@@ -133,7 +133,8 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 {
 	uint64_t size = rt_cell_size(cell, address);
 
-	if (thread->last_block == address && is_own_row(rt_cell_row(cell))) {
+	/* glibc's functions do not call each other so: there a free was missed. */
+	if (!rt_global.glibc && thread->last_block == address && is_own_row(rt_cell_row(cell))) {
 		take_back(thread, control, cell, address, size);
 		return;
 	}
