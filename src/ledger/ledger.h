@@ -195,8 +195,7 @@ struct ledger_slot {
 	_Atomic uint64_t freed_bytes;
 	_Atomic uint64_t turn;
 	_Atomic int64_t at_bytes; /* live bytes when turn began */
-	_Atomic int32_t at_blocks;
-	uint32_t spare;
+	_Atomic int64_t at_blocks;
 };
 
 struct ledger_row_values {

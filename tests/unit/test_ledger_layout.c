@@ -150,7 +150,6 @@ static const struct field fields[] = {
 	FIELD(ledger_slot, turn),
 	FIELD(ledger_slot, at_bytes),
 	FIELD(ledger_slot, at_blocks),
-	FIELD(ledger_slot, spare),
 	FIELD(ledger_cache, ready),
 	FIELD(ledger_cache, owner_tid),
 	FIELD(ledger_cache, busy),

@@ -59,11 +59,11 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
  * The dynamic linker frees an object's descriptor after unmapping the object, with its lock held:
  * the moment to see that rules have become void, before anything else can be mapped there.
  */
-static RT_COLD void free_for_loader(struct ledger_control *control, void *block)
+static RT_COLD void free_for_loader(struct ledger_control *control, void *block, const void *frame)
 {
 	rt_next.free(block);
 	if (control)
-		rt_modules_check();
+		rt_modules_check(frame);
 }
 
 RT_EXPORT RT_HOT void free(void *block)
@@ -77,7 +77,7 @@ RT_EXPORT RT_HOT void free(void *block)
 	if (RT_LIKELY(control != NULL))
 		rt_forget(control, block, FRAME);
 	if (RT_UNLIKELY(caller - rt_global.loader_start < rt_global.loader_bytes)) {
-		free_for_loader(control, block);
+		free_for_loader(control, block, FRAME);
 		return;
 	}
 	rt_next.free(block);

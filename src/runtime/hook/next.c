@@ -9,6 +9,7 @@
 #include <string.h>
 
 size_t rt_min_request;
+bool rt_operators_replaced;
 
 /* ---- early versions ------------------------------------------------------------------------ */
 
@@ -334,6 +335,8 @@ const char *rt_next_malloc_path(void)
 static void find_all(struct rt_next *next)
 {
 	bool replaced = any_is_replaced();
+
+	rt_operators_replaced = replaced;
 
 #define RT_HOOK(symbol, field, type, parameters) \
 	next->field = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #symbol);

@@ -28,6 +28,9 @@ extern size_t rt_min_request;
 /* True once rt_next holds the real functions; false while they are being searched for. */
 bool rt_next_find(void);
 
+/* Some object replaces an operator: blocks may lie inside other blocks. */
+extern bool rt_operators_replaced;
+
 /* The next malloc is glibc's own. */
 bool rt_next_is_glibc(void);
 

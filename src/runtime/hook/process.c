@@ -33,7 +33,7 @@ RT_EXPORT int dlclose(void *handle)
 	(void)rt_next_find();
 	failed = rt_next.dlclose(handle);
 	if (rt_mine.control)
-		rt_modules_check();
+		rt_modules_check(__builtin_frame_address(0));
 	return failed;
 }
 

@@ -22,6 +22,9 @@ static bool is_gone(uint32_t tid)
 
 bool rt_lock_slow(uint32_t tid)
 {
+	/* Interrupted by a handler while it was ours: waiting would be for ourselves. */
+	if (rt_load(&owner) == tid)
+		return false;
 	for (unsigned i = 0; i < SPINS; i++) {
 		if (try_take(0, tid))
 			return true;

@@ -97,7 +97,7 @@ static struct ledger_control *start(void)
 		return NULL;
 	rt_global.seed = random_seed(options.arguments);
 	rt_global.glibc = rt_next_is_glibc();
-	rt_global.granule_shift = rt_global.glibc ? 5 : 4;
+	rt_global.granule_shift = rt_global.glibc && !rt_operators_replaced ? 5 : 4;
 	make.allocator_path = rt_next_malloc_path();
 	if (!rt_pagemap_start() || !rt_ledger_make(&make))
 		return NULL;
@@ -203,6 +203,7 @@ struct ledger_control *rt_control_cold(void)
 		return wait_for_start();
 	rt_store(&starter, rt_gettid());
 	control = before == RT_NOT_YET ? start() : start_child();
+	rt_store(&starter, 0);
 	if (!control)
 		rt_store_release(&phase, RT_OFF);
 	rt_futex_wake(&phase);

@@ -18,7 +18,7 @@ enum {
 void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, int64_t bytes)
 {
 	/* The reader takes live, then turn, then at. */
-	rt_store(&slot->at_blocks, (int32_t)blocks);
+	rt_store(&slot->at_blocks, blocks);
 	rt_store(&slot->at_bytes, bytes);
 	rt_store_release(&slot->turn, turn);
 }
@@ -235,6 +235,11 @@ static bool flush(struct rt_thread *thread, struct ledger_slot *slot)
 	redo_apply(redo);
 	rt_add_own(&thread->cache->flushes, 1);
 	return true;
+}
+
+void rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot)
+{
+	(void)flush(thread, slot);
 }
 
 static void slots_use(struct rt_thread *thread, uint64_t index, unsigned log2)

@@ -21,6 +21,9 @@ RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
 	return rt_slot_make(thread, row);
 }
 
+/* Add @slot to its row and empty it, if nobody is at that row just now. */
+RT_COLD void rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot);
+
 /* Complete what a hook left by longjmp, or a thread that is gone, had begun. */
 void rt_redo(struct ledger_cache *cache, uint32_t cache_index);
 

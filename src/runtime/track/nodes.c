@@ -25,7 +25,7 @@ static struct rt_index_set nodes;
 bool rt_index_reserve(struct rt_index_set *set, uint64_t (*hash_of)(uint32_t index))
 {
 	uint64_t size = set->entries ? (set->mask + 1) * 2 : SET_FIRST;
-	uint32_t *entries;
+	uint32_t *entries, *old;
 
 	if (set->entries && set->used * 3 < set->mask * 2)
 		return true;
@@ -42,10 +42,13 @@ bool rt_index_reserve(struct rt_index_set *set, uint64_t (*hash_of)(uint32_t ind
 			place++;
 		entries[place & (size - 1)] = set->entries[i];
 	}
-	if (set->entries)
-		rt_munmap(set->entries, (set->mask + 1) * sizeof(*entries));
+	/* The larger one first: left by longjmp in between, the set is whole but for a few. */
+	old = set->entries;
 	set->entries = entries;
+	atomic_signal_fence(memory_order_seq_cst);
 	set->mask = size - 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_munmap(old, size / 2 * sizeof(*entries));
 	return true;
 }
 

@@ -89,11 +89,15 @@ static RT_COLD void forget_nested(struct rt_thread *thread, uint32_t row, uint64
 
 /* ---- allocation ---------------------------------------------------------------------------- */
 
-static RT_COLD void record_unwanted(struct ledger_control *control, void *block)
+static RT_COLD void record_unwanted(struct ledger_control *control, void *block, const void *frame)
 {
 	rt_cell *cell = rt_cell_find((uintptr_t)block);
 
-	rt_store(&control->filtered_once, 1);
+	/* Not each time: it stands on the line that every hook reads. */
+	if (!rt_load(&control->filtered_once))
+		rt_store(&control->filtered_once, 1);
+	if (rt_cell_live_at(cell, (uintptr_t)block))
+		rt_forget(control, block, frame);
 	rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	/* What the cell says is about an earlier block that was freed unseen. */
 	if (cell && rt_load(cell))
@@ -226,7 +230,7 @@ void rt_record(struct ledger_control *control, void *block, size_t size, uint32_
 	if (RT_UNLIKELY(!block))
 		return;
 	if (!wanted(control, size)) {
-		record_unwanted(control, block);
+		record_unwanted(control, block, frame);
 		return;
 	}
 	thread = rt_thread_self();
@@ -251,7 +255,8 @@ uint64_t rt_record_mark(void)
 void rt_record_from_other(struct ledger_control *control, void *block, size_t size, uint32_t sort,
 			  const void *frame, uint64_t mark)
 {
-	if (block && rt_record_mark() == mark &&
+	/* A cell stands for aligned blocks only. */
+	if (block && !((uintptr_t)block & 15) && rt_record_mark() == mark &&
 	    !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
 		rt_record(control, block, size, sort | RT_SORT_FOREIGN, frame);
 }
@@ -273,6 +278,9 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 {
 	rt_add_own(&slot->temporaries, 1);
 	rt_add_own(&thread->cache->temporary_bytes, size);
+	/* 32 bits: long before they are full, and again until the row is free. */
+	if (RT_UNLIKELY(rt_load(&slot->temporaries) >> 31))
+		rt_slot_flush(thread, slot);
 }
 
 static RT_COLD void forget_unknown(struct rt_thread *thread)
@@ -363,7 +371,7 @@ static RT_COLD void restore(const struct rt_resize *resize, uintptr_t address)
 	if (!resize->cell)
 		return;
 	write_cell(address, rt_cell_row(resize->cell), resize->size,
-		   (uint32_t)(resize->cell >> RT_CELL_KIND_SHIFT) & 7);
+		   (uint32_t)(resize->cell >> RT_CELL_KIND_SHIFT) & 15);
 }
 
 /* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */
@@ -419,7 +427,7 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 	bool record = after && wanted(control, size);
 
 	if (after && !record)
-		record_unwanted(control, after);
+		record_unwanted(control, after, frame);
 	if (!after && size > 0) {
 		restore(resize, (uintptr_t)before);
 	} else if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {

@@ -121,11 +121,13 @@ static struct rt_thread *thread_make(uint32_t index, uint32_t tid)
 	thread->slot_mask = (1u << (slots & 63)) - 1;
 	thread->conflicts = 0;
 	thread->last_block = 0;
-	thread->deferred_count = 0;
 	thread->walk.full_walks = &cache->walks_full;
 	thread->last_row = (struct rt_last_row){ 0 };
 	thread->tid = tid;
 	thread->cache_index = index;
+	/* Left by the thread that had this state before. */
+	if (rt_load(&thread->deferred_count))
+		rt_leave_deferred(thread);
 	return thread;
 }
 
@@ -206,4 +208,6 @@ void rt_threads_forked(void)
 	rt_tls.thread = NULL;
 	rt_tls.starting = 0;
 	rt_store(&look_next, 0);
+	/* The states stay with hooks that a handler interrupted; the map had the parent's size. */
+	threads = NULL;
 }

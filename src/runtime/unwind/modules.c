@@ -4,6 +4,7 @@
 #include "runtime/life/lock.h"
 #include "runtime/life/sys.h"
 #include "runtime/life/tables.h"
+#include "runtime/track/thread.h"
 #include "runtime/unwind/rules.h"
 
 #include <dlfcn.h>
@@ -57,13 +58,11 @@ static bool still_there(const struct seen *s)
 	       (uintptr_t)now.dlfo_map_end == s->end && now.dlfo_eh_frame == s->eh_frame;
 }
 
-void rt_modules_check(void)
+static void check(uint32_t tid)
 {
-	uint32_t tid = rt_gettid();
-
 	if (!rt_lock_slow(tid)) {
 		/* Better one generation too many than rules of an object that has gone. */
-		rt_add(&rt_generation, 1);
+		rt_modules_advance();
 		return;
 	}
 	for (uint32_t i = 0; i < seen_count; i++)
@@ -72,6 +71,21 @@ void rt_modules_check(void)
 			break;
 		}
 	rt_unlock_slow(tid);
+}
+
+void rt_modules_check(const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+
+	/* As bookkeeping, so that a lock left by longjmp is found. */
+	if (!thread) {
+		check(rt_gettid());
+	} else if (rt_enter(thread, frame)) {
+		check(thread->tid);
+		rt_leave(thread);
+	} else {
+		rt_modules_advance();
+	}
 }
 
 static void remember(const struct dl_find_object *object)

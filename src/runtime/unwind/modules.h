@@ -21,8 +21,11 @@ void rt_module_remember(uintptr_t pc);
 /* Find the object around @pc; false when there is none. Takes no lock. */
 bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module);
 
-/* Compare every remembered object with the loader's present list; on a difference advance. */
-RT_COLD void rt_modules_check(void);
+/*
+ * Compare every remembered object with the loader's present list; on a difference advance. By a
+ * hook with frame address @frame that is not in bookkeeping.
+ */
+RT_COLD void rt_modules_check(const void *frame);
 
 /* Void all rules and remembered walks. */
 RT_COLD void rt_modules_advance(void);

@@ -60,8 +60,9 @@ static inline bool rt_rule_seek(uint64_t key, cfi_rule *ret_rule)
 			uint64_t seen = rt_load_acquire(&entry->key);
 
 			if (RT_LIKELY(seen == key)) {
-				*ret_rule = rt_load(&entry->rule);
-				return true;
+				*ret_rule = rt_load_acquire(&entry->rule);
+				/* The table may have been given up meanwhile: zero is no answer then. */
+				return RT_LIKELY(rt_load(&entry->key) == key);
 			}
 			if (seen == 0)
 				break;

@@ -62,6 +62,7 @@ static void lay_out(struct rt_walk *walk, void *memory, uint32_t capacity)
 {
 	walk->frames = (struct rt_frame *)memory + 1;
 	walk->frames[-1].slot = UINTPTR_MAX;
+	walk->frames[-1].words = 0;
 	walk->fresh = walk->frames + capacity;
 	walk->words = (struct rt_word *)(walk->fresh + capacity) + RT_WORDS_BEFORE;
 	for (int i = 1; i <= RT_WORDS_BEFORE; i++)
@@ -118,6 +119,13 @@ static inline void end(struct cursor *c, bool truncated)
 	c->truncated = truncated;
 }
 
+/* Truncated because of what memory held or did not: not to be remembered. */
+static inline void end_unsure(struct cursor *c)
+{
+	c->forget = true;
+	end(c, true);
+}
+
 /*
  * A CFA further out than most, or not further out at all: is the memory there? A wrong rule, or a
  * return address that is none, could lead anywhere. Beyond what a frame can be it is another
@@ -155,7 +163,7 @@ static inline void step_to(struct cursor *c, uintptr_t cfa, uintptr_t fp_at, boo
 	/* One compare: sp < cfa <= sp + FRAME_BYTES_PLAUSIBLE; misaligned ones leap too. */
 	if (RT_UNLIKELY(cfa - c->sp - 1 >= FRAME_BYTES_PLAUSIBLE || cfa & 7) &&
 	    !take_leap(c, cfa, fp_at, reads_fp)) {
-		end(c, true);
+		end_unsure(c);
 		return;
 	}
 	c->frame.slot = cfa - 8;
@@ -178,7 +186,7 @@ static RT_COLD void step_by_memory(struct cursor *c, uintptr_t cfa_at, uintptr_t
 {
 	/* Within a frame's reach of the stack pointer it is the stack; else ask. */
 	if (cfa_at & 7 || (cfa_at - (c->sp - 8) > FRAME_BYTES_PLAUSIBLE && !is_readable(cfa_at))) {
-		end(c, true);
+		end_unsure(c);
 		return;
 	}
 	step_to(c, word_at(cfa_at) + plus, fp_at, reads_fp);
@@ -300,7 +308,7 @@ static inline uint32_t need_here(uint32_t flags, uint32_t needed_outside)
 }
 
 /* Put the new frames upon the first @base remembered ones; returns the hash of the path. */
-static inline uint64_t append(struct rt_walk *walk, uint32_t base)
+static inline uint64_t append(struct rt_walk *walk, uint32_t base, uintptr_t end_slot)
 {
 	uint64_t hash = rt_global.seed ^ walk->generation;
 	const struct rt_frame *frame = walk->fresh + walk->fresh_count;
@@ -312,6 +320,10 @@ static inline uint64_t append(struct rt_walk *walk, uint32_t base)
 		hash = into[-1].hash;
 		needed = into[-1].flags & RT_FRAME_NEEDS_FP;
 		at = put_words(walk->words, into[-1].words, &into[-1]);
+	} else if (end_slot) {
+		/* The word beyond the outermost frame ended the walk by being zero. */
+		walk->words[at].at = end_slot;
+		walk->words[at++].value = 0;
 	}
 	for (; frame-- != walk->fresh; into++) {
 		needed = need_here(frame->flags, needed);
@@ -348,13 +360,13 @@ static RT_COLD uint64_t hash_only(struct rt_walk *walk, uint32_t base)
 	return hash;
 }
 
-static inline uint64_t finish(struct rt_walk *walk, uint32_t base, bool forget)
+static inline uint64_t finish(struct rt_walk *walk, uint32_t base, bool forget, uintptr_t end_slot)
 {
 	walk->base = base;
 	walk->stored = !forget;
 	while (RT_UNLIKELY(base + walk->fresh_count > walk->capacity) && walk->stored)
 		walk->stored = grow(walk);
-	return RT_LIKELY(walk->stored) ? append(walk, base) : hash_only(walk, base);
+	return RT_LIKELY(walk->stored) ? append(walk, base, end_slot) : hash_only(walk, base);
 }
 
 static void begin(struct cursor *c, const uintptr_t *fp)
@@ -387,14 +399,15 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 }
 
 /* The walk has met no remembered one that holds to the end. */
-static RT_COLD uint64_t finish_root(struct rt_walk *walk, const struct cursor *c)
+static RT_COLD uint64_t finish_root(struct rt_walk *walk, const struct cursor *c,
+				    uintptr_t end_slot)
 {
 	if (!walk->landed)
 		rt_add_own(walk->full_walks, 1);
 	walk->truncated = c->truncated;
 	if (c->truncated && walk->fresh_count)
 		walk->fresh[walk->fresh_count - 1].flags |= RT_FRAME_CUT;
-	return finish(walk, 0, c->forget);
+	return finish(walk, 0, c->forget, end_slot);
 }
 
 /*
@@ -533,7 +546,8 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			c.fp = s.fp;
 			if (RT_LIKELY(holds(walk, &c, mem, &mem))) {
 				walk->truncated = walk->frames[0].flags & RT_FRAME_CUT;
-				return finish(walk, (uint32_t)(mem - walk->frames) + 1, c.forget);
+				return finish(walk, (uint32_t)(mem - walk->frames) + 1, c.forget,
+					      0);
 			}
 			s.fp = c.fp;
 			s.sp = c.sp;
@@ -556,5 +570,5 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			mem = walk->frames + walk->count - 1;
 		c.moved = false;
 	}
-	return finish_root(walk, &c);
+	return finish_root(walk, &c, s.ra == 0 ? s.slot : 0);
 }
