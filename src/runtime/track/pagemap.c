@@ -7,12 +7,12 @@
 
 rt_cell *_Atomic *rt_leaves;
 
+enum { POPULATE_WRITE = 23 };
+
 /*
  * Blocks of 1 GiB and more. The address space holds at most 2^17 of them, so a table of twice
  * that never fills; its pages are touched only where such blocks exist.
  */
-enum { POPULATE_WRITE = 23 };
-
 enum { BIG_BITS = 18, BIG_ENTRIES = 1 << BIG_BITS };
 
 struct big {

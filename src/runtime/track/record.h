@@ -18,9 +18,9 @@ enum rt_cell_kind {
 	RT_CELL_NEW_ARRAY_ALIGNED,
 };
 
-/* What a hook allocates: ledger kind, log2 of the alignment, cell kind; for rt_record. */
 enum { RT_SORT_FOREIGN = 8 << 16 }; /* becomes the cell's foreign bit */
 
+/* What a hook allocates: ledger kind, log2 of the alignment, cell kind; for rt_record. */
 #define RT_SORT(ledger_kind, align_log2, cell_kind) \
 	((uint32_t)(ledger_kind) | (uint32_t)(align_log2) << 8 | (uint32_t)(cell_kind) << 16)
 

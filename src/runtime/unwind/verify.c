@@ -129,7 +129,7 @@ void rt_verify_walk(struct rt_thread *thread, const void *frame)
 	rt_add(&state->verify_walks, 1);
 	rt_add(&state->verify_landed, thread->walk.landed);
 	rt_add(&state->verify_truncated, thread->walk.truncated);
-	/* Longer than libgcc's is no difference: frames without CFI that were followed by fp. */
+	/* Longer than libgcc's would be none: it ends where it knows less. */
 	if (!c.differs && c.began)
 		return;
 	rt_add(&state->verify_differences, 1);
