@@ -43,10 +43,14 @@ static const struct {
 };
 
 /* The account of a ledger that never had room for a table is no account. */
-static const char *detail_of(const struct seep_ledger_load *load, uint32_t bit, const char *detail)
+static const char *detail_of(const struct seep_ledger_load *load, uint32_t unseen, uint32_t bit,
+			     const char *detail)
 {
-	if ((bit == LEDGER_UNSEEN_FULL || bit == LEDGER_UNSEEN_NO_SPACE) &&
-	    load->profile->totals.allocs == 0)
+	/* Said once: the full file system, where that is why. */
+	uint32_t why = unseen & LEDGER_UNSEEN_NO_SPACE ? LEDGER_UNSEEN_NO_SPACE
+						       : LEDGER_UNSEEN_FULL;
+
+	if (bit == why && load->profile->totals.allocs == 0)
 		return "there was no room for the ledger; nothing was counted";
 	return detail;
 }
@@ -56,13 +60,11 @@ static void load_bits(struct seep_ledger_load *load)
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	uint32_t unseen = LOAD(state->unseen);
 
-	/* A full file system says it all; and so does an account without entries, once. */
-	if (unseen & LEDGER_UNSEEN_NO_SPACE && load->profile->totals.allocs == 0)
-		unseen &= ~(uint32_t)LEDGER_UNSEEN_FULL;
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		if (unseen & bits[i].bit)
-			seep_profile_add_unseen(load->profile, bits[i].code, "%s",
-						detail_of(load, bits[i].bit, bits[i].detail));
+			seep_profile_add_unseen(
+				load->profile, bits[i].code, "%s",
+				detail_of(load, unseen, bits[i].bit, bits[i].detail));
 	if (unseen & LEDGER_UNSEEN_ROWS_FULL)
 		seep_profile_add_unseen(load->profile, "rows-full",
 					"the rows were full; marks from epoch %" PRIu32
