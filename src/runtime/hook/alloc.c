@@ -13,14 +13,6 @@
 
 #define FRAME __builtin_frame_address(0)
 
-static inline void record(void *block, size_t size, uint32_t sort, const void *frame)
-{
-	struct ledger_control *control = rt_control();
-
-	if (RT_LIKELY(control != NULL))
-		rt_record(control, block, size, sort, frame);
-}
-
 static inline size_t request(size_t size)
 {
 	return RT_UNLIKELY(size < rt_min_request) ? rt_min_request : size;
@@ -35,7 +27,7 @@ RT_EXPORT RT_HOT void *malloc(size_t size)
 {
 	void *block = rt_next.malloc(request(size));
 
-	record(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, RT_CELL_MALLOC), FRAME);
+	rt_record_if_on(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, RT_CELL_MALLOC), FRAME);
 	return block;
 }
 
@@ -51,7 +43,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 		block = rt_next.calloc(1, rt_min_request);
 	else
 		block = rt_next.calloc(count, size);
-	record(block, bytes, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
+	rt_record_if_on(block, bytes, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
 	return block;
 }
 
@@ -97,7 +89,7 @@ static void *resize(void *block, size_t size, const void *frame)
 			  frame);
 		return after;
 	}
-	rt_resize_begin(control, block, frame, &change);
+	rt_resize_begin(control, block, &change);
 	after = rt_next.realloc(block, size ? request(size) : 0);
 	rt_resize_end(control, &change, block, after, size, frame);
 	return after;
@@ -124,7 +116,7 @@ RT_EXPORT void *memalign(size_t alignment, size_t size)
 {
 	void *block = rt_next.memalign(alignment, request(size));
 
-	record(block, size, ALIGNED(alignment), FRAME);
+	rt_record_if_on(block, size, ALIGNED(alignment), FRAME);
 	return block;
 }
 
@@ -132,7 +124,7 @@ RT_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
 	void *block = rt_next.aligned_alloc(alignment, request(size));
 
-	record(block, size, ALIGNED(alignment), FRAME);
+	rt_record_if_on(block, size, ALIGNED(alignment), FRAME);
 	return block;
 }
 
@@ -141,7 +133,7 @@ RT_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size)
 	int failed = rt_next.posix_memalign(ret_block, alignment, request(size));
 
 	if (!failed)
-		record(*ret_block, size, ALIGNED(alignment), FRAME);
+		rt_record_if_on(*ret_block, size, ALIGNED(alignment), FRAME);
 	return failed;
 }
 
@@ -149,7 +141,7 @@ RT_EXPORT void *valloc(size_t size)
 {
 	void *block = rt_next.valloc(request(size));
 
-	record(block, size, ALIGNED(4096), FRAME);
+	rt_record_if_on(block, size, ALIGNED(4096), FRAME);
 	return block;
 }
 
@@ -157,7 +149,7 @@ RT_EXPORT void *pvalloc(size_t size)
 {
 	void *block = rt_next.pvalloc(request(size));
 
-	record(block, size, ALIGNED(4096), FRAME);
+	rt_record_if_on(block, size, ALIGNED(4096), FRAME);
 	return block;
 }
 

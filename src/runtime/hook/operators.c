@@ -19,14 +19,6 @@
 #undef RT_OPERATOR
 #undef RT_WRAP
 
-static inline void record(void *block, size_t size, uint32_t sort, const void *frame)
-{
-	struct ledger_control *control = rt_control();
-
-	if (RT_LIKELY(control != NULL))
-		rt_record(control, block, size, sort, frame);
-}
-
 static RT_COLD void record_from_other(void *block, size_t size, uint32_t sort, const void *frame,
 				      uint64_t mark)
 {
@@ -80,7 +72,7 @@ static void *aligned_block(size_t size, size_t alignment)
 	if (RT_LIKELY(!rt_next.field))                                                      \
 		block = take;                                                               \
 	if (RT_LIKELY(block != NULL)) {                                                     \
-		record(block, size, sort, FRAME);                                           \
+		rt_record_if_on(block, size, sort, FRAME);                                  \
 	} else {                                                                            \
 		void *(*other)parameters = rt_next.field;                                   \
 		uint64_t mark = rt_record_mark();                                           \

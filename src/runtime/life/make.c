@@ -13,7 +13,6 @@
 #include <sys/vfs.h>
 
 enum {
-	POPULATE_WRITE = 23,
 	HEADER_PAGES = 3,
 	INSTANCES_MAX = 10000,
 	PATH_BYTES = 4096,
@@ -415,7 +414,8 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 	if (base < 0 && base > -4096)
 		return NULL;
 	(void)rt_syscall3(SYS_madvise, base, (long)bytes, MADV_DONTDUMP);
-	if (rt_syscall3(SYS_madvise, base, HEADER_PAGES * LEDGER_PAGE_BYTES, POPULATE_WRITE) == 0)
+	if (rt_syscall3(SYS_madvise, base, HEADER_PAGES * LEDGER_PAGE_BYTES,
+			RT_MADV_POPULATE_WRITE) == 0)
 		return (uint8_t *)base;
 	(void)rt_syscall3(SYS_munmap, base, (long)bytes, 0);
 	return NULL;

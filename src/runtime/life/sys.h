@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+/* Linux 5.14; the C library's headers may be older. */
+enum { RT_MADV_POPULATE_WRITE = 23 };
+
 static inline long rt_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
 	long ret;

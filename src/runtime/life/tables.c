@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { POPULATE_WRITE = 23, FIRST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
+enum { FIRST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
 
 static uint64_t page_up(uint64_t bytes)
 {
@@ -47,7 +47,7 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 			return false;
 		}
 		if (rt_syscall3(SYS_madvise, (long)(rt_global.base + table->offset + real),
-				(long)step, POPULATE_WRITE) != 0) {
+				(long)step, RT_MADV_POPULATE_WRITE) != 0) {
 			rt_note_unseen(LEDGER_UNSEEN_FULL | LEDGER_UNSEEN_NO_SPACE);
 			return false;
 		}

@@ -7,8 +7,6 @@
 
 rt_cell *_Atomic *rt_leaves;
 
-enum { POPULATE_WRITE = 23 };
-
 /*
  * Blocks of 1 GiB and more. The address space holds at most 2^17 of them, so a table of twice
  * that never fills; its pages are touched only where such blocks exist.
@@ -67,7 +65,7 @@ rt_cell *rt_cell_make(uintptr_t address)
 		/* Where the kernel cannot, the pages come by faults. */
 		(void)rt_syscall3(SYS_madvise,
 				  (long)rt_cell_find(address & ~((1ul << RT_STEP_SHIFT) - 1)),
-				  (long)step_bytes, POPULATE_WRITE);
+				  (long)step_bytes, RT_MADV_POPULATE_WRITE);
 		rt_add(&rt_global.state->private_bytes, step_bytes);
 	}
 	return rt_cell_find(address);

@@ -104,7 +104,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 		rt_store(cell, 0);
 }
 
-static unsigned bucket_of(uint64_t size)
+static inline unsigned bucket_of(uint64_t size)
 {
 	unsigned bucket = core_bit_width(size);
 
@@ -150,12 +150,9 @@ RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *cont
 			   uintptr_t address, size_t size, uint32_t sort)
 {
 	struct ledger_cache *cache = thread->cache;
-	unsigned bucket = core_bit_width(size);
 
 	rt_slot_alloc(rt_slot(thread, row), control, size);
-	if (RT_UNLIKELY(bucket >= LEDGER_HISTOGRAM_BUCKETS))
-		bucket = LEDGER_HISTOGRAM_BUCKETS - 1;
-	rt_add_own(&cache->histogram[bucket], 1);
+	rt_add_own(&cache->histogram[bucket_of(size)], 1);
 	if (RT_LIKELY(!(sort & RT_SORT_FOREIGN)))
 		rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
 }
@@ -338,15 +335,13 @@ void rt_forget(struct ledger_control *control, void *block, const void *frame)
 
 /* ---- realloc ------------------------------------------------------------------------------- */
 
-void rt_resize_begin(struct ledger_control *control, void *block, const void *frame,
-		     struct rt_resize *ret_resize)
+void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resize *ret_resize)
 {
 	uintptr_t address = (uintptr_t)block;
 	rt_cell *cell = rt_cell_find(address);
 	uint64_t value = rt_cell_live_at(cell, address);
 	struct rt_thread *thread = rt_thread_self();
 
-	(void)frame;
 	ret_resize->cell = value;
 	ret_resize->size = 0;
 	ret_resize->usable = 0;

@@ -52,8 +52,7 @@ struct rt_resize {
 	uint64_t usable;
 };
 
-void rt_resize_begin(struct ledger_control *control, void *block, const void *frame,
-		     struct rt_resize *ret_resize);
+void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resize *ret_resize);
 /* @size: as requested. @after = NULL: it failed, or freed the block when @size is 0. */
 void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
 		   void *after, size_t size, const void *frame);
@@ -69,6 +68,15 @@ static inline struct ledger_control *rt_control(void)
 	struct ledger_control *control = rt_mine.control;
 
 	return RT_LIKELY(control != NULL) ? control : rt_control_cold();
+}
+
+/* rt_record in whatever ledger this process has; nothing where it has none. */
+static inline void rt_record_if_on(void *block, size_t size, uint32_t sort, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+
+	if (RT_LIKELY(control != NULL))
+		rt_record(control, block, size, sort, frame);
 }
 
 #endif

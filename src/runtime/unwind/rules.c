@@ -4,6 +4,8 @@
 #include "runtime/life/sys.h"
 #include "runtime/unwind/modules.h"
 
+#include <sys/mman.h>
+
 _Atomic(struct rt_rule_table *) rt_rule_table;
 _Atomic uint32_t rt_generation;
 
@@ -51,7 +53,7 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 		if (pages == (uintptr_t)old)
 			pages += 4096;
 		(void)rt_syscall3(SYS_madvise, (long)pages,
-				  (long)((uintptr_t)old + old->map_bytes - pages), 4);
+				  (long)((uintptr_t)old + old->map_bytes - pages), MADV_DONTNEED);
 	}
 	return table;
 }
