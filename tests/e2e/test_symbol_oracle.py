@@ -230,7 +230,9 @@ def zoo(tmp_path_factory):
     "variant", [v if v in QUICK else pytest.param(v, marks=pytest.mark.slow) for v in VARIANTS]
 )
 def test_frames_of_a_program_equal_the_oracles(variant, tmp_path):
-    compare(program(variant, tmp_path))
+    # Older rustc merges functions of equal code: one address is then several functions, and the
+    # two choose differently. Up to 2 in 1,000 with 1.63, none with 1.95.
+    compare(program(variant, tmp_path), allowed_share=0.002 if variant == "rust" else 0.0)
 
 
 @pytest.mark.parametrize(
