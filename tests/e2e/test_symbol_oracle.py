@@ -226,13 +226,20 @@ def zoo(tmp_path_factory):
     return program("gcc", tmp_path_factory.mktemp("zoo"))
 
 
+def merged_functions_share(variant):
+    """rustc 1.63, Debian 12's, merges functions of equal code when it optimises: one address is then
+    several functions, and the two choose differently at 3 of 4,000 addresses. Nothing else may."""
+    if variant != "rust":
+        return 0.0
+    version = re.match(r"rustc 1\.(\d+)", run("rustc", "--version").stdout.decode())
+    return 3 / ADDRESSES if version and int(version[1]) <= 63 else 0.0
+
+
 @pytest.mark.parametrize(
     "variant", [v if v in QUICK else pytest.param(v, marks=pytest.mark.slow) for v in VARIANTS]
 )
 def test_frames_of_a_program_equal_the_oracles(variant, tmp_path):
-    # Older rustc merges functions of equal code: one address is then several functions, and the
-    # two choose differently. Up to 2 in 1,000 with 1.63, none with 1.95.
-    compare(program(variant, tmp_path), allowed_share=0.002 if variant == "rust" else 0.0)
+    compare(program(variant, tmp_path), allowed_share=merged_functions_share(variant))
 
 
 @pytest.mark.parametrize(
