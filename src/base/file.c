@@ -104,28 +104,88 @@ static char *temp_template(const char *path)
 	return seep_xasprintf("%.*s%s", (int)(folder_bytes + name_bytes), path, suffix);
 }
 
+/* A file without a name, of which nothing stays if we are killed; not every file system has them. */
+static int open_unnamed(const char *path, mode_t mode, char **ret_temp_path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? seep_xstrndup(path, (size_t)(slash + 1 - path)) : seep_xstrdup(".");
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+
+	free(folder);
+	if (fd < 0)
+		return -1;
+	*ret_temp_path = seep_xasprintf("/proc/self/fd/%d", fd);
+	if (access(*ret_temp_path, F_OK) == 0)
+		return fd;
+	free(*ret_temp_path);
+	(void)close(fd);
+	return -1;
+}
+
+/* Opens @file->temp_path. Returns the descriptor, or -1 with errno set. */
+static int open_temp(struct seep_atomic_file *file, const char *path, mode_t mode)
+{
+	int fd = open_unnamed(path, mode, &file->temp_path);
+
+	file->is_unnamed = fd >= 0;
+	if (fd >= 0)
+		return fd;
+	file->temp_path = temp_template(path);
+	return mkostemp(file->temp_path, O_CLOEXEC);
+}
+
+static void remove_temp(const struct seep_atomic_file *file)
+{
+	if (file->temp_path && !file->is_unnamed)
+		(void)unlink(file->temp_path);
+}
+
 int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret_file,
 		     struct seep_error *err)
 {
-	char *temp_path = temp_template(path);
-	int fd = mkostemp(temp_path, O_CLOEXEC);
+	struct seep_atomic_file file = { 0 };
+	int fd = open_temp(&file, path, mode);
 	int saved;
 
 	if (fd < 0) {
 		saved = errno;
-		free(temp_path);
+		release(&file);
 		return seep_fail_errno(err, saved, "cannot create a file beside %s", path);
 	}
-	ret_file->stream = fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
-	if (!ret_file->stream) {
+	file.stream = fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
+	if (!file.stream) {
 		saved = errno;
 		(void)close(fd);
-		(void)unlink(temp_path);
-		free(temp_path);
+		remove_temp(&file);
+		release(&file);
 		return seep_fail_errno(err, saved, "cannot write beside %s", path);
 	}
-	ret_file->path = seep_xstrdup(path);
-	ret_file->temp_path = temp_path;
+	file.path = seep_xstrdup(path);
+	*ret_file = file;
+	return 0;
+}
+
+/* Gives the finished file a name beside its own, for the moment up to the rename. 0 or an errno. */
+static int name_temp(struct seep_atomic_file *file)
+{
+	char *name = temp_template(file->path);
+	int fd = mkostemp(name, O_CLOEXEC);
+	int saved = 0;
+
+	/* It was to find a free name; linkat() does not replace. */
+	if (fd >= 0) {
+		(void)close(fd);
+		(void)unlink(name);
+	}
+	if (fd < 0 || linkat(AT_FDCWD, file->temp_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0)
+		saved = errno;
+	if (saved) {
+		free(name);
+		return saved;
+	}
+	free(file->temp_path);
+	file->temp_path = name;
+	file->is_unnamed = false;
 	return 0;
 }
 
@@ -155,13 +215,15 @@ int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 		saved = errno;
 	else if (ferror(file->stream))
 		saved = EIO;
+	else if (file->is_unnamed)
+		saved = name_temp(file);
 	if (fclose(file->stream) != 0 && !saved)
 		saved = errno;
 	file->stream = NULL;
 	if (!saved)
 		saved = give_name(file);
 	if (saved)
-		(void)unlink(file->temp_path);
+		remove_temp(file);
 	if (saved == EEXIST && file->keep_old)
 		ret = seep_fail(err, SEEP_EEXIST, "%s has come into being meanwhile and was kept",
 				file->path);
@@ -173,8 +235,7 @@ int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 
 void seep_atomic_abandon(struct seep_atomic_file *file)
 {
-	if (file->temp_path)
-		(void)unlink(file->temp_path);
+	remove_temp(file);
 	release(file);
 }
 

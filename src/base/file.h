@@ -36,12 +36,17 @@ SEEP_NODISCARD int seep_file_read_fd(int fd, const char *name, size_t max_bytes,
 SEEP_NODISCARD int seep_file_write_fd(int fd, const char *name, const void *data, size_t bytes,
 				      struct seep_error *err);
 
-/* A file that appears under its name only when it is complete. */
+/*
+ * A file that appears under its name only when it is complete. Until then it has none where the
+ * file system can do that (O_TMPFILE), so that a kill leaves nothing behind; elsewhere it is
+ * @path.XXXXXX, and a kill leaves that.
+ */
 struct seep_atomic_file {
 	FILE *stream; /* write here */
 	char *path;
-	char *temp_path; /* in the same directory */
-	bool keep_old;	 /* _commit refuses if @path has come into being; set it after _open */
+	char *temp_path; /* opens the same file again, until _commit or _abandon */
+	bool is_unnamed;
+	bool keep_old; /* _commit refuses if @path has come into being; set it after _open */
 };
 
 /**

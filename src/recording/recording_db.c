@@ -4,12 +4,11 @@
 #include "base/strbuf.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { URI_BYTES_MAX = 3 * PATH_MAX + 64 };
 
@@ -20,33 +19,33 @@ static pthread_once_t layer_once = PTHREAD_ONCE_INIT;
 
 /*
  * SQLite's own makes paths absolute and then refuses those of more than 512 bytes. The system needs
- * neither, and the working directory may have been removed. Links are followed here, because
- * SQLite does not when it opens the result.
+ * neither, and the working directory may have been removed.
  */
 static int keep_path(sqlite3_vfs *vfs, const char *path, int capacity, char *ret_path)
 {
-	char *resolved = NULL;
-	struct stat st;
-	size_t bytes;
+	size_t bytes = strlen(path) + 1;
 
 	(void)vfs;
-	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
-		resolved = realpath(path, NULL);
-	if (resolved)
-		path = resolved;
-	bytes = strlen(path) + 1;
-	if (bytes <= (size_t)capacity)
-		memcpy(ret_path, path, bytes);
-	free(resolved);
-	return bytes <= (size_t)capacity ? SQLITE_OK : SQLITE_CANTOPEN;
+	if (bytes > (size_t)capacity)
+		return SQLITE_CANTOPEN;
+	memcpy(ret_path, path, bytes);
+	return SQLITE_OK;
+}
+
+/* SQLite follows links when it makes a path absolute, and forbids them here. */
+static int open_followed(const char *path, int flags, int mode)
+{
+	return open(path, flags & ~O_NOFOLLOW, mode);
 }
 
 static void make_layer(void)
 {
-	const sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
+	sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
 
 	if (!usual)
 		return;
+	if (usual->iVersion >= 3 && usual->xSetSystemCall)
+		(void)usual->xSetSystemCall(usual, "open", (sqlite3_syscall_ptr)open_followed);
 	layer = *usual;
 	layer.pNext = NULL;
 	layer.zName = "seep";

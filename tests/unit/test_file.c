@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading whole files with a bound, replacing them atomically. */
+#include <dirent.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,6 +103,35 @@ static void missing_file_and_folder_are_told_apart(void **state)
 	assert_int_equal(seep_file_read(".", 10, &data, NULL, &err), -SEEP_ESYS);
 }
 
+static unsigned names_in_folder(void)
+{
+	DIR *dir = opendir(".");
+	unsigned count = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		count++;
+	(void)closedir(dir);
+	return count;
+}
+
+static void unfinished_file_has_no_name_where_that_can_be(void **state)
+{
+	const unsigned before = names_in_folder();
+	struct seep_atomic_file file = { 0 };
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(seep_atomic_open("unfinished", 0640, &file, NULL), 0);
+	(void)fputs("new", file.stream);
+	assert_int_equal(names_in_folder(), before + !file.is_unnamed);
+	assert_int_equal(stat(file.temp_path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	assert_int_equal(seep_atomic_commit(&file, NULL), 0);
+	assert_int_equal(names_in_folder(), before + 1);
+	assert_int_equal(unlink("unfinished"), 0);
+}
+
 static void abandoned_file_leaves_the_old_one(void **state)
 {
 	struct seep_atomic_file file = { 0 };
@@ -196,6 +226,7 @@ int main(void)
 		cmocka_unit_test(file_longer_than_the_bound_is_refused),
 		cmocka_unit_test(file_of_unknown_size_is_read),
 		cmocka_unit_test(missing_file_and_folder_are_told_apart),
+		cmocka_unit_test(unfinished_file_has_no_name_where_that_can_be),
 		cmocka_unit_test(abandoned_file_leaves_the_old_one),
 		cmocka_unit_test(failed_commit_leaves_the_old_one_and_no_litter),
 		cmocka_unit_test(file_that_came_meanwhile_is_kept_on_request),
