@@ -42,19 +42,9 @@ static int process_row(struct seep_reader *l)
 	return 0;
 }
 
-static int load_process(struct seep_reader *l)
+static int finish_process(struct seep_reader *l)
 {
-	int r = seep_reader_each(
-		l,
-		"SELECT pid, ppid, uid, exe, cwd, allocator, options, mode, start_ns,"
-		" start_realtime_ns, end_ns, ended, status_code, status_signal,"
-		" core_dumped, peak_rss_bytes, argv_known, symbolised FROM process",
-		1, process_row);
-
-	if (r == 0 && l->item_count != 1)
-		r = seep_reader_damaged(l, "it names no process");
-	l->item_count = 0;
-	return r;
+	return l->item_count == 1 ? 0 : seep_reader_damaged(l, "it names no process");
 }
 
 static int argv_row(struct seep_reader *l)
@@ -65,33 +55,22 @@ static int argv_row(struct seep_reader *l)
 	return 0;
 }
 
-static int load_argv(struct seep_reader *l)
+static int finish_argv(struct seep_reader *l)
 {
-	uint32_t count = 0;
-	int r;
+	struct seep_profile_process *process = &l->profile->process;
+	uint32_t count;
 
-	if (!l->profile->process.argv)
+	if (!process->argv)
 		return 0;
-	r = seep_reader_each(l, "SELECT value FROM argv ORDER BY position", SMALL_MAX, argv_row);
 	(void)seep_reader_add(l, sizeof(char *)); /* the NULL at the end */
-	l->profile->process.argv = seep_reader_take(l, sizeof(char *), &count);
-	return r;
+	process->argv = seep_reader_take(l, sizeof(char *), &count);
+	return 0;
 }
 
 static int child_row(struct seep_reader *l)
 {
 	*(uint32_t *)seep_reader_add(l, sizeof(uint32_t)) = (uint32_t)seep_reader_number(l, 0);
 	return 0;
-}
-
-static int load_children(struct seep_reader *l)
-{
-	struct seep_profile_process *process = &l->profile->process;
-	int r = seep_reader_each(l, "SELECT pid FROM child ORDER BY position", SMALL_MAX,
-				 child_row);
-
-	process->children = seep_reader_take(l, sizeof(uint32_t), &process->child_count);
-	return r;
 }
 
 static int mark_row(struct seep_reader *l)
@@ -103,16 +82,6 @@ static int mark_row(struct seep_reader *l)
 	mark->at_ns = seep_reader_number(l, 2);
 	mark->exact = seep_reader_flag(l, 3);
 	return 0;
-}
-
-static int load_marks(struct seep_reader *l)
-{
-	int r = seep_reader_each(l, "SELECT epoch, name, at_ns, exact FROM mark ORDER BY position",
-				 SMALL_MAX, mark_row);
-
-	l->profile->marks = seep_reader_take(l, sizeof(struct seep_profile_mark),
-					     &l->profile->mark_count);
-	return r;
 }
 
 static int sample_row(struct seep_reader *l)
@@ -127,18 +96,6 @@ static int sample_row(struct seep_reader *l)
 	return 0;
 }
 
-static int load_samples(struct seep_reader *l)
-{
-	int r = seep_reader_each(l,
-				 "SELECT at_ns, live_bytes, rss_bytes, allocs, frees FROM sample"
-				 " ORDER BY position",
-				 SMALL_MAX, sample_row);
-
-	l->profile->timeline = seep_reader_take(l, sizeof(struct seep_profile_sample),
-						&l->profile->sample_count);
-	return r;
-}
-
 static int unseen_row(struct seep_reader *l)
 {
 	struct seep_profile_unseen *unseen = seep_reader_add(l, sizeof(*unseen));
@@ -149,10 +106,8 @@ static int unseen_row(struct seep_reader *l)
 }
 
 /* Not by seep_profile_add_unseen(), which looks at every line that is there already. */
-static int load_unseen(struct seep_reader *l)
+static int finish_unseen(struct seep_reader *l)
 {
-	int r = seep_reader_each(l, "SELECT code, detail FROM unseen ORDER BY position", SMALL_MAX,
-				 unseen_row);
 	uint32_t count = l->item_count;
 	uint32_t room = 1;
 
@@ -161,11 +116,9 @@ static int load_unseen(struct seep_reader *l)
 		room *= 2;
 	while (l->item_count < room)
 		(void)seep_reader_add(l, sizeof(struct seep_profile_unseen));
-	l->profile->unseen = seep_reader_take(l, sizeof(struct seep_profile_unseen),
-					      &l->item_count);
-	l->item_count = 0;
+	l->profile->unseen = seep_reader_take(l, sizeof(struct seep_profile_unseen), &room);
 	l->profile->unseen_count = count;
-	return r;
+	return 0;
 }
 
 /* Names that this seep does not know are a newer one's; those that are missing stay 0. */
@@ -188,11 +141,6 @@ static int total_row(struct seep_reader *l)
 	return 0;
 }
 
-static int load_totals(struct seep_reader *l)
-{
-	return seep_reader_each(l, "SELECT name, value FROM total", SMALL_MAX, total_row);
-}
-
 static int histogram_row(struct seep_reader *l)
 {
 	uint64_t bucket = seep_reader_number(l, 0);
@@ -201,12 +149,6 @@ static int histogram_row(struct seep_reader *l)
 		return seep_reader_damaged(l, "the histogram has a bucket too many");
 	l->profile->totals.histogram[bucket] = seep_reader_number(l, 1);
 	return 0;
-}
-
-static int load_histogram(struct seep_reader *l)
-{
-	return seep_reader_each(l, "SELECT bucket, allocs FROM histogram", SMALL_MAX,
-				histogram_row);
 }
 
 static int forked_row(struct seep_reader *l)
@@ -222,25 +164,55 @@ static int forked_row(struct seep_reader *l)
 	return 0;
 }
 
-static int load_forked(struct seep_reader *l)
-{
-	return seep_reader_each(
-		l,
-		"SELECT processes, allocs, alloc_bytes, frees, freed_bytes, live_bytes"
-		" FROM forked",
-		1, forked_row);
-}
+static const struct seep_reader_table before_stacks[] = {
+	{ .sql = "SELECT pid, ppid, uid, exe, cwd, allocator, options, mode, start_ns,"
+		 " start_realtime_ns, end_ns, ended, status_code, status_signal,"
+		 " core_dumped, peak_rss_bytes, argv_known, symbolised FROM process",
+	  .rows_max = 1,
+	  .row = process_row,
+	  .finish = finish_process },
+	{ .sql = "SELECT value FROM argv ORDER BY position",
+	  .rows_max = SMALL_MAX,
+	  .row = argv_row,
+	  .finish = finish_argv },
+	{ .sql = "SELECT pid FROM child ORDER BY position",
+	  .rows_max = SMALL_MAX,
+	  .row = child_row,
+	  SEEP_READER_INTO(uint32_t, process.children, process.child_count) },
+};
+
+static const struct seep_reader_table after_stacks[] = {
+	{ .sql = "SELECT epoch, name, at_ns, exact FROM mark ORDER BY position",
+	  .rows_max = SMALL_MAX,
+	  .row = mark_row,
+	  SEEP_READER_INTO(struct seep_profile_mark, marks, mark_count) },
+	{ .sql = "SELECT at_ns, live_bytes, rss_bytes, allocs, frees FROM sample ORDER BY position",
+	  .rows_max = SMALL_MAX,
+	  .row = sample_row,
+	  SEEP_READER_INTO(struct seep_profile_sample, timeline, sample_count) },
+	{ .sql = "SELECT code, detail FROM unseen ORDER BY position",
+	  .rows_max = SMALL_MAX,
+	  .row = unseen_row,
+	  .finish = finish_unseen },
+	{ .sql = "SELECT name, value FROM total", .rows_max = SMALL_MAX, .row = total_row },
+	{ .sql = "SELECT bucket, allocs FROM histogram",
+	  .rows_max = SMALL_MAX,
+	  .row = histogram_row },
+	{ .sql = "SELECT processes, allocs, alloc_bytes, frees, freed_bytes, live_bytes FROM forked",
+	  .rows_max = 1,
+	  .row = forked_row },
+};
 
 static int load_all(struct seep_reader *l)
 {
-	static const seep_reader_row steps[] = {
-		load_process, load_argv,   load_children, seep_reader_stacks, load_marks,
-		load_samples, load_unseen, load_totals,	  load_histogram,     load_forked,
-	};
-	int r = 0;
+	int r = seep_reader_tables(l, before_stacks,
+				   sizeof(before_stacks) / sizeof(before_stacks[0]));
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
-		r = steps[i](l);
+	if (r == 0)
+		r = seep_reader_stacks(l);
+	if (r == 0)
+		r = seep_reader_tables(l, after_stacks,
+				       sizeof(after_stacks) / sizeof(after_stacks[0]));
 	return r;
 }
 
@@ -257,7 +229,6 @@ int seep_recording_load(const char *path, struct seep_profile **ret_profile, str
 		l.text_left += (uint64_t)st.st_size;
 	l.profile = seep_profile_new();
 	r = load_all(&l);
-	free(l.items);
 	free(l.nodes);
 	(void)sqlite3_close(l.db);
 	if (r < 0) {

@@ -55,10 +55,10 @@ char *seep_reader_text_or_empty(struct seep_reader *l, int column)
 	return copy ? copy : seep_profile_strndup(l->profile, "", 0);
 }
 
-int seep_reader_each(struct seep_reader *l, const char *sql, uint32_t max, seep_reader_row row)
+static int each_row(struct seep_reader *l, const struct seep_reader_table *table)
 {
 	uint32_t count = 0;
-	int rc = sqlite3_prepare_v2(l->db, sql, -1, &l->statement, NULL);
+	int rc = sqlite3_prepare_v2(l->db, table->sql, -1, &l->statement, NULL);
 	int r = 0;
 
 	while (rc == SQLITE_OK && r == 0) {
@@ -66,12 +66,38 @@ int seep_reader_each(struct seep_reader *l, const char *sql, uint32_t max, seep_
 		if (rc != SQLITE_ROW)
 			break;
 		rc = SQLITE_OK;
-		r = count++ < max ? row(l) : seep_fail(l->err, SEEP_ELIMIT, "too many rows");
+		r = count++ < table->rows_max ? table->row(l)
+					      : seep_fail(l->err, SEEP_ELIMIT, "too many rows");
 	}
 	if (r == 0 && rc != SQLITE_DONE)
 		r = seep_db_fail(l->db, rc, l->err);
 	(void)sqlite3_finalize(l->statement);
 	l->statement = NULL;
+	return r;
+}
+
+static void move_items(struct seep_reader *l, const struct seep_reader_table *table)
+{
+	char *profile = (char *)l->profile;
+	uint32_t count;
+	void *items = seep_reader_take(l, table->item_bytes, &count);
+
+	memcpy(profile + table->items_at, &items, sizeof(items));
+	memcpy(profile + table->count_at, &count, sizeof(count));
+}
+
+int seep_reader_tables(struct seep_reader *l, const struct seep_reader_table *tables, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		r = each_row(l, &tables[i]);
+		if (r == 0 && tables[i].item_bytes)
+			move_items(l, &tables[i]);
+		if (r == 0 && tables[i].finish)
+			r = tables[i].finish(l);
+		seep_reader_drop(l);
+	}
 	return r;
 }
 
@@ -92,9 +118,14 @@ void *seep_reader_take(struct seep_reader *l, size_t bytes, uint32_t *ret_count)
 	if (l->item_count)
 		memcpy(moved, l->items, l->item_count * bytes);
 	*ret_count = l->item_count;
+	seep_reader_drop(l);
+	return moved;
+}
+
+void seep_reader_drop(struct seep_reader *l)
+{
 	free(l->items);
 	l->items = NULL;
 	l->item_capacity = 0;
 	l->item_count = 0;
-	return moved;
 }

@@ -36,9 +36,28 @@ struct seep_reader {
 /* Called for each row; what it returns below 0 ends the reading. */
 typedef int (*seep_reader_row)(struct seep_reader *l);
 
-/* Call @row for each row of @sql; -SEEP_ELIMIT at more than @max. */
-SEEP_NODISCARD int seep_reader_each(struct seep_reader *l, const char *sql, uint32_t max,
-				    seep_reader_row row);
+/* How one table is read. */
+struct seep_reader_table {
+	const char *sql;
+	uint32_t rows_max; /* -SEEP_ELIMIT at more */
+	seep_reader_row row;
+	/*
+	 * Where the items that @row added go in struct seep_profile: offsets of the array and of its
+	 * count (uint32_t). SEEP_READER_INTO() fills them in. Without, @finish deals with the items.
+	 */
+	size_t item_bytes;
+	size_t items_at;
+	size_t count_at;
+	int (*finish)(struct seep_reader *l); /* when all rows were read; may be NULL */
+};
+
+#define SEEP_READER_INTO(type, items, count)                                          \
+	.item_bytes = sizeof(type), .items_at = offsetof(struct seep_profile, items), \
+	.count_at = offsetof(struct seep_profile, count)
+
+/* One table after the other; ends at the first that fails. */
+SEEP_NODISCARD int seep_reader_tables(struct seep_reader *l, const struct seep_reader_table *tables,
+				      size_t count);
 
 /* -SEEP_ECORRUPT, with @what is wrong. */
 SEEP_NODISCARD int seep_reader_damaged(struct seep_reader *l, const char *what);
@@ -60,6 +79,9 @@ void *seep_reader_add(struct seep_reader *l, size_t bytes);
 
 /* The items, moved to the profile; their number goes to *@ret_count. */
 void *seep_reader_take(struct seep_reader *l, size_t bytes, uint32_t *ret_count);
+
+/* Forget the items. */
+void seep_reader_drop(struct seep_reader *l);
 
 /* Modules, frames, nodes, contexts and epochs, in this order of reference. */
 SEEP_NODISCARD int seep_reader_stacks(struct seep_reader *l);

@@ -42,19 +42,6 @@ static int module_row(struct seep_reader *l)
 	return 0;
 }
 
-static int load_modules(struct seep_reader *l)
-{
-	int r = seep_reader_each(
-		l,
-		"SELECT id, path, bias, start_address, end_address, build_id, problem"
-		" FROM module ORDER BY id",
-		MODULES_MAX, module_row);
-
-	l->profile->modules = seep_reader_take(l, sizeof(struct seep_profile_module),
-					       &l->profile->module_count);
-	return r;
-}
-
 static int frame_row(struct seep_reader *l)
 {
 	struct seep_profile_frame *frame = seep_reader_add(l, sizeof(*frame));
@@ -71,18 +58,6 @@ static int frame_row(struct seep_reader *l)
 	frame->file = seep_reader_text(l, 6);
 	frame->line = seep_reader_small(l, 7, UINT32_MAX);
 	return 0;
-}
-
-static int load_frames(struct seep_reader *l)
-{
-	int r = seep_reader_each(l,
-				 "SELECT id, module, address, exact, inlined, function, file, line"
-				 " FROM frame ORDER BY id",
-				 FRAMES_MAX, frame_row);
-
-	l->profile->frames = seep_reader_take(l, sizeof(struct seep_profile_frame),
-					      &l->profile->frame_count);
-	return r;
 }
 
 static int node_row(struct seep_reader *l)
@@ -106,13 +81,6 @@ static int node_row(struct seep_reader *l)
 	node->period = (uint8_t)seep_reader_small(l, 3, UINT8_MAX);
 	node->repeats = (uint16_t)seep_reader_small(l, 4, UINT16_MAX);
 	return 0;
-}
-
-static int load_nodes(struct seep_reader *l)
-{
-	return seep_reader_each(l,
-				"SELECT id, parent, frame, period, repeats FROM node ORDER BY id",
-				NODES_MAX, node_row);
 }
 
 static int fill_stack(struct seep_reader *l, struct seep_profile_context *context, uint32_t leaf)
@@ -176,21 +144,6 @@ static int context_row(struct seep_reader *l)
 	return fill_stack(l, context, (uint32_t)leaf);
 }
 
-static int load_contexts(struct seep_reader *l)
-{
-	int r = seep_reader_each(
-		l,
-		"SELECT id, hash, kind, align_log2, leaf, truncated, cut, no_stack, other,"
-		" in_doubt, thread, scope, first_ns, allocs, alloc_bytes, frees,"
-		" freed_bytes, temporary, live_blocks, live_bytes, peak_blocks,"
-		" peak_bytes FROM context ORDER BY id",
-		CONTEXTS_MAX, context_row);
-
-	l->profile->contexts = seep_reader_take(l, sizeof(struct seep_profile_context),
-						&l->profile->context_count);
-	return r;
-}
-
 struct epoch_item {
 	uint32_t context;
 	struct seep_profile_epoch epoch;
@@ -230,29 +183,34 @@ static int hand_out_epochs(struct seep_reader *l)
 		       : seep_reader_damaged(l, "an epoch names a context that is not there");
 }
 
-static int load_epochs(struct seep_reader *l)
-{
-	int r = seep_reader_each(
-		l, "SELECT context, epoch, blocks, bytes FROM epoch ORDER BY context, epoch",
-		EPOCHS_MAX, epoch_row);
-
-	if (r == 0)
-		r = hand_out_epochs(l);
-	free(l->items);
-	l->items = NULL;
-	l->item_capacity = 0;
-	l->item_count = 0;
-	return r;
-}
+static const struct seep_reader_table tables[] = {
+	{ .sql = "SELECT id, path, bias, start_address, end_address, build_id, problem FROM module"
+		 " ORDER BY id",
+	  .rows_max = MODULES_MAX,
+	  .row = module_row,
+	  SEEP_READER_INTO(struct seep_profile_module, modules, module_count) },
+	{ .sql = "SELECT id, module, address, exact, inlined, function, file, line FROM frame"
+		 " ORDER BY id",
+	  .rows_max = FRAMES_MAX,
+	  .row = frame_row,
+	  SEEP_READER_INTO(struct seep_profile_frame, frames, frame_count) },
+	{ .sql = "SELECT id, parent, frame, period, repeats FROM node ORDER BY id",
+	  .rows_max = NODES_MAX,
+	  .row = node_row },
+	{ .sql = "SELECT id, hash, kind, align_log2, leaf, truncated, cut, no_stack, other,"
+		 " in_doubt, thread, scope, first_ns, allocs, alloc_bytes, frees, freed_bytes,"
+		 " temporary, live_blocks, live_bytes, peak_blocks, peak_bytes FROM context"
+		 " ORDER BY id",
+	  .rows_max = CONTEXTS_MAX,
+	  .row = context_row,
+	  SEEP_READER_INTO(struct seep_profile_context, contexts, context_count) },
+	{ .sql = "SELECT context, epoch, blocks, bytes FROM epoch ORDER BY context, epoch",
+	  .rows_max = EPOCHS_MAX,
+	  .row = epoch_row,
+	  .finish = hand_out_epochs },
+};
 
 int seep_reader_stacks(struct seep_reader *l)
 {
-	static const seep_reader_row steps[] = {
-		load_modules, load_frames, load_nodes, load_contexts, load_epochs,
-	};
-	int r = 0;
-
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
-		r = steps[i](l);
-	return r;
+	return seep_reader_tables(l, tables, sizeof(tables) / sizeof(tables[0]));
 }
