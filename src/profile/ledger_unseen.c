@@ -149,8 +149,8 @@ static void load_truncated(struct seep_ledger_load *load)
 	if (truncated > 0)
 		seep_profile_add_unseen(
 			profile, "truncated-stacks",
-			"%.2f %% of the allocations have stacks that end early, for "
-			"want of unwind information, in %s",
+			"%.2f %% of the allocations have stacks that end early, in %s: no unwind "
+			"information there, or the stack is too deep",
 			100.0 * (double)truncated / (double)allocs, list.text);
 	seep_strbuf_done(&list);
 	free(by_module);

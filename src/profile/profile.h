@@ -64,7 +64,7 @@ struct seep_profile_context {
 	uint64_t hash; /* stable across runs; see docs/json.md */
 	uint8_t kind;  /* enum ledger_kind */
 	uint8_t align_log2;
-	bool truncated; /* outermost frames are missing: no unwind information there */
+	bool truncated; /* outer frames are missing: no unwind information, or too many frames */
 	bool cut;	/* outermost frames were left out on request (depth=) */
 	bool no_stack;	/* allocated while no walk was possible */
 	bool other;	/* stacks met after the ledger was full, together */

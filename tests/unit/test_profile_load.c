@@ -363,6 +363,9 @@ static void truncated_stacks_are_told_with_share_and_module(void **state)
 	assert_true(context_of(other)->truncated);
 	assert_non_null(strstr(unseen("truncated-stacks"), "25.00 %"));
 	assert_non_null(strstr(unseen("truncated-stacks"), "/usr/lib/jit.so"));
+	/* The flag tells neither from the other. */
+	assert_non_null(strstr(unseen("truncated-stacks"), "no unwind information"));
+	assert_non_null(strstr(unseen("truncated-stacks"), "too deep"));
 }
 
 /* ---- unfinished flushes -------------------------------------------------------------------- */
