@@ -107,9 +107,13 @@ void seep_report_flat(FILE *out, const struct seep_profile *profile,
 	seep_head_process(out, profile, options, "", false);
 	seep_head_lead(out, profile, options);
 	fputc('\n', out);
-	seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, title);
-	fputc('\n', out);
-	print_table(out, profile, options, flat, measure);
+	if (seep_counts_value(&flat->total, measure) > 0) {
+		seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, title);
+		fputc('\n', out);
+		print_table(out, profile, options, flat, measure);
+	} else {
+		fprintf(out, "There are no %s.\n", seep_head_measure_words(profile, measure));
+	}
 	fputc('\n', out);
 	seep_head_unseen(out, profile, options, 0);
 	seep_head_next(out, options, &next, 1);

@@ -154,7 +154,7 @@ static void print_plumbing(const struct view *view, const struct seep_group *gro
 static void print_outer_end(const struct view *view, const struct seep_profile_context *context)
 {
 	if (context->truncated)
-		print_dim(view, "… callers unknown: no unwind information further out");
+		print_dim(view, "… callers unknown: too deep, or no unwind information");
 	else if (context->cut)
 		print_dim(view, "… callers not stored (depth=)");
 }
@@ -306,7 +306,11 @@ static void print_top(const struct view *view)
 	const uint32_t shown = seep_groups_top(view->groups, view->profile, view->measure, wanted,
 					       top);
 
-	print_title(view, top, shown);
+	if (shown > 0)
+		print_title(view, top, shown);
+	else
+		fprintf(view->out, "There are no %s.\n",
+			seep_head_measure_words(view->profile, view->measure));
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct seep_group *group = &view->groups->items[top[i]];
 

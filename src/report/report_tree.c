@@ -21,7 +21,7 @@ enum {
 	PRUNE_PERCENT = 1,
 	VALUE_COLUMNS = 10,
 	SHARE_COLUMNS = 7,
-	PLACES_COLUMN_FREE = 76, /* where places begin when there is no limit */
+	PLACES_COLUMN_FREE = 76, /* where places begin at most when there is no limit */
 	NAME_COLUMNS_MIN = 24,
 	PLACE_COLUMNS_MIN = 10,
 	DEPTH_MAX = 4096, /* branches in branches; a bound on recursion only */
@@ -36,6 +36,8 @@ struct view {
 	uint64_t total;
 	uint32_t depth;
 	struct seep_strbuf prefix; /* the lines of open branches */
+	bool measuring;		   /* nothing is printed, only @names_end is found */
+	size_t names_end;	   /* the column where the longest name ends */
 };
 
 static uint64_t value_of(const struct view *view, uint32_t node)
@@ -53,10 +55,21 @@ static void add_special(struct seep_strbuf *buf, uint32_t frame)
 		seep_strbuf_adds(buf, "(stacks met after the ledger was full)");
 		return;
 	case SEEP_TREE_TRUNCATED:
-		seep_strbuf_adds(buf, "(callers unknown: no unwind information)");
+		seep_strbuf_adds(buf, "(callers unknown: too deep, or no unwind information)");
 		return;
 	default:
 		seep_strbuf_adds(buf, "(callers not stored: depth=)");
+	}
+}
+
+static void add_name(struct seep_strbuf *line, const struct view *view,
+		     const struct seep_tree_node *node, size_t room)
+{
+	seep_frame_name(line, view->profile, &view->profile->frames[node->frame], room,
+			view->options->full);
+	if (node->period > 0) {
+		seep_strbuf_addc(line, ' ');
+		seep_frame_repeats(line, node->period, node->repeats);
 	}
 }
 
@@ -65,9 +78,9 @@ static void add_node(struct seep_strbuf *line, const struct view *view,
 		     const struct seep_tree_node *node)
 {
 	const size_t width = view->options->full ? 0 : view->options->width;
-	const size_t places = width == 0 ? PLACES_COLUMN_FREE : width * 3 / 5;
+	const size_t places_max = width == 0 ? PLACES_COLUMN_FREE : width * 3 / 5;
+	const size_t places = view->names_end < places_max ? view->names_end : places_max;
 	const size_t start = seep_display_width(line->text, line->length);
-	const struct seep_profile_frame *frame;
 	size_t room = 0;
 	size_t used;
 
@@ -75,23 +88,18 @@ static void add_node(struct seep_strbuf *line, const struct view *view,
 		add_special(line, node->frame);
 		return;
 	}
-	frame = &view->profile->frames[node->frame];
-	if (width > 0 && start + NAME_COLUMNS_MIN <= places)
-		room = places - start;
+	if (width > 0 && start + NAME_COLUMNS_MIN <= places_max)
+		room = places_max - start;
 	else if (width > 0) /* no place then */
 		room = start + NAME_COLUMNS_MIN < width ? width - start : NAME_COLUMNS_MIN;
-	seep_frame_name(line, view->profile, frame, room, view->options->full);
-	if (node->period > 0) {
-		seep_strbuf_addc(line, ' ');
-		seep_frame_repeats(line, node->period, node->repeats);
-	}
+	add_name(line, view, node, room);
 	seep_text_pad(line, 0, places);
 	used = seep_display_width(line->text, line->length) + 2;
 	if (width > 0 && used + PLACE_COLUMNS_MIN > width)
 		return;
 	seep_strbuf_adds(line, "  ");
-	seep_frame_place(line, view->profile, frame, width > 0 ? width - used : 0,
-			 !node->several_lines);
+	seep_frame_place(line, view->profile, &view->profile->frames[node->frame],
+			 width > 0 ? width - used : 0, !node->several_lines);
 }
 
 /* Nothing but spaces may end a line. */
@@ -105,10 +113,32 @@ static void print_line(const struct view *view, struct seep_strbuf *line)
 	fprintf(view->out, "%s\n", line->text);
 }
 
-static void print_node(const struct view *view, uint32_t node, const char *joint, bool figures)
+/* The lines that have no place do not count. */
+static void measure_node(struct view *view, const struct seep_tree_node *node, const char *joint)
+{
+	struct seep_strbuf line;
+	size_t end;
+
+	if (node->frame >= SEEP_TREE_SPECIAL)
+		return;
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_adds(&line, view->prefix.text);
+	seep_strbuf_adds(&line, joint);
+	add_name(&line, view, node, 0);
+	end = VALUE_COLUMNS + SHARE_COLUMNS + 2 + seep_display_width(line.text, line.length);
+	if (end > view->names_end)
+		view->names_end = end;
+	seep_strbuf_done(&line);
+}
+
+static void print_node(struct view *view, uint32_t node, const char *joint, bool figures)
 {
 	struct seep_strbuf line;
 
+	if (view->measuring) {
+		measure_node(view, &view->tree->nodes[node], joint);
+		return;
+	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (figures) {
 		const uint64_t value = value_of(view, node);
@@ -189,6 +219,18 @@ static void print_pruned(const struct view *view)
 			count == 1 ? "" : " together");
 }
 
+/* Twice: the names must be known to say where the places begin. */
+static void print_tree(struct view *view)
+{
+	fprintf(view->out, "\nCall tree by %s\n\n",
+		seep_head_measure_words(view->profile, view->measure));
+	view->measuring = true;
+	print_children(view, 0);
+	view->measuring = false;
+	print_children(view, 0);
+	print_pruned(view);
+}
+
 static uint64_t total_of(const struct seep_profile *profile, enum seep_measure measure)
 {
 	struct seep_counts sum = { 0 };
@@ -219,9 +261,10 @@ void seep_report_tree(FILE *out, const struct seep_profile *profile,
 	seep_strbuf_init(&view.prefix, SEEP_LINE_BYTES_MAX);
 	seep_head_process(out, profile, options, "", false);
 	seep_head_lead(out, profile, options);
-	fprintf(out, "\nCall tree by %s\n\n", seep_head_measure_words(profile, measure));
-	print_children(&view, 0);
-	print_pruned(&view);
+	if (total > 0)
+		print_tree(&view);
+	else
+		fprintf(out, "\nThere are no %s.\n", seep_head_measure_words(profile, measure));
 	fputc('\n', out);
 	seep_head_unseen(out, profile, options, 0);
 	seep_head_next(out, options, &next, 1);

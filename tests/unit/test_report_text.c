@@ -124,6 +124,32 @@ static void full_stacks_look_as_agreed(void **state)
 	check_view("report_stacks_full", seep_report_stacks, &options);
 }
 
+static void what_is_not_there_is_said_to_be_none(void **state)
+{
+	static report_function *const views[] = { seep_report_stacks, seep_report_tree,
+						  seep_report_flat };
+	struct seep_profile *profile = seep_profile_new();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
+		char *text = render(views[i], profile, &plain);
+
+		assert_non_null(strstr(text, "\nThere are no allocations.\n"));
+		assert_null(strstr(text, " by allocations"));
+		free(text);
+	}
+	seep_profile_free(profile);
+}
+
+static void places_stand_beside_the_longest_name_of_a_wide_tree(void **state)
+{
+	struct seep_report_options options = plain;
+
+	(void)state;
+	options.width = 200;
+	check_view("report_tree_wide", seep_report_tree, &options);
+}
+
 static void narrow_stacks_still_fit(void **state)
 {
 	struct seep_report_options options = plain;
@@ -271,6 +297,8 @@ int main(void)
 		cmocka_unit_test(stacks_look_as_agreed),
 		cmocka_unit_test(stacks_by_allocations_look_as_agreed),
 		cmocka_unit_test(full_stacks_look_as_agreed),
+		cmocka_unit_test(what_is_not_there_is_said_to_be_none),
+		cmocka_unit_test(places_stand_beside_the_longest_name_of_a_wide_tree),
 		cmocka_unit_test(narrow_stacks_still_fit),
 		cmocka_unit_test(tree_looks_as_agreed),
 		cmocka_unit_test(endless_names_end_where_the_width_is_unlimited),
