@@ -88,6 +88,18 @@ static void natural_widths(const struct seep_table *table, size_t *widths)
 	}
 }
 
+size_t seep_table_width(const struct seep_table *table)
+{
+	size_t *widths = seep_xcalloc(table->column_count, sizeof(*widths));
+	size_t total = GAP_COLUMNS * (table->column_count - 1);
+
+	natural_widths(table, widths);
+	for (size_t i = 0; i < table->column_count; i++)
+		total += widths[i];
+	free(widths);
+	return total;
+}
+
 /* The widest column that may still be cut, or column_count. */
 static size_t widest_flexible(const struct seep_table *table, const size_t *widths)
 {

@@ -49,6 +49,9 @@ void seep_table_add(struct seep_table *table, const char *cell);
 /* Whole rows added so far. */
 size_t seep_table_rows(const struct seep_table *table);
 
+/* Columns that the table takes when nothing is cut. */
+size_t seep_table_width(const struct seep_table *table);
+
 /**
  * seep_table_print - write the table
  * @width: columns to fit into; 0 = as wide as it needs to be

@@ -73,7 +73,8 @@ static void print_json(const struct seep_census *census, bool strings)
 	free(json);
 }
 
-static void print_table(const struct seep_census *census)
+/* @with_ledger: as the last column. */
+static struct seep_table *make_table(const struct seep_census *census, bool with_ledger)
 {
 	static const struct seep_column columns[] = {
 		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
@@ -83,7 +84,8 @@ static void print_table(const struct seep_census *census)
 		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START },
 		{ "LEDGER", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER },
 	};
-	struct seep_table *table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	const size_t count = sizeof(columns) / sizeof(columns[0]);
+	struct seep_table *table = seep_table_new(columns, with_ledger ? count : count - 1);
 
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
@@ -94,10 +96,47 @@ static void print_table(const struct seep_census *census)
 		seep_table_add(table, seep_bytes_text(entry->live_bytes).text);
 		seep_table_add(table, seep_duration_text(entry->age_ns).text);
 		seep_table_add(table, entry->exe);
-		seep_table_add(table, entry->path);
+		if (with_ledger)
+			seep_table_add(table, entry->path);
 		free(pid);
 	}
-	seep_table_print(table, stdout, seep_terminal_width(STDOUT_FILENO, 0));
+	return table;
+}
+
+/* Where a line would not fit, the ledger's path goes below it: it is there to be copied, whole. */
+static void print_narrow(const struct seep_census *census, size_t width)
+{
+	struct seep_table *table = make_table(census, false);
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *lines = open_memstream(&text, &bytes);
+	char *rest;
+
+	if (!lines)
+		abort();
+	seep_table_print(table, lines, width);
+	(void)fclose(lines);
+	rest = text;
+	(void)puts(strsep(&rest, "\n"));
+	for (size_t i = 0; i < census->count; i++) {
+		char *path = seep_escape_dup(census->entries[i].path);
+
+		printf("%s\n  %s\n", strsep(&rest, "\n"), path);
+		free(path);
+	}
+	free(text);
+	seep_table_free(table);
+}
+
+static void print_table(const struct seep_census *census)
+{
+	const size_t width = seep_terminal_width(STDOUT_FILENO, 0);
+	struct seep_table *table = make_table(census, true);
+
+	if (width > 0 && seep_table_width(table) > width)
+		print_narrow(census, width);
+	else
+		seep_table_print(table, stdout, 0);
 	seep_table_free(table);
 }
 
@@ -120,9 +159,11 @@ static void hint_stale(const struct seep_census *census)
 	if (!first)
 		return;
 	path = seep_escape_dup(first->path);
-	printf("\n%zu %s left by dead processes, %s:\n", count,
-	       count == 1 ? "ledger was" : "ledgers were", seep_bytes_text(bytes).text);
-	printf("  to read one:   seep report %s\n  to remove it:  rm %s\n", path, path);
+	printf("\n%zu %s, %s:\n", count,
+	       count == 1 ? "ledger was left by a dead process"
+			  : "ledgers were left by dead processes",
+	       seep_bytes_text(bytes).text);
+	printf("  to read one:    seep report %s\n  to remove one:  rm %s\n", path, path);
 	free(path);
 }
 

@@ -124,6 +124,8 @@ static void hint_after(const struct seep_error *err, const char *path)
 		seep_hint("\"seep query %s .schema\" shows the tables and their columns", path);
 	else if (err->code == SEEP_ELIMIT && strstr(err->text, "took longer"))
 		seep_hint("--timeout allows more");
+	else if (err->code == SEEP_ENOTFOUND)
+		seep_hint("\"seep run PROGRAM\" makes a recording");
 }
 
 int cmd_query(int argc, char **argv)

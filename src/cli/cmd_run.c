@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -26,6 +28,9 @@
 #include "target/spawn.h"
 
 enum { OPTIONS_MAX_BYTES = 4096, LISTED_MAX = 8, DEPTH_MAX = 65536 };
+
+/* With less of it the library makes no ledger. */
+#define ADDRESS_SPACE_MIN_BYTES (UINT64_C(160) << 20)
 
 enum run_mode { MODE_ALL, MODE_OFF };
 
@@ -194,6 +199,8 @@ static int complain_output(const struct run *run, const struct seep_error *err)
 
 	if (err->code == SEEP_ESYS && !run->values.output)
 		seep_hint("-o FILE puts the recording into another folder");
+	else if (err->code == SEEP_EUSAGE && run->values.output && !*run->values.output)
+		seep_hint("without -o it is ./PROGRAM.PID.seep");
 	return status;
 }
 
@@ -338,10 +345,25 @@ static void list_left(const struct seep_recorder_list *left)
 
 static void complain_no_account(const struct run *run)
 {
-	seep_complainf("run", "no account of %s was made: the library did not get into it",
+	struct rlimit space = { RLIM_INFINITY, RLIM_INFINITY };
+
+	(void)getrlimit(RLIMIT_AS, &space);
+	if (space.rlim_cur < ADDRESS_SPACE_MIN_BYTES) {
+		seep_complainf("run",
+			       "no account of %s was made: its address space is limited to %s, "
+			       "recording needs %s",
+			       run->program.name, seep_bytes_text(space.rlim_cur).text,
+			       seep_bytes_text(ADDRESS_SPACE_MIN_BYTES).text);
+		seep_hint("\"ulimit -v\" sets that limit");
+		return;
+	}
+	seep_complainf("run", "no account of %s was made: the library did not start in it",
 		       run->program.name);
-	seep_hint("%sits loader ignores LD_PRELOAD, the program removed it, or no ledger could be "
-		  "made in %s",
+	seep_hint("%s%sits loader ignores LD_PRELOAD, the program removed it, or no ledger could "
+		  "be made in %s",
+		  space.rlim_cur == RLIM_INFINITY
+			  ? ""
+			  : "too little address space is left (\"ulimit -v\"), ",
 		  getenv("SEEP_OPTIONS") ? "SEEP_OPTIONS is wrong, " : "", run->ledger_dir);
 }
 

@@ -14,7 +14,7 @@ const struct seep_command seep_commands[] = {
 	/* name          run             args                        summary                     options */
 	{ "run",        cmd_run,        "[options] [--] PROGRAM …", "Run a program and record its heap", &cmd_run_options },
 	{ "report",     cmd_report,     "[options] FILE",           "Show where the memory went", &cmd_report_options },
-	{ "ps",         cmd_ps,         "[options]",                "List watched processes and left ledgers", &cmd_ps_options },
+	{ "ps",         cmd_ps,         "[options]",                "List watched processes and the ledgers left behind", &cmd_ps_options },
 	{ "query",      cmd_query,      "[options] FILE SQL",       "Ask a recording in SQL",     &cmd_query_options },
 	{ "completion", cmd_completion, "",                         "Print bash completion",      &cmd_completion_options },
 };

@@ -106,7 +106,7 @@ void seep_help_command(const struct seep_command *command, FILE *out)
 	(void)fprintf(out, "usage: seep %s%s%s\n\n%s.\n", command->name, *command->args ? " " : "",
 		      command->args, command->summary);
 	if (command->options->details)
-		(void)fputs(command->options->details, out);
+		(void)fprintf(out, "\n%s", command->options->details);
 	(void)fputs("\noptions:\n", out);
 	for (size_t i = 0; i < command->options->count; i++)
 		print_option(&command->options->options[i], width, out);

@@ -14,7 +14,7 @@ static int unknown_command(const char *name)
 	const char *nearest = seep_command_nearest(name);
 
 	if (*name == '-')
-		seep_complainf(NULL, "%s is no option of seep itself", name);
+		seep_complainf(NULL, "%s is not an option of seep itself", name);
 	else
 		seep_complainf(NULL, "there is no command '%s'", name);
 	if (*name == '-' || !*name)

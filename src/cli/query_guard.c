@@ -123,7 +123,7 @@ static int check_header(const char *path, struct seep_error *err)
 	int saved;
 
 	if (fd < 0 && errno == ENOENT)
-		return seep_fail(err, SEEP_ENOTFOUND, "there is no file %s", path);
+		return seep_fail(err, SEEP_ENOTFOUND, "%s: no such file", path);
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
 	if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {

@@ -69,7 +69,7 @@ int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid, char
 	}
 	if (path.overflowed || path.length == 0) {
 		seep_strbuf_done(&path);
-		return seep_fail(err, SEEP_EUSAGE, "the name of the output is %s",
+		return seep_fail(err, SEEP_EUSAGE, "the name of the recording is %s",
 				 path.overflowed ? "too long" : "empty");
 	}
 	*ret_path = seep_strbuf_take(&path);

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from harness import LIMIT_S, RUNTIME, SEEP, run_plain
+from running import on_terminal
 
 PYTHON = "/usr/bin/python3"
 KEYS = {
@@ -95,6 +96,24 @@ def test_the_dead_come_last_with_what_to_type(seep):
     assert any(line.split()[:2] == [str(dead.pid), "dead"] for line in lines)
     assert "seep report " in text and "rm " in text
     assert seep.command("report", ledger).status == 0
+
+
+def test_a_narrow_terminal_has_the_ledger_on_a_line_of_its_own(seep):
+    process = start_alone(seep)
+    (entry,) = listed(seep)
+    name = os.path.basename(entry["ledger"])
+    try:
+        narrow = on_terminal(seep, 60, "ps").splitlines()
+        wide = on_terminal(seep, 300, "ps").splitlines()
+        piped = seep.command("ps").stdout.decode().splitlines()
+    finally:
+        process.communicate(timeout=LIMIT_S)
+    assert narrow[0].split() == ["PID", "STATE", "LIVE", "AGE", "PROGRAM"]
+    at = next(i for i, line in enumerate(narrow) if line.split()[:1] == [str(process.pid)])
+    assert narrow[at + 1] == f"  {entry['ledger']}"
+    assert all(len(line) <= 60 for line in narrow if not line.startswith("  "))
+    for lines in (wide, piped):
+        assert any(line.split()[0] == str(process.pid) and line.endswith(name) for line in lines[1:])
 
 
 def test_numbers_can_be_strings(seep):

@@ -127,7 +127,7 @@ def test_wrong_column_names_the_schema(recording):
 
 def test_files_that_are_no_recordings_are_told_apart(tmp_path):
     missing = query(tmp_path / "none.seep", "SELECT 1")
-    assert missing.returncode == 2 and "there is no file" in missing.stderr
+    assert missing.returncode == 2 and "no such file" in missing.stderr
     text = tmp_path / "text.seep"
     text.write_text("not a database" * 100, encoding="utf-8")
     assert "not a recording" in query(text, "SELECT 1").stderr

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The text views of `seep report`: on recordings, on a ledger, and what it says when it cannot."""
 
-import os
 import re
-import subprocess
 
 import pytest
 
 import harness
+from running import on_terminal
 
 VIEWS = [(), ("--tree",), ("--flat",), ("--raw",), ("--full",), ("--by", "peak"), ("--top", "1")]
 
@@ -50,40 +49,12 @@ def test_raw_lines_have_the_agreed_form(seep, recording):
 
 def test_a_terminal_gets_lines_that_fit_and_no_color_is_respected(seep, recording):
     for no_color in ("", "1"):
-        text = on_terminal(seep, recording, {"NO_COLOR": no_color, "TERM": "xterm"})
+        env = {"NO_COLOR": no_color, "TERM": "xterm"}
+        text = on_terminal(seep, 72, "report", recording.path, env=env)
         assert ("\x1b[1m" in text) == (no_color == "")
         for line in re.sub(r"\x1b\[\d*m", "", text).splitlines():
             if not line.startswith(("Next:", "     ")):
                 assert len(line) <= 72, line
-
-
-def on_terminal(seep, recording, env):
-    """The default view as a terminal of 72 columns sees it."""
-    leader, follower = os.openpty()
-    try:
-        subprocess.run(["stty", "cols", "72", "rows", "24"], stdin=follower, check=True)
-        child = subprocess.Popen(
-            [harness.SEEP, "report", recording.path],
-            stdin=subprocess.DEVNULL,
-            stdout=follower,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **seep.environment(env)},
-        )
-        os.close(follower)
-        text = b""
-        while True:
-            try:
-                part = os.read(leader, 65536)
-            except OSError:  # the other side is closed
-                break
-            if not part:
-                break
-            text += part
-        assert child.wait(timeout=harness.LIMIT_S) == 0
-        child.stderr.close()
-    finally:
-        os.close(leader)
-    return text.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.fast

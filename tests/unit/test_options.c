@@ -190,6 +190,7 @@ static void wrong_usage_says_what_and_names_the_nearest(void **state)
 		{ { "--every", "soon" }, "not a duration" },
 		{ { "--mode", "scopd" }, "none of all, scoped, off" },
 		{ { "one", "two", "three" }, "'three' is one argument too many" },
+		{ { "one", "" }, "argument 2 is empty" },
 		{ { "--tre" }, "did you mean --tree" },
 	};
 

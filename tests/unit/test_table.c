@@ -50,6 +50,18 @@ static void columns_are_as_wide_as_they_need(void **state)
 	      "  12 B  main      m.c\n");
 }
 
+static void width_is_that_of_the_uncut_table(void **state)
+{
+	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+
+	(void)state;
+	seep_table_add(table, "1.5 MB");
+	seep_table_add(table, "a");
+	seep_table_add(table, "src/\xc3\xa4.c");
+	assert_int_equal(seep_table_width(table), 6 + 2 + 8 + 2 + 7);
+	seep_table_free(table);
+}
+
 static void wide_table_cuts_names_at_the_end_and_paths_at_the_start(void **state)
 {
 	static const char *const cells[] = { "1 B", "a_function_with_a_long_name",
@@ -106,6 +118,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_as_wide_as_they_need),
+		cmocka_unit_test(width_is_that_of_the_uncut_table),
 		cmocka_unit_test(wide_table_cuts_names_at_the_end_and_paths_at_the_start),
 		cmocka_unit_test(very_narrow_terminal_keeps_twelve_columns_of_each),
 		cmocka_unit_test(cells_are_escaped_and_short_rows_filled),

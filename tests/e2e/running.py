@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of running programs share: start one in the background or on a terminal, and wait
+for what it does.
+"""
+
+import contextlib
+import json
+import os
+import pty
+import subprocess
+import time
+
+import pytest
+
+from harness import LIMIT_S, SEEP
+
+PYTHON = "/usr/bin/python3"
+TRUE = "/bin/true"
+
+
+# Waits for a signal, names it and ends with 40 + its number.
+CATCH = r"""
+import signal, sys, time
+def end(number, frame):
+    print("caught", number, flush=True)
+    sys.exit(40 + number)
+for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1):
+    signal.signal(n, end)
+print("ready", flush=True)
+while True:
+    time.sleep(60)
+"""
+
+
+def start(seep, command, *options, env=None, **how):
+    """Begin a run in the background; the caller waits for it."""
+    words = [SEEP, "run", "-q", "-o", seep.directory / "run.seep", *options, "--", *command]
+    return subprocess.Popen(
+        [os.fspath(word) for word in words],
+        env={**os.environ, **seep.environment(env)},
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how},
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=LIMIT_S)
+    return process.returncode, out, err
+
+
+def wait_until(condition, what):
+    """Poll for something that has no event to wait for; fail if it never comes."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.01)
+    pytest.fail(f"waited in vain for {what}")
+
+
+def watched(seep, state=None):
+    """The processes that `seep ps` lists from this test's folder."""
+    listed = json.loads(seep.command("ps", "--json").stdout)["processes"]
+    ours = [p for p in listed if p["ledger"].startswith(str(seep.ledger_dir) + "/")]
+    return [p for p in ours if state is None or p["state"] == state]
+
+
+class Terminal:
+    """A session on a pseudo terminal, with a process group in its foreground."""
+
+    def __init__(self, words, env):
+        pid, self.fd = pty.fork()
+        if pid == 0:
+            os.execve(os.fspath(words[0]), [os.fspath(w) for w in words], env)
+        self.pid = pid
+
+    def read_until(self, text):
+        data = b""
+        while text not in data:
+            data += os.read(self.fd, 4096)
+        return data
+
+    def drain(self):
+        data = b""
+        with contextlib.suppress(OSError):
+            while chunk := os.read(self.fd, 4096):
+                data += chunk
+        return data
+
+    def wait(self, flags=0):
+        _, status = os.waitpid(self.pid, flags)
+        return status
+
+
+def on_terminal(seep, columns, *words, env=None):
+    """What seep prints on a terminal of so many columns."""
+    leader, follower = os.openpty()
+    try:
+        subprocess.run(["stty", "cols", str(columns), "rows", "24"], stdin=follower, check=True)
+        child = subprocess.Popen(
+            [os.fspath(word) for word in (SEEP, *words)],
+            stdin=subprocess.DEVNULL,
+            stdout=follower,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **seep.environment(env)},
+        )
+        os.close(follower)
+        text = b""
+        with contextlib.suppress(OSError):  # the other side is closed
+            while part := os.read(leader, 65536):
+                text += part
+        assert child.wait(timeout=LIMIT_S) == 0
+        child.stderr.close()
+    finally:
+        os.close(leader)
+    return text.decode().replace("\r\n", "\n")
