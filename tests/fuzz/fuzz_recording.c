@@ -81,7 +81,7 @@ static void build_once(void)
 	(void)snprintf(path, sizeof(path), "/dev/shm/seep_fuzz.%d", (int)getpid());
 	profile = seep_profile_new();
 	fill(profile);
-	if (seep_recording_write(path, profile, NULL) != 0)
+	if (seep_recording_write(path, profile, true, NULL) != 0)
 		abort();
 	seep_profile_free(profile);
 	fd = open(path, O_RDONLY);

@@ -244,10 +244,9 @@ static BUILD_UNUSED void built_done(struct built_ledger *b)
 	(void)munmap(b->map, b->bytes);
 }
 
-static BUILD_UNUSED void built_save(const struct built_ledger *b, const char *path, uint64_t bytes)
+/* The first @bytes of it into a file. */
+static BUILD_UNUSED void built_write(const struct built_ledger *b, int fd, uint64_t bytes)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
 	assert(fd >= 0);
 	for (uint64_t at = 0; at < bytes;) {
 		ssize_t put = write(fd, b->map + at, bytes - at);
@@ -255,6 +254,13 @@ static BUILD_UNUSED void built_save(const struct built_ledger *b, const char *pa
 		assert(put > 0);
 		at += (uint64_t)put;
 	}
+}
+
+static BUILD_UNUSED void built_save(const struct built_ledger *b, const char *path, uint64_t bytes)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+	built_write(b, fd, bytes);
 	(void)close(fd);
 }
 
