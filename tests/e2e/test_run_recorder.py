@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""The recorder: several at once, killed, with little room; and what it prints."""
+
+import contextlib
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import LIMIT_S, SEEP, check_totals, run_plain
+from running import CATCH, PYTHON, start, wait_until, watched
+
+
+def test_two_recorders_share_a_folder(seep):
+    folder = seep.directory
+    script = "for i in 1 2 3 4 5 6 7 8; do /bin/true; done; exit $0"
+    runs = [
+        subprocess.Popen(
+            [SEEP, "run", "-q", "-o", folder / f"r{i}.seep", "--", "/bin/sh", "-c", script, str(i)],
+            env={**os.environ, **seep.environment()},
+        )
+        for i in range(4)
+    ]
+    assert [run.wait(timeout=LIMIT_S) for run in runs] == [0, 1, 2, 3]
+    for i in range(4):
+        report = json.loads(seep.command("report", folder / f"r{i}.seep", "--json").stdout)
+        assert report["process"]["status"] == {"code": i}
+        assert len(report["process"]["children"]) == 8
+        assert len(list(folder.glob(f"r{i}.seep.*"))) == 8
+    assert seep.ledgers() == []
+
+
+def test_a_killed_recorder_takes_nothing_away(seep):
+    script = CATCH.replace('print("ready"', 'kept = [b"k" * 1000 for _ in range(3000)]; print("ready"')
+    process = start(seep, [PYTHON, "-c", script], env={"PYTHONMALLOC": "malloc"})
+    assert process.stdout.readline() == b"ready\n"
+    (entry,) = wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    assert entry["recorder_pid"] == process.pid
+    process.kill()
+    process.wait()
+    (entry,) = watched(seep)
+    assert entry["state"] == "recorder-gone"
+    began = time.monotonic()
+    os.kill(entry["pid"], signal.SIGTERM)
+    assert process.stdout.read() == b"caught 15\n"
+    wait_until(lambda: watched(seep, "dead"), "the end of the program")
+    assert time.monotonic() - began < 9
+    report = json.loads(seep.command("report", entry["ledger"], "--json").stdout)
+    assert report["totals"]["alloc_bytes"] > 3000 * 1000
+    check_totals(report)
+    assert not (seep.directory / "run.seep").exists()
+
+
+def test_time_is_told_by_samples_and_automatic_marks(seep):
+    script = r"""
+import os, time
+kept = []
+end = time.monotonic() + 2.2
+while time.monotonic() < end:
+    kept.append(bytearray(1000))
+    time.sleep(0.0005)
+os._exit(0)
+"""
+    _, recordings = seep.run([PYTHON, "-c", script], env={"PYTHONMALLOC": "malloc"})
+    report = recordings.main()
+    process, timeline = report["process"], report["timeline"]
+    assert 20 < len(timeline) <= 1000
+    for earlier, later in zip(timeline, timeline[1:]):
+        assert earlier["at_ns"] < later["at_ns"]
+        assert earlier["allocs"] <= later["allocs"]
+        assert earlier["frees"] <= later["frees"]
+    assert all(process["start_ns"] <= s["at_ns"] for s in timeline)
+    assert all(s["rss_bytes"] > 1000000 for s in timeline)
+    highest = max(s["live_bytes"] for s in timeline)
+    assert 1000000 < highest <= report["totals"]["peak_bytes"] * 1.05
+    ages = [(m["at_ns"] - process["start_ns"]) / 1e9 for m in report["marks"]]
+    assert [m["name"] for m in report["marks"]] == [None, None]
+    assert 1 <= ages[0] < 1.5 and 2 <= ages[1] < 2.5
+    assert {e["epoch"] for c in report["contexts"] for e in c["epochs"]} == {0, 1, 2}
+
+
+def test_the_summary_is_on_stderr_and_json_on_stdout(seep):
+    done = seep.command(
+        "run", "-o", "out.seep", "--json", "--", "/bin/echo", "hello", cwd=seep.directory
+    )
+    first, rest = done.stdout.split(b"\n", 1)
+    assert first == b"hello"
+    assert json.loads(rest)["process"]["exe"].endswith("echo")
+    assert b"out.seep" in done.stderr
+    quiet = seep.command("run", "-q", "--", "/bin/echo", "hello", cwd=seep.directory)
+    assert (quiet.stdout, quiet.stderr) == (b"hello\n", b"")
+    made = [p.name for p in seep.directory.glob("echo.*.seep")]
+    assert len(made) == 1 and re.fullmatch(r"echo\.\d+\.seep", made[0])
+    assert (seep.directory / made[0]).stat().st_mode & 0o777 == 0o600
+
+
+def test_armed_but_off_records_nothing(seep):
+    done = seep.command(
+        "run", "-o", "x.seep", "--mode", "off", "--", "/bin/sh", "-c", "exit 3",
+        cwd=seep.directory,
+    )
+    assert done.status == 3
+    report = json.loads(seep.command("report", "x.seep", "--json", cwd=seep.directory).stdout)
+    assert report["process"]["mode"] == "off"
+    assert report["totals"]["allocs"] == 0
+
+
+def test_a_full_folder_costs_the_account_but_not_the_run(seep):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small file system")
+    small = seep.directory / "small"
+    small.mkdir(mode=0o700)
+    mounted = run_plain(["mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "none", small])
+    if mounted.status != 0:
+        pytest.skip("cannot mount here")
+    try:
+        done = run_plain(
+            [SEEP, "run", "-o", "x.seep", "--", "/bin/echo", "hello"],
+            cwd=seep.directory, env={"SEEP_DIR": str(small)},
+        )
+    finally:
+        run_plain(["umount", small])
+    assert done.status == 0
+    assert done.stdout == b"hello\n"
+    assert b"no account" in done.stderr
+
+
+def test_too_small_an_address_space_is_said_to_be_why(seep):
+    def limited(mebibytes):
+        limit = mebibytes << 20
+        done = subprocess.run(
+            [SEEP, "run", "-o", "x.seep", "--", "/bin/echo", "hello"],
+            cwd=seep.directory, env={**os.environ, **seep.environment()}, capture_output=True,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), check=False,
+        )
+        assert (done.returncode, done.stdout) == (0, b"hello\n")
+        return done.stderr.decode()
+
+    assert "address space is limited to 140 MB" in limited(140)
+    # Here it depends on what the program itself takes.
+    assert "address space" in limited(161)
+    assert "no account" not in limited(400)
+
+
+def is_writing(pid, folder):
+    """Whether a recorder has an unfinished recording open, with or without a name."""
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            path = os.readlink(f"/proc/{pid}/fd/{fd}")
+            if path.startswith(f"{folder}/") and not path.endswith(".seep"):
+                return True
+    return False
+
+
+def test_a_recorder_killed_while_it_writes_leaves_no_part_of_a_recording(seep):
+    try:
+        os.close(os.open(seep.directory, os.O_TMPFILE | os.O_RDWR))
+    except OSError as problem:
+        pytest.skip(f"no files without a name here: {problem}")
+    script = "import asyncio, email.mime.text, http.server, unittest, xml.dom.minidom"
+    process = start(seep, [PYTHON, "-c", script], env={"PYTHONMALLOC": "malloc"})
+    while process.poll() is None and not is_writing(process.pid, seep.directory):
+        pass
+    process.kill()
+    process.communicate(timeout=LIMIT_S)
+    assert process.returncode == -signal.SIGKILL
+    assert [name for name in os.listdir(seep.directory) if name != "run.seep"] == []
+    # It may have been done before it was killed.
+    assert seep.ledgers() or (seep.directory / "run.seep").exists()
