@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* One ledger made by hand and the profile loaded from it: what the tests of loading start from. */
+#ifndef SEEP_TESTS_PROFILE_CASE_H
+#define SEEP_TESTS_PROFILE_CASE_H
+
+#include "ledger_build.h"
+#include "profile/ledger_load.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define CASE_UNUSED __attribute__((unused))
+
+static struct built_ledger ledger;
+static struct seep_profile *profile;
+static char directory[] = "/tmp/seep_test_XXXXXX";
+static char path[64];
+
+static CASE_UNUSED int setup(void **state)
+{
+	(void)state;
+	built_init(&ledger, &built_small);
+	profile = NULL;
+	return 0;
+}
+
+static CASE_UNUSED int teardown(void **state)
+{
+	(void)state;
+	seep_profile_free(profile);
+	built_done(&ledger);
+	return 0;
+}
+
+static CASE_UNUSED void load(void)
+{
+	struct seep_error err = { 0 };
+
+	seep_profile_free(profile);
+	profile = NULL;
+	if (seep_profile_load_ledger_memory(ledger.map, ledger.bytes, false, &profile, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static CASE_UNUSED const struct seep_profile_context *context_of(uint32_t index)
+{
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		if (profile->contexts[i].id == index + 1)
+			return &profile->contexts[i];
+	fail_msg("context %u is not there", index);
+	return NULL;
+}
+
+static CASE_UNUSED const char *unseen(const char *code)
+{
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		if (strcmp(profile->unseen[i].code, code) == 0)
+			return profile->unseen[i].detail;
+	return NULL;
+}
+
+/* One context of three frames with one row; gives the row's id. */
+static CASE_UNUSED uint32_t add_simple(uint32_t *ret_context)
+{
+	uint16_t module = built_module(&ledger, "/usr/bin/prog", 7);
+	uint32_t root = built_node(&ledger, 0, module, 0x1000);
+	uint32_t middle = built_node(&ledger, root, module, 0x2000);
+	uint32_t leaf = built_node(&ledger, middle, module, 0x3000);
+
+	*ret_context = built_context(&ledger, leaf, LEDGER_KIND_NEW);
+	return built_row(&ledger, *ret_context, 0);
+}
+
+static CASE_UNUSED void set_row(uint32_t id, uint64_t allocs, uint64_t bytes, uint64_t frees,
+				uint64_t freed)
+{
+	struct ledger_row *row = built_row_at(&ledger, id);
+
+	row->allocs = allocs;
+	row->alloc_bytes = bytes;
+	row->frees = frees;
+	row->freed_bytes = freed;
+}
+
+static CASE_UNUSED struct ledger_slot *set_slot(uint32_t cache, uint32_t i, uint32_t id,
+						uint64_t allocs, uint64_t bytes, uint64_t frees,
+						uint64_t freed)
+{
+	struct ledger_slot *slot = built_slot(&ledger, cache, i);
+
+	slot->row = id;
+	slot->allocs = allocs;
+	slot->alloc_bytes = bytes;
+	slot->frees = frees;
+	slot->freed_bytes = freed;
+	return slot;
+}
+
+static CASE_UNUSED int make_directory(void **state)
+{
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/ledger", directory);
+	return 0;
+}
+
+static CASE_UNUSED int remove_directory(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	return rmdir(directory);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Ledgers whose process died in the middle of a flush. */
+#include "ledger_sim.h"
+#include "profile_case.h"
+
+#include <sys/wait.h>
+
+static void operate(void)
+{
+	struct sim_thread thread = {
+		.ledger = &ledger,
+		.cache = &ledger.caches[0],
+		.slots = built_slot(&ledger, 0, 0),
+	};
+
+	/* One slot only: the second row throws the first out. */
+	sim_alloc(&thread, ledger.header->first_row + 2, 100);
+	sim_alloc(&thread, ledger.header->first_row + 2, 100);
+	sim_free(&thread, ledger.header->first_row + 2, 100);
+	sim_slot(&thread, ledger.header->first_row + 3);
+}
+
+static void a_flush_may_end_at_any_store(void **state)
+{
+	uint16_t module = built_module(&ledger, "/usr/bin/prog", 0);
+	uint32_t leaf = built_node(&ledger, 0, module, 0x1000);
+	uint32_t context = built_context(&ledger, leaf, 0);
+	uint32_t id = built_row(&ledger, context, 0);
+	static unsigned char before[1 << 20];
+	uint64_t first = 0;
+	int status = 9 << 8;
+
+	(void)state;
+	(void)built_row(&ledger, context, 1);
+	built_cache(&ledger, 0);
+	/* A run of one slot at index 0 would read as none. */
+	ledger.state->table[LEDGER_TABLE_SLOTS].reserved = 2;
+	ledger.state->table[LEDGER_TABLE_SLOTS].ready = 2;
+	ledger.caches[0].slots = 1ull << 8;
+	set_row(id, 10, 1000, 3, 300);
+	assert_true(ledger.bytes <= sizeof(before));
+	memcpy(before, ledger.map, ledger.bytes);
+	/* Steps before the flush belong to the operations, which may tear. */
+	for (uint64_t step = 1; status == 9 << 8; step++) {
+		pid_t pid;
+
+		memcpy(ledger.map, before, ledger.bytes);
+		pid = fork();
+		if (pid == 0) {
+			sim_kill_at = step;
+			operate();
+			_exit(0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		load();
+		if (ledger.caches[0].busy || built_row_at(&ledger, id)->sequence == 0)
+			continue;
+		first = first ? first : step;
+		assert_int_equal(context_of(context)->allocs, 12);
+		assert_int_equal(context_of(context)->alloc_bytes, 1200);
+		assert_int_equal(context_of(context)->frees, 4);
+		assert_int_equal(context_of(context)->freed_bytes, 400);
+		assert_int_equal(context_of(context)->live_bytes, 800);
+		assert_false(context_of(context)->in_doubt);
+	}
+	assert_true(first > 0);
+}
+
+/* The flush is over, only the flag still stands; the row has been changed since. */
+static void a_redo_record_of_a_finished_flush_is_not_repeated(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	uint32_t cache = built_cache(&ledger, 6);
+	struct ledger_redo *redo = &ledger.caches[cache].redo;
+
+	(void)state;
+	redo->active = 1;
+	redo->row = id;
+	redo->slot = 0;
+	redo->sequence_after = 1ull << LEDGER_SEQ_COUNT_SHIFT;
+	redo->values.allocs = 5;
+	redo->values.alloc_bytes = 50;
+	set_row(id, 9, 90, 0, 0);
+	built_row_at(&ledger, id)->sequence = 2ull << LEDGER_SEQ_COUNT_SHIFT;
+	load();
+	assert_int_equal(context_of(context)->allocs, 9);
+}
+
+static void the_flush_of_another_cache_is_not_repeated(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	uint32_t cache = built_cache(&ledger, 6);
+	uint32_t other = built_cache(&ledger, 6);
+	struct ledger_redo *redo = &ledger.caches[cache].redo;
+
+	(void)state;
+	redo->active = 1;
+	redo->row = id;
+	redo->values.allocs = 5;
+	set_row(id, 9, 90, 0, 0);
+	built_row_at(&ledger, id)->sequence = 2ull << LEDGER_SEQ_COUNT_SHIFT |
+					      (uint64_t)other << LEDGER_SEQ_CACHE_SHIFT |
+					      LEDGER_SEQ_ODD;
+	load();
+	assert_int_equal(context_of(context)->allocs, 9);
+	assert_false(context_of(context)->in_doubt);
+}
+
+static void hostile_redo_records_are_harmless(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	uint32_t cache = built_cache(&ledger, 6);
+	struct ledger_redo *redo = &ledger.caches[cache].redo;
+
+	(void)state;
+	set_row(id, 9, 90, 0, 0);
+	redo->active = 1;
+	redo->row = UINT32_MAX;
+	redo->slot = UINT64_MAX;
+	built_row_at(&ledger, id)->sequence = UINT64_MAX;
+	load();
+	assert_int_equal(context_of(context)->allocs, 9);
+	assert_true(context_of(context)->in_doubt);
+	redo->row = id;
+	built_row_at(&ledger, id)->sequence = (uint64_t)cache << LEDGER_SEQ_CACHE_SHIFT | 1;
+	redo->values.allocs = 11;
+	redo->values.alloc_bytes = 11;
+	load();
+	assert_int_equal(context_of(context)->allocs, 11);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_flush_may_end_at_any_store),
+		TEST(a_redo_record_of_a_finished_flush_is_not_repeated),
+		TEST(the_flush_of_another_cache_is_not_repeated),
+		TEST(hostile_redo_records_are_harmless),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Ledgers with tables that lead astray, and files that are damaged or no ledgers. */
+#include "profile_case.h"
+
+static int load_file(struct seep_error *err)
+{
+	seep_profile_free(profile);
+	profile = NULL;
+	return seep_profile_load_ledger(path, NULL, &profile, err);
+}
+
+static void a_loop_of_nodes_is_cut(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+
+	(void)state;
+	set_row(id, 1, 1, 0, 0);
+	ledger.nodes[1].parent_ready = 3 + 1; /* the root's parent is the leaf */
+	load();
+	assert_int_equal(context_of(context)->stack_count, 3);
+	assert_true(context_of(context)->in_doubt);
+	ledger.nodes[3].parent_ready = 3 + 1; /* its own parent */
+	load();
+	assert_int_equal(context_of(context)->stack_count, 1);
+}
+
+static void nodes_out_of_bounds_end_the_stack(void **state)
+{
+	static const uint32_t parents[] = { 0, 5, 513, 0x7fffffff, UINT32_MAX };
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+
+	(void)state;
+	set_row(id, 1, 1, 0, 0);
+	for (size_t i = 0; i < sizeof(parents) / sizeof(parents[0]); i++) {
+		ledger.nodes[2].parent_ready = parents[i];
+		load();
+		assert_int_equal(context_of(context)->stack_count, 2);
+		assert_true(context_of(context)->truncated);
+	}
+	ledger.contexts[context].leaf = UINT32_MAX;
+	load();
+	assert_int_equal(context_of(context)->stack_count, 0);
+	assert_true(context_of(context)->in_doubt);
+}
+
+static void rows_of_no_context_are_kept_without_a_stack(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	struct ledger_row *row = built_row_at(&ledger, id);
+
+	(void)state;
+	set_row(id, 3, 30, 0, 0);
+	row->context_ready = 0;
+	load();
+	assert_int_equal(profile->totals.live_bytes, 30);
+	assert_true(profile->contexts[0].no_stack);
+	assert_true(profile->contexts[0].in_doubt);
+	row->context_ready = UINT32_MAX;
+	load();
+	assert_int_equal(profile->totals.live_bytes, 30);
+}
+
+static void hostile_items_are_replaced(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+
+	(void)state;
+	set_row(id, 3, 30, 0, 0);
+	ledger.contexts[context].kind = 200;
+	ledger.contexts[context].align_log2 = 255;
+	ledger.contexts[context].thread.offset = 5;
+	ledger.contexts[context].thread.bytes = UINT32_MAX;
+	ledger.modules[0].build_id_bytes = UINT32_MAX;
+	ledger.modules[0].path.offset = UINT32_MAX;
+	ledger.nodes[1].module = UINT16_MAX;
+	load();
+	assert_int_equal(context_of(context)->kind, LEDGER_KIND_MALLOC);
+	assert_int_equal(context_of(context)->align_log2, 0);
+	assert_null(context_of(context)->thread);
+	assert_int_equal(profile->modules[0].build_id_bytes, 0);
+	assert_string_equal(profile->modules[0].path, "");
+	assert_int_equal(profile->frames[context_of(context)->stack[2].frame].module, 0);
+}
+
+static void a_file_is_read_like_memory(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	struct seep_error err = { 0 };
+
+	(void)state;
+	set_row(id, 3, 30, 0, 0);
+	built_save(&ledger, path, ledger.bytes);
+	assert_int_equal(load_file(&err), 0);
+	assert_int_equal(context_of(context)->live_bytes, 30);
+	assert_int_equal(context_of(context)->stack_count, 3);
+	assert_int_equal(profile->process.ended, SEEP_ENDED_KILLED);
+}
+
+static void a_sparse_giant_is_read_in_its_real_parts(void **state)
+{
+	static const struct built_sizes giant = {
+		.caches = 1 << 16,
+		.slots = 1 << 26,
+		.rows = 1 << 25,
+		.contexts = 1 << 25,
+		.nodes = 1 << 28,
+		.modules = 65535,
+		.strings = 1ull << 32,
+		.marks = 1 << 20,
+	};
+	struct seep_error err = { 0 };
+	struct ledger_header header;
+	uint32_t context;
+	uint32_t id;
+	int fd;
+
+	(void)state;
+	built_done(&ledger);
+	built_init(&ledger, &giant);
+	id = add_simple(&context);
+	set_row(id, 3, 30, 0, 0);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)ledger.header->file_bytes), 0);
+	header = *ledger.header;
+	assert_int_equal(pwrite(fd, ledger.map, 3 * 4096, 0), 3 * 4096);
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++)
+		assert_int_equal(pwrite(fd, ledger.map + header.table[t].offset, 4096,
+					(off_t)header.table[t].offset),
+				 4096);
+	(void)close(fd);
+	assert_int_equal(load_file(&err), 0);
+	assert_int_equal(profile->totals.live_bytes, 30);
+}
+
+static void damaged_files_are_refused_in_words(void **state)
+{
+	struct seep_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(seep_profile_load_ledger("/nonexistent/x", NULL, &profile, &err),
+			 -SEEP_ENOTFOUND);
+	built_save(&ledger, path, 0);
+	assert_int_equal(load_file(&err), -SEEP_ETRUNC);
+	built_save(&ledger, path, 500);
+	assert_int_equal(load_file(&err), -SEEP_ETRUNC);
+	built_save(&ledger, path, 3 * 4096);
+	assert_int_equal(load_file(&err), -SEEP_ETRUNC);
+	assert_non_null(strstr(err.text, "its header says"));
+	ledger.header->version = 2;
+	built_save(&ledger, path, ledger.bytes);
+	assert_int_equal(load_file(&err), -SEEP_EVERSION);
+	ledger.header->magic[0] = 'x';
+	built_save(&ledger, path, ledger.bytes);
+	assert_int_equal(load_file(&err), -SEEP_ECORRUPT);
+	assert_non_null(strstr(err.text, "not a ledger"));
+	assert_int_equal(seep_profile_load_ledger("/proc", NULL, &profile, &err), -SEEP_ECORRUPT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_loop_of_nodes_is_cut),
+		TEST(nodes_out_of_bounds_end_the_stack),
+		TEST(rows_of_no_context_are_kept_without_a_stack),
+		TEST(hostile_items_are_replaced),
+		TEST(a_file_is_read_like_memory),
+		TEST(a_sparse_giant_is_read_in_its_real_parts),
+		TEST(damaged_files_are_refused_in_words),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

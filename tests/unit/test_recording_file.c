@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings as files: names, permissions, nothing half-written. */
+#include "ledger_build.h"
+#include "recording_case.h"
+
+#include <sys/stat.h>
+
+static void the_file_is_private_and_replaced_as_a_whole(void **state)
+{
+	struct stat first;
+	struct stat second;
+
+	(void)state;
+	round_trip();
+	assert_int_equal(stat(path, &first), 0);
+	assert_int_equal(first.st_mode & 0777, 0600);
+	assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+	assert_int_equal(stat(path, &second), 0);
+	assert_int_not_equal(first.st_ino, second.st_ino);
+	assert_int_equal(seep_recording_write("/nonexistent/x.seep", profile, true, &err),
+			 -SEEP_ESYS);
+}
+
+static void odd_file_names_work(void **state)
+{
+	static const char *const names[] = { "a b?c=d#e%20.seep", "\xff\n'.seep", ":memory:" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char odd[128];
+
+		(void)snprintf(odd, sizeof(odd), "%s/%s", directory, names[i]);
+		assert_int_equal(seep_recording_write(odd, profile, true, &err), 0);
+		assert_int_equal(seep_recording_load(odd, &loaded, &err), 0);
+		seep_profile_free(loaded);
+		loaded = NULL;
+		assert_int_equal(unlink(odd), 0);
+	}
+}
+
+static void a_file_that_came_meanwhile_is_kept_unless_asked_for(void **state)
+{
+	struct stat first;
+	struct stat second;
+
+	(void)state;
+	assert_int_equal(seep_recording_write(path, profile, false, &err), 0);
+	assert_int_equal(stat(path, &first), 0);
+	assert_int_equal(seep_recording_write(path, profile, false, &err), -SEEP_EEXIST);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(stat(path, &second), 0);
+	assert_int_equal(first.st_ino, second.st_ino);
+}
+
+static void a_link_leads_to_the_recording(void **state)
+{
+	char link[128];
+
+	(void)state;
+	(void)snprintf(link, sizeof(link), "%s/latest", directory);
+	assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+	assert_int_equal(symlink(strrchr(path, '/') + 1, link), 0);
+	assert_int_equal(seep_recording_load(link, &loaded, &err), 0);
+	assert_int_equal(unlink(link), 0);
+}
+
+/* SQLite's own layer ends at 512 bytes, counted from the root. */
+static void a_path_as_long_as_the_system_takes_works(void **state)
+{
+	enum { LEVELS = 8, LEVEL_BYTES = 150 };
+	char level[LEVEL_BYTES + 1];
+	char deep[64 + LEVELS * (LEVEL_BYTES + 1) + 8];
+	size_t used = (size_t)snprintf(deep, sizeof(deep), "%s", directory);
+
+	(void)state;
+	memset(level, 'd', LEVEL_BYTES);
+	level[LEVEL_BYTES] = '\0';
+	for (int i = 0; i < LEVELS; i++) {
+		used += (size_t)snprintf(deep + used, sizeof(deep) - used, "/%s", level);
+		assert_int_equal(mkdir(deep, 0700), 0);
+	}
+	(void)snprintf(deep + used, sizeof(deep) - used, "/x.seep");
+	assert_int_equal(seep_recording_write(deep, profile, false, &err), 0);
+	assert_int_equal(seep_recording_load(deep, &loaded, &err), 0);
+	assert_int_equal(unlink(deep), 0);
+	for (int i = 0; i < LEVELS; i++) {
+		deep[used] = '\0';
+		assert_int_equal(rmdir(deep), 0);
+		used -= LEVEL_BYTES + 1;
+	}
+}
+
+static void ledgers_and_recordings_open_alike(void **state)
+{
+	struct built_ledger ledger;
+
+	(void)state;
+	round_trip();
+	seep_profile_free(loaded);
+	loaded = NULL;
+	assert_int_equal(seep_profile_open(path, &loaded, &err), 0);
+	assert_int_equal(loaded->context_count, 3);
+	seep_profile_free(loaded);
+	loaded = NULL;
+	built_init(&ledger, &built_small);
+	built_row_at(&ledger, ledger.header->first_row)->allocs = 4;
+	built_save(&ledger, path, ledger.bytes);
+	built_done(&ledger);
+	assert_int_equal(seep_profile_open(path, &loaded, &err), 0);
+	assert_int_equal(loaded->totals.allocs, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_file_is_private_and_replaced_as_a_whole),
+		TEST(odd_file_names_work),
+		TEST(a_file_that_came_meanwhile_is_kept_unless_asked_for),
+		TEST(a_link_leads_to_the_recording),
+		TEST(a_path_as_long_as_the_system_takes_works),
+		TEST(ledgers_and_recordings_open_alike),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings that are damaged, foreign or made to do harm. */
+#include "recording_case.h"
+
+#include <sys/stat.h>
+
+static int count_rows(void *count, int columns, char **values, char **names)
+{
+	(void)columns;
+	(void)values;
+	(void)names;
+	++*(int *)count;
+	return 0;
+}
+
+static int query(struct sqlite3 *db, const char *sql)
+{
+	int count = 0;
+
+	return sqlite3_exec(db, sql, count_rows, &count, NULL) == SQLITE_OK ? count : -1;
+}
+
+static void other_files_are_refused_in_words(void **state)
+{
+	FILE *file = fopen(path, "w");
+
+	(void)state;
+	assert_int_equal(load_again(), -SEEP_ECORRUPT);
+	assert_non_null(strstr(err.text, "not a recording"));
+	(void)fprintf(file, "%s",
+		      "This is no database, however long it may be. 0123456789 "
+		      "0123456789 0123456789 0123456789 0123456789 0123456789");
+	(void)fclose(file);
+	assert_int_equal(load_again(), -SEEP_ECORRUPT);
+	assert_int_equal(seep_profile_open(path, &loaded, &err), -SEEP_ECORRUPT);
+	assert_non_null(strstr(err.text, "neither"));
+	assert_int_equal(seep_recording_load("/nonexistent", &loaded, &err), -SEEP_ENOTFOUND);
+	assert_int_equal(seep_recording_load(directory, &loaded, &err), -SEEP_ECORRUPT);
+}
+
+static void newer_versions_are_refused(void **state)
+{
+	(void)state;
+	round_trip();
+	damage("PRAGMA user_version = 2");
+	assert_int_equal(load_again(), -SEEP_EVERSION);
+}
+
+static void another_application_s_database_is_refused(void **state)
+{
+	(void)state;
+	round_trip();
+	damage("PRAGMA application_id = 1");
+	assert_int_equal(load_again(), -SEEP_ECORRUPT);
+}
+
+static void unknown_tables_columns_and_totals_are_ignored(void **state)
+{
+	(void)state;
+	round_trip();
+	damage("CREATE TABLE novelty (x); ALTER TABLE context ADD COLUMN y INTEGER;"
+	       "INSERT INTO total VALUES ('novel_bytes', 5)");
+	assert_int_equal(load_again(), 0);
+	assert_int_equal(loaded->context_count, 3);
+}
+
+static void references_that_lead_nowhere_are_refused(void **state)
+{
+	static const char *const cases[] = {
+		"DELETE FROM process",
+		"UPDATE frame SET module = 3 WHERE id = 1",
+		"UPDATE frame SET module = -1 WHERE id = 1",
+		"DELETE FROM module WHERE id = 1",
+		"DELETE FROM frame WHERE id = 2",
+		"UPDATE node SET frame = 0 WHERE id = 1",
+		"UPDATE node SET frame = 5 WHERE id = 1",
+		"UPDATE node SET parent = id WHERE id = 2",
+		"UPDATE node SET parent = 4 WHERE id = 2",
+		"UPDATE node SET parent = -1 WHERE id = 2",
+		"UPDATE node SET parent = 9223372036854775807 WHERE id = 2",
+		"DELETE FROM node WHERE id = 1",
+		"UPDATE context SET leaf = 99 WHERE id = 3",
+		"UPDATE context SET leaf = -1 WHERE id = 3",
+		"UPDATE context SET id = 0 WHERE id = 1",
+		"UPDATE context SET id = -5 WHERE id = 1",
+		"UPDATE context SET id = 4294967296 WHERE id = 3",
+		"UPDATE epoch SET context = 2 WHERE context = 3",
+		"UPDATE epoch SET context = -1 WHERE context = 3",
+		"UPDATE histogram SET bucket = 48 WHERE bucket = 0",
+		"DROP TABLE node",
+		"DROP TABLE forked",
+		"DROP VIEW top; DROP VIEW stack; DROP VIEW function;"
+		"ALTER TABLE context RENAME COLUMN leaf TO leaves",
+		"ALTER TABLE total RENAME TO totals",
+		"DROP TABLE total; CREATE VIEW total AS SELECT 'allocs' AS name, 1 AS value",
+		"DROP TABLE sample; CREATE VIRTUAL TABLE sample USING fts5(at_ns)",
+		"ALTER TABLE mark ADD COLUMN z INTEGER AS (length(zeroblob(1000000)))",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+		damage(cases[i]);
+		if (load_again() != -SEEP_ECORRUPT)
+			fail_msg("accepted: %s", cases[i]);
+	}
+}
+
+static void values_out_of_range_are_replaced(void **state)
+{
+	(void)state;
+	round_trip();
+	damage("UPDATE context SET kind = 99, align_log2 = -1 WHERE id = 3;"
+	       "UPDATE node SET period = 256, repeats = 65536;"
+	       "UPDATE module SET build_id = zeroblob(33);"
+	       "UPDATE process SET ended = 'dissolved'");
+	assert_int_equal(load_again(), 0);
+	assert_int_equal(loaded->contexts[1].kind, 0);
+	assert_int_equal(loaded->contexts[1].align_log2, 0);
+	assert_int_equal(loaded->contexts[1].stack[1].period, 0);
+	assert_int_equal(loaded->modules[0].build_id_bytes, 0);
+	assert_int_equal(loaded->process.ended, SEEP_ENDED_UNKNOWN);
+}
+
+static void a_file_cut_anywhere_does_no_harm(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	round_trip();
+	assert_int_equal(stat(path, &st), 0);
+	for (off_t bytes = st.st_size - 1; bytes > 0; bytes -= 1021) {
+		assert_int_equal(truncate(path, bytes), 0);
+		assert_int_not_equal(load_again(), 0);
+	}
+}
+
+static void flipped_bytes_do_no_harm(void **state)
+{
+	static unsigned char whole[1 << 20];
+	unsigned seed = 1;
+	size_t bytes;
+	FILE *file;
+
+	(void)state;
+	round_trip();
+	file = fopen(path, "r");
+	bytes = fread(whole, 1, sizeof(whole), file);
+	(void)fclose(file);
+	for (int i = 0; i < 400; i++) {
+		size_t at = (size_t)rand_r(&seed) % bytes;
+		unsigned char kept = whole[at];
+
+		whole[at] = (unsigned char)rand_r(&seed);
+		file = fopen(path, "w");
+		assert_int_equal(fwrite(whole, 1, bytes, file), bytes);
+		(void)fclose(file);
+		whole[at] = kept;
+		(void)load_again();
+	}
+}
+
+static void the_opened_database_cannot_be_changed(void **state)
+{
+	struct sqlite3 *db = NULL;
+
+	(void)state;
+	round_trip();
+	assert_int_equal(seep_recording_open_database(path, &db, &err), 0);
+	assert_int_equal(query(db, "DELETE FROM context"), -1);
+	assert_int_equal(query(db, "PRAGMA query_only = OFF; DELETE FROM context"), -1);
+	assert_int_equal(query(db, "CREATE TABLE x (y)"), -1);
+	assert_int_equal(query(db, "ATTACH '/tmp/x' AS x"), -1);
+	assert_int_equal(query(db, "SELECT load_extension('x')"), -1);
+	assert_int_equal(
+		query(db, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = ''"), -1);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(other_files_are_refused_in_words),
+		TEST(newer_versions_are_refused),
+		TEST(another_application_s_database_is_refused),
+		TEST(unknown_tables_columns_and_totals_are_ignored),
+		TEST(references_that_lead_nowhere_are_refused),
+		TEST(values_out_of_range_are_replaced),
+		TEST(a_file_cut_anywhere_does_no_harm),
+		TEST(flipped_bytes_do_no_harm),
+		TEST(the_opened_database_cannot_be_changed),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
