@@ -70,6 +70,7 @@ struct rt_global {
 	uint32_t first_row;
 	uint32_t started;	/* rt_start has run, whatever came of it */
 	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */
+	uint32_t quick;		/* src/runtime/track/quick.h applies */
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
 	uint32_t pid;
 	uint32_t verify_every; /* 0 = off */

@@ -5,7 +5,7 @@
  * frame pointers), each knows its caller's registers: that is where a walk begins.
  */
 #include "runtime/hook/next.h"
-#include "runtime/track/record.h"
+#include "runtime/track/quick.h"
 #include "runtime/unwind/modules.h"
 
 #include <malloc.h>
@@ -27,7 +27,7 @@ RT_EXPORT RT_HOT void *malloc(size_t size)
 {
 	void *block = rt_next.malloc(request(size));
 
-	rt_record_if_on(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, RT_CELL_MALLOC), FRAME);
+	rt_record(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, RT_CELL_MALLOC), FRAME);
 	return block;
 }
 
@@ -43,7 +43,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 		block = rt_next.calloc(1, rt_min_request);
 	else
 		block = rt_next.calloc(count, size);
-	rt_record_if_on(block, bytes, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
+	rt_record(block, bytes, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
 	return block;
 }
 
@@ -51,25 +51,22 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
  * The dynamic linker frees an object's descriptor after unmapping the object, with its lock held:
  * the moment to see that rules have become void, before anything else can be mapped there.
  */
-static RT_COLD void free_for_loader(struct ledger_control *control, void *block, const void *frame)
+static RT_COLD void free_for_loader(void *block, const void *frame)
 {
 	rt_next.free(block);
-	if (control)
+	if (rt_control())
 		rt_modules_check(frame);
 }
 
 RT_EXPORT RT_HOT void free(void *block)
 {
-	struct ledger_control *control;
 	uintptr_t caller = (uintptr_t)__builtin_return_address(0);
 
 	if (RT_UNLIKELY(!block))
 		return;
-	control = rt_control();
-	if (RT_LIKELY(control != NULL))
-		rt_forget(control, block, FRAME);
+	rt_forget(block, FRAME);
 	if (RT_UNLIKELY(caller - rt_global.loader_start < rt_global.loader_bytes)) {
-		free_for_loader(control, block, FRAME);
+		free_for_loader(block, FRAME);
 		return;
 	}
 	rt_next.free(block);
@@ -85,8 +82,7 @@ static void *resize(void *block, size_t size, const void *frame)
 		return rt_next.realloc(block, block && !size ? 0 : request(size));
 	if (!block) {
 		after = rt_next.realloc(NULL, request(size));
-		rt_record(control, after, size, RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC),
-			  frame);
+		rt_record(after, size, RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC), frame);
 		return after;
 	}
 	rt_resize_begin(control, block, &change);
@@ -116,7 +112,7 @@ RT_EXPORT void *memalign(size_t alignment, size_t size)
 {
 	void *block = rt_next.memalign(alignment, request(size));
 
-	rt_record_if_on(block, size, ALIGNED(alignment), FRAME);
+	rt_record(block, size, ALIGNED(alignment), FRAME);
 	return block;
 }
 
@@ -124,7 +120,7 @@ RT_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
 	void *block = rt_next.aligned_alloc(alignment, request(size));
 
-	rt_record_if_on(block, size, ALIGNED(alignment), FRAME);
+	rt_record(block, size, ALIGNED(alignment), FRAME);
 	return block;
 }
 
@@ -133,7 +129,7 @@ RT_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size)
 	int failed = rt_next.posix_memalign(ret_block, alignment, request(size));
 
 	if (!failed)
-		rt_record_if_on(*ret_block, size, ALIGNED(alignment), FRAME);
+		rt_record(*ret_block, size, ALIGNED(alignment), FRAME);
 	return failed;
 }
 
@@ -141,7 +137,7 @@ RT_EXPORT void *valloc(size_t size)
 {
 	void *block = rt_next.valloc(request(size));
 
-	rt_record_if_on(block, size, ALIGNED(4096), FRAME);
+	rt_record(block, size, ALIGNED(4096), FRAME);
 	return block;
 }
 
@@ -149,7 +145,7 @@ RT_EXPORT void *pvalloc(size_t size)
 {
 	void *block = rt_next.pvalloc(request(size));
 
-	rt_record_if_on(block, size, ALIGNED(4096), FRAME);
+	rt_record(block, size, ALIGNED(4096), FRAME);
 	return block;
 }
 

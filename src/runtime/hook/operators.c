@@ -6,7 +6,7 @@
  * is the program's own and is called.
  */
 #include "runtime/hook/next.h"
-#include "runtime/track/record.h"
+#include "runtime/track/quick.h"
 
 #define FRAME __builtin_frame_address(0)
 
@@ -18,23 +18,6 @@
 #undef RT_HOOK
 #undef RT_OPERATOR
 #undef RT_WRAP
-
-static RT_COLD void record_from_other(void *block, size_t size, uint32_t sort, const void *frame,
-				      uint64_t mark)
-{
-	struct ledger_control *control = rt_control();
-
-	if (control)
-		rt_record_from_other(control, block, size, sort, frame, mark);
-}
-
-static inline void forget(void *block, const void *frame)
-{
-	struct ledger_control *control = rt_control();
-
-	if (RT_LIKELY(control != NULL))
-		rt_forget(control, block, frame);
-}
 
 static inline void *plain_block(size_t size)
 {
@@ -72,7 +55,7 @@ static void *aligned_block(size_t size, size_t alignment)
 	if (RT_LIKELY(!rt_next.field))                                                      \
 		block = take;                                                               \
 	if (RT_LIKELY(block != NULL)) {                                                     \
-		rt_record_if_on(block, size, sort, FRAME);                                  \
+		rt_record(block, size, sort, FRAME);                                        \
 	} else {                                                                            \
 		void *(*other)parameters = rt_next.field;                                   \
 		uint64_t mark = rt_record_mark();                                           \
@@ -80,7 +63,7 @@ static void *aligned_block(size_t size, size_t alignment)
 		if (!other)                                                                 \
 			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
 		block = other ? other arguments : NULL;                                     \
-		record_from_other(block, size, sort, FRAME, mark);                          \
+		rt_record_from_other(block, size, sort, FRAME, mark);                       \
 	}                                                                                   \
 	return block
 
@@ -132,18 +115,18 @@ RT_EXPORT void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment
 		 (size_t, size_t, const void *), (size, alignment, tag));
 }
 
-#define DELETE_BODY(field, ...)                       \
-	do {                                          \
-		if (!block)                           \
-			return;                       \
-		if (RT_LIKELY(!rt_next.field)) {      \
-			forget(block, FRAME);         \
-			rt_next.free(block);          \
-		} else {                              \
-			if (rt_is_operators(block))   \
-				forget(block, FRAME); \
-			rt_next.field(__VA_ARGS__);   \
-		}                                     \
+#define DELETE_BODY(field, ...)                              \
+	do {                                                 \
+		if (!block)                                  \
+			return;                              \
+		if (RT_LIKELY(!rt_next.field)) {             \
+			rt_forget(block, FRAME);             \
+			rt_next.free(block);                 \
+		} else {                                     \
+			if (rt_is_operators(block))          \
+				rt_forget_any(block, FRAME); \
+			rt_next.field(__VA_ARGS__);          \
+		}                                            \
 	} while (0)
 
 RT_EXPORT RT_HOT void _ZdlPv(void *block)

@@ -97,7 +97,8 @@ static struct ledger_control *start(void)
 		return NULL;
 	rt_global.seed = random_seed(options.arguments);
 	rt_global.glibc = rt_next_is_glibc();
-	rt_global.granule_shift = rt_global.glibc && !rt_operators_replaced ? 5 : 4;
+	rt_global.quick = rt_global.glibc && !rt_operators_replaced;
+	rt_global.granule_shift = rt_global.quick ? RT_GRANULE_SHIFT_GLIBC : RT_GRANULE_SHIFT_OTHER;
 	make.allocator_path = rt_next_malloc_path();
 	if (!rt_pagemap_start() || !rt_ledger_make(&make))
 		return NULL;
@@ -227,8 +228,10 @@ static __attribute__((constructor)) void construct(void)
 	(void)pthread_atfork(NULL, NULL, at_fork_child);
 	if (!options.verify)
 		return;
-	if (rt_verify_start())
+	if (rt_verify_start()) {
 		rt_global.verify_every = (uint32_t)options.verify;
-	else
+		rt_global.quick = 0;
+	} else {
 		rt_note_unseen(LEDGER_UNSEEN_VERIFY_OFF);
+	}
 }

@@ -60,7 +60,7 @@ rt_cell *rt_cell_make(uintptr_t address)
 		leaf = leaf_make(leaf_index);
 	if (!leaf)
 		return NULL;
-	step = rt_leaf_step(leaf, address);
+	step = rt_leaf_step(leaf, address, rt_global.granule_shift);
 	if (!atomic_exchange_explicit(step, 1, memory_order_relaxed)) {
 		/* Where the kernel cannot, the pages come by faults. */
 		(void)rt_syscall3(SYS_madvise,

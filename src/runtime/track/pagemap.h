@@ -30,6 +30,8 @@ enum {
 	RT_LEAVES = 1 << (RT_ADDRESS_BITS - RT_LEAF_SHIFT),
 	RT_STEP_SHIFT = 16, /* address space whose cells become real at once: 64 KiB */
 	RT_STEPS = 1 << (RT_LEAF_SHIFT - RT_STEP_SHIFT),
+	RT_GRANULE_SHIFT_GLIBC = 5,
+	RT_GRANULE_SHIFT_OTHER = 4,
 };
 
 typedef _Atomic uint64_t rt_cell;
@@ -52,18 +54,31 @@ static inline uint64_t rt_cell_freed(uint64_t live)
 	return live ^ (uint64_t)(RT_CELL_LIVE ^ RT_CELL_FREED) << RT_CELL_STATE_SHIFT;
 }
 
-/* The cell around @address, NULL where no block was ever recorded. */
-RT_INLINE rt_cell *rt_cell_find(uintptr_t address)
+RT_INLINE rt_cell *rt_leaf_find(uintptr_t address)
 {
 	uintptr_t leaf_index = address >> RT_LEAF_SHIFT;
-	rt_cell *leaf;
 
 	if (RT_UNLIKELY(leaf_index >= RT_LEAVES))
 		return NULL;
-	leaf = atomic_load_explicit(&rt_leaves[leaf_index], memory_order_acquire);
-	if (RT_UNLIKELY(!leaf))
-		return NULL;
-	return &leaf[(address & ((1u << RT_LEAF_SHIFT) - 1)) >> rt_global.granule_shift];
+	return atomic_load_explicit(&rt_leaves[leaf_index], memory_order_acquire);
+}
+
+RT_INLINE rt_cell *rt_leaf_cell(rt_cell *leaf, uintptr_t address, unsigned granule_shift)
+{
+	return &leaf[(address & ((1u << RT_LEAF_SHIFT) - 1)) >> granule_shift];
+}
+
+/* The cell around @address, NULL where no block was ever recorded. */
+RT_INLINE rt_cell *rt_cell_seek(uintptr_t address, unsigned granule_shift)
+{
+	rt_cell *leaf = rt_leaf_find(address);
+
+	return RT_LIKELY(leaf != NULL) ? rt_leaf_cell(leaf, address, granule_shift) : NULL;
+}
+
+RT_INLINE rt_cell *rt_cell_find(uintptr_t address)
+{
+	return rt_cell_seek(address, rt_global.granule_shift);
 }
 
 /*
@@ -71,12 +86,22 @@ RT_INLINE rt_cell *rt_cell_find(uintptr_t address)
  * instead of several faults, each of which would be two, since the cell is read first and the
  * kernel then maps a page of zeros. The bytes that remember it follow the leaf's cells.
  */
-static inline _Atomic uint8_t *rt_leaf_step(rt_cell *leaf, uintptr_t address)
+RT_INLINE _Atomic uint8_t *rt_leaf_step(rt_cell *leaf, uintptr_t address, unsigned granule_shift)
 {
 	_Atomic uint8_t *steps =
-		(_Atomic uint8_t *)(leaf + ((1u << RT_LEAF_SHIFT) >> rt_global.granule_shift));
+		(_Atomic uint8_t *)(leaf + ((1u << RT_LEAF_SHIFT) >> granule_shift));
 
 	return &steps[(address & ((1u << RT_LEAF_SHIFT) - 1)) >> RT_STEP_SHIFT];
+}
+
+/* The cell around @address if its page is real; else NULL. */
+RT_INLINE rt_cell *rt_cell_real(uintptr_t address, unsigned granule_shift)
+{
+	rt_cell *leaf = rt_leaf_find(address);
+
+	if (RT_UNLIKELY(!leaf) || RT_UNLIKELY(!rt_load(rt_leaf_step(leaf, address, granule_shift))))
+		return NULL;
+	return rt_leaf_cell(leaf, address, granule_shift);
 }
 
 RT_COLD rt_cell *rt_cell_make(uintptr_t address);
@@ -87,15 +112,9 @@ RT_COLD rt_cell *rt_cell_make(uintptr_t address);
  */
 RT_INLINE rt_cell *rt_cell_writable(uintptr_t address)
 {
-	uintptr_t leaf_index = address >> RT_LEAF_SHIFT;
-	rt_cell *leaf;
+	rt_cell *cell = rt_cell_real(address, rt_global.granule_shift);
 
-	if (RT_UNLIKELY(leaf_index >= RT_LEAVES))
-		return NULL;
-	leaf = atomic_load_explicit(&rt_leaves[leaf_index], memory_order_acquire);
-	if (RT_UNLIKELY(!leaf) || RT_UNLIKELY(!rt_load(rt_leaf_step(leaf, address))))
-		return rt_cell_make(address);
-	return &leaf[(address & ((1u << RT_LEAF_SHIFT) - 1)) >> rt_global.granule_shift];
+	return RT_LIKELY(cell != NULL) ? cell : rt_cell_make(address);
 }
 
 /* A live cell whose block begins exactly at @address; 0 otherwise. @cell may be NULL. */
@@ -111,6 +130,16 @@ RT_INLINE uint64_t rt_cell_live_at(rt_cell *cell, uintptr_t address)
 	if (RT_UNLIKELY((value >> RT_CELL_HALF_SHIFT & 7) != expected || address & 15))
 		return 0;
 	return value;
+}
+
+/* The same for a cell's value, and the block has a chunk of the next malloc. */
+RT_INLINE bool rt_cell_is_plain(uint64_t value, uintptr_t address)
+{
+	const uint64_t looked_at = 7ull << RT_CELL_HALF_SHIFT | 1ull << RT_CELL_FOREIGN_SHIFT;
+	const uint64_t live = (uint64_t)RT_CELL_LIVE << RT_CELL_STATE_SHIFT;
+
+	return (value & looked_at) == (live | (address >> 4 & 1) << RT_CELL_HALF_SHIFT) &&
+	       !(address & 15);
 }
 
 RT_INLINE uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t size, uint32_t kind)

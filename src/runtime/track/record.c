@@ -5,6 +5,7 @@
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/pagemap.h"
+#include "runtime/track/quick.h"
 #include "runtime/track/usable.h"
 #include "runtime/unwind/verify.h"
 
@@ -97,7 +98,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	if (!rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
 	if (rt_cell_live_at(cell, (uintptr_t)block))
-		rt_forget(control, block, frame);
+		rt_forget_any(block, frame);
 	rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	/* What the cell says is about an earlier block that was freed unseen. */
 	if (cell && rt_load(cell))
@@ -191,7 +192,7 @@ RT_INLINE bool record_block(struct rt_thread *thread, struct ledger_control *con
 	uint64_t before;
 
 	rt_verify(thread, frame);
-	row = find_row(thread, hash, sort & 0xffff, rt_load(&control->epoch));
+	row = find_row(thread, hash, sort & RT_SORT_MASK, rt_load(&control->epoch));
 	if (RT_UNLIKELY(row - rt_global.first_row < LEDGER_CONTEXT_FIRST)) {
 		if (row == rt_global.first_row) {
 			record_no_stack((void *)address, size, sort);
@@ -219,12 +220,19 @@ RT_INLINE void count_walk(struct rt_thread *thread)
 		rt_add_own(&thread->cache->walks_truncated, 1);
 }
 
-void rt_record(struct ledger_control *control, void *block, size_t size, uint32_t sort,
-	       const void *frame)
+void rt_quick_rest(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
+		   int64_t blocks, int64_t bytes)
 {
+	rt_slot_end(slot, rt_global.control, turn, blocks, bytes);
+	rt_leave(thread);
+}
+
+void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
+{
+	struct ledger_control *control = rt_control();
 	struct rt_thread *thread;
 
-	if (RT_UNLIKELY(!block))
+	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!block))
 		return;
 	if (!wanted(control, size)) {
 		record_unwanted(control, block, frame);
@@ -249,13 +257,12 @@ uint64_t rt_record_mark(void)
 	return thread ? rt_load(&thread->cache->usable_alloc_bytes) : 0;
 }
 
-void rt_record_from_other(struct ledger_control *control, void *block, size_t size, uint32_t sort,
-			  const void *frame, uint64_t mark)
+void rt_record_from_other(void *block, size_t size, uint32_t sort, const void *frame, uint64_t mark)
 {
 	/* A cell stands for aligned blocks only. */
-	if (block && !((uintptr_t)block & 15) && rt_record_mark() == mark &&
+	if (rt_control() && block && !((uintptr_t)block & 15) && rt_record_mark() == mark &&
 	    !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
-		rt_record(control, block, size, sort | RT_SORT_FOREIGN, frame);
+		rt_record_any(block, size, sort | RT_SORT_FOREIGN, frame);
 }
 
 bool rt_is_operators(const void *block)
@@ -293,16 +300,21 @@ RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t ce
 	return rt_cell_freed(cell);
 }
 
-void rt_forget(struct ledger_control *control, void *block, const void *frame)
+void rt_forget_any(void *block, const void *frame)
 {
+	struct ledger_control *control = rt_control();
 	uintptr_t address = (uintptr_t)block;
-	rt_cell *cell = rt_cell_find(address);
-	uint64_t value = rt_cell_live_at(cell, address);
-	struct rt_thread *thread = rt_thread_self();
 	struct ledger_slot *slot;
-	uint64_t size;
+	struct rt_thread *thread;
+	uint64_t value, size;
+	rt_cell *cell;
 	uint32_t row;
 
+	if (RT_UNLIKELY(!control))
+		return;
+	cell = rt_cell_find(address);
+	value = rt_cell_live_at(cell, address);
+	thread = rt_thread_self();
 	if (RT_UNLIKELY(!value)) {
 		forget_unknown(thread);
 		return;

@@ -20,30 +20,32 @@ enum rt_cell_kind {
 
 enum { RT_SORT_FOREIGN = 8 << 16 }; /* becomes the cell's foreign bit */
 
-/* What a hook allocates: ledger kind, log2 of the alignment, cell kind; for rt_record. */
+/* What a hook allocates: ledger kind, log2 of the alignment, cell kind. */
 #define RT_SORT(ledger_kind, align_log2, cell_kind) \
 	((uint32_t)(ledger_kind) | (uint32_t)(align_log2) << 8 | (uint32_t)(cell_kind) << 16)
 
+/* What of it makes a context. */
+#define RT_SORT_MASK 0xffffu
+
 /*
  * @block of @size requested bytes was allocated by a hook with frame address @frame. NULL blocks
- * are ignored.
+ * are ignored, and so is everything where this process has no ledger.
  */
-RT_HOT void rt_record(struct ledger_control *control, void *block, size_t size, uint32_t sort,
-		      const void *frame);
+RT_HOT void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame);
 
 /*
  * The same for a block that came from another definition of the operator. When that called malloc,
  * the books have its block already: @mark is what rt_record_mark() gave before the call.
  */
-RT_COLD void rt_record_from_other(struct ledger_control *control, void *block, size_t size,
-				  uint32_t sort, const void *frame, uint64_t mark);
+RT_COLD void rt_record_from_other(void *block, size_t size, uint32_t sort, const void *frame,
+				  uint64_t mark);
 RT_COLD uint64_t rt_record_mark(void);
 
 /* The block was recorded as an operator's; another's free, of what lies under it, comes by us. */
 RT_COLD bool rt_is_operators(const void *block);
 
 /* @block is about to be freed by a hook with frame address @frame. */
-RT_HOT void rt_forget(struct ledger_control *control, void *block, const void *frame);
+RT_HOT void rt_forget_any(void *block, const void *frame);
 
 /* A realloc of a live block, begun before the next allocator is called, ended after. */
 struct rt_resize {
@@ -68,15 +70,6 @@ static inline struct ledger_control *rt_control(void)
 	struct ledger_control *control = rt_mine.control;
 
 	return RT_LIKELY(control != NULL) ? control : rt_control_cold();
-}
-
-/* rt_record in whatever ledger this process has; nothing where it has none. */
-static inline void rt_record_if_on(void *block, size_t size, uint32_t sort, const void *frame)
-{
-	struct ledger_control *control = rt_control();
-
-	if (RT_LIKELY(control != NULL))
-		rt_record(control, block, size, sort, frame);
 }
 
 #endif

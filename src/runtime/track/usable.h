@@ -11,15 +11,19 @@
 
 enum { RT_CHUNK_MMAPPED = 2, RT_CHUNK_FLAGS = 7 };
 
-RT_INLINE uint64_t rt_usable(uintptr_t address)
+RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 {
-	uint64_t word;
+	uint64_t word = *(const uint64_t *)(address - 8);
 
-	if (RT_UNLIKELY(!rt_global.glibc))
-		return rt_next.malloc_usable_size((void *)address);
-	word = *(const uint64_t *)(address - 8);
 	/* Less the size word, and for a mapped chunk the one before it: 2 << 2 is 8. */
 	return (word & ~(uint64_t)RT_CHUNK_FLAGS) - 8 - ((word & RT_CHUNK_MMAPPED) << 2);
+}
+
+RT_INLINE uint64_t rt_usable(uintptr_t address)
+{
+	if (RT_UNLIKELY(!rt_global.glibc))
+		return rt_next.malloc_usable_size((void *)address);
+	return rt_usable_of_glibc(address);
 }
 
 #endif

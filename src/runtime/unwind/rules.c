@@ -3,6 +3,7 @@
 
 #include "runtime/life/sys.h"
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/stack.h"
 
 #include <sys/mman.h>
 
@@ -87,6 +88,34 @@ static void table_insert(uint64_t key, cfi_rule rule)
 	rt_add(&table->used, RT_RULE_PROBES);
 }
 
+/* The forms of a call, by the bytes before the return address: e8, and ff /2 with its operand. */
+static bool ends_in_call(const uint8_t *end, unsigned bytes)
+{
+	static const uint8_t indirect[] = { 2, 3, 4, 6, 7 };
+
+	if (bytes >= 5 && end[-5] == 0xe8)
+		return true;
+	for (unsigned i = 0; i < sizeof(indirect) && indirect[i] <= bytes; i++)
+		if (end[-indirect[i]] == 0xff && (end[1 - indirect[i]] & 0x38) == 0x10)
+			return true;
+	return false;
+}
+
+/* Generated code, or assembly without tables: does a call stand before @pc? */
+static cfi_rule rule_without_table(uintptr_t pc)
+{
+	uint8_t code[7];
+	unsigned bytes = sizeof(code);
+
+	if (!rt_read_memory(pc - bytes, code, bytes)) {
+		/* The page before may not be code. */
+		bytes = (unsigned)((pc - 1) & 4095) + 1;
+		if (bytes >= sizeof(code) || !rt_read_memory(pc - bytes, code, bytes))
+			return RT_RULE_NONE;
+	}
+	return ends_in_call(code + bytes, bytes) ? RT_RULE_TRUSTS_FP : RT_RULE_NONE;
+}
+
 /*
  * makecontext() gives its function a return address that is the first byte of a stub behind a
  * gap: nobody called from there, so the gap has no rule, and the stack ends.
@@ -95,10 +124,19 @@ static cfi_rule compile(const struct cfi_module *module, uintptr_t pc, bool exac
 {
 	cfi_rule rule, at_pc;
 
-	if (cfi_compile(module, pc, exact, &rule) == CFI_MISS_PC && !exact &&
-	    cfi_compile(module, pc, true, &at_pc) == CFI_FOUND)
-		return cfi_rule_make(CFI_STOP, 0, 0);
-	return rule;
+	switch (cfi_compile(module, pc, exact, &rule)) {
+	case CFI_FOUND:
+		return rule;
+	case CFI_MISS_PC:
+		if (!exact && cfi_compile(module, pc, true, &at_pc) == CFI_FOUND)
+			return cfi_rule_make(CFI_STOP, 0, 0);
+		break;
+	case CFI_MISS_TABLE:
+		break;
+	default:
+		return RT_RULE_NONE;
+	}
+	return exact ? RT_RULE_NONE : rule_without_table(pc);
 }
 
 static bool is_code_address(uintptr_t pc)
@@ -110,8 +148,10 @@ cfi_rule rt_rule_compile(uintptr_t pc, bool exact)
 {
 	struct cfi_module module;
 
-	if (!is_code_address(pc) || !rt_module_find(exact ? pc : pc - 1, &module))
-		return 0;
+	if (!is_code_address(pc))
+		return RT_RULE_NONE;
+	if (!rt_module_find(exact ? pc : pc - 1, &module))
+		return exact ? RT_RULE_NONE : rule_without_table(pc);
 	return compile(&module, pc, exact);
 }
 
@@ -120,7 +160,7 @@ cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 	cfi_rule rule;
 
 	if (!is_code_address(pc))
-		return 0;
+		return RT_RULE_NONE;
 	/*
 	 * A module that replaced another one advances the generation; the rule is then right for
 	 * this walk and entered under a key that nobody asks for again.

@@ -42,7 +42,20 @@ static inline uint64_t rt_rule_place(uint64_t key)
 	return (key * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
-/* Compile the rule for @pc and enter it. Returns CFI_NONE (0) where there is none. */
+/*
+ * Two more rules beside those that src/cfi makes. Neither is zero: a zero in the table is a miss.
+ * There is none for this pc; and: no table covers it, but a call stands before it, so that the
+ * frame pointer may be followed if it points into the stack.
+ */
+#define RT_RULE_NONE cfi_rule_make(CFI_NONE, 1, 0)
+#define RT_RULE_TRUSTS_FP cfi_rule_make((enum cfi_kind)7, 0, 0)
+
+static inline bool rt_rule_trusts_fp(cfi_rule rule)
+{
+	return rule == RT_RULE_TRUSTS_FP;
+}
+
+/* Compile the rule for @pc and enter it. */
 RT_COLD cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
 
 /* The same without entering it anywhere: for code that interrupted our own. */
@@ -60,9 +73,9 @@ static inline bool rt_rule_seek(uint64_t key, cfi_rule *ret_rule)
 			uint64_t seen = rt_load_acquire(&entry->key);
 
 			if (RT_LIKELY(seen == key)) {
-				*ret_rule = rt_load_acquire(&entry->rule);
-				/* The table may have been given up meanwhile: zero is no answer then. */
-				return RT_LIKELY(rt_load(&entry->key) == key);
+				/* Zero: the table has been given up meanwhile. */
+				*ret_rule = rt_load(&entry->rule);
+				return RT_LIKELY(*ret_rule != 0);
 			}
 			if (seen == 0)
 				break;

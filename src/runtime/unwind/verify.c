@@ -129,6 +129,8 @@ void rt_verify_walk(struct rt_thread *thread, const void *frame)
 	rt_add(&state->verify_walks, 1);
 	rt_add(&state->verify_landed, thread->walk.landed);
 	rt_add(&state->verify_truncated, thread->walk.truncated);
+	/* A walk from the same place as this one writes nothing: it lands. */
+	thread->walk.landed = true;
 	/* Longer than libgcc's would be none: it ends where it knows less. */
 	if (!c.differs && c.began)
 		return;

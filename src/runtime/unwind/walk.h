@@ -6,11 +6,14 @@
  * the leaf until it meets a remembered frame in the same state, then re-reads, strictly outward,
  * every word that the old walk read beyond it. All equal: the rest is the same. A word differs:
  * the walk goes on by rules from there and may land again further out.
+ *
+ * A thread that runs on several stacks (fibers) keeps the last walks of a few of them.
  */
 #ifndef SEEP_RUNTIME_WALK_H
 #define SEEP_RUNTIME_WALK_H
 
 #include "runtime/rt.h"
+#include "runtime/unwind/stack.h"
 
 /*
  * The state after stepping to a return address: where it lies, what it is, and the frame pointer
@@ -40,33 +43,53 @@ enum rt_frame_flags {
 	RT_FRAME_STEP = 1 << 3,	    /* reached by a rule that read more: step again, do not trust */
 	RT_FRAME_EXACT = 1 << 4,    /* ra is where a signal interrupted */
 	RT_FRAME_CUT = 1 << 5,	    /* outermost, but not the root: no rule for it */
+	RT_FRAME_GUESSED = 1 << 6,  /* reached by following a frame pointer without a rule */
 };
 
-struct rt_walk {
-	struct rt_frame *frames; /* the remembered walk, frames[0] the outermost */
-	struct rt_frame *fresh;	 /* of the walk in progress, innermost first */
+/* A walk to be landed on. */
+struct rt_memory {
+	struct rt_frame *frames; /* frames[0] the outermost */
 	struct rt_word *words;	 /* of frames, outermost first, up to three for a frame */
 	uint32_t count;
-	uint32_t capacity; /* in frames, of each of the three */
+	uint32_t capacity; /* in frames; three times that in words */
 	uint32_t generation;
-	/* The result of the last walk: fresh_count new frames upon frames[0] to frames[base - 1]. */
-	uint32_t base;
+	uintptr_t root; /* slot of the outermost frame; 0: nothing is remembered */
+};
+
+enum { RT_WALKS_PARKED = 3 };
+
+struct rt_walk {
+	/* Of the last walk, if it was stored: what recognises another one from the same place. */
+	uintptr_t leaf;	   /* slot of its innermost frame; 0: it was not stored */
+	int64_t last_word; /* index of the innermost word to re-read */
+	uint64_t hash;
+	struct rt_memory now;	/* of the stack that was walked last */
+	uintptr_t floor;	/* the next parked root below the present one; 0: none */
+	struct rt_frame *fresh; /* of the walk in progress, innermost first */
+	uint32_t fresh_capacity;
+	/* The result: fresh_count new frames upon now.frames[0] to now.frames[base - 1]. */
 	uint32_t fresh_count;
-	bool stored;	/* they were appended: the whole is frames[0] to frames[count - 1] */
+	uint32_t base;
+	bool stored;	/* they were appended: the whole is all of now.frames */
 	bool truncated; /* the outermost frame is not the root */
-	bool landed;	/* in the last general walk */
+	bool landed;
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
+	struct rt_stack stack;
+	uint32_t next_parked;
+	struct rt_memory parked[RT_WALKS_PARKED]; /* of other stacks */
 };
 
 enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 4 };
 
-/* Give @walk its first memory; false when there is none. */
+/* Give @walk its first memory, or make it as new; false when there is none. */
 bool rt_walk_start(struct rt_walk *walk);
 
-/* Forget the remembered walk. */
+/* Forget the remembered walk: it may be half written. */
 static inline void rt_walk_drop(struct rt_walk *walk)
 {
-	walk->count = 0;
+	walk->leaf = 0;
+	walk->now.count = 0;
+	walk->now.root = 0;
 }
 
 /*
@@ -100,6 +123,18 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t genera
 
 extern _Atomic uint32_t rt_generation;
 
+/*
+ * From the same place as the last walk, whose words all hold? Then no step is needed at all and
+ * its result stands. Among the words are the hook's own return address and, if the way outward
+ * depends on it, the frame pointer that the hook saved.
+ */
+RT_INLINE bool rt_walk_repeats(const struct rt_walk *walk, const uintptr_t *fp)
+{
+	return RT_LIKELY(walk->leaf == (uintptr_t)(fp + 1)) &&
+	       RT_LIKELY(walk->now.generation == rt_load(&rt_generation)) &&
+	       RT_LIKELY(rt_walk_reread(walk->now.words, walk->last_word) < 0);
+}
+
 /**
  * rt_walk - walk from a hook's frame
  * @fp: the hook's frame address: its caller's frame pointer at fp[0], return address at fp[1]
@@ -108,17 +143,9 @@ extern _Atomic uint32_t rt_generation;
  */
 RT_INLINE uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 {
-	uint32_t generation = rt_load(&rt_generation);
-	uint32_t count = walk->count;
-	const struct rt_frame *leaf = &walk->frames[count - 1];
-
-	/* From the same place as the last one: no step at all, and the result stands. */
-	if (RT_LIKELY(count != 0) && walk->stored && walk->generation == generation &&
-	    leaf->slot == (uintptr_t)(fp + 1) && leaf->ra == fp[1] &&
-	    (leaf->fp == fp[0] || !(leaf->flags & RT_FRAME_NEEDS_FP)) &&
-	    rt_walk_reread(walk->words, (int64_t)leaf->words - 1) < 0)
-		return leaf->hash;
-	return rt_walk_step(walk, fp, generation);
+	if (RT_LIKELY(rt_walk_repeats(walk, fp)))
+		return walk->hash;
+	return rt_walk_step(walk, fp, rt_load(&rt_generation));
 }
 
 /*
@@ -136,7 +163,7 @@ static inline uint32_t rt_walk_length(const struct rt_walk *walk)
 static inline const struct rt_frame *rt_walk_frame(const struct rt_walk *walk, uint32_t i)
 {
 	if (walk->stored || i < walk->base)
-		return &walk->frames[i];
+		return &walk->now.frames[i];
 	return &walk->fresh[walk->base + walk->fresh_count - 1 - i];
 }
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The common case of one operation, inlined into the hooks: glibc's block, everything recorded,
+ * for an allocation the same place as the last one, a counter slot that is at hand. First all is
+ * looked at and nothing written but the busy word; if anything is not as usual, record.c does it
+ * all. The figures are those of record.c, and the order in which they change is too.
+ */
+#ifndef SEEP_RUNTIME_QUICK_H
+#define SEEP_RUNTIME_QUICK_H
+
+#include "runtime/track/counters.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/record.h"
+#include "runtime/track/thread.h"
+#include "runtime/track/usable.h"
+
+/* A slot was changed, and meanwhile a peak captured or a block freed by a signal handler. */
+RT_COLD void rt_quick_rest(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
+			   int64_t blocks, int64_t bytes);
+
+/* Begin, if nobody further out keeps our books. */
+RT_INLINE bool rt_quick_enter(struct rt_thread *thread, const void *frame)
+{
+	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(rt_load(&thread->cache->busy) != 0))
+		return false;
+	rt_store(&thread->cache->busy, (uintptr_t)frame);
+	atomic_signal_fence(memory_order_seq_cst);
+	return true;
+}
+
+/* Not as usual, and nothing changed yet. */
+RT_INLINE bool rt_quick_give_up(struct rt_thread *thread)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_store(&thread->cache->busy, 0);
+	return false;
+}
+
+RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_control *control,
+			      struct ledger_slot *slot, uint64_t turn, int64_t blocks,
+			      int64_t bytes)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	if (RT_UNLIKELY(rt_load(&control->peak_turn) != turn) ||
+	    RT_UNLIKELY(rt_load(&thread->deferred_count) != 0))
+		rt_quick_rest(thread, slot, turn, blocks, bytes);
+	else
+		rt_store(&thread->cache->busy, 0);
+}
+
+/* The slot of @row if it stands at its home with the figures of the present turn; else NULL. */
+RT_INLINE struct ledger_slot *rt_quick_slot(struct rt_thread *thread, uint32_t row, uint64_t turn)
+{
+	struct ledger_slot *slot = &thread->slots[row & thread->slot_mask];
+
+	if (RT_UNLIKELY(rt_load(&slot->row) != row) || RT_UNLIKELY(rt_load(&slot->turn) < turn))
+		return NULL;
+	return slot;
+}
+
+/* The same place, kind and epoch as the last allocation's? Then its row is this one's too. */
+RT_INLINE bool rt_quick_repeats(struct rt_thread *thread, const struct ledger_control *control,
+				uint32_t sort, const void *frame)
+{
+	return RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL) &&
+	       rt_walk_repeats(&thread->walk, frame) &&
+	       RT_LIKELY(thread->last_row.sort == (sort & RT_SORT_MASK)) &&
+	       RT_LIKELY(thread->last_row.epoch == rt_load(&control->epoch)) &&
+	       RT_LIKELY(!thread->walk.truncated);
+}
+
+/* False: nothing was done. */
+RT_INLINE bool rt_quick_record(struct ledger_control *control, void *block, size_t size,
+			       uint32_t sort, const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+	struct ledger_cache *cache;
+	struct ledger_slot *slot;
+	_Atomic int64_t *total;
+	rt_cell *cell;
+	uint64_t turn;
+	int64_t sum;
+
+	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!rt_global.quick) ||
+	    !rt_quick_enter(thread, frame))
+		return false;
+	/* NULL has no cell, and a row that is none no slot. */
+	cell = rt_cell_real((uintptr_t)block, RT_GRANULE_SHIFT_GLIBC);
+	if (!rt_quick_repeats(thread, control, sort, frame) || RT_UNLIKELY(!cell) ||
+	    RT_UNLIKELY(rt_cell_get_state(rt_load(cell)) == RT_CELL_LIVE) ||
+	    RT_UNLIKELY(size >= RT_CELL_SIZE_BIG))
+		return rt_quick_give_up(thread);
+	turn = rt_load(&control->peak_turn);
+	slot = rt_quick_slot(thread, thread->last_row.row, turn);
+	cache = thread->cache;
+	if (RT_UNLIKELY(!slot))
+		return rt_quick_give_up(thread);
+	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
+		total = &cache->first;
+		sum = rt_load(total) + (int64_t)size;
+	} else {
+		total = &cache->sum;
+		sum = rt_load(total) + (int64_t)size;
+		if (RT_UNLIKELY(sum >= rt_load(&rt_global.threshold_bytes)))
+			return rt_quick_give_up(thread);
+	}
+	atomic_signal_fence(memory_order_acq_rel);
+	rt_add_own(&slot->allocs, 1);
+	rt_add_own(&slot->alloc_bytes, size);
+	rt_store(total, sum);
+	rt_add_own(&cache->histogram[core_bit_width(size)], 1);
+	rt_add_own(&cache->usable_alloc_bytes, rt_usable_of_glibc((uintptr_t)block));
+	rt_store(cell, rt_cell_value((uintptr_t)block, thread->last_row.row, size, sort >> 16));
+	thread->last_block = (uintptr_t)block;
+	rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
+	return true;
+}
+
+/* False: nothing was done. */
+RT_INLINE bool rt_quick_forget(struct ledger_control *control, void *block, const void *frame)
+{
+	uintptr_t address = (uintptr_t)block;
+	struct rt_thread *thread = rt_tls.thread;
+	struct ledger_cache *cache;
+	struct ledger_slot *slot;
+	_Atomic int64_t *total;
+	uint64_t value, size, turn;
+	rt_cell *cell;
+	bool temporary;
+	int64_t sum;
+
+	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!rt_global.quick) ||
+	    !rt_quick_enter(thread, frame))
+		return false;
+	cell = rt_cell_seek(address, RT_GRANULE_SHIFT_GLIBC);
+	value = RT_LIKELY(cell != NULL) ? rt_load(cell) : 0;
+	size = value >> RT_CELL_SIZE_SHIFT & RT_CELL_SIZE_BIG;
+	turn = rt_load(&control->peak_turn);
+	/* A row of an ancestor or none is in no slot. */
+	slot = rt_quick_slot(thread, rt_cell_row(value), turn);
+	cache = thread->cache;
+	temporary = thread->last_block == address;
+	if (RT_UNLIKELY(!rt_cell_is_plain(value, address)) ||
+	    RT_UNLIKELY(size == RT_CELL_SIZE_BIG) || RT_UNLIKELY(!slot) ||
+	    RT_UNLIKELY(rt_load(&control->filtered_once)) ||
+	    (temporary && RT_UNLIKELY(rt_load(&slot->temporaries) >> 31)))
+		return rt_quick_give_up(thread);
+	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
+		total = &cache->first;
+		sum = rt_load(total);
+		if (RT_UNLIKELY(sum + rt_load(&rt_global.state->live_bytes) >
+				rt_load(&rt_global.state->peak_bytes)))
+			return rt_quick_give_up(thread);
+		sum -= (int64_t)size;
+	} else {
+		total = &cache->sum;
+		sum = rt_load(total) - (int64_t)size;
+		if (RT_UNLIKELY(sum <= -rt_load(&rt_global.threshold_bytes)))
+			return rt_quick_give_up(thread);
+	}
+	rt_store(cell, rt_cell_freed(value));
+	rt_store(total, sum);
+	atomic_signal_fence(memory_order_acq_rel);
+	rt_add_own(&slot->frees, 1);
+	rt_add_own(&slot->freed_bytes, size);
+	rt_add_own(&cache->usable_freed_bytes, rt_usable_of_glibc(address));
+	if (temporary) {
+		thread->last_block = 0;
+		rt_add_own(&slot->temporaries, 1);
+		rt_add_own(&cache->temporary_bytes, size);
+	}
+	rt_quick_leave(thread, control, slot, turn, -1, -(int64_t)size);
+	return true;
+}
+
+/* rt_record_any and rt_forget_any, with the common case here. */
+RT_INLINE void rt_record(void *block, size_t size, uint32_t sort, const void *frame)
+{
+	if (RT_UNLIKELY(!rt_quick_record(rt_mine.control, block, size, sort, frame)))
+		rt_record_any(block, size, sort, frame);
+}
+
+RT_INLINE void rt_forget(void *block, const void *frame)
+{
+	if (RT_UNLIKELY(!rt_quick_forget(rt_mine.control, block, frame)))
+		rt_forget_any(block, frame);
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Is this memory the calling thread's own stack? Asked only where a frame pointer is to be
+ * followed without unwind information: nothing else says that it points at a frame.
+ */
+#ifndef SEEP_RUNTIME_STACK_H
+#define SEEP_RUNTIME_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is known to be the thread's own stack: [low, end) was readable, page by page. Zero: none. */
+struct rt_stack {
+	uintptr_t low;
+	uintptr_t end;
+};
+
+/**
+ * rt_stack_holds - whether [@at, @at + @bytes) lies on the thread's own stack, not inside @sp
+ * @stack: what is known of it; extended when need be, by system calls
+ * @sp:    a live stack pointer of the calling thread
+ *
+ * glibc keeps a thread's control block at the top of its stack, and the kernel's first words stand
+ * at the top of the main one. @sp is on that stack if every page between is readable: guard pages
+ * part it from others. No file is opened: a descriptor would show in the program.
+ */
+bool rt_stack_holds(struct rt_stack *stack, uintptr_t sp, uintptr_t at, uintptr_t bytes);
+
+/* Is the word at @address readable? By the kernel's word. */
+bool rt_is_readable(uintptr_t address);
+
+/* Copy @bytes from @address, readable or not; false when it is not. */
+bool rt_read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes);
+
+/* Where the kernel put argc: the end of the main thread's stack. */
+uintptr_t rt_stack_main_end(void);
+
+#endif
