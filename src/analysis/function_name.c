@@ -37,19 +37,31 @@ static const char *skip_bracket(const char *text)
 	return text;
 }
 
+/* Past an operator's symbol: the longest, since "operator+<char>" has template arguments. */
+static const char *skip_symbol(const char *text)
+{
+	static const char *const symbols[] = {
+		"<=>", "->*", "<<=", ">>=", "()", "[]", "->", "<<", ">>", "<=", ">=", "==", "!=",
+		"&&",  "||",  "++",  "--",  "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=",
+	};
+
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++)
+		if (starts_with(text, symbols[i]))
+			return text + strlen(symbols[i]);
+	return *text != '\0' && strchr("+-*/%^&|~!=<>,", *text) != NULL ? text + 1 : text;
+}
+
 /* Past "operator" and the symbol or type behind it; the parameters' parenthesis comes next. */
 static const char *skip_operator(const char *text)
 {
 	text += strlen("operator");
-	if (starts_with(text, "()"))
-		return text + 2;
-	if (*text == ' ') { /* operator new[], operator unsigned long, operator"" _x */
+	if (*text == ' ' ||
+	    *text == '"') { /* operator new[], operator unsigned long, operator"" _x */
 		while (*text != '\0' && *text != '(')
 			text = *text == '<' ? skip_bracket(text) : text + 1;
 		return text;
 	}
-	while (*text != '\0' && strchr("+-*/%^&|~!=<>,[]\"", *text) != NULL)
-		text++;
+	text = skip_symbol(text);
 	return starts_with(text, " <") ? skip_bracket(text + 1) : text; /* operator< <int> */
 }
 

@@ -31,6 +31,13 @@ static const struct {
 	  "app::operator< <int>" },
 	{ "std::ostream& app::operator<<(std::ostream&, int)", "app::operator<<",
 	  "app::operator<<" },
+	{ "std::string std::operator+<char, std::char_traits<char>, std::allocator<char> >"
+	  "(std::string const&, char const*)",
+	  "std::operator+<char, std::char_traits<char>, std::allocator<char> >",
+	  "std::operator+<char>" },
+	{ "auto app::operator<=><int>(app::A<int>)", "app::operator<=><int>",
+	  "app::operator<=><int>" },
+	{ "app::operator\"\" _s(char const*)", "app::operator\"\" _s", "app::operator\"\" _s" },
 	{ "app::T::operator->() const", "app::T::operator->", "app::T::operator->" },
 	{ "app::T::operator std::vector<int>() const", "app::T::operator std::vector<int>",
 	  "app::T::operator std::vector<int>" },
