@@ -160,6 +160,10 @@ struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole)
 
 	if (!whole)
 		return ret;
+	if (part > 0 && (unsigned __int128)part * 2000 < whole) {
+		(void)snprintf(ret.text, sizeof(ret.text), "<0.1%%");
+		return ret;
+	}
 	permille = ((unsigned __int128)part * 1000 + whole / 2) / whole;
 	if (permille > 9999999)
 		permille = 9999999;

@@ -47,7 +47,12 @@ void seep_text_fit(struct seep_strbuf *buf, const char *text, size_t columns, bo
 		seep_strbuf_adds(buf, "…");
 		seep_strbuf_adds(buf, fitting_end(text, bytes, columns - 1));
 	} else {
-		seep_strbuf_add(buf, text, seep_display_fit(text, bytes, columns - 1, NULL));
+		size_t fit = seep_display_fit(text, bytes, columns - 1, NULL);
+
+		/* What was shortened before, "f<…>", may be cut right behind its own. */
+		if (fit >= strlen("…") && memcmp(text + fit - strlen("…"), "…", strlen("…")) == 0)
+			fit -= strlen("…");
+		seep_strbuf_add(buf, text, fit);
 		seep_strbuf_adds(buf, "…");
 	}
 }

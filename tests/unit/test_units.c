@@ -138,6 +138,8 @@ static void percent_of_nothing_is_a_dash(void **state)
 	(void)state;
 	assert_string_equal(seep_percent_text(1, 0).text, "-");
 	assert_string_equal(seep_percent_text(0, 5).text, "0.0%");
+	assert_string_equal(seep_percent_text(1, 3000).text, "<0.1%");
+	assert_string_equal(seep_percent_text(1, 2000).text, "0.1%");
 	assert_string_equal(seep_percent_text(1, 3).text, "33.3%");
 	assert_string_equal(seep_percent_text(UINT64_MAX, UINT64_MAX).text, "100.0%");
 }
