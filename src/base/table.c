@@ -88,18 +88,6 @@ static void natural_widths(const struct seep_table *table, size_t *widths)
 	}
 }
 
-size_t seep_table_width(const struct seep_table *table)
-{
-	size_t *widths = seep_xcalloc(table->column_count, sizeof(*widths));
-	size_t total = GAP_COLUMNS * (table->column_count - 1);
-
-	natural_widths(table, widths);
-	for (size_t i = 0; i < table->column_count; i++)
-		total += widths[i];
-	free(widths);
-	return total;
-}
-
 /* The widest column that may still be cut, or column_count. */
 static size_t widest_flexible(const struct seep_table *table, const size_t *widths)
 {
@@ -114,7 +102,8 @@ static size_t widest_flexible(const struct seep_table *table, const size_t *widt
 	return widest;
 }
 
-static void fit_widths(const struct seep_table *table, size_t *widths, size_t limit)
+/* Returns how wide the table is then. */
+static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t limit)
 {
 	size_t total = GAP_COLUMNS * (table->column_count - 1);
 
@@ -129,10 +118,11 @@ static void fit_widths(const struct seep_table *table, size_t *widths, size_t li
 		size_t widest = widest_flexible(table, widths);
 
 		if (widest == table->column_count)
-			return;
+			break;
 		widths[widest]--;
 		total--;
 	}
+	return total;
 }
 
 /* @text cut to @width columns, with an ellipsis where something is missing. */
@@ -221,7 +211,7 @@ void seep_table_print(const struct seep_table *table, FILE *out, size_t width)
 	seep_strbuf_init(&line, 64 * 1024 * 1024);
 	natural_widths(table, widths);
 	if (width)
-		fit_widths(table, widths, width);
+		(void)fit_widths(table, widths, width);
 	if (has_headings(table))
 		print_headings(table, widths, &line, out);
 	for (size_t i = 0; i < table->cell_count; i++) {
@@ -235,4 +225,41 @@ void seep_table_print(const struct seep_table *table, FILE *out, size_t width)
 	}
 	seep_strbuf_done(&line);
 	free(widths);
+}
+
+bool seep_table_fits(const struct seep_table *table, size_t width)
+{
+	size_t *widths = seep_xcalloc(table->column_count, sizeof(*widths));
+	bool fits;
+
+	natural_widths(table, widths);
+	fits = width == 0 || fit_widths(table, widths, width) <= width;
+	free(widths);
+	return fits;
+}
+
+void seep_table_print_upright(const struct seep_table *table, FILE *out)
+{
+	size_t widest = 0;
+
+	for (size_t i = 0; i < table->column_count; i++) {
+		const char *heading = table->columns[i].heading;
+		size_t width = heading ? seep_display_width(heading, strlen(heading)) : 0;
+
+		if (width > widest)
+			widest = width;
+	}
+	for (size_t i = 0; i < table->cell_count; i++) {
+		size_t column = i % table->column_count;
+		const char *heading = table->columns[column].heading;
+		size_t used = heading ? seep_display_width(heading, strlen(heading)) : 0;
+
+		if (column == 0 && i > 0)
+			(void)fputc('\n', out);
+		(void)fputs(heading ? heading : "", out);
+		if (table->cells[i].bytes > 0)
+			(void)fprintf(out, "%*s%s", (int)(widest - used + GAP_COLUMNS), "",
+				      table->cells[i].text);
+		(void)fputc('\n', out);
+	}
 }

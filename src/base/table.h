@@ -17,6 +17,7 @@
 #ifndef SEEP_BASE_TABLE_H
 #define SEEP_BASE_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -49,9 +50,6 @@ void seep_table_add(struct seep_table *table, const char *cell);
 /* Whole rows added so far. */
 size_t seep_table_rows(const struct seep_table *table);
 
-/* Columns that the table takes when nothing is cut. */
-size_t seep_table_width(const struct seep_table *table);
-
 /**
  * seep_table_print - write the table
  * @width: columns to fit into; 0 = as wide as it needs to be
@@ -61,5 +59,11 @@ size_t seep_table_width(const struct seep_table *table);
  * row is filled with empty cells.
  */
 void seep_table_print(const struct seep_table *table, FILE *out, size_t width);
+
+/* Whether seep_table_print() at @width overruns no line. */
+bool seep_table_fits(const struct seep_table *table, size_t width);
+
+/* For what does not fit: a line "HEADING  value" for each cell, uncut, and an empty one between rows. */
+void seep_table_print_upright(const struct seep_table *table, FILE *out);
 
 #endif

@@ -133,10 +133,10 @@ static void print_table(const struct seep_census *census)
 	const size_t width = seep_terminal_width(STDOUT_FILENO, 0);
 	struct seep_table *table = make_table(census, true);
 
-	if (width > 0 && seep_table_width(table) > width)
-		print_narrow(census, width);
+	if (seep_table_fits(table, width))
+		seep_table_print(table, stdout, width);
 	else
-		seep_table_print(table, stdout, 0);
+		print_narrow(census, width);
 	seep_table_free(table);
 }
 

@@ -89,6 +89,7 @@ static int print_table(sqlite3_stmt *statement, FILE *out, struct seep_error *er
 	int step = sqlite3_step(statement);
 	struct seep_column *columns = make_columns(statement, count, step == SQLITE_ROW);
 	struct seep_table *table = seep_table_new(columns, (size_t)count);
+	const size_t width = seep_terminal_width(fileno(out), 0);
 	int ret = 0;
 
 	for (; step == SQLITE_ROW; step = sqlite3_step(statement)) {
@@ -99,10 +100,12 @@ static int print_table(sqlite3_stmt *statement, FILE *out, struct seep_error *er
 		}
 		add_row(table, statement, count);
 	}
-	if (step == SQLITE_DONE)
-		seep_table_print(table, out, seep_terminal_width(fileno(out), 0));
-	else
+	if (step != SQLITE_DONE)
 		ret = 1;
+	else if (seep_table_fits(table, width))
+		seep_table_print(table, out, width);
+	else
+		seep_table_print_upright(table, out);
 out:
 	seep_table_free(table);
 	free_columns(columns, count);

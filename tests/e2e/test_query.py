@@ -167,3 +167,13 @@ def test_a_recording_and_its_report_say_the_same(seep):
     assert sums["contexts"] == len(report["contexts"])
     for key in ("allocs", "live_bytes"):
         assert sums[key] == report["totals"][key]
+
+
+def test_rows_too_wide_for_the_terminal_stand_upright(seep):
+    _, recordings = seep.run(["/bin/true"])
+    sql = "SELECT * FROM process"
+    upright = on_terminal(seep, 60, "query", recordings.path, sql).splitlines()
+    assert [line.split()[0] for line in upright[:3]] == ["id", "pid", "ppid"]
+    assert any(line.split() == ["ended", "exit"] for line in upright)
+    piped = seep.command("query", recordings.path, sql).stdout.decode().splitlines()
+    assert len(piped) == 2 and piped[0].split()[:3] == ["id", "pid", "ppid"]

@@ -50,15 +50,34 @@ static void columns_are_as_wide_as_they_need(void **state)
 	      "  12 B  main      m.c\n");
 }
 
-static void width_is_that_of_the_uncut_table(void **state)
+static void what_cannot_be_cut_enough_stands_upright(void **state)
 {
+	static const char *const cells[] = {
+		"1.5 MB", "a_function_with_a_name", "s/\xc3\xa4.c", "12 B", "", "m.c"
+	};
 	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
 
 	(void)state;
-	seep_table_add(table, "1.5 MB");
-	seep_table_add(table, "a");
-	seep_table_add(table, "src/\xc3\xa4.c");
-	assert_int_equal(seep_table_width(table), 6 + 2 + 8 + 2 + 7);
+	for (size_t i = 0; i < COUNT_OF(cells); i++)
+		seep_table_add(table, cells[i]);
+	/* Natural 6 + 2 + 22 + 2 + 5; the function gives way down to 12. */
+	assert_true(seep_table_fits(table, 0));
+	assert_true(seep_table_fits(table, 37));
+	assert_true(seep_table_fits(table, 27));
+	assert_false(seep_table_fits(table, 26));
+	seep_table_print_upright(table, out);
+	(void)fclose(out);
+	assert_string_equal(text, "LIVE      1.5 MB\n"
+				  "FUNCTION  a_function_with_a_name\n"
+				  "FILE      s/\xc3\xa4.c\n"
+				  "\n"
+				  "LIVE      12 B\n"
+				  "FUNCTION\n"
+				  "FILE      m.c\n");
+	free(text);
 	seep_table_free(table);
 }
 
@@ -118,7 +137,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_as_wide_as_they_need),
-		cmocka_unit_test(width_is_that_of_the_uncut_table),
+		cmocka_unit_test(what_cannot_be_cut_enough_stands_upright),
 		cmocka_unit_test(wide_table_cuts_names_at_the_end_and_paths_at_the_start),
 		cmocka_unit_test(very_narrow_terminal_keeps_twelve_columns_of_each),
 		cmocka_unit_test(cells_are_escaped_and_short_rows_filled),
