@@ -450,6 +450,8 @@ void seep_head_next(FILE *out, const struct seep_report_options *options,
 {
 	struct seep_strbuf file;
 	size_t widest = 0;
+	size_t shows = 0;
+	bool comments;
 
 	if (options->path == NULL)
 		return;
@@ -457,17 +459,20 @@ void seep_head_next(FILE *out, const struct seep_report_options *options,
 	if (options->path[0] == '-') /* no option */
 		seep_strbuf_adds(&file, "./");
 	seep_text_shell_word(&file, options->path);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (strlen(commands[i].arguments) > widest)
 			widest = strlen(commands[i].arguments);
+		if (strlen(commands[i].shows) > shows)
+			shows = strlen(commands[i].shows);
+	}
+	comments = options->width == 0 ||
+		   strlen("Next: seep report ") + seep_display_width(file.text, file.length) +
+				   widest + strlen("   # ") + shows <=
+			   options->width;
 	for (size_t i = 0; i < count; i++) {
-		const size_t width = strlen("Next: seep report ") + widest +
-				     seep_display_width(file.text, file.length) + strlen("   # ") +
-				     strlen(commands[i].shows);
-
 		fprintf(out, "%s seep report %s%s", i == 0 ? "Next:" : "     ", file.text,
 			commands[i].arguments);
-		if (options->width == 0 || width <= options->width)
+		if (comments)
 			fprintf(out, "%*s   %s# %s%s",
 				(int)(widest - strlen(commands[i].arguments)), "",
 				seep_style_on(options, SEEP_STYLE_DIM), commands[i].shows,
