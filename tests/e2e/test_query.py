@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 import harness
+from running import on_terminal
 
 pytestmark = pytest.mark.fast
 
