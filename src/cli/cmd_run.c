@@ -59,7 +59,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("no-follow", 0, FLAG, NULL, struct run_options, no_follow,
 		    "Record no children"),
 	SEEP_OPTION("mode", 0, CHOICE, "all|off", struct run_options, mode,
-		    "Start recording all allocations, or armed but off (all)",
+		    "Record all allocations, or have the library there but off (all)",
 		    .choices = mode_names),
 	SEEP_OPTION("depth", 0, COUNT, "N", struct run_options, depth,
 		    "Keep the N innermost frames of a stack; 0 keeps all (0)", .max = DEPTH_MAX),

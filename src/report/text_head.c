@@ -173,7 +173,8 @@ void seep_head_process(FILE *out, const struct seep_profile *profile,
 		add_escaped(&line, seep_path_base(process->allocator));
 	}
 	if (process->mode != 0)
-		seep_strbuf_addf(&line, ", mode %s", seep_profile_mode_name(process->mode));
+		seep_strbuf_addf(&line, ", mode" SEEP_NO_BREAK "%s",
+				 seep_profile_mode_name(process->mode));
 	seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
 	seep_strbuf_done(&line);
 	if (command && process->argv != NULL && process->argv[0] != NULL)
@@ -330,11 +331,6 @@ static void collect_counters(struct unseen_lines *lines, const struct seep_profi
 			add_unseen(lines,
 				   seep_xasprintf("%s %s", seep_digits_text(counters[i].count).text,
 						  counters[i].sentence));
-	if (totals->verify.asked)
-		add_unseen(lines,
-			   seep_xasprintf("verify: %s walks compared with libgcc's, %s differed",
-					  seep_digits_text(totals->verify.walks).text,
-					  seep_digits_text(totals->verify.differences).text));
 }
 
 /* The modules with the most frames that have no name, and why. */
@@ -410,6 +406,10 @@ void seep_head_unseen(FILE *out, const struct seep_profile *profile,
 			lines.count - shown);
 	for (size_t i = 0; i < lines.count; i++)
 		free(lines.line[i]);
+	if (profile->totals.verify.asked)
+		fprintf(out, "Verified: %s walks compared with libgcc's, %s differed\n",
+			seep_digits_text(profile->totals.verify.walks).text,
+			seep_digits_text(profile->totals.verify.differences).text);
 }
 
 void seep_head_own(FILE *out, const struct seep_profile *profile,

@@ -141,6 +141,21 @@ static void what_is_not_there_is_said_to_be_none(void **state)
 	seep_profile_free(profile);
 }
 
+static void verified_walks_are_not_among_what_was_not_seen(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+	char *text;
+
+	(void)state;
+	profile->totals.verify.asked = true;
+	profile->totals.verify.walks = 3645;
+	text = render(seep_report_stacks, profile, &plain);
+	assert_non_null(
+		strstr(text, "\nVerified: 3,645 walks compared with libgcc's, 0 differed\n"));
+	free(text);
+	seep_profile_free(profile);
+}
+
 static void places_stand_beside_the_longest_name_of_a_wide_tree(void **state)
 {
 	struct seep_report_options options = plain;
@@ -298,6 +313,7 @@ int main(void)
 		cmocka_unit_test(stacks_by_allocations_look_as_agreed),
 		cmocka_unit_test(full_stacks_look_as_agreed),
 		cmocka_unit_test(what_is_not_there_is_said_to_be_none),
+		cmocka_unit_test(verified_walks_are_not_among_what_was_not_seen),
 		cmocka_unit_test(places_stand_beside_the_longest_name_of_a_wide_tree),
 		cmocka_unit_test(narrow_stacks_still_fit),
 		cmocka_unit_test(tree_looks_as_agreed),
