@@ -18,6 +18,8 @@
 #define RT_EXPORT __attribute__((visibility("default")))
 #define RT_COLD __attribute__((noinline, cold))
 #define RT_HOT __attribute__((hot))
+/* Apart, though not so rare that what leads to it should be moved out of the way. */
+#define RT_APART __attribute__((noinline))
 /* Where the call itself would be a good part of the cost. */
 #define RT_INLINE static inline __attribute__((always_inline))
 #define RT_LIKELY(x) CORE_LIKELY(x)

@@ -90,12 +90,10 @@ static uint32_t fold(const struct rt_walk *walk, uint32_t known, uint32_t *ret_p
 
 	*ret_plain = length;
 	for (uint32_t i = 0; i < length; i++) {
-		const struct rt_frame *frame = rt_walk_frame(walk, i);
+		bool exact;
+		uintptr_t ra = rt_walk_address(walk, i, &exact);
 
-		scratch[count++] = (struct folded){
-			.ra = frame->ra,
-			.exact = (frame->flags & RT_FRAME_EXACT) != 0,
-		};
+		scratch[count++] = (struct folded){ .ra = ra, .exact = exact };
 		if (i < known)
 			continue;
 		for (uint32_t period = 1; period <= PERIOD_MAX && period * 2 <= count; period++) {

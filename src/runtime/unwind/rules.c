@@ -59,7 +59,7 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 	return table;
 }
 
-static void table_insert(uint64_t key, cfi_rule rule)
+static void table_insert(uint64_t key, rt_rule rule)
 {
 	struct rt_rule_table *table = atomic_load_explicit(&rt_rule_table, memory_order_acquire);
 	uint64_t place = rt_rule_place(key);
@@ -102,7 +102,7 @@ static bool ends_in_call(const uint8_t *end, unsigned bytes)
 }
 
 /* Generated code, or assembly without tables: does a call stand before @pc? */
-static cfi_rule rule_without_table(uintptr_t pc)
+static rt_rule rule_without_table(uintptr_t pc)
 {
 	uint8_t code[7];
 	unsigned bytes = sizeof(code);
@@ -113,23 +113,48 @@ static cfi_rule rule_without_table(uintptr_t pc)
 		if (bytes >= sizeof(code) || !rt_read_memory(pc - bytes, code, bytes))
 			return RT_RULE_NONE;
 	}
-	return ends_in_call(code + bytes, bytes) ? RT_RULE_TRUSTS_FP : RT_RULE_NONE;
+	if (!ends_in_call(code + bytes, bytes))
+		return RT_RULE_NONE;
+	return rt_rule_pack(RT_RULE_FOLLOWS_FP, RT_RULE_USES_FP | RT_RULE_SAVES_FP, 16, -16);
+}
+
+static rt_rule pack(cfi_rule rule)
+{
+	enum cfi_kind kind = cfi_rule_kind(rule);
+	int32_t cfa_offset = cfi_rule_cfa_offset(rule);
+	int32_t fp_offset = cfi_rule_fp_offset(rule);
+	uint32_t flags = 0;
+
+	if (kind == CFI_NONE || fp_offset >= RT_RULE_FP_OFFSET_MAX ||
+	    fp_offset < -RT_RULE_FP_OFFSET_MAX)
+		return RT_RULE_NONE;
+	if (kind == CFI_SP && cfa_offset > 0 && cfa_offset <= RT_FRAME_BYTES_PLAUSIBLE &&
+	    !(cfa_offset & 7))
+		flags |= RT_RULE_FAST;
+	if (kind == CFI_DRAP ||
+	    ((kind == CFI_SP || kind == CFI_FP || kind == CFI_SP_MEMORY) && fp_offset != 0))
+		flags |= RT_RULE_SAVES_FP;
+	if (kind == CFI_FP || kind == CFI_DRAP)
+		flags |= RT_RULE_USES_FP;
+	if (kind == CFI_DRAP || kind == CFI_SP_MEMORY)
+		flags |= RT_RULE_READS_CFA;
+	return rt_rule_pack(kind, flags, cfa_offset, fp_offset);
 }
 
 /*
  * makecontext() gives its function a return address that is the first byte of a stub behind a
  * gap: nobody called from there, so the gap has no rule, and the stack ends.
  */
-static cfi_rule compile(const struct cfi_module *module, uintptr_t pc, bool exact)
+static rt_rule compile(const struct cfi_module *module, uintptr_t pc, bool exact)
 {
 	cfi_rule rule, at_pc;
 
 	switch (cfi_compile(module, pc, exact, &rule)) {
 	case CFI_FOUND:
-		return rule;
+		return pack(rule);
 	case CFI_MISS_PC:
 		if (!exact && cfi_compile(module, pc, true, &at_pc) == CFI_FOUND)
-			return cfi_rule_make(CFI_STOP, 0, 0);
+			return rt_rule_pack(CFI_STOP, 0, 0, 0);
 		break;
 	case CFI_MISS_TABLE:
 		break;
@@ -144,7 +169,7 @@ static bool is_code_address(uintptr_t pc)
 	return pc >= 4096 && !(pc >> RT_PC_BITS);
 }
 
-cfi_rule rt_rule_compile(uintptr_t pc, bool exact)
+rt_rule rt_rule_compile(uintptr_t pc, bool exact)
 {
 	struct cfi_module module;
 
@@ -155,9 +180,9 @@ cfi_rule rt_rule_compile(uintptr_t pc, bool exact)
 	return compile(&module, pc, exact);
 }
 
-cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
+rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 {
-	cfi_rule rule;
+	rt_rule rule;
 
 	if (!is_code_address(pc))
 		return RT_RULE_NONE;

@@ -32,36 +32,75 @@ extern _Atomic(struct rt_rule_table *) rt_rule_table;
 extern _Atomic uint32_t rt_generation;
 
 /* generation 16 bits | exact 1 bit | pc 47 bits; pc >= 4096, so never 0 or RESERVED. */
-static inline uint64_t rt_rule_key(uintptr_t pc, bool exact, uint32_t generation)
+RT_INLINE uint64_t rt_rule_key(uintptr_t pc, bool exact, uint32_t generation)
 {
 	return (uint64_t)generation << 48 | (uint64_t)exact << RT_PC_BITS | pc;
 }
 
-static inline uint64_t rt_rule_place(uint64_t key)
+RT_INLINE uint64_t rt_rule_place(uint64_t key)
 {
 	return (key * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
 /*
- * Two more rules beside those that src/cfi makes. Neither is zero: a zero in the table is a miss.
- * There is none for this pc; and: no table covers it, but a call stands before it, so that the
- * frame pointer may be followed if it points into the stack.
+ * A rule as the walker likes it: what can be known beforehand is a bit. Bits 0-2 the kind, 3-10
+ * flags, 12-31 fp_offset, 32-63 cfa_offset, both signed, in bytes. Zero is no rule but a miss.
  */
-#define RT_RULE_NONE cfi_rule_make(CFI_NONE, 1, 0)
-#define RT_RULE_TRUSTS_FP cfi_rule_make((enum cfi_kind)7, 0, 0)
+typedef uint64_t rt_rule;
 
-static inline bool rt_rule_trusts_fp(cfi_rule rule)
+enum {
+	RT_RULE_KIND = 7,	/* enum cfi_kind, or: */
+	RT_RULE_FOLLOWS_FP = 7, /* no table covers the pc, but a call stands before it */
+	RT_RULE_FAST = 1 << 3,	/* CFI_SP, aligned, and the frame is not implausibly large */
+	RT_RULE_SAVES_FP =
+		1 << 4, /* restores fp from memory; CFI_SP and CFI_FP: at CFA + fp_offset */
+	RT_RULE_USES_FP = 1 << 5,   /* computes the CFA from fp */
+	RT_RULE_READS_CFA = 1 << 6, /* the CFA stands in memory */
+	/* Of a frame, kept with its rule: */
+	RT_RULE_NEEDS_FP = 1 << 7, /* the way outward from here depends on fp */
+	RT_RULE_EXACT = 1 << 8,	   /* ra is where a signal interrupted */
+	RT_RULE_FP_SHIFT = 12,
+	RT_RULE_FP_OFFSET_MAX = 1 << 19,
+};
+
+/* A frame larger than this is looked at with the kernel's help before it is believed. */
+enum { RT_FRAME_BYTES_PLAUSIBLE = 1 << 16 };
+
+/* There is none for this pc. */
+#define RT_RULE_NONE ((rt_rule)1 << 32)
+
+static inline rt_rule rt_rule_pack(unsigned kind, uint32_t flags, int32_t cfa_offset,
+				   int32_t fp_offset)
 {
-	return rule == RT_RULE_TRUSTS_FP;
+	return (uint64_t)(uint32_t)cfa_offset << 32 |
+	       (uint64_t)((uint32_t)fp_offset << RT_RULE_FP_SHIFT) | flags | kind;
+}
+
+/* As if the hook were a frame like others: where its caller's fp is. */
+#define RT_RULE_HOOK rt_rule_pack(CFI_SP, RT_RULE_SAVES_FP, 16, -16)
+
+static inline unsigned rt_rule_kind(rt_rule rule)
+{
+	return rule & RT_RULE_KIND;
+}
+
+static inline uintptr_t rt_rule_cfa_offset(rt_rule rule)
+{
+	return (uintptr_t)((int64_t)rule >> 32);
+}
+
+static inline uintptr_t rt_rule_fp_offset(rt_rule rule)
+{
+	return (uintptr_t)(intptr_t)((int32_t)(uint32_t)rule >> RT_RULE_FP_SHIFT);
 }
 
 /* Compile the rule for @pc and enter it. */
-RT_COLD cfi_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
+RT_COLD rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
 
 /* The same without entering it anywhere: for code that interrupted our own. */
-RT_COLD cfi_rule rt_rule_compile(uintptr_t pc, bool exact);
+RT_COLD rt_rule rt_rule_compile(uintptr_t pc, bool exact);
 
-static inline bool rt_rule_seek(uint64_t key, cfi_rule *ret_rule)
+RT_INLINE bool rt_rule_seek(uint64_t key, rt_rule *ret_rule)
 {
 	struct rt_rule_table *table = atomic_load_explicit(&rt_rule_table, memory_order_acquire);
 
@@ -85,18 +124,18 @@ static inline bool rt_rule_seek(uint64_t key, cfi_rule *ret_rule)
 }
 
 /* The rule for @pc in @generation. Any thread. */
-static inline cfi_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
+RT_INLINE rt_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
 {
-	cfi_rule rule;
+	rt_rule rule;
 
 	if (RT_LIKELY(rt_rule_seek(rt_rule_key(pc, exact, generation), &rule)))
 		return rule;
 	return rt_rule_make(pc, exact, generation);
 }
 
-static inline cfi_rule rt_rule_peek(uintptr_t pc, bool exact, uint32_t generation)
+static inline rt_rule rt_rule_peek(uintptr_t pc, bool exact, uint32_t generation)
 {
-	cfi_rule rule;
+	rt_rule rule;
 
 	if (rt_rule_seek(rt_rule_key(pc, exact, generation), &rule))
 		return rule;

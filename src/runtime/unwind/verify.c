@@ -63,6 +63,7 @@ static RT_COLD void show(const struct comparison *c)
 {
 	static _Atomic uint32_t shown;
 	uint32_t length = rt_walk_length(c->walk);
+	bool exact;
 	uint32_t from = c->at > CONTEXT_FRAMES ? c->at - CONTEXT_FRAMES : 0;
 	const char *const title[] = { "seep: verify: a stack differs from libgcc's",
 				      c->walk->truncated ? ", ours is truncated" : "",
@@ -74,7 +75,7 @@ static RT_COLD void show(const struct comparison *c)
 	rt_say(title);
 	for (uint32_t i = from; i < length && i <= c->at; i++)
 		show_address(i == c->at ? "ours   " : "common ",
-			     rt_walk_frame(c->walk, length - 1 - i)->ra);
+			     rt_walk_address(c->walk, length - 1 - i, &exact));
 	show_address(c->at >= length ? "ours ends; libgcc's " : "libgcc ", c->theirs);
 }
 
@@ -84,7 +85,7 @@ static int compare(struct unwind_context *context, void *argument)
 	uint32_t length = rt_walk_length(c->walk);
 	int before = 0;
 	uintptr_t ip = get_ip(context, &before);
-	const struct rt_frame *frame;
+	bool exact;
 
 	/* A context's CFA is the stack pointer in that frame: ours are below the hook's CFA. */
 	if (!c->began && get_cfa(context) < c->leaf_cfa)
@@ -92,8 +93,7 @@ static int compare(struct unwind_context *context, void *argument)
 	c->began = true;
 	if (ip == 0)
 		return STOP;
-	frame = c->at < length ? rt_walk_frame(c->walk, length - 1 - c->at) : NULL;
-	if (!frame || frame->ra != ip) {
+	if (c->at >= length || rt_walk_address(c->walk, length - 1 - c->at, &exact) != ip) {
 		c->differs = true;
 		c->theirs = ip;
 		return STOP;

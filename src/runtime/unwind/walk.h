@@ -13,21 +13,29 @@
 #define SEEP_RUNTIME_WALK_H
 
 #include "runtime/rt.h"
+#include "runtime/unwind/rules.h"
 #include "runtime/unwind/stack.h"
 
 /*
- * The state after stepping to a return address: where it lies, what it is, and the frame pointer
- * of the function it returns into.
+ * The state after stepping to a return address: where it lies, what it is, the frame pointer of
+ * the function it returns into, and the rule for going on.
  */
 struct rt_frame {
 	uintptr_t slot; /* address of the return address; the stack pointer after it is slot + 8 */
 	uintptr_t ra;
 	uint64_t hash; /* of this frame and all outer ones */
-	uintptr_t fp;
-	int32_t fp_offset; /* fp was read at slot + 8 + fp_offset; 0: inherited, not read */
-	uint32_t flags;
+	uintptr_t fp;  /* read as the rule of the next inner frame says, or inherited from it */
+	rt_rule rule;
 	uint32_t words; /* index of its first word among the words to re-read */
 	uint32_t node;	/* of the path up to here, for src/runtime/track/nodes.c; 0 unknown */
+};
+
+/* The same, of a walk in progress. */
+struct rt_fresh {
+	uintptr_t slot;
+	uintptr_t ra;
+	uintptr_t fp;
+	rt_rule rule;
 };
 
 /* A word that the remembered walk read, to be read again. */
@@ -36,24 +44,15 @@ struct rt_word {
 	uintptr_t value;
 };
 
-enum rt_frame_flags {
-	RT_FRAME_NEEDS_FP = 1 << 0, /* the way outward from here depends on fp */
-	RT_FRAME_USES_FP = 1 << 1,  /* the rule of ra computes the CFA from fp */
-	RT_FRAME_SAVES_FP = 1 << 2, /* the rule of ra restores fp from memory */
-	RT_FRAME_STEP = 1 << 3,	    /* reached by a rule that read more: step again, do not trust */
-	RT_FRAME_EXACT = 1 << 4,    /* ra is where a signal interrupted */
-	RT_FRAME_CUT = 1 << 5,	    /* outermost, but not the root: no rule for it */
-	RT_FRAME_GUESSED = 1 << 6,  /* reached by following a frame pointer without a rule */
-};
-
 /* A walk to be landed on. */
 struct rt_memory {
 	struct rt_frame *frames; /* frames[0] the outermost */
-	struct rt_word *words;	 /* of frames, outermost first, up to three for a frame */
+	struct rt_word *words;	 /* of frames, outermost first, up to two for a frame */
 	uint32_t count;
-	uint32_t capacity; /* in frames; three times that in words */
+	uint32_t capacity; /* in frames; twice that in words */
 	uint32_t generation;
 	uintptr_t root; /* slot of the outermost frame; 0: nothing is remembered */
+	bool truncated; /* the outermost frame is not the root: there is no rule for it */
 };
 
 enum { RT_WALKS_PARKED = 3 };
@@ -65,7 +64,7 @@ struct rt_walk {
 	uint64_t hash;
 	struct rt_memory now;	/* of the stack that was walked last */
 	uintptr_t floor;	/* the next parked root below the present one; 0: none */
-	struct rt_frame *fresh; /* of the walk in progress, innermost first */
+	struct rt_fresh *fresh; /* of the walk in progress, innermost first */
 	uint32_t fresh_capacity;
 	/* The result: fresh_count new frames upon now.frames[0] to now.frames[base - 1]. */
 	uint32_t fresh_count;
@@ -121,8 +120,6 @@ RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
  */
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t generation);
 
-extern _Atomic uint32_t rt_generation;
-
 /*
  * From the same place as the last walk, whose words all hold? Then no step is needed at all and
  * its result stands. Among the words are the hook's own return address and, if the way outward
@@ -154,17 +151,22 @@ RT_INLINE uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
  */
 RT_COLD bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer);
 
-/* The number of frames of the last walk, and its i-th frame, 0 the outermost. */
 static inline uint32_t rt_walk_length(const struct rt_walk *walk)
 {
 	return walk->base + walk->fresh_count;
 }
 
-static inline const struct rt_frame *rt_walk_frame(const struct rt_walk *walk, uint32_t i)
+/* The @i-th return address of the last walk, 0 the outermost. @ret_exact: see RT_RULE_EXACT. */
+static inline uintptr_t rt_walk_address(const struct rt_walk *walk, uint32_t i, bool *ret_exact)
 {
+	const struct rt_fresh *fresh;
+
+	*ret_exact = false;
 	if (walk->stored || i < walk->base)
-		return &walk->now.frames[i];
-	return &walk->fresh[walk->base + walk->fresh_count - 1 - i];
+		return walk->now.frames[i].ra;
+	fresh = &walk->fresh[walk->base + walk->fresh_count - 1 - i];
+	*ret_exact = fresh->rule & RT_RULE_EXACT;
+	return fresh->ra;
 }
 
 #endif

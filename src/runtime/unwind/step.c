@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/unwind/step.h"
+
+/* x86-64 Linux: offsets of saved registers in the ucontext that a signal-return frame points at. */
+enum { UCONTEXT_RBP = 120, UCONTEXT_RSP = 160, UCONTEXT_RIP = 168 };
+
+/* Beyond this it is another stack. */
+enum { FRAME_BYTES_MAX = 1 << 20 };
+
+/* Signal frames and stack switches on one walk: more mean that it goes in circles. */
+enum { MOVES_MAX = 64 };
+
+static void move(struct rt_state *s)
+{
+	s->forget = true;
+	s->moved = true;
+	s->moves++;
+}
+
+static void end(struct rt_state *s, bool truncated)
+{
+	s->ended = true;
+	s->truncated = truncated;
+}
+
+/* Truncated because of what memory held or did not: not to be remembered. */
+static void end_unsure(struct rt_state *s)
+{
+	s->forget = true;
+	end(s, true);
+}
+
+/*
+ * A CFA further out than most, or not further out at all: is the memory there? A wrong rule, or a
+ * return address that is none, could lead anywhere. Beyond what a frame can be it is another
+ * stack. False ends the walk.
+ */
+static bool take_leap(struct rt_state *s, uintptr_t cfa, uintptr_t fp_at, bool reads_fp)
+{
+	if (cfa & 7 || s->moves == MOVES_MAX || !rt_is_readable(cfa - 8) ||
+	    (reads_fp && !rt_is_readable(fp_at)))
+		return false;
+	if (cfa - s->sp - 1 >= FRAME_BYTES_MAX)
+		move(s);
+	return true;
+}
+
+/* Take the frame that returns at @cfa - 8. */
+static void take(struct rt_state *s, uintptr_t cfa)
+{
+	s->slot = cfa - 8;
+	s->ra = rt_word_at(cfa - 8);
+	s->sp = cfa;
+	if (s->ra == 0)
+		end(s, false);
+}
+
+static void step_to(struct rt_state *s, uintptr_t cfa, rt_rule rule)
+{
+	uintptr_t fp_at = cfa + rt_rule_fp_offset(rule);
+	bool reads_fp = rule & RT_RULE_SAVES_FP;
+
+	if (!rt_step_is_plausible(s->sp, cfa) && !take_leap(s, cfa, fp_at, reads_fp)) {
+		end_unsure(s);
+		return;
+	}
+	take(s, cfa);
+	if (reads_fp)
+		s->fp = rt_word_at(fp_at);
+}
+
+/* May the word at @at be read? Within a frame's reach of @sp it is the stack; else ask. */
+static bool is_word(uintptr_t sp, uintptr_t at)
+{
+	return !(at & 7) && (at - (sp - 8) <= RT_FRAME_BYTES_PLAUSIBLE || rt_is_readable(at));
+}
+
+/* The CFA, less @plus, stands in memory at @cfa_at: a word that must be looked at again too. */
+static bool step_by_memory(struct rt_state *s, uintptr_t cfa_at, uintptr_t plus)
+{
+	uintptr_t cfa;
+
+	if (!is_word(s->sp, cfa_at)) {
+		end_unsure(s);
+		return false;
+	}
+	cfa = rt_word_at(cfa_at) + plus;
+	if (!rt_step_is_plausible(s->sp, cfa) && !take_leap(s, cfa, cfa, false)) {
+		end_unsure(s);
+		return false;
+	}
+	take(s, cfa);
+	return true;
+}
+
+static void read_fp(struct rt_state *s, uintptr_t sp, uintptr_t at)
+{
+	if (is_word(sp, at))
+		s->fp = rt_word_at(at);
+	else
+		end_unsure(s);
+}
+
+static void step_signal(struct rt_state *s)
+{
+	uintptr_t ucontext = s->sp;
+
+	move(s);
+	s->exact = true;
+	s->slot = ucontext + UCONTEXT_RIP;
+	s->ra = rt_word_at(s->slot);
+	s->fp = rt_word_at(ucontext + UCONTEXT_RBP);
+	s->sp = rt_word_at(ucontext + UCONTEXT_RSP);
+	if (s->moves > MOVES_MAX)
+		end(s, true);
+}
+
+/*
+ * Code without unwind information, called from where it can be seen: a frame pointer that points
+ * into this thread's own stack is believed.
+ */
+static void step_by_frame_pointer(struct rt_state *s, struct rt_stack *stack)
+{
+	uintptr_t fp = s->fp;
+
+	if (s->sp == rt_stack_main_end()) {
+		end(s, false);
+		return;
+	}
+	if (!stack || fp & 7 || fp - s->sp >= FRAME_BYTES_MAX ||
+	    !rt_stack_holds(stack, s->sp, fp, 2 * sizeof(uintptr_t))) {
+		end_unsure(s);
+		return;
+	}
+	s->fp = rt_word_at(fp);
+	take(s, fp + 2 * sizeof(uintptr_t));
+}
+
+struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack)
+{
+	uintptr_t cfa_offset = rt_rule_cfa_offset(rule);
+	uintptr_t fp_offset = rt_rule_fp_offset(rule);
+	uintptr_t sp = s.sp, fp = s.fp;
+
+	s.exact = s.moved = false;
+	switch (rt_rule_kind(rule)) {
+	case CFI_SP:
+		step_to(&s, sp + cfa_offset, rule);
+		break;
+	case CFI_FP:
+		step_to(&s, fp + cfa_offset, rule);
+		break;
+	case CFI_DRAP:
+		if (step_by_memory(&s, fp + cfa_offset, 0))
+			read_fp(&s, sp, fp + fp_offset);
+		break;
+	case CFI_SP_MEMORY:
+		if (step_by_memory(&s, sp + cfa_offset, 8) && rule & RT_RULE_SAVES_FP)
+			read_fp(&s, sp, s.sp + fp_offset);
+		break;
+	case CFI_SIGNAL:
+		step_signal(&s);
+		break;
+	case CFI_STOP:
+		end(&s, false);
+		break;
+	case RT_RULE_FOLLOWS_FP:
+		step_by_frame_pointer(&s, stack);
+		break;
+	default:
+		/* The loader's entry has no rule, and nothing beyond it. */
+		end(&s, sp != rt_stack_main_end());
+	}
+	return s;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One step outward: from the state at a return address, by its rule, to the state at the next.
+ * docs/unwinding.md says what each kind of rule reads. The walk takes the common ones itself.
+ */
+#ifndef SEEP_RUNTIME_STEP_H
+#define SEEP_RUNTIME_STEP_H
+
+#include "runtime/unwind/rules.h"
+#include "runtime/unwind/stack.h"
+
+struct rt_state {
+	uintptr_t slot; /* address of the return address */
+	uintptr_t sp;	/* slot + 8, unless a signal was crossed just now */
+	uintptr_t ra;
+	uintptr_t fp;
+	bool exact; /* ra is where a signal interrupted */
+	bool moved; /* by this step: across a signal frame or onto another stack */
+	bool ended;
+	bool truncated; /* it ended, and not at the root */
+	bool forget;	/* depends on more than frames: not to be remembered */
+	uint8_t moves;	/* of the whole walk */
+};
+
+RT_INLINE uintptr_t rt_word_at(uintptr_t address)
+{
+	return *(const uintptr_t *)address;
+}
+
+/* Is @cfa where the frame's end may be? One compare says sp < cfa <= sp + the plausible. */
+RT_INLINE bool rt_step_is_plausible(uintptr_t sp, uintptr_t cfa)
+{
+	return RT_LIKELY(cfa - sp - 1 < RT_FRAME_BYTES_PLAUSIBLE && !(cfa & 7));
+}
+
+/* By any rule. @stack: of the thread; NULL to follow no frame pointer without a rule. */
+RT_COLD struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack);
+
+#endif
