@@ -62,39 +62,30 @@ RT_INLINE struct ledger_slot *rt_quick_slot(struct rt_thread *thread, uint32_t r
 RT_INLINE bool rt_quick_repeats(struct rt_thread *thread, const struct ledger_control *control,
 				uint32_t sort, const void *frame)
 {
-	return RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL) &&
-	       rt_walk_repeats(&thread->walk, frame) &&
+	return rt_walk_repeats(&thread->walk, frame) &&
+	       RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL) &&
 	       RT_LIKELY(thread->last_row.sort == (sort & RT_SORT_MASK)) &&
 	       RT_LIKELY(thread->last_row.epoch == rt_load(&control->epoch)) &&
 	       RT_LIKELY(!thread->walk.truncated);
 }
 
-/* False: nothing was done. */
-RT_INLINE bool rt_quick_record(struct ledger_control *control, void *block, size_t size,
-			       uint32_t sort, const void *frame)
+/*
+ * Count @block under @row, and leave the books. In bookkeeping. False: nothing was done, for want
+ * of a cell (NULL has none) or a slot.
+ */
+RT_INLINE bool rt_quick_count(struct rt_thread *thread, struct ledger_control *control,
+			      uint32_t row, void *block, size_t size, uint32_t sort)
 {
-	struct rt_thread *thread = rt_tls.thread;
-	struct ledger_cache *cache;
-	struct ledger_slot *slot;
+	struct ledger_cache *cache = thread->cache;
+	rt_cell *cell = rt_cell_real((uintptr_t)block, RT_GRANULE_SHIFT_GLIBC);
+	uint64_t turn = rt_load(&control->peak_turn);
+	struct ledger_slot *slot = rt_quick_slot(thread, row, turn);
 	_Atomic int64_t *total;
-	rt_cell *cell;
-	uint64_t turn;
 	int64_t sum;
 
-	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!rt_global.quick) ||
-	    !rt_quick_enter(thread, frame))
+	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(!slot) || RT_UNLIKELY(size >= RT_CELL_SIZE_BIG) ||
+	    RT_UNLIKELY(rt_cell_get_state(rt_load(cell)) == RT_CELL_LIVE))
 		return false;
-	/* NULL has no cell, and a row that is none no slot. */
-	cell = rt_cell_real((uintptr_t)block, RT_GRANULE_SHIFT_GLIBC);
-	if (!rt_quick_repeats(thread, control, sort, frame) || RT_UNLIKELY(!cell) ||
-	    RT_UNLIKELY(rt_cell_get_state(rt_load(cell)) == RT_CELL_LIVE) ||
-	    RT_UNLIKELY(size >= RT_CELL_SIZE_BIG))
-		return rt_quick_give_up(thread);
-	turn = rt_load(&control->peak_turn);
-	slot = rt_quick_slot(thread, thread->last_row.row, turn);
-	cache = thread->cache;
-	if (RT_UNLIKELY(!slot))
-		return rt_quick_give_up(thread);
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
 		total = &cache->first;
 		sum = rt_load(total) + (int64_t)size;
@@ -102,7 +93,7 @@ RT_INLINE bool rt_quick_record(struct ledger_control *control, void *block, size
 		total = &cache->sum;
 		sum = rt_load(total) + (int64_t)size;
 		if (RT_UNLIKELY(sum >= rt_load(&rt_global.threshold_bytes)))
-			return rt_quick_give_up(thread);
+			return false;
 	}
 	atomic_signal_fence(memory_order_acq_rel);
 	rt_add_own(&slot->allocs, 1);
@@ -110,9 +101,24 @@ RT_INLINE bool rt_quick_record(struct ledger_control *control, void *block, size
 	rt_store(total, sum);
 	rt_add_own(&cache->histogram[core_bit_width(size)], 1);
 	rt_add_own(&cache->usable_alloc_bytes, rt_usable_of_glibc((uintptr_t)block));
-	rt_store(cell, rt_cell_value((uintptr_t)block, thread->last_row.row, size, sort >> 16));
+	rt_store(cell, rt_cell_value((uintptr_t)block, row, size, sort >> 16));
 	thread->last_block = (uintptr_t)block;
 	rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
+	return true;
+}
+
+/* False: nothing was done. */
+RT_INLINE bool rt_quick_record(struct ledger_control *control, void *block, size_t size,
+			       uint32_t sort, const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+
+	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!rt_global.quick) ||
+	    !rt_quick_enter(thread, frame))
+		return false;
+	if (!rt_quick_repeats(thread, control, sort, frame) ||
+	    RT_UNLIKELY(!rt_quick_count(thread, control, thread->last_row.row, block, size, sort)))
+		return rt_quick_give_up(thread);
 	return true;
 }
 

@@ -28,6 +28,12 @@ RT_INLINE bool is_own_row(uint32_t row)
 	return RT_LIKELY(row - rt_global.first_row - 1 < INT32_MAX);
 }
 
+/* Of a context of its own, rather than "no stack" or "other". */
+RT_INLINE bool is_context_row(uint32_t row)
+{
+	return RT_LIKELY(row - rt_global.first_row >= LEDGER_CONTEXT_FIRST);
+}
+
 static RT_COLD void count_other_free(struct rt_thread *thread, uint32_t row, uint64_t size)
 {
 	if (row >= rt_global.first_row) {
@@ -161,39 +167,43 @@ RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *cont
 RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort, uint32_t epoch)
 {
 	struct rt_last_row *last = &thread->last_row;
+	uint32_t row;
 
-	if (RT_UNLIKELY(last->hash != hash || last->sort != sort || last->epoch != epoch ||
-			!last->row))
-		*last = (struct rt_last_row){
-			.hash = hash,
-			.sort = sort,
-			.epoch = epoch,
-			.row = rt_context_row(thread, hash, sort, epoch),
-		};
-	/* Without a stack for once, because a lock was not to be had: ask again next time. */
-	if (RT_UNLIKELY(last->row == rt_global.first_row)) {
-		last->row = 0;
-		return rt_global.first_row;
-	}
-	return last->row;
+	if (last->hash == hash && last->sort == sort && last->epoch == epoch)
+		return last->row;
+	row = rt_context_row(thread, hash, sort, epoch);
+	last->hash = hash;
+	/* For once without a stack or without a row of its own: ask again next time. */
+	last->sort = RT_LIKELY(is_context_row(row)) ? sort : RT_SORT_NONE;
+	last->epoch = epoch;
+	last->row = row;
+	return row;
+}
+
+/* Walk, and find the row. In bookkeeping. */
+RT_INLINE uint32_t walk_to_row(struct rt_thread *thread, struct ledger_control *control,
+			       uint32_t sort, const void *frame)
+{
+	uint64_t hash = rt_walk(&thread->walk, frame);
+
+	rt_verify(thread, frame);
+	if (RT_UNLIKELY(thread->walk.truncated))
+		rt_add_own(&thread->cache->walks_truncated, 1);
+	return find_row(thread, hash, sort & RT_SORT_MASK, rt_load(&control->epoch));
 }
 
 /*
- * Walk, find the row, count, write the cell. In bookkeeping. The live total is the caller's: it
- * rises, or for a realloc changes by the difference. False: counted without a stack, and there
- * the total is included.
+ * Count, and write the cell. In bookkeeping. The live total is the caller's: it rises, or for a
+ * realloc changes by the difference. False: counted without a stack, and there the total is
+ * included.
  */
-RT_INLINE bool record_block(struct rt_thread *thread, struct ledger_control *control,
-			    uintptr_t address, size_t size, uint32_t sort, const void *frame)
+static bool record_row(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
+		       uintptr_t address, size_t size, uint32_t sort)
 {
-	uint32_t row;
 	rt_cell *cell = rt_cell_writable(address);
-	uint64_t hash = rt_walk(&thread->walk, frame);
 	uint64_t before;
 
-	rt_verify(thread, frame);
-	row = find_row(thread, hash, sort & RT_SORT_MASK, rt_load(&control->epoch));
-	if (RT_UNLIKELY(row - rt_global.first_row < LEDGER_CONTEXT_FIRST)) {
+	if (!is_context_row(row)) {
 		if (row == rt_global.first_row) {
 			record_no_stack((void *)address, size, sort);
 			return false;
@@ -214,12 +224,6 @@ RT_INLINE bool record_block(struct rt_thread *thread, struct ledger_control *con
 	return true;
 }
 
-RT_INLINE void count_walk(struct rt_thread *thread)
-{
-	if (RT_UNLIKELY(thread->walk.truncated))
-		rt_add_own(&thread->cache->walks_truncated, 1);
-}
-
 void rt_quick_rest(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
 		   int64_t blocks, int64_t bytes)
 {
@@ -231,6 +235,7 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 {
 	struct ledger_control *control = rt_control();
 	struct rt_thread *thread;
+	uint32_t row;
 
 	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!block))
 		return;
@@ -243,9 +248,12 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 		record_no_stack(block, size, sort);
 		return;
 	}
-	if (RT_LIKELY(record_block(thread, control, (uintptr_t)block, size, sort, frame)))
+	row = walk_to_row(thread, control, sort, frame);
+	if (RT_LIKELY(rt_global.quick) && is_context_row(row) &&
+	    RT_LIKELY(rt_quick_count(thread, control, row, block, size, sort)))
+		return;
+	if (record_row(thread, control, row, (uintptr_t)block, size, sort))
 		rt_rise(thread, control, size);
-	count_walk(thread);
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
 }
@@ -405,16 +413,16 @@ static void replace(struct rt_thread *thread, struct ledger_control *control,
 {
 	bool old_counts = resize->cell && is_own_row(rt_cell_row(resize->cell));
 	uint64_t old_size = old_counts ? resize->size : 0;
+	const uint32_t sort = RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC);
+	uint32_t row = walk_to_row(thread, control, sort, frame);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
-	if (!record_block(thread, control, (uintptr_t)after, size,
-			  RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC), frame))
+	if (!record_row(thread, control, row, (uintptr_t)after, size, sort))
 		rt_rise(thread, control, -(uint64_t)size);
 	close_old(thread, control, resize);
 	if (size > old_size)
 		rt_rise(thread, control, size - old_size);
-	count_walk(thread);
 	thread->last_block = (uintptr_t)after;
 }
 

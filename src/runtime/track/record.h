@@ -26,6 +26,7 @@ enum { RT_SORT_FOREIGN = 8 << 16 }; /* becomes the cell's foreign bit */
 
 /* What of it makes a context. */
 #define RT_SORT_MASK 0xffffu
+#define RT_SORT_NONE UINT32_MAX
 
 /*
  * @block of @size requested bytes was allocated by a hook with frame address @frame. NULL blocks

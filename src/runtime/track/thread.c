@@ -5,6 +5,7 @@
 #include "runtime/life/sys.h"
 #include "runtime/life/tables.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/record.h"
 
 #include <errno.h>
 #include <string.h>
@@ -122,7 +123,7 @@ static struct rt_thread *thread_make(uint32_t index, uint32_t tid)
 	thread->conflicts = 0;
 	thread->last_block = 0;
 	thread->walk.full_walks = &cache->walks_full;
-	thread->last_row = (struct rt_last_row){ 0 };
+	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
 	thread->tid = tid;
 	thread->cache_index = index;
 	/* Left by the thread that had this state before. */
@@ -169,7 +170,7 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_redo(thread->cache, thread->cache_index);
 	rt_lock_recover(thread->tid);
 	rt_walk_drop(&thread->walk);
-	thread->last_row = (struct rt_last_row){ 0 };
+	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
 	rt_add_own(&thread->cache->abandoned, 1);
 	rt_store(&thread->cache->pending_row, 0);
 	rt_store(&thread->cache->busy, 0);

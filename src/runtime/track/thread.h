@@ -26,10 +26,10 @@ struct rt_thread {
 		uint64_t size;
 	} deferred[RT_DEFERRED_MAX];
 	struct rt_walk walk;
-	/* The row that the last walk led to; most often the next one does too. row 0: none. */
+	/* The row that the last walk led to; most often the next one does too. */
 	struct rt_last_row {
 		uint64_t hash;
-		uint32_t sort;
+		uint32_t sort; /* RT_SORT_NONE: it had no row of its own */
 		uint32_t epoch;
 		uint32_t row;
 	} last_row;
