@@ -142,8 +142,9 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_UNRECORDED_CHILD = 1 << 6,
 	LEDGER_UNSEEN_CACHES_FULL = 1 << 7, /* threads without a cache: counted without stacks */
 	LEDGER_UNSEEN_MODULES_FULL = 1 << 8,
-	LEDGER_UNSEEN_PAGE_MAP = 1 << 9,    /* no memory for the page map: frees untracked */
-	LEDGER_UNSEEN_VERIFY_OFF = 1 << 10, /* verify= asked for, libgcc_s not to be had */
+	LEDGER_UNSEEN_PAGE_MAP = 1 << 9,       /* no memory for the page map: frees untracked */
+	LEDGER_UNSEEN_VERIFY_OFF = 1 << 10,    /* verify= asked for, libgcc_s not to be had */
+	LEDGER_UNSEEN_FRAME_POINTER = 1 << 11, /* some stacks go on by frame pointer alone */
 };
 
 struct ledger_table_state {

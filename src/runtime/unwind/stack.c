@@ -54,24 +54,21 @@ static bool pages_are_readable(uintptr_t from, uintptr_t to)
 	return true;
 }
 
-/* The end of the stack that @sp may be on: the nearest above. */
-static uintptr_t end_above(uintptr_t sp)
+/* The end of the calling thread's stack. The first thread's control block is elsewhere. */
+static uintptr_t own_end(void)
 {
-	uintptr_t control_block = (uintptr_t)__builtin_thread_pointer();
-	uintptr_t main_end = rt_stack_main_end();
-
-	if (control_block > sp && (control_block < main_end || main_end <= sp))
-		return control_block;
-	return main_end;
+	if (rt_gettid() == rt_getpid())
+		return rt_stack_main_end();
+	return (uintptr_t)__builtin_thread_pointer();
 }
 
 static RT_COLD bool extend(struct rt_stack *stack, uintptr_t sp)
 {
 	uintptr_t low = sp & ~(uintptr_t)(PAGE_BYTES - 1);
-	uintptr_t end = end_above(sp);
+	uintptr_t end = own_end();
 	uintptr_t known = end == stack->end ? stack->low : end & ~(uintptr_t)(PAGE_BYTES - 1);
 
-	if (end - sp > STACK_BYTES_MAX || !pages_are_readable(low, known))
+	if (sp >= end || end - sp > STACK_BYTES_MAX || !pages_are_readable(low, known))
 		return false;
 	*stack = (struct rt_stack){ low, end };
 	return true;

@@ -132,6 +132,7 @@ static void step_by_frame_pointer(struct rt_state *s, struct rt_stack *stack)
 		end_unsure(s);
 		return;
 	}
+	rt_note_unseen(LEDGER_UNSEEN_FRAME_POINTER);
 	s->fp = rt_word_at(fp);
 	take(s, fp + 2 * sizeof(uintptr_t));
 }

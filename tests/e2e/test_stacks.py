@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Stacks that are not the usual kind: several on one thread, and through code without tables."""
+
+from harness import check_truth, contexts_of, functions, record_with_truth
+
+VERIFY = {"SEEP_OPTIONS": "verify=1"}
+
+
+def test_fibers_that_take_turns_land_on_their_own_last_walks(seep):
+    recordings, truth = record_with_truth(seep, "fibers", env=VERIFY)
+    report = recordings.main()
+    check_truth(report, truth)
+    figures = report["totals"]["verify"]
+    assert figures["differences"] == 0 and figures["truncated"] == 0
+    assert figures["walks"] > 40_000
+    assert figures["walks"] - figures["landed"] < 20
+
+
+def test_more_fibers_than_walks_are_remembered_are_walked_in_full(seep):
+    recordings, truth = record_with_truth(seep, "fibers", "many", env=VERIFY)
+    report = recordings.main()
+    check_truth(report, truth)
+    figures = report["totals"]["verify"]
+    assert figures["differences"] == 0 and figures["truncated"] == 0
+
+
+def test_generated_code_is_passed_by_its_frame_pointer_on_a_threads_own_stack(seep):
+    recordings, truth = record_with_truth(seep, "generated_code", env=VERIFY)
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["totals"]["verify"]["differences"] == 0
+    assert "by-frame-pointer" in [u["code"] for u in report["unseen"]]
+    for name, root in (("site_main", "main"), ("site_thread", "thread_main")):
+        found = contexts_of(report, name)
+        assert sum(c["allocs"] for c in found) == 2000
+        for context in found:
+            assert not context["truncated"]
+            frames = functions(context)
+            assert frames.index(name) < frames.index("through_kept") < frames.index(root)
+
+
+def test_generated_code_is_where_a_stack_ends_if_the_register_is_no_frame_pointer(seep):
+    recordings, _ = record_with_truth(seep, "generated_code")
+    report = recordings.main()
+    for name in ("site_lost", "site_fiber"):
+        found = contexts_of(report, name)
+        assert sum(c["allocs"] for c in found) == 2000
+        for context in found:
+            assert context["truncated"]
+            assert len(context["frames"]) == 2
