@@ -241,7 +241,8 @@ static RT_COLD uint64_t hash_only(struct rt_walk *walk, uint32_t base, bool keep
 	return hash;
 }
 
-static inline uint64_t finish(struct rt_walk *walk, uint32_t base, struct rt_word *word, bool forget)
+static inline uint64_t finish(struct rt_walk *walk, uint32_t base, struct rt_word *word,
+			      bool forget)
 {
 	uint32_t count = base + walk->fresh_count;
 	ptrdiff_t at = word - walk->now.words;
