@@ -169,9 +169,8 @@ struct ledger_state {
 	_Atomic uint64_t threads_started;
 	_Atomic uint64_t dropped; /* allocations counted under "other" */
 	_Atomic uint64_t unrecorded_children;
-	_Atomic uint64_t early_allocs;	/* served before the account began; freed without trace */
+	_Atomic uint64_t early_allocs;	/* before the account began, by our own arena */
 	_Atomic uint64_t folded_afresh; /* look-ups of contexts with over 64 raw paths */
-	_Atomic uint64_t lost_nodes;	/* reserved twice by racing threads, unused */
 	_Atomic uint64_t generation;	/* of the module list */
 	_Atomic uint64_t private_bytes; /* memory of the runtime outside the ledger, mapped */
 	_Atomic uint64_t verify_walks;
@@ -265,12 +264,11 @@ struct ledger_cache {
 	_Atomic uint64_t flushes;
 	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
-	_Atomic uint64_t spare_count;
 	/* A realloc in progress: both extents count as live. pending_row = 0: none. */
 	_Atomic uint64_t pending_pointer;
 	_Atomic uint64_t pending_size;
 	_Atomic uint32_t pending_row;
-	uint32_t spare;
+	uint32_t spare[3];
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 };

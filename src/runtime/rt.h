@@ -41,7 +41,12 @@ struct rt_thread;
 /* Zero means "not started": what a new thread finds. At most 64 bytes. */
 struct rt_tls {
 	struct rt_thread *thread;
-	uint32_t starting; /* in rt_thread_start, or found no cache */
+	struct rt_thread *aside; /* thread, while abort() is being called */
+	/* Frame addresses: of rt_thread_start (1: it found no cache), of abort(); else 0. */
+	_Atomic uint64_t starting;
+	uintptr_t aborting;
+	/* Of the interrupted hook, from before a fork() in a signal handler to the child; else 0. */
+	uintptr_t forking;
 };
 extern __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 

@@ -2,9 +2,11 @@
 """Programs that once broke the runtime, one by one: they end as they do without it, and the account
 is right. Each program's first comment says what it does to its profiler."""
 
+import json
 import os
 import pathlib
 import shutil
+import signal
 import time
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from harness import (
     PROGRAMS,
     RUNTIME,
+    SOURCE,
     check_truth,
     contexts_of,
     functions,
@@ -148,12 +151,69 @@ def test_an_inherited_block_is_not_subtracted_from_what_the_child_uses(seep):
     assert report["totals"]["inherited_freed_bytes"] == 100 << 20
 
 
+# ---- the search for the next allocator -----------------------------------------------------
+
+
+def test_what_a_dlsym_allocates_during_the_search_is_served_and_counted_apart(seep):
+    preload = {"LD_PRELOAD": str(program("lib_hostile_dlsym.so"))}
+    _, recordings = check_same(seep, [program("temporaries")], env=preload)
+    # A malloc and a realloc for each function that is searched for.
+    hooks = (SOURCE / "src/runtime/hook/hooks.def").read_text().count("\nRT_HOOK(")
+    assert recordings.main()["totals"]["early_allocs"] == 2 * hooks
+
+
 # ---- signals and ends ----------------------------------------------------------------------
 
 
 def test_what_a_handler_frees_in_the_middle_of_our_books_is_counted_at_its_site(seep):
     recordings, truth = record_with_truth(seep, "hostile_signal_frees")
     check_truth(recordings.main(), truth)
+
+
+def test_a_thread_whose_start_was_left_by_longjmp_gets_its_stacks_nevertheless(seep):
+    recordings, truth = record_with_truth(seep, "hostile_step", "start")
+    assert truth.notes["tries"] > 10
+    check_truth(recordings.main(), truth)
+
+
+@pytest.mark.parametrize("mode", ["fork", "forkwork"])
+def test_a_fork_in_the_middle_of_our_books_leaves_both_accounts_right(seep, mode):
+    recordings, truth = record_with_truth(seep, "hostile_step", mode)
+    report = recordings.main()
+    check_truth(report, truth)
+    forked, children = report["forked"], truth.notes["tries"] - 1
+    assert children > 10
+    # A child that allocates in the handler only, where it is not recorded, has nothing else.
+    assert forked["processes"] == children
+    assert forked["allocs"] >= 5 * children
+    assert (forked["allocs"], forked["alloc_bytes"]) == (forked["frees"], forked["freed_bytes"])
+
+
+@pytest.mark.parametrize("blocks", ["40", "400"])
+def test_what_a_handler_frees_at_any_instruction_is_counted_at_its_site(seep, blocks):
+    recordings, truth = record_with_truth(seep, "hostile_step", "frees", blocks)
+    assert truth.notes["tries"] > 10
+    check_truth(recordings.main(), truth)
+
+
+def test_what_a_handler_freed_before_it_ended_the_process_is_counted(seep):
+    recordings, truth = record_with_truth(seep, "hostile_step", "exit", "40")
+    forked, children = recordings.main()["forked"], truth.notes["tries"]
+    assert children > 10 and forked["processes"] == children
+    # The operation that was interrupted, of one block, may be counted in part.
+    assert forked["frees"] - 40 * children in range(children + 1)
+
+
+def test_an_abort_that_was_left_is_not_how_it_ended(seep):
+    """Without a recorder, which learns of the real end from the kernel."""
+    env = {"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir)}
+    result = run_plain([program("hostile_abort")], env=env)
+    assert result.status == -signal.SIGKILL
+    (ledger,) = seep.ledgers()
+    done = seep.command("report", seep.ledger_dir / ledger, "--json")
+    report = json.loads(done.stdout)
+    check_truth(report, parse_truth(result.stdout.decode()))
+    assert report["process"]["ended"] == "killed"
 
 
 def test_an_abort_that_was_left_does_not_end_the_account(seep):

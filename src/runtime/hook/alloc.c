@@ -87,7 +87,10 @@ static void *resize(void *block, size_t size, const void *frame)
 	}
 	rt_resize_begin(control, block, &change);
 	after = rt_next.realloc(block, size ? request(size) : 0);
-	rt_resize_end(control, &change, block, after, size, frame);
+	/* Not the one from before: a handler may have forked meanwhile. */
+	control = rt_control();
+	if (RT_LIKELY(control != NULL))
+		rt_resize_end(control, &change, block, after, size, frame);
 	return after;
 }
 

@@ -361,7 +361,7 @@ bool rt_next_find(void)
 		return none == 2;
 	find_all(&real);
 	rt_next = real;
-	if (rt_arena_used()) {
+	if (rt_arena_count()) {
 		rt_next.free = mixed_free;
 		rt_next.realloc = mixed_realloc;
 		rt_next.malloc_usable_size = mixed_usable;

@@ -10,15 +10,16 @@ enum { ARENA_BYTES = 256 << 10, HEADER_BYTES = 16 };
 /* In .bss: pages cost nothing unless used. */
 static _Alignas(4096) unsigned char arena[ARENA_BYTES];
 static _Atomic size_t used;
+static _Atomic uint64_t count;
 
 bool rt_arena_holds(const void *block)
 {
 	return (uintptr_t)block - (uintptr_t)arena < ARENA_BYTES;
 }
 
-bool rt_arena_used(void)
+uint64_t rt_arena_count(void)
 {
-	return rt_load(&used) != 0;
+	return rt_load(&count);
 }
 
 void *rt_arena_take(size_t size, size_t alignment)
@@ -37,8 +38,7 @@ void *rt_arena_take(size_t size, size_t alignment)
 	} while (!atomic_compare_exchange_weak_explicit(
 		&used, &before, start + size, memory_order_relaxed, memory_order_relaxed));
 	memcpy(arena + start - sizeof(size), &size, sizeof(size));
-	if (rt_global.state)
-		rt_add(&rt_global.state->early_allocs, 1);
+	rt_add(&count, 1);
 	return arena + start;
 }
 

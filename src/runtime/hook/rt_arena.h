@@ -8,12 +8,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* @alignment: a power of two up to 4096. Zeroed. NULL when the arena is full. */
 void *rt_arena_take(size_t size, size_t alignment);
 void *rt_arena_resize(void *block, size_t size);
 size_t rt_arena_size(const void *block);
 bool rt_arena_holds(const void *block);
-bool rt_arena_used(void);
+
+/* How many blocks were taken. */
+uint64_t rt_arena_count(void);
 
 #endif

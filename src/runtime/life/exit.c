@@ -2,6 +2,7 @@
 #include "runtime/life/exit.h"
 
 #include "runtime/life/sys.h"
+#include "runtime/track/thread.h"
 
 #include <errno.h>
 
@@ -34,6 +35,8 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	if (!is_ours())
 		return;
 	state = rt_global.state;
+	if (ended == LEDGER_ENDED_EXIT)
+		rt_thread_ends();
 	if (ended == LEDGER_ENDED_EXIT && status >= 0) {
 		rt_store(&state->exit_status, (uint32_t)status & 0xff);
 		rt_store(&state->exit_status_known, 1);
@@ -45,11 +48,14 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	wait_for_recorder(rt_mine.control);
 }
 
-void rt_exit_withdraw(void)
+void rt_exit_withdraw(enum ledger_ended ended)
 {
-	if (!is_ours())
+	uint32_t last = ended;
+
+	if (!is_ours() || !atomic_compare_exchange_strong_explicit(
+				  &rt_global.state->ended, &last, LEDGER_ENDED_RUNNING,
+				  memory_order_release, memory_order_relaxed))
 		return;
-	rt_store_release(&rt_global.state->ended, LEDGER_ENDED_RUNNING);
 	rt_store(&rt_global.state->ended_ns, 0);
 	rt_store(&rt_global.control->exit_ack, 0);
 	(void)atomic_fetch_add_explicit(&rt_global.state->attention, 1, memory_order_release);

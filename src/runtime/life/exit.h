@@ -13,7 +13,7 @@
  */
 void rt_exit_notice(enum ledger_ended ended, int status);
 
-/* exec failed: the process goes on. */
-void rt_exit_withdraw(void);
+/* exec failed, or abort() was left by longjmp: the process goes on, if @ended was its last word. */
+void rt_exit_withdraw(enum ledger_ended ended);
 
 #endif

@@ -38,6 +38,7 @@ static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
 };
 
 char rt_ledger_name[LEDGER_NAME_BYTES];
+bool rt_ledger_moved;
 
 /* A bounded string under construction: text beyond the end is dropped. */
 struct text {
@@ -472,6 +473,16 @@ static bool make_file(struct file *file, const struct rt_make *make, const struc
 	return true;
 }
 
+static void note_directory(long fd)
+{
+	static struct stat last;
+	struct stat now = { 0 };
+
+	(void)rt_syscall3(SYS_fstat, fd, (long)&now, 0);
+	rt_ledger_moved = last.st_ino && (now.st_dev != last.st_dev || now.st_ino != last.st_ino);
+	last = now;
+}
+
 bool rt_ledger_make(const struct rt_make *make)
 {
 	static struct identity id; /* too large for a stack that may be a signal's */
@@ -493,6 +504,7 @@ bool rt_ledger_make(const struct rt_make *make)
 			rt_global = before;
 		} else {
 			memcpy(rt_ledger_name, file.name, sizeof(rt_ledger_name));
+			note_directory(file.dir);
 			rt_global.pid = id.pid;
 			rt_global.first_row = make->first_row;
 		}

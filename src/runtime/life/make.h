@@ -30,4 +30,7 @@ bool rt_ledger_make(const struct rt_make *make);
 
 extern char rt_ledger_name[LEDGER_NAME_BYTES];
 
+/* The ledger made last lies in another directory than the one before. */
+extern bool rt_ledger_moved;
+
 #endif

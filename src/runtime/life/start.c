@@ -4,6 +4,7 @@
  * a forked child at its first allocation or free.
  */
 #include "runtime/hook/next.h"
+#include "runtime/hook/rt_arena.h"
 #include "runtime/life/lock.h"
 #include "runtime/life/make.h"
 #include "runtime/life/sys.h"
@@ -106,8 +107,63 @@ static struct ledger_control *start(void)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
 	if (options.mode != LEDGER_MODE_ALL || options.size_min || options.size_max != UINT64_MAX)
 		rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
+	rt_store(&rt_global.state->early_allocs, rt_arena_count());
 	rt_modules_start();
 	return open_books();
+}
+
+/*
+ * A signal handler may fork while it interrupts one of our hooks. When it returns, in the child
+ * too, the hook goes on where it was, in the parent's ledger as it knows it; so the child gets a
+ * copy of that, private and in the same place, and its own account begins when the hook has left.
+ * Until then this word is not 0; what the handler does meanwhile is not recorded.
+ */
+static _Atomic uint64_t *interrupted;
+
+static bool copy_ledger(void)
+{
+	const struct ledger_header *header = rt_global.header;
+	uint8_t *copy = rt_mmap_sparse(rt_global.bytes);
+
+	if (!copy)
+		return false;
+	memcpy(copy, rt_global.base, header->table[0].offset);
+	for (unsigned i = 0; i < LEDGER_TABLE_COUNT; i++) {
+		const struct ledger_table *table = &header->table[i];
+
+		memcpy(copy + table->offset, rt_global.base + table->offset,
+		       rt_load_acquire(&rt_global.state->table[i].ready) * table->item_bytes);
+	}
+	return rt_syscall6(SYS_mremap, (long)copy, (long)rt_global.bytes, (long)rt_global.bytes,
+			   MREMAP_MAYMOVE | MREMAP_FIXED, (long)rt_global.base,
+			   0) == (long)rt_global.base;
+}
+
+/* Before a fork: in the child the parent's thread may have left its hook already. */
+static void at_fork(void)
+{
+	rt_tls.forking = rt_thread_interrupted(__builtin_frame_address(0));
+}
+
+/* In fork()'s child this thread is the only one; its state belongs to the parent's ledger. */
+static void at_fork_child(void)
+{
+	struct rt_tls before = rt_tls;
+
+	rt_tls = (struct rt_tls){ 0 };
+	if (!before.forking || !copy_ledger())
+		return;
+	interrupted = before.thread ? &before.thread->cache->busy : &rt_tls.starting;
+	rt_store(interrupted, before.forking);
+}
+
+/* The hook that this child's fork interrupted has not left yet. */
+static bool is_inside_fork(void)
+{
+	const uintptr_t *frame = __builtin_frame_address(0);
+	uint64_t outer = interrupted ? rt_load(interrupted) : 0;
+
+	return outer && (rt_gettid() != rt_getpid() || rt_walk_meets_signal(frame, outer));
 }
 
 /*
@@ -142,7 +198,8 @@ static struct ledger_control *start_child(void)
 	make.first_row = parent.first_row + (uint32_t)rows;
 	memcpy(parent_name, rt_ledger_name, sizeof(parent_name));
 	made = make.first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make(&make);
-	if (!made) {
+	/* Of one that lies elsewhere, after setuid() or chroot(), whoever reads ours would not know. */
+	if (!made || rt_ledger_moved) {
 		rt_add(&parent.state->unrecorded_children, 1);
 		(void)atomic_fetch_or_explicit(&parent.state->unseen,
 					       LEDGER_UNSEEN_UNRECORDED_CHILD,
@@ -163,6 +220,7 @@ static struct ledger_control *start_child(void)
 	rt_lock_forked();
 	rt_contexts_forked();
 	rt_modules_forked();
+	interrupted = NULL;
 	return open_books();
 }
 
@@ -200,6 +258,15 @@ struct ledger_control *rt_control_cold(void)
 		return wait_for_start();
 	if (!rt_next_find())
 		return NULL;
+	if (before == RT_ON) {
+		/* A fork that calls no handlers. */
+		if (rt_tls.thread) {
+			at_fork();
+			at_fork_child();
+		}
+		if (is_inside_fork())
+			return NULL;
+	}
 	if (!enter_phase(before))
 		return wait_for_start();
 	rt_store(&starter, rt_gettid());
@@ -211,13 +278,6 @@ struct ledger_control *rt_control_cold(void)
 	return control;
 }
 
-/* In fork()'s child this thread is the only one; its state belongs to the parent's ledger. */
-static void at_fork_child(void)
-{
-	rt_tls.thread = NULL;
-	rt_tls.starting = 0;
-}
-
 /* Programs that allocate nothing before main start here; and what may call the loader. */
 static __attribute__((constructor)) void construct(void)
 {
@@ -225,7 +285,7 @@ static __attribute__((constructor)) void construct(void)
 
 	if (!control)
 		return;
-	(void)pthread_atfork(NULL, NULL, at_fork_child);
+	(void)pthread_atfork(at_fork, NULL, at_fork_child);
 	if (!options.verify)
 		return;
 	if (rt_verify_start()) {

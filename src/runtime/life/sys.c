@@ -37,6 +37,18 @@ void rt_munmap(void *start, size_t bytes)
 		rt_add(&rt_global.state->private_bytes, -(uint64_t)bytes);
 }
 
+void rt_empty_table(void *table, size_t keep, size_t bytes)
+{
+	uintptr_t from = (uintptr_t)table + keep;
+	uintptr_t end = (uintptr_t)table + bytes;
+	uintptr_t pages = (from + 4095) & ~(uintptr_t)4095;
+
+	for (; from < pages && from < end; from += sizeof(uint64_t))
+		rt_store((_Atomic uint64_t *)from, 0);
+	if (pages < end)
+		(void)rt_syscall3(SYS_madvise, (long)pages, (long)(end - pages), MADV_DONTNEED);
+}
+
 long rt_read_file(const char *path, char *buffer, size_t max)
 {
 	long fd = rt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);

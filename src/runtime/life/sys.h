@@ -39,6 +39,13 @@ void rt_munmap(void *start, size_t bytes);
 /* The same for memory of which little will be touched: the caller counts what is. */
 void *rt_mmap_sparse(size_t bytes);
 
+/*
+ * Of a mapped table all but the first @keep bytes read zero from now on, and whole pages of that
+ * go back to the kernel. The table stays mapped: readers that hold it find nothing in it. Both
+ * figures are multiples of 8.
+ */
+void rt_empty_table(void *table, size_t keep, size_t bytes);
+
 /* Open read-only and read at most @max - 1 bytes; terminates. Returns the length or < 0. */
 long rt_read_file(const char *path, char *buffer, size_t max);
 

@@ -7,8 +7,6 @@
 #include "runtime/track/nodes.h"
 #include "runtime/unwind/rules.h"
 
-#include <sys/mman.h>
-
 _Atomic(struct rt_raw_table *) rt_raw_table;
 
 enum {
@@ -55,15 +53,10 @@ static struct rt_raw_table *raw_new(uint64_t entries)
 	return table;
 }
 
-/* Give the pages of @table back. Readers that hold it find zeros: a miss. */
-static void raw_forget(struct rt_raw_table *table)
+static void raw_empty(struct rt_raw_table *table)
 {
-	uint64_t mask = table->mask;
-	uint64_t bytes = table->map_bytes;
-
-	(void)rt_syscall3(SYS_madvise, (long)table, (long)bytes, MADV_DONTNEED);
-	table->mask = mask;
-	table->map_bytes = bytes;
+	table->used = 0;
+	rt_empty_table(table, sizeof(*table), table->map_bytes);
 }
 
 static bool raw_put(struct rt_raw_table *table, uint64_t key, uint64_t row)
@@ -99,7 +92,7 @@ static struct rt_raw_table *raw_grow(struct rt_raw_table *old)
 		table->generation = old->generation;
 	atomic_store_explicit(&rt_raw_table, table, memory_order_release);
 	if (old)
-		raw_forget(old);
+		raw_empty(old);
 	return table;
 }
 
@@ -110,7 +103,7 @@ static void raw_enter(uint64_t key, uint64_t row)
 
 	/* Raw hashes are of run-time addresses: another module list, another meaning. */
 	if (table && table->generation != generation) {
-		raw_forget(table);
+		raw_empty(table);
 		table->generation = generation;
 	}
 	if (!table || table->used * 4 > table->mask * 3)
@@ -119,22 +112,6 @@ static void raw_enter(uint64_t key, uint64_t row)
 		table = raw_grow(table);
 		(void)raw_put(table, key, row);
 	}
-}
-
-static uint64_t raw_find(uint64_t key)
-{
-	struct rt_raw_table *table = rt_load(&rt_raw_table);
-
-	for (uint64_t i = 0; table && i < RT_RAW_PROBES; i++) {
-		struct rt_raw_entry *entry = &table->entries[((key >> 20) + i) & table->mask];
-		uint64_t seen = rt_load(&entry->key);
-
-		if (seen == key)
-			return rt_load(&entry->row);
-		if (!seen)
-			break;
-	}
-	return 0;
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -248,7 +225,7 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort, u
 
 	if (!rt_lock_slow(thread->tid))
 		return row_id(LEDGER_CONTEXT_NO_STACK);
-	row = raw_find(key);
+	row = rt_raw_find(key);
 	if (row && thread->walk.now.generation == rt_load(&rt_generation)) {
 		context = context_of_row((uint32_t)row);
 	} else {
@@ -293,7 +270,7 @@ void rt_contexts_forked(void)
 	struct rt_raw_table *table = rt_load(&rt_raw_table);
 
 	if (table)
-		raw_forget(table);
+		raw_empty(table);
 	rt_munmap(contexts.entries, (contexts.mask + 1) * sizeof(*contexts.entries));
 	contexts = (struct rt_index_set){ 0 };
 	if (present)

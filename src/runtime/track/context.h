@@ -34,27 +34,32 @@ typedef uint32_t rt_sort;
 RT_COLD uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort,
 				 uint32_t epoch);
 
-/* The row to which an allocation of this path and sort belongs now. */
-static inline uint32_t rt_context_row(struct rt_thread *thread, uint64_t path_hash, rt_sort sort,
-				      uint32_t epoch)
+/* The row of @key and its epoch, as in the entry; 0: not there. */
+RT_INLINE uint64_t rt_raw_find(uint64_t key)
 {
 	struct rt_raw_table *table = atomic_load_explicit(&rt_raw_table, memory_order_acquire);
-	uint64_t key = core_hash_step(path_hash, sort) | 1;
 
 	for (uint64_t i = 0; RT_LIKELY(table != NULL) && i < RT_RAW_PROBES; i++) {
 		struct rt_raw_entry *entry = &table->entries[((key >> 20) + i) & table->mask];
 		uint64_t seen = rt_load_acquire(&entry->key);
 
-		if (RT_LIKELY(seen == key)) {
-			uint64_t row = rt_load(&entry->row);
-
-			if (RT_LIKELY(row >> 32 == epoch && row != 0))
-				return (uint32_t)row;
-			break;
-		}
+		if (RT_LIKELY(seen == key))
+			return rt_load(&entry->row);
 		if (seen == 0)
 			break;
 	}
+	return 0;
+}
+
+/* The row to which an allocation of this path and sort belongs now. */
+static inline uint32_t rt_context_row(struct rt_thread *thread, uint64_t path_hash, rt_sort sort,
+				      uint32_t epoch)
+{
+	uint64_t key = core_hash_step(path_hash, sort) | 1;
+	uint64_t row = rt_raw_find(key);
+
+	if (RT_LIKELY(row >> 32 == epoch && row != 0))
+		return (uint32_t)row;
 	return rt_context_make(thread, key, sort, epoch);
 }
 

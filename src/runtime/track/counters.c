@@ -11,6 +11,8 @@ enum {
 	SLOTS_MANY_THREADS = 1024, /* 64 KiB per thread; more only for a few threads */
 	FEW_THREADS = 16,
 	STAMP_FRACTION = 1024,
+	YIELDS = 50, /* at a row that another thread does not leave, */
+	SLEEPS = 10, /* of a millisecond */
 };
 
 #define SEQUENCE_MASK (((1ull << LEDGER_SEQ_COUNT_SHIFT) - 1))
@@ -201,6 +203,35 @@ static void row_values(const struct ledger_row *row, struct ledger_row_values *r
 	ret_values->at_bytes = rt_load(&row->at_bytes);
 }
 
+static uint64_t sequence_after(uint64_t sequence)
+{
+	return ((sequence >> LEDGER_SEQ_COUNT_SHIFT) + 1) << LEDGER_SEQ_COUNT_SHIFT;
+}
+
+/* Make the row's even @sequence odd; false when it has moved. */
+static bool row_enter(struct ledger_row *row, uint64_t sequence, uint32_t cache_index)
+{
+	return atomic_compare_exchange_strong_explicit(
+		&row->sequence, &sequence,
+		(sequence & ~SEQUENCE_MASK) | (uint64_t)cache_index << LEDGER_SEQ_CACHE_SHIFT |
+			LEDGER_SEQ_ODD,
+		memory_order_acq_rel, memory_order_relaxed);
+}
+
+/* The row and its slot together, at the present turn, which is returned. The row is entered. */
+static uint64_t add_up(const struct ledger_row *row, struct ledger_slot *slot,
+		       struct ledger_row_values *ret_values)
+{
+	uint64_t turn = rt_load_acquire(&rt_global.control->peak_turn);
+
+	if (rt_load(&slot->turn) < turn)
+		rt_slot_capture(slot, turn, rt_slot_blocks(slot), rt_slot_bytes(slot));
+	row_values(row, ret_values);
+	bring_to_turn(ret_values, turn);
+	add_slot(ret_values, slot);
+	return turn;
+}
+
 /* Add @slot to its row and empty it. False, at once, when another thread is at that row. */
 static bool flush(struct rt_thread *thread, struct ledger_slot *slot)
 {
@@ -213,22 +244,11 @@ static bool flush(struct rt_thread *thread, struct ledger_slot *slot)
 	if (sequence & LEDGER_SEQ_ODD)
 		return false;
 	rt_store(&redo->row, id);
-	rt_store(&redo->sequence_after, ((sequence >> LEDGER_SEQ_COUNT_SHIFT) + 1)
-						<< LEDGER_SEQ_COUNT_SHIFT);
+	rt_store(&redo->sequence_after, sequence_after(sequence));
 	atomic_signal_fence(memory_order_seq_cst);
-	if (!atomic_compare_exchange_strong_explicit(&row->sequence, &sequence,
-						     (sequence & ~SEQUENCE_MASK) |
-							     (uint64_t)thread->cache_index
-								     << LEDGER_SEQ_CACHE_SHIFT |
-							     LEDGER_SEQ_ODD,
-						     memory_order_acq_rel, memory_order_relaxed))
+	if (!row_enter(row, sequence, thread->cache_index))
 		return false;
-	turn = rt_load_acquire(&rt_global.control->peak_turn);
-	if (rt_load(&slot->turn) < turn)
-		rt_slot_capture(slot, turn, rt_slot_blocks(slot), rt_slot_bytes(slot));
-	row_values(row, &redo->values);
-	bring_to_turn(&redo->values, turn);
-	add_slot(&redo->values, slot);
+	turn = add_up(row, slot, &redo->values);
 	rt_store(&redo->slot, (uint64_t)(slot - rt_global.slots));
 	rt_store(&redo->turn_after, turn);
 	rt_store_release(&redo->active, 1);
@@ -269,11 +289,32 @@ static void slots_grow(struct rt_thread *thread)
 		slots_use(thread, index, core_bit_width(count * GROW_FACTOR) - 1);
 }
 
+/* Wait for whoever is at a row: the first times let it run, then sleep. False: long enough. */
+static bool await_row(unsigned tries)
+{
+	static const uint32_t never;
+
+	if (tries < YIELDS)
+		(void)rt_syscall3(SYS_sched_yield, 0, 0, 0);
+	else
+		(void)rt_futex_wait((void *)(uintptr_t)&never, 0, 1);
+	return tries < YIELDS + SLEEPS;
+}
+
+/* No slot to be had. What was spilled before belongs to another row, perhaps. */
+static struct ledger_slot *spill(struct rt_thread *thread, uint32_t row)
+{
+	rt_settle(thread);
+	rt_store(&thread->spill.row, row);
+	rt_store(&thread->unsettled, 1);
+	return &thread->spill;
+}
+
 struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
 {
 	if (RT_UNLIKELY(thread->conflicts > thread->slot_mask * 2))
 		slots_grow(thread);
-	for (;;) {
+	for (unsigned tries = 0;; tries++) {
 		uint32_t home = row & thread->slot_mask;
 		struct ledger_slot *empty = NULL;
 
@@ -295,16 +336,138 @@ struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
 			return empty;
 		}
 		/* Four rows, each under another thread's flush of a few stores: let them finish. */
-		(void)rt_syscall3(SYS_sched_yield, 0, 0, 0);
+		if (!await_row(tries))
+			return spill(thread, row);
 	}
 }
 
-/* ---- without a cache ----------------------------------------------------------------------- */
+/* ---- without a slot ------------------------------------------------------------------------ */
+
+/* A thread without a cache is this one, where a row says who is at it. */
+enum { NO_CACHE = (1 << (LEDGER_SEQ_COUNT_SHIFT - LEDGER_SEQ_CACHE_SHIFT)) - 1 };
+
+static uint32_t index_of(const struct rt_thread *thread)
+{
+	return thread ? thread->cache_index : NO_CACHE;
+}
+
+/*
+ * Add @slot, which is not in the ledger, to its row. Without a redo record: that may be in use
+ * further out. False: this thread itself is at that row, further out, or somebody does not leave.
+ */
+static bool row_add(struct rt_thread *thread, struct ledger_slot *slot)
+{
+	struct ledger_row *row = &rt_global.rows[rt_row_index(rt_load(&slot->row))];
+	struct ledger_row_values values;
+
+	for (unsigned tries = 0;; tries++) {
+		uint64_t sequence = rt_load_acquire(&row->sequence);
+
+		if (!(sequence & LEDGER_SEQ_ODD) && row_enter(row, sequence, index_of(thread))) {
+			(void)add_up(row, slot, &values);
+			row_store(row, &values);
+			rt_store_release(&row->sequence, sequence_after(sequence));
+			return true;
+		}
+		if (LEDGER_SEQ_CACHE(sequence) == index_of(thread) || !await_row(tries))
+			return false;
+	}
+}
+
+/* Sum of operations that have left the live total already, for a row that cannot be had. */
+static void no_stack_add(const struct ledger_slot *slot)
+{
+	struct ledger_row *row = &rt_global.rows[0];
+
+	rt_add(&row->allocs, rt_load(&slot->allocs));
+	rt_add(&row->alloc_bytes, rt_load(&slot->alloc_bytes));
+	rt_add(&row->frees, rt_load(&slot->frees));
+	rt_add(&row->freed_bytes, rt_load(&slot->freed_bytes));
+}
+
+/* Frees that happened just now: a peak before them has the blocks. */
+static bool row_add_frees(struct rt_thread *thread, uint32_t row, uint64_t frees, uint64_t bytes,
+			  bool last_resort)
+{
+	struct ledger_slot slot = { .row = row, .frees = frees, .freed_bytes = bytes };
+
+	rt_store(&slot.turn, UINT64_MAX);
+	if (row_add(thread, &slot))
+		return true;
+	if (last_resort)
+		no_stack_add(&slot);
+	return last_resort;
+}
+
+/* Leave it to the flush that a handler interrupted; handlers may interrupt each other here. */
+static bool late_put(struct rt_thread *thread, uint32_t row, uint64_t size)
+{
+	for (struct rt_late *late = thread->late; late < thread->late + RT_LATE_ROWS; late++) {
+		uint64_t seen = 0;
+
+		if (!atomic_compare_exchange_strong_explicit(
+			    &late->row_frees, &seen, (uint64_t)row << 32, memory_order_relaxed,
+			    memory_order_relaxed) &&
+		    seen >> 32 != row)
+			continue;
+		rt_add(&late->bytes, size);
+		rt_add(&late->row_frees, 1);
+		rt_store(&thread->unsettled, 1);
+		return true;
+	}
+	return false;
+}
+
+static void late_settle(struct rt_thread *thread, struct rt_late *late)
+{
+	uint64_t seen = rt_load(&late->row_frees);
+
+	while (seen) {
+		uint32_t frees = (uint32_t)seen;
+		/* The row's place is free again only when no handler has added meanwhile. */
+		uint64_t after = frees ? seen - frees : 0;
+
+		if (atomic_compare_exchange_strong_explicit(&late->row_frees, &seen, after,
+							    memory_order_relaxed,
+							    memory_order_relaxed) &&
+		    frees) {
+			(void)row_add_frees(
+				thread, (uint32_t)(seen >> 32), frees,
+				atomic_exchange_explicit(&late->bytes, 0, memory_order_relaxed),
+				true);
+		}
+		seen = rt_load(&late->row_frees);
+	}
+}
+
+void rt_settle(struct rt_thread *thread)
+{
+	struct ledger_slot *slot = &thread->spill;
+
+	while (atomic_exchange_explicit(&thread->unsettled, 0, memory_order_relaxed)) {
+		if (rt_load(&slot->row) && !row_add(thread, slot))
+			no_stack_add(slot);
+		slot_empty(slot, 0);
+		for (unsigned i = 0; i < RT_LATE_ROWS; i++)
+			late_settle(thread, &thread->late[i]);
+	}
+}
+
+void rt_row_free(struct rt_thread *thread, uint32_t row, uint64_t size)
+{
+	if (!rt_mine.control)
+		return;
+	rt_add(&rt_global.state->live_bytes, -(int64_t)size);
+	if (!row_add_frees(thread, row, 1, size, !thread) && !late_put(thread, row, size))
+		(void)row_add_frees(thread, row, 1, size, true);
+}
 
 void rt_no_stack_alloc(uint64_t size)
 {
 	struct ledger_row *row = &rt_global.rows[0];
 
+	if (!rt_mine.control)
+		return;
 	rt_add(&row->allocs, 1);
 	rt_add(&row->alloc_bytes, size);
 	rt_add(&rt_global.state->live_bytes, (int64_t)size);
@@ -314,6 +477,8 @@ void rt_no_stack_free(uint64_t size)
 {
 	struct ledger_row *row = &rt_global.rows[0];
 
+	if (!rt_mine.control)
+		return;
 	rt_add(&rt_global.state->live_bytes, -(int64_t)size);
 	rt_add(&row->frees, 1);
 	rt_add(&row->freed_bytes, size);

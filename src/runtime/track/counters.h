@@ -9,7 +9,7 @@
 #include "runtime/rt.h"
 #include "runtime/track/thread.h"
 
-/* The slot of @row for @thread, emptied from another row if need be. Never NULL. */
+/* The slot of @row for @thread, emptied from another row if need be; or its spill. Never NULL. */
 RT_COLD struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row);
 
 RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
@@ -127,8 +127,11 @@ void rt_threshold_update(void);
 
 /*
  * Without slots: nested in our own bookkeeping, or without a cache. The "no stack" row is changed
- * by atomic adds only and never stands in a slot.
+ * by atomic adds only and never stands in a slot. rt_row_free counts in @row, of this process's own,
+ * and takes it out of the live total; @thread may be NULL. All do nothing in a forked child that
+ * has no ledger (yet): see rt_thread_start.
  */
+RT_COLD void rt_row_free(struct rt_thread *thread, uint32_t row, uint64_t size);
 RT_COLD void rt_no_stack_alloc(uint64_t size);
 RT_COLD void rt_no_stack_free(uint64_t size);
 

@@ -82,16 +82,10 @@ static RT_COLD void record_no_stack(void *block, size_t size, uint32_t sort)
 
 static RT_COLD void forget_nested(struct rt_thread *thread, uint32_t row, uint64_t size)
 {
-	if (!is_own_row(row)) {
+	if (is_own_row(row))
+		rt_row_free(thread, row, size);
+	else
 		count_other_free(thread, row, size);
-		return;
-	}
-	if (thread && rt_defer(thread, row, size)) {
-		rt_add(&rt_global.state->live_bytes, -(int64_t)size);
-		return;
-	}
-	/* Nowhere to keep the row: the totals stay right, this stack's live figure does not. */
-	rt_no_stack_free(size);
 }
 
 /* ---- allocation ---------------------------------------------------------------------------- */

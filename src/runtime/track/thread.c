@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/thread.h"
 
+#include "runtime/life/exit.h"
 #include "runtime/life/lock.h"
 #include "runtime/life/sys.h"
 #include "runtime/life/tables.h"
 #include "runtime/track/counters.h"
+#include "runtime/unwind/step.h"
 #include "runtime/track/record.h"
 
 #include <errno.h>
@@ -13,6 +15,7 @@
 enum {
 	LOOK_AT = 16, /* caches looked at before a new one is handed out */
 	SLOTS_LOG2_FIRST = 6,
+	NO_CACHE = 1, /* in rt_tls.starting */
 };
 
 __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
@@ -62,6 +65,7 @@ static bool cache_new(uint32_t tid, uint32_t *ret_index)
 	uint64_t index = rt_table_take(LEDGER_TABLE_CACHES, 1);
 	struct ledger_cache *cache;
 	uint64_t slots;
+	uint32_t count;
 
 	if (index == RT_NO_INDEX)
 		return false;
@@ -72,16 +76,22 @@ static bool cache_new(uint32_t tid, uint32_t *ret_index)
 	rt_store(&cache->owner_tid, tid);
 	rt_store(&cache->slots, slots << 8 | SLOTS_LOG2_FIRST);
 	rt_store_release(&cache->ready, 1);
-	rt_add(&rt_global.control->caches, 1);
+	count = rt_load(&rt_global.control->caches);
+	/* Not by one: a start that was left may have taken an index and gone no further. */
+	while (count <= index && !atomic_compare_exchange_weak_explicit(
+					 &rt_global.control->caches, &count, (uint32_t)index + 1,
+					 memory_order_relaxed, memory_order_relaxed))
+		;
 	rt_threshold_update();
 	*ret_index = (uint32_t)index;
 	return true;
 }
 
-static bool cache_get(uint32_t tid, uint32_t *ret_index)
+/* @again: a start was left; its cache would stay with this thread, and a flush in it half done. */
+static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 {
 	uint32_t count = rt_load(&rt_global.control->caches);
-	uint32_t looks = count < LOOK_AT ? count : LOOK_AT;
+	uint32_t looks = again || count < LOOK_AT ? count : LOOK_AT;
 
 	for (uint32_t i = 0; i < looks; i++) {
 		uint32_t index = atomic_fetch_add_explicit(&look_next, 1, memory_order_relaxed) %
@@ -127,32 +137,64 @@ static struct rt_thread *thread_make(uint32_t index, uint32_t tid)
 	thread->tid = tid;
 	thread->cache_index = index;
 	/* Left by the thread that had this state before. */
-	if (rt_load(&thread->deferred_count))
-		rt_leave_deferred(thread);
+	rt_settle(thread);
 	return thread;
+}
+
+/* A signal frame stands between @frame and a frame further out, which can therefore go on. */
+static bool is_interrupted(const void *frame, uint64_t outer)
+{
+	return outer != (uintptr_t)frame && rt_walk_meets_signal((const uintptr_t *)frame, outer);
+}
+
+void rt_thread_aborts(const void *frame)
+{
+	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
+
+	if (!thread)
+		return;
+	/* Every operation of this thread comes to rt_thread_start now, to look. */
+	rt_tls.aside = thread;
+	rt_tls.aborting = (uintptr_t)frame;
+	rt_tls.thread = NULL;
+}
+
+/* In the handler of SIGABRT, or after it was left by longjmp. */
+static RT_COLD struct rt_thread *aborting(const void *frame)
+{
+	if (!is_interrupted(frame, rt_tls.aborting)) {
+		rt_tls.aborting = 0;
+		rt_tls.thread = rt_tls.aside;
+		rt_exit_withdraw(LEDGER_ENDED_ABORT);
+	}
+	return rt_tls.aside;
 }
 
 struct rt_thread *rt_thread_start(void)
 {
+	const void *frame = __builtin_frame_address(0);
+	uint64_t before = rt_load(&rt_tls.starting);
 	struct rt_thread *thread = NULL;
 	uint32_t tid;
 	uint32_t index;
 
-	if (rt_tls.starting)
+	if (rt_tls.aborting)
+		return aborting(frame);
+	/* No account (yet): forked in a handler that interrupted a hook as it began. */
+	if (!rt_mine.control || before == NO_CACHE || (before && is_interrupted(frame, before)))
 		return NULL;
-	rt_tls.starting = 1;
+	rt_store(&rt_tls.starting, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	tid = rt_gettid();
 	rt_lock_recover(tid);
-	if (threads_map() && cache_get(tid, &index)) {
+	if (threads_map() && cache_get(tid, before != 0, &index)) {
 		thread = thread_make(index, tid);
 		rt_add(&rt_global.state->threads_started, 1);
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_tls.thread = thread;
-	/* Without a cache it stays set: the next allocation would find none either. */
-	if (thread)
-		rt_tls.starting = 0;
+	/* The next allocation would find none either. */
+	rt_store(&rt_tls.starting, thread ? 0 : NO_CACHE);
 	return thread;
 }
 
@@ -163,11 +205,10 @@ struct rt_thread *rt_thread_start(void)
  */
 bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 {
-	uint64_t busy = rt_load(&thread->cache->busy);
-
-	if (busy != frame && rt_walk_meets_signal((const uintptr_t *)frame, busy))
+	if (is_interrupted((const void *)frame, rt_load(&thread->cache->busy)))
 		return false;
 	rt_redo(thread->cache, thread->cache_index);
+	rt_settle(thread);
 	rt_lock_recover(thread->tid);
 	rt_walk_drop(&thread->walk);
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
@@ -177,37 +218,48 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	return true;
 }
 
-/* A handler may itself be interrupted by another one here: each takes a place of its own. */
-bool rt_defer(struct rt_thread *thread, uint32_t row, uint64_t size)
+void rt_thread_ends(void)
 {
-	uint32_t at = atomic_fetch_add_explicit(&thread->deferred_count, 1, memory_order_relaxed);
+	struct rt_thread *thread = rt_tls.thread;
 
-	if (at >= RT_DEFERRED_MAX) {
-		atomic_fetch_sub_explicit(&thread->deferred_count, 1, memory_order_relaxed);
-		return false;
-	}
-	thread->deferred[at] = (struct rt_deferred){ row, size };
-	return true;
+	if (!thread || !rt_load(&thread->unsettled))
+		return;
+	rt_redo(thread->cache, thread->cache_index);
+	rt_settle(thread);
 }
 
-void rt_leave_deferred(struct rt_thread *thread)
+/* A signal interrupted an instruction of this library: a hook that begins, or that has ended. */
+static bool is_code_interrupted(const uintptr_t *fp)
 {
-	uint32_t done = 0;
-	uint32_t seen;
+	/* By the linker: the library's first byte, and the end of its code. */
+	extern const char __ehdr_start[], etext[] __attribute__((visibility("hidden")));
+	uintptr_t start = (uintptr_t)__ehdr_start;
+	uint32_t generation = rt_load(&rt_generation);
+	struct rt_state s = {
+		.slot = (uintptr_t)(fp + 1), .sp = (uintptr_t)(fp + 2), .ra = fp[1], .fp = fp[0]
+	};
 
-	/* A handler may add to the list while it is worked off: the list ends when none has. */
-	do {
-		for (seen = rt_load(&thread->deferred_count); done < seen; done++)
-			rt_slot_free(rt_slot_make(thread, thread->deferred[done].row),
-				     rt_global.control, thread->deferred[done].size);
-	} while (!atomic_compare_exchange_strong_explicit(
-		&thread->deferred_count, &seen, 0, memory_order_relaxed, memory_order_relaxed));
+	for (uint32_t i = 0; !s.ended && i < RT_WALK_FRAMES_MAX; i++) {
+		if (s.exact && s.ra - start < (uintptr_t)etext - start)
+			return true;
+		s = rt_step(s, rt_rule_peek(s.ra, s.exact, generation), NULL);
+	}
+	return false;
+}
+
+uint64_t rt_thread_interrupted(const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+	uint64_t busy = thread ? rt_load(&thread->cache->busy) : rt_load(&rt_tls.starting);
+
+	if (busy && is_interrupted(frame, busy))
+		return busy;
+	return thread && is_code_interrupted(frame) ? UINT64_MAX : 0;
 }
 
 void rt_threads_forked(void)
 {
-	rt_tls.thread = NULL;
-	rt_tls.starting = 0;
+	rt_tls = (struct rt_tls){ 0 };
 	rt_store(&look_next, 0);
 	/* The states stay with hooks that a handler interrupted; the map had the parent's size. */
 	threads = NULL;

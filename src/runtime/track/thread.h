@@ -9,7 +9,8 @@
 #include "runtime/rt.h"
 #include "runtime/unwind/walk.h"
 
-enum { RT_DEFERRED_MAX = 128 };
+/* Rows that one thread may be at, at once: a flush, and a handler at each level above it. */
+enum { RT_LATE_ROWS = 8 };
 
 struct rt_thread {
 	struct ledger_cache *cache;
@@ -19,12 +20,14 @@ struct rt_thread {
 	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
 	uint32_t tid;
 	uint32_t cache_index;
-	/* Frees by a signal handler that interrupted our bookkeeping; counted on the way out. */
-	_Atomic uint32_t deferred_count;
-	struct rt_deferred {
-		uint32_t row;
-		uint64_t size;
-	} deferred[RT_DEFERRED_MAX];
+	_Atomic uint32_t unsettled; /* spill or late holds something: settle on the way out */
+	/* Stands in for a slot while all that it could take the place of cannot be flushed. */
+	struct ledger_slot spill;
+	/* Frees by a signal handler of blocks of a row that this very thread is flushing. */
+	struct rt_late {
+		_Atomic uint64_t row_frees; /* row id in the high half */
+		_Atomic uint64_t bytes;
+	} late[RT_LATE_ROWS];
 	struct rt_walk walk;
 	/* The row that the last walk led to; most often the next one does too. */
 	struct rt_last_row {
@@ -65,19 +68,29 @@ RT_INLINE bool rt_enter(struct rt_thread *thread, const void *frame)
 	return true;
 }
 
-/* Leave a free to the interrupted bookkeeping; false when there is no room. In handlers only. */
-RT_COLD bool rt_defer(struct rt_thread *thread, uint32_t row, uint64_t size);
-
-/* Count what handlers left in deferred. */
-RT_COLD void rt_leave_deferred(struct rt_thread *thread);
+/* Add what stands in spill and late to its rows; src/runtime/track/counters.c. */
+RT_COLD void rt_settle(struct rt_thread *thread);
 
 RT_INLINE void rt_leave(struct rt_thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	if (RT_UNLIKELY(rt_load(&thread->deferred_count)))
-		rt_leave_deferred(thread);
+	if (RT_UNLIKELY(rt_load(&thread->unsettled)))
+		rt_settle(thread);
 	rt_store(&thread->cache->busy, 0);
 }
+
+/* abort(), with frame address @frame, was noted as the end: if it is left, that is withdrawn. */
+void rt_thread_aborts(const void *frame);
+
+/* The process is about to end, perhaps by a handler that interrupted this thread's books. */
+void rt_thread_ends(void);
+
+/*
+ * The frame address of the hook, or of the rt_thread_start, that the signal handler interrupted
+ * which called the function with frame address @frame; UINT64_MAX: of a hook outside its
+ * bookkeeping. 0: none.
+ */
+uint64_t rt_thread_interrupted(const void *frame);
 
 /* In a forked child: no thread has a cache yet. */
 void rt_threads_forked(void);
