@@ -13,7 +13,7 @@
 enum { PROC_FILE_MAX_BYTES = 64 * 1024 };
 
 /* Fields are counted from 1, as in proc(5). */
-enum { STAT_FIELD_STATE = 3, STAT_FIELD_PPID = 4, STAT_FIELD_START = 22 };
+enum { STAT_FIELD_STATE = 3, STAT_FIELD_PPID = 4, STAT_FIELD_THREADS = 20, STAT_FIELD_START = 22 };
 
 static int read_proc(uint32_t pid, const char *file, char **ret_text, struct seep_error *err)
 {
@@ -36,7 +36,7 @@ static const char *stat_field(const char *text, int field)
 
 int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat, struct seep_error *err)
 {
-	const char *state, *ppid, *start;
+	const char *state, *ppid, *threads, *start;
 	char *text;
 	int rc;
 
@@ -45,10 +45,12 @@ int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat, struct see
 		return rc;
 	state = stat_field(text, STAT_FIELD_STATE);
 	ppid = stat_field(text, STAT_FIELD_PPID);
+	threads = stat_field(text, STAT_FIELD_THREADS);
 	start = stat_field(text, STAT_FIELD_START);
-	if (state && ppid && start) {
+	if (state && ppid && threads && start) {
 		ret_stat->state = *state;
 		ret_stat->ppid = (uint32_t)strtoul(ppid, NULL, 10);
+		ret_stat->threads = (uint32_t)strtoul(threads, NULL, 10);
 		ret_stat->start_ticks = strtoull(start, NULL, 10);
 	} else {
 		rc = seep_fail(err, SEEP_ESYS, "/proc/%u/stat has an unknown form", pid);
@@ -89,8 +91,10 @@ bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 {
 	struct seep_procfs_stat stat;
 
-	return seep_procfs_stat(pid, &stat, NULL) == 0 && stat.start_ticks == start_ticks &&
-	       stat.state != 'Z' && stat.state != 'X';
+	if (seep_procfs_stat(pid, &stat, NULL) < 0 || stat.start_ticks != start_ticks)
+		return false;
+	/* With threads left it is a process whose first thread has ended before the others. */
+	return stat.state != 'X' && (stat.state != 'Z' || stat.threads > 1);
 }
 
 static unsigned hex_value(char c)

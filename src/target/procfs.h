@@ -14,6 +14,7 @@
 struct seep_procfs_stat {
 	char state; /* 'R', 'S', 'Z', ... */
 	uint32_t ppid;
+	uint32_t threads;
 	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
 };
 
@@ -36,7 +37,10 @@ SEEP_NODISCARD int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_s
 SEEP_NODISCARD int seep_procfs_memory(uint32_t pid, struct seep_procfs_memory *ret_memory,
 				      struct seep_error *err);
 
-/* Whether this very process still runs. A zombie does not: its memory is gone. */
+/*
+ * Whether this very process still runs. A zombie does not: its memory is gone. One with threads
+ * left does: its first thread has ended before the others.
+ */
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks);
 
 /* The 16 bytes of the kernel's boot id; all zero when it cannot be read. */

@@ -226,7 +226,7 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort, u
 	if (!rt_lock_slow(thread->tid))
 		return row_id(LEDGER_CONTEXT_NO_STACK);
 	row = rt_raw_find(key);
-	if (row && thread->walk.now.generation == rt_load(&rt_generation)) {
+	if (row && thread->walk.now->generation == rt_load(&rt_generation)) {
 		context = context_of_row((uint32_t)row);
 	} else {
 		rt_nodes_enter(&thread->walk, &path);

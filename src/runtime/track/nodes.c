@@ -172,9 +172,9 @@ static uint64_t enter(uint32_t parent, const struct folded *frame)
 /* Of the remembered outer frames, how many have their node noted. They are plain. */
 static uint32_t known_frames(const struct rt_walk *walk)
 {
-	uint32_t known = walk->stored ? walk->now.count : walk->base;
+	uint32_t known = walk->stored ? walk->now->count : walk->base;
 
-	while (known && !walk->now.frames[known - 1].node)
+	while (known && !walk->now->frames[known - 1].node)
 		known--;
 	return known;
 }
@@ -195,7 +195,7 @@ void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 		ret_path->cut = true;
 	} else if (known) {
 		first = known < plain ? known : plain;
-		node = first ? walk->now.frames[first - 1].node : 0;
+		node = first ? walk->now->frames[first - 1].node : 0;
 	}
 	for (uint32_t i = first; i < count; i++) {
 		node = enter((uint32_t)node, &scratch[i]);
@@ -204,7 +204,7 @@ void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 			return;
 		}
 		if (!depth_max && walk->stored && i < plain)
-			walk->now.frames[i].node = (uint32_t)node;
+			walk->now->frames[i].node = (uint32_t)node;
 	}
 	ret_path->leaf = (uint32_t)node;
 }

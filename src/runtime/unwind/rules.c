@@ -5,8 +5,6 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/stack.h"
 
-#include <sys/mman.h>
-
 _Atomic(struct rt_rule_table *) rt_rule_table;
 _Atomic uint32_t rt_generation;
 
@@ -47,15 +45,9 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 		rt_munmap(table, table->map_bytes);
 		return old;
 	}
-	if (old) {
-		uintptr_t pages = ((uintptr_t)old + 4095) & ~(uintptr_t)4095;
-
-		/* The first page keeps the mask, which readers use. */
-		if (pages == (uintptr_t)old)
-			pages += 4096;
-		(void)rt_syscall3(SYS_madvise, (long)pages,
-				  (long)((uintptr_t)old + old->map_bytes - pages), MADV_DONTNEED);
-	}
+	/* Its header, with the mask, stays for readers that hold it. */
+	if (old)
+		rt_empty_table(old, sizeof(*old), old->map_bytes);
 	return table;
 }
 

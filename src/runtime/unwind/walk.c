@@ -15,84 +15,99 @@ static const uintptr_t zero;
 
 static size_t memory_bytes(uint32_t capacity)
 {
-	return ((size_t)capacity + 1) * sizeof(struct rt_frame) +
-	       /* One more: a walk may have ended at a word of zero. */
+	/* One frame before the first, and one word more: a walk may have ended at a zero. */
+	return sizeof(struct rt_memory) + ((size_t)capacity + 1) * sizeof(struct rt_frame) +
 	       ((size_t)capacity * WORDS_PER_FRAME + RT_WORDS_BEFORE + 1) * sizeof(struct rt_word);
 }
 
-/* Before the outermost frame stands one beyond any slot, before the first word some that hold. */
-static bool memory_make(struct rt_memory *memory, uint32_t capacity)
+static struct rt_memory *memory_new(uint32_t capacity)
 {
-	struct rt_frame *map = rt_mmap(memory_bytes(capacity));
+	struct rt_memory *memory = rt_mmap(memory_bytes(capacity));
 
-	if (!map)
-		return false;
-	map->slot = UINTPTR_MAX;
-	*memory = (struct rt_memory){
-		.frames = map + 1,
-		.words = (struct rt_word *)(map + 1 + capacity) + RT_WORDS_BEFORE,
-		.capacity = capacity,
-	};
+	if (!memory)
+		return NULL;
+	memory->capacity = capacity;
+	memory->frames = (struct rt_frame *)(memory + 1) + 1;
+	memory->words = (struct rt_word *)(memory->frames + capacity) + RT_WORDS_BEFORE;
+	/* Beyond the outermost frame is a slot beyond any; before the first word, some that hold. */
+	memory->frames[-1].slot = UINTPTR_MAX;
 	for (int i = 1; i <= RT_WORDS_BEFORE; i++)
 		memory->words[-i] = (struct rt_word){ (uintptr_t)&zero, 0 };
-	return true;
+	return memory;
 }
 
-/* Room for @count frames, keeping the first @keep and their words. */
-static RT_COLD bool memory_grow(struct rt_memory *memory, uint32_t count, uint32_t keep)
+/* In place of the present memory one with room for @count frames; keeps the first @keep. */
+static RT_COLD bool memory_grow(struct rt_walk *walk, uint32_t count, uint32_t keep)
 {
-	struct rt_memory before = *memory;
-	uint32_t capacity = before.capacity;
+	struct rt_memory *old = walk->now;
+	struct rt_memory *memory;
+	uint32_t capacity = old->capacity;
+	uint32_t place = 0;
 
 	while (capacity < count)
 		capacity *= 2;
-	if (capacity > RT_WALK_FRAMES_MAX || !memory_make(memory, capacity))
+	memory = capacity <= RT_WALK_FRAMES_MAX ? memory_new(capacity) : NULL;
+	if (!memory)
 		return false;
-	memcpy(memory->frames, before.frames, keep * sizeof(struct rt_frame));
-	memcpy(memory->words, before.words, (keep * WORDS_PER_FRAME + 1) * sizeof(struct rt_word));
-	memory->generation = before.generation;
 	memory->count = keep;
-	memory->root = before.root;
-	memory->truncated = before.truncated;
-	rt_munmap(before.frames - 1, memory_bytes(before.capacity));
+	memory->generation = old->generation;
+	memory->truncated = old->truncated;
+	memory->root = old->root;
+	memcpy(memory->frames, old->frames, keep * sizeof(struct rt_frame));
+	memcpy(memory->words, old->words, (keep * WORDS_PER_FRAME + 1) * sizeof(struct rt_word));
+	while (walk->memories[place] != old)
+		place++;
+	atomic_signal_fence(memory_order_seq_cst);
+	walk->memories[place] = memory;
+	walk->now = memory;
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_munmap(old, memory_bytes(old->capacity));
 	return true;
 }
 
-/* Before the innermost new frame stands one with the hook's rule. */
-static bool fresh_make(struct rt_walk *walk, uint32_t capacity)
+/*
+ * New frames stand in a mapping of their own. Before the innermost stands one with the hook's
+ * rule; its slot is the capacity.
+ */
+static struct rt_fresh *fresh_new(uint32_t capacity)
 {
 	struct rt_fresh *map = rt_mmap((capacity + 1) * sizeof(*map));
 
 	if (!map)
-		return false;
+		return NULL;
+	map->slot = capacity;
 	map->rule = RT_RULE_HOOK;
-	walk->fresh = map + 1;
-	walk->fresh_capacity = capacity;
-	return true;
+	return map + 1;
 }
 
 static RT_COLD bool fresh_grow(struct rt_walk *walk)
 {
-	struct rt_fresh *before = walk->fresh;
-	uint32_t capacity = walk->fresh_capacity;
+	struct rt_fresh *old = walk->fresh;
+	uint32_t capacity = (uint32_t)old[-1].slot;
+	struct rt_fresh *fresh;
 
-	if (capacity * 2 > RT_WALK_FRAMES_MAX || !fresh_make(walk, capacity * 2))
+	fresh = capacity * 2 <= RT_WALK_FRAMES_MAX ? fresh_new(capacity * 2) : NULL;
+	if (!fresh)
 		return false;
-	memcpy(walk->fresh, before, capacity * sizeof(*before));
-	rt_munmap(before - 1, (capacity + 1) * sizeof(*before));
+	memcpy(fresh, old, capacity * sizeof(*old));
+	atomic_signal_fence(memory_order_seq_cst);
+	walk->fresh = fresh;
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_munmap(old - 1, (capacity + 1) * sizeof(*old));
 	return true;
 }
 
 bool rt_walk_start(struct rt_walk *walk)
 {
-	if (!walk->fresh && !fresh_make(walk, RT_WALK_FRAMES_FIRST))
+	if (!walk->fresh)
+		walk->fresh = fresh_new(RT_WALK_FRAMES_FIRST);
+	if (!walk->memories[0])
+		walk->memories[0] = memory_new(RT_WALK_FRAMES_FIRST);
+	if (!walk->fresh || !walk->memories[0])
 		return false;
-	if (!walk->now.frames && !memory_make(&walk->now, RT_WALK_FRAMES_FIRST))
-		return false;
-	rt_walk_drop(walk);
-	for (unsigned i = 0; i < RT_WALKS_PARKED; i++) {
-		walk->parked[i].count = 0;
-		walk->parked[i].root = 0;
+	for (unsigned i = 0; i < RT_STACKS && walk->memories[i]; i++) {
+		walk->now = walk->memories[i];
+		rt_walk_drop(walk);
 	}
 	walk->floor = 0;
 	walk->stack = (struct rt_stack){ 0 };
@@ -101,21 +116,14 @@ bool rt_walk_start(struct rt_walk *walk)
 
 /* ---- several stacks ------------------------------------------------------------------------ */
 
-static void exchange(struct rt_walk *walk, struct rt_memory *parked)
-{
-	struct rt_memory other = *parked;
-
-	*parked = walk->now;
-	walk->now = other;
-}
-
+/* The memories that there are come first. */
 static void find_floor(struct rt_walk *walk)
 {
 	walk->floor = 0;
-	for (unsigned i = 0; i < RT_WALKS_PARKED; i++) {
-		uintptr_t root = walk->parked[i].root;
+	for (unsigned i = 0; i < RT_STACKS && walk->memories[i]; i++) {
+		uintptr_t root = walk->memories[i]->root;
 
-		if (root < walk->now.root && root > walk->floor)
+		if (root < walk->now->root && root > walk->floor)
 			walk->floor = root;
 	}
 }
@@ -123,34 +131,36 @@ static void find_floor(struct rt_walk *walk)
 /* Stacks do not overlap: the one that @slot is on, if remembered, has the next root above it. */
 static RT_COLD void choose_stack(struct rt_walk *walk, uintptr_t slot)
 {
-	uintptr_t next = walk->now.root >= slot ? walk->now.root : UINTPTR_MAX;
-	struct rt_memory *best = NULL;
+	uintptr_t next = UINTPTR_MAX;
 
-	for (unsigned i = 0; i < RT_WALKS_PARKED; i++) {
-		uintptr_t root = walk->parked[i].root;
+	walk->leaf = 0;
+	for (unsigned i = 0; i < RT_STACKS && walk->memories[i]; i++) {
+		struct rt_memory *memory = walk->memories[i];
 
-		if (root >= slot && root < next) {
-			next = root;
-			best = &walk->parked[i];
+		if (memory->root >= slot && memory->root < next) {
+			next = memory->root;
+			walk->now = memory;
 		}
 	}
-	if (best)
-		exchange(walk, best);
 	find_floor(walk);
 }
 
-/* A whole walk on a stack other than the remembered one: keep that one, in place of the oldest. */
-static RT_COLD void park(struct rt_walk *walk)
+/* A whole walk on a stack that is not remembered: take the place of the oldest. */
+static RT_COLD void take_oldest(struct rt_walk *walk)
 {
-	struct rt_memory *into = &walk->parked[walk->next_parked];
+	uint32_t generation = walk->now->generation;
+	struct rt_memory **place;
 
-	if (!into->frames && !memory_make(into, RT_WALK_FRAMES_FIRST))
-		return;
-	walk->next_parked = (walk->next_parked + 1) % RT_WALKS_PARKED;
-	exchange(walk, into);
-	walk->now.generation = into->generation;
-	walk->now.count = 0;
-	walk->now.root = 0;
+	do {
+		walk->oldest = (walk->oldest + 1) % RT_STACKS;
+		place = &walk->memories[walk->oldest];
+	} while (*place == walk->now);
+	if (!*place)
+		*place = memory_new(RT_WALK_FRAMES_FIRST);
+	if (*place)
+		walk->now = *place;
+	rt_walk_drop(walk);
+	walk->now->generation = generation;
 }
 
 /* ---- remembering --------------------------------------------------------------------------- */
@@ -189,7 +199,7 @@ RT_INLINE rt_rule need_here(rt_rule rule, rt_rule needed_outside)
  */
 static inline uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_word *word)
 {
-	struct rt_memory *now = &walk->now;
+	struct rt_memory *now = walk->now;
 	uint64_t hash = rt_global.seed ^ now->generation;
 	const struct rt_fresh *fresh = walk->fresh + walk->fresh_count;
 	struct rt_frame *into = now->frames + base;
@@ -213,18 +223,17 @@ static inline uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_wor
 	}
 	now->count = base + walk->fresh_count;
 	walk->leaf = into[-1].slot;
+	walk->words = now->words;
 	walk->last_word = word - now->words - 1;
 	walk->hash = hash;
+	walk->generation = now->generation;
 	return hash;
 }
 
-/*
- * The hash only: the walk is not kept. What lies inward of a landing frame was reached on another
- * way, and the words of that way are not known any more, so it goes too.
- */
-static RT_COLD uint64_t hash_only(struct rt_walk *walk, uint32_t base, bool keeps_memory)
+/* The hash only: the walk is not kept. */
+static RT_COLD uint64_t hash_only(struct rt_walk *walk, uint32_t base)
 {
-	struct rt_memory *now = &walk->now;
+	struct rt_memory *now = walk->now;
 	uint64_t hash = base ? now->frames[base - 1].hash : rt_global.seed ^ now->generation;
 
 	for (uint32_t i = walk->fresh_count; i-- > 0;) {
@@ -234,10 +243,6 @@ static RT_COLD uint64_t hash_only(struct rt_walk *walk, uint32_t base, bool keep
 		hash = core_hash_step(hash, fresh->ra ^ exact << 60);
 	}
 	walk->leaf = 0;
-	if (!keeps_memory) {
-		now->count = base;
-		now->root = base ? now->root : 0;
-	}
 	return hash;
 }
 
@@ -245,14 +250,14 @@ static inline uint64_t finish(struct rt_walk *walk, uint32_t base, struct rt_wor
 			      bool forget)
 {
 	uint32_t count = base + walk->fresh_count;
-	ptrdiff_t at = word - walk->now.words;
+	ptrdiff_t at = word - walk->now->words;
 
 	walk->base = base;
-	walk->stored = !forget && (RT_LIKELY(count <= walk->now.capacity) ||
-				   memory_grow(&walk->now, count, base));
+	walk->stored = !forget &&
+		       (RT_LIKELY(count <= walk->now->capacity) || memory_grow(walk, count, base));
 	if (RT_LIKELY(walk->stored))
-		return append(walk, base, walk->now.words + at);
-	return hash_only(walk, base, forget && !walk->landed);
+		return append(walk, base, walk->now->words + at);
+	return hash_only(walk, base);
 }
 
 /* The walk has met no remembered one that holds to the end. */
@@ -265,17 +270,20 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 	if (!walk->landed)
 		rt_add_own(walk->full_walks, 1);
 	walk->truncated = s.truncated;
-	if (!s.forget && walk->now.root && walk->now.root != root)
-		park(walk);
-	word = walk->now.words;
+	if (!s.forget && walk->now->root && walk->now->root != root)
+		take_oldest(walk);
+	word = walk->now->words;
 	if (!s.forget && s.ra == 0)
 		/* The word beyond the outermost frame ended the walk by being zero. */
 		*word++ = (struct rt_word){ s.slot, 0 };
 	hash = finish(walk, 0, word, s.forget);
 	if (walk->stored) {
-		walk->now.root = root;
-		walk->now.truncated = s.truncated;
+		walk->now->root = root;
+		walk->now->truncated = s.truncated;
 		find_floor(walk);
+	} else if (!s.forget) {
+		/* No room, and the first word may be overwritten. */
+		rt_walk_drop(walk);
 	}
 	return hash;
 }
@@ -292,7 +300,7 @@ RT_INLINE bool lands(const struct rt_frame *mem, uintptr_t slot, uintptr_t ra, u
 /* The place of the next new frame; NULL when there is no room. */
 RT_INLINE struct rt_fresh *next_fresh(struct rt_walk *walk)
 {
-	if (RT_UNLIKELY(walk->fresh_count == walk->fresh_capacity) && !fresh_grow(walk))
+	if (RT_UNLIKELY(walk->fresh_count == walk->fresh[-1].slot) && !fresh_grow(walk))
 		return NULL;
 	return &walk->fresh[walk->fresh_count++];
 }
@@ -376,10 +384,13 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 		uintptr_t slot = s.slot;
 
 		s = rt_step(s, rt_rule_peek(s.ra, s.exact, generation), NULL);
-		if (s.moved)
-			return true;
 		if (s.ended)
 			return s.truncated;
+		/* What was interrupted has left @outer behind: go on, there may be another. */
+		if (s.exact && s.sp > outer)
+			continue;
+		if (s.moved)
+			return true;
 		if (slot < outer && s.slot >= outer)
 			return false;
 	}
@@ -389,22 +400,24 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 static RT_COLD void new_generation(struct rt_walk *walk, uint32_t generation)
 {
 	rt_walk_drop(walk);
-	walk->now.generation = generation;
+	walk->now->generation = generation;
 }
 
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
 	uintptr_t slot = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];
 	struct rt_state s = { .ended = false };
+	struct rt_memory *now;
 	struct rt_frame *mem;
 
-	if (RT_UNLIKELY(slot > walk->now.root || slot <= walk->floor))
+	if (RT_UNLIKELY(slot > walk->now->root || slot <= walk->floor))
 		choose_stack(walk, slot);
-	if (RT_UNLIKELY(walk->now.generation != generation))
+	if (RT_UNLIKELY(walk->now->generation != generation))
 		new_generation(walk, generation);
+	now = walk->now;
 	walk->fresh_count = 0;
 	walk->landed = false;
-	mem = walk->now.frames + walk->now.count - 1;
+	mem = now->frames + now->count - 1;
 	for (;;) {
 		struct rt_fresh *fresh;
 		rt_rule rule;
@@ -414,17 +427,20 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			mem--;
 		if (lands(mem, slot, ra, fp)) {
 			rt_rule way = walk->fresh[(int64_t)walk->fresh_count - 1].rule;
-			struct rt_word *word = walk->now.words + mem->words;
-			int64_t differs = rt_walk_reread(walk->now.words, (int64_t)mem->words - 1);
+			struct rt_word *word = now->words + mem->words;
+			int64_t differs = rt_walk_reread(now->words, (int64_t)mem->words - 1);
 
-			/* The same state, reached on another way: those are its words now. */
+			/*
+			 * The same state, reached on another way: those are its words now, and what
+			 * lies inward is no walk any more.
+			 */
 			walk->landed = true;
+			now->count = (uint32_t)(mem - now->frames) + 1;
 			mem->fp = fp;
 			word = put_words(word, mem, way);
 			if (RT_LIKELY(differs < 0)) {
-				walk->truncated = walk->now.truncated;
-				return finish(walk, (uint32_t)(mem - walk->now.frames) + 1, word,
-					      s.forget);
+				walk->truncated = now->truncated;
+				return finish(walk, now->count, word, s.forget);
 			}
 			mem = keep(walk, mem, fp, differs);
 			if (RT_UNLIKELY(!mem))
@@ -447,7 +463,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 				if (!step_rare(walk, &s, generation))
 					return finish_root(walk, s);
 				if (s.moved)
-					mem = walk->now.frames + walk->now.count - 1;
+					mem = now->frames + now->count - 1;
 				slot = s.slot;
 				ra = s.ra;
 				fp = s.fp;

@@ -44,38 +44,42 @@ struct rt_word {
 	uintptr_t value;
 };
 
-/* A walk to be landed on. */
+/*
+ * A walk to be landed on, in a mapping of its own that is made whole and then pointed at: a hook
+ * may be left by longjmp at any place.
+ */
 struct rt_memory {
-	struct rt_frame *frames; /* frames[0] the outermost */
-	struct rt_word *words;	 /* of frames, outermost first, up to two for a frame */
-	uint32_t count;
 	uint32_t capacity; /* in frames; twice that in words */
+	uint32_t count;	   /* of frames */
 	uint32_t generation;
-	uintptr_t root; /* slot of the outermost frame; 0: nothing is remembered */
-	bool truncated; /* the outermost frame is not the root: there is no rule for it */
+	bool truncated;		 /* the outermost frame is not the root: there is no rule for it */
+	uintptr_t root;		 /* slot of the outermost frame; 0: nothing is remembered */
+	struct rt_word *words;	 /* of frames, outermost first, up to two for a frame */
+	struct rt_frame *frames; /* frames[0] the outermost */
 };
 
-enum { RT_WALKS_PARKED = 3 };
+enum { RT_STACKS = 4 };
 
 struct rt_walk {
 	/* Of the last walk, if it was stored: what recognises another one from the same place. */
-	uintptr_t leaf;	   /* slot of its innermost frame; 0: it was not stored */
+	uintptr_t leaf; /* slot of its innermost frame; 0: it was not stored */
+	const struct rt_word *words;
 	int64_t last_word; /* index of the innermost word to re-read */
 	uint64_t hash;
-	struct rt_memory now;	/* of the stack that was walked last */
-	uintptr_t floor;	/* the next parked root below the present one; 0: none */
-	struct rt_fresh *fresh; /* of the walk in progress, innermost first */
-	uint32_t fresh_capacity;
-	/* The result: fresh_count new frames upon now.frames[0] to now.frames[base - 1]. */
-	uint32_t fresh_count;
-	uint32_t base;
-	bool stored;	/* they were appended: the whole is all of now.frames */
+	uint32_t generation;
+	bool stored;	/* the result is all of now->frames */
 	bool truncated; /* the outermost frame is not the root */
 	bool landed;
+	/* The result: fresh_count new frames upon now->frames[0] to now->frames[base - 1]. */
+	uint32_t base;
+	uint32_t fresh_count;
+	struct rt_fresh *fresh; /* of the walk in progress, innermost first; see fresh_make() */
+	struct rt_memory *now;	/* of the stack that was walked last */
+	uintptr_t floor;	/* the next remembered root below the present one; 0: none */
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
-	uint32_t next_parked;
-	struct rt_memory parked[RT_WALKS_PARKED]; /* of other stacks */
+	uint32_t oldest; /* of memories: to be replaced next */
+	struct rt_memory *memories[RT_STACKS];
 };
 
 enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 4 };
@@ -83,12 +87,12 @@ enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE
 /* Give @walk its first memory, or make it as new; false when there is none. */
 bool rt_walk_start(struct rt_walk *walk);
 
-/* Forget the remembered walk: it may be half written. */
+/* Forget the remembered walk of the present stack: it may be half written. */
 static inline void rt_walk_drop(struct rt_walk *walk)
 {
 	walk->leaf = 0;
-	walk->now.count = 0;
-	walk->now.root = 0;
+	walk->now->count = 0;
+	walk->now->root = 0;
 }
 
 /*
@@ -128,8 +132,8 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *fp, uint32_t genera
 RT_INLINE bool rt_walk_repeats(const struct rt_walk *walk, const uintptr_t *fp)
 {
 	return RT_LIKELY(walk->leaf == (uintptr_t)(fp + 1)) &&
-	       RT_LIKELY(walk->now.generation == rt_load(&rt_generation)) &&
-	       RT_LIKELY(rt_walk_reread(walk->now.words, walk->last_word) < 0);
+	       RT_LIKELY(walk->generation == rt_load(&rt_generation)) &&
+	       RT_LIKELY(rt_walk_reread(walk->words, walk->last_word) < 0);
 }
 
 /**
@@ -163,7 +167,7 @@ static inline uintptr_t rt_walk_address(const struct rt_walk *walk, uint32_t i, 
 
 	*ret_exact = false;
 	if (walk->stored || i < walk->base)
-		return walk->now.frames[i].ra;
+		return walk->now->frames[i].ra;
 	fresh = &walk->fresh[walk->base + walk->fresh_count - 1 - i];
 	*ret_exact = fresh->rule & RT_RULE_EXACT;
 	return fresh->ra;
