@@ -175,7 +175,7 @@ def test_files_beside_a_recording_change_nothing(seep):
     (["run", "--mode", "some", "true"], b"none of all, off"),
     (["report", "--by", "size", "x"], b"none of live, peak, allocs, temporary"),
     (["run", "--depth", "99999999999999999999", "true"], b"too large"),
-    (["-x"], b"-x is no option of seep itself"),
+    (["-x"], b"-x is not an option of seep itself"),
 ])
 def test_wrong_words_are_answered_with_the_right_ones(seep, words, said):
     made = seep.command(*words, cwd=seep.directory)
