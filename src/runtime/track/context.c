@@ -30,15 +30,6 @@ static uint64_t context_hash(uint32_t leaf, rt_sort sort, uint32_t flags)
 	return core_hash_step(core_hash_step(rt_global.seed, leaf), (uint64_t)sort << 8 | flags);
 }
 
-static uint64_t hash_of_context(uint32_t index)
-{
-	const struct ledger_context *context = &rt_global.contexts[index];
-
-	return context_hash(context->leaf,
-			    (uint32_t)context->kind | (uint32_t)context->align_log2 << 8,
-			    rt_load(&context->flags));
-}
-
 /* ---- the raw table ------------------------------------------------------------------------- */
 
 static struct rt_raw_table *raw_new(uint64_t entries)
@@ -192,23 +183,24 @@ static uint32_t context_find(const struct rt_path *path, rt_sort sort, bool trun
 {
 	uint32_t flags = LEDGER_CONTEXT_READY | (truncated ? LEDGER_CONTEXT_TRUNCATED : 0) |
 			 (path->cut ? LEDGER_CONTEXT_CUT : 0);
-	uint64_t place = context_hash(path->leaf, sort, flags);
+	uint64_t hash = context_hash(path->leaf, sort, flags);
+	uint64_t place = rt_index_place(hash);
 	uint32_t candidate;
 	uint32_t index;
 
-	if (path->full || !rt_index_reserve(&contexts, hash_of_context))
+	if (path->full || !rt_index_reserve(&contexts))
 		return LEDGER_CONTEXT_OTHER;
-	for (; (candidate = rt_index_next(&contexts, &place)) != 0; place++) {
-		const struct ledger_context *context = &rt_global.contexts[candidate - 1];
+	while ((candidate = rt_index_next(&contexts, hash, &place)) != UINT32_MAX) {
+		const struct ledger_context *context = &rt_global.contexts[candidate];
 
 		if (context->leaf == path->leaf && context->kind == (uint8_t)sort &&
 		    context->align_log2 == (uint8_t)(sort >> 8) &&
 		    rt_load(&context->flags) == flags)
-			return candidate - 1;
+			return candidate;
 	}
 	index = context_new(path->leaf, sort, flags);
 	if (index != LEDGER_CONTEXT_OTHER)
-		rt_index_put(&contexts, place, index);
+		rt_index_put(&contexts, hash, place, index);
 	return index;
 }
 

@@ -22,10 +22,10 @@ enum { SCRATCH_FRAMES = RT_WALK_FRAMES_MAX * 2 };
 static struct folded *scratch;
 static struct rt_index_set nodes;
 
-bool rt_index_reserve(struct rt_index_set *set, uint64_t (*hash_of)(uint32_t index))
+bool rt_index_reserve(struct rt_index_set *set)
 {
 	uint64_t size = set->entries ? (set->mask + 1) * 2 : SET_FIRST;
-	uint32_t *entries, *old;
+	uint64_t *entries, *old;
 
 	if (set->entries && set->used * 3 < set->mask * 2)
 		return true;
@@ -37,7 +37,7 @@ bool rt_index_reserve(struct rt_index_set *set, uint64_t (*hash_of)(uint32_t ind
 
 		if (!set->entries[i])
 			continue;
-		place = hash_of(set->entries[i] - 1);
+		place = rt_index_place(set->entries[i]);
 		while (entries[place & (size - 1)])
 			place++;
 		entries[place & (size - 1)] = set->entries[i];
@@ -118,14 +118,6 @@ static uint64_t node_hash(uint32_t parent, uint32_t module, uint64_t address, ui
 	return core_hash_step(hash, (uint64_t)module << 16 | flags << 8 | period);
 }
 
-static uint64_t hash_of_node(uint32_t index)
-{
-	const struct ledger_node *node = &rt_global.nodes[index];
-
-	return node_hash(rt_load(&node->parent_ready) - 1, node->module, node->address, node->flags,
-			 node->period);
-}
-
 static void raise_repeats(struct ledger_node *node, uint16_t repeats)
 {
 	if (node->repeats < repeats)
@@ -139,20 +131,21 @@ static uint64_t enter(uint32_t parent, const struct folded *frame)
 	uint32_t module = rt_module_index(frame->ra - !frame->exact, &bias);
 	uint64_t address = (frame->ra - bias) & ((1ull << 48) - 1);
 	uint32_t flags = LEDGER_NODE_READY | (frame->exact ? LEDGER_NODE_EXACT : 0);
-	uint64_t place = node_hash(parent, module, address, flags, frame->period);
+	uint64_t hash = node_hash(parent, module, address, flags, frame->period);
+	uint64_t place = rt_index_place(hash);
 	struct ledger_node *node;
 	uint32_t candidate;
 	uint64_t index;
 
-	if (!rt_index_reserve(&nodes, hash_of_node))
+	if (!rt_index_reserve(&nodes))
 		return RT_NO_INDEX;
-	for (; (candidate = rt_index_next(&nodes, &place)) != 0; place++) {
-		node = &rt_global.nodes[candidate - 1];
+	while ((candidate = rt_index_next(&nodes, hash, &place)) != UINT32_MAX) {
+		node = &rt_global.nodes[candidate];
 		if (rt_load(&node->parent_ready) == parent + 1 && node->address == address &&
 		    node->module == module && node->flags == flags &&
 		    node->period == frame->period) {
 			raise_repeats(node, frame->repeats);
-			return candidate - 1;
+			return candidate;
 		}
 	}
 	index = rt_table_take(LEDGER_TABLE_NODES, 1);
@@ -165,7 +158,7 @@ static uint64_t enter(uint32_t parent, const struct folded *frame)
 	node->address = address & ((1ull << 48) - 1);
 	node->repeats = frame->repeats;
 	rt_store_release(&node->parent_ready, parent + 1);
-	rt_index_put(&nodes, place, (uint32_t)index);
+	rt_index_put(&nodes, hash, place, (uint32_t)index);
 	return index;
 }
 

@@ -11,26 +11,39 @@
 
 /* A set of indices into some table, found by hash; the caller compares. Open addressing. */
 struct rt_index_set {
-	uint32_t *entries; /* index + 1; 0 free */
+	uint64_t *entries; /* half of the hash | index + 1; 0 free */
 	uint64_t mask;
 	uint64_t used;
 };
 
 /*
- * The next candidate for @hash, to be compared by the caller; @place is opaque, begin with
- * hash. 0 ends the search and @place is then where a new index belongs.
+ * The next candidate for @hash, to be compared by the caller, from @place on, which begins with
+ * rt_index_place(). UINT32_MAX ends the search, and @place is then where a new index belongs. An
+ * entry with another half of a hash costs no look at what it stands for.
  */
-static inline uint32_t rt_index_next(const struct rt_index_set *set, uint64_t *place)
+static inline uint32_t rt_index_next(const struct rt_index_set *set, uint64_t hash, uint64_t *place)
 {
-	return set->entries[*place & set->mask];
+	for (uint64_t entry; (entry = set->entries[*place & set->mask]) != 0; ++*place)
+		if (entry >> 32 == hash >> 32) {
+			++*place;
+			return (uint32_t)entry - 1;
+		}
+	return UINT32_MAX;
 }
 
-/* Room for one more; grows by calling @hash_of for every index held. False without memory. */
-bool rt_index_reserve(struct rt_index_set *set, uint64_t (*hash_of)(uint32_t index));
-
-static inline void rt_index_put(struct rt_index_set *set, uint64_t place, uint32_t index)
+/* The same half: so a set can grow without looking at what it holds. */
+static inline uint64_t rt_index_place(uint64_t hash)
 {
-	set->entries[place & set->mask] = index + 1;
+	return hash >> 32;
+}
+
+/* Room for one more; false without memory. */
+bool rt_index_reserve(struct rt_index_set *set);
+
+static inline void rt_index_put(struct rt_index_set *set, uint64_t hash, uint64_t place,
+				uint32_t index)
+{
+	set->entries[place & set->mask] = hash >> 32 << 32 | (index + 1);
 	set->used++;
 }
 
