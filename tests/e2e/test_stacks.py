@@ -48,3 +48,16 @@ def test_generated_code_is_where_a_stack_ends_if_the_register_is_no_frame_pointe
         for context in found:
             assert context["truncated"]
             assert len(context["frames"]) == 2
+
+
+def test_a_program_with_holes_between_its_segments_has_its_tables_and_its_build_id(seep):
+    recordings, truth = record_with_truth(seep, "segments", env=VERIFY)
+    report = recordings.main()
+    check_truth(report, truth)
+    figures = report["totals"]["verify"]
+    assert figures["walks"] > 1000
+    assert figures["differences"] == 0 and figures["truncated"] == 0
+    assert "by-frame-pointer" not in [u["code"] for u in report["unseen"]]
+    for context in contexts_of(report, "leaf"):
+        assert functions(context)[:3] == ["leaf", "middle", "main"]
+        assert context["frames"][0]["build_id"]

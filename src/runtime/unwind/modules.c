@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 enum { MODULES_MAX = 8192, PATH_MAX_BYTES = 4096, NOTES_MAX_BYTES = 1 << 16 };
 
@@ -33,9 +34,46 @@ static uint32_t seen_count;
 static struct listed *listed;
 static uint32_t listed_count;
 
+/* All of the program, from its first segment to its last. */
+static uintptr_t program_start, program_end;
+
+/*
+ * The kernel leaves holes between the program's segments where their alignment asks for it, and
+ * then the loader tells the extent of one segment only; headers and tables stand in others.
+ */
 static bool loader_find(uintptr_t pc, struct dl_find_object *object)
 {
-	return _dl_find_object((void *)pc, object) == 0;
+	if (_dl_find_object((void *)pc, object) != 0)
+		return false;
+	if (object->dlfo_link_map == _r_debug.r_map && program_end) {
+		object->dlfo_map_start = (void *)program_start;
+		object->dlfo_map_end = (void *)program_end;
+	}
+	return true;
+}
+
+static void find_program(void)
+{
+	const Elf64_Phdr *phdr = (const Elf64_Phdr *)getauxval(AT_PHDR);
+	unsigned long count = getauxval(AT_PHNUM);
+	uintptr_t start = UINTPTR_MAX, end = 0, bias = 0;
+	bool has_bias = false;
+
+	for (unsigned long i = 0; phdr && i < count; i++) {
+		if (phdr[i].p_type == PT_PHDR) {
+			bias = (uintptr_t)phdr - phdr[i].p_vaddr;
+			has_bias = true;
+		} else if (phdr[i].p_type == PT_LOAD) {
+			if (phdr[i].p_vaddr < start)
+				start = phdr[i].p_vaddr & ~(uintptr_t)4095;
+			if (phdr[i].p_vaddr + phdr[i].p_memsz > end)
+				end = phdr[i].p_vaddr + phdr[i].p_memsz;
+		}
+	}
+	if (has_bias && start < end) {
+		program_start = start + bias;
+		program_end = end + bias;
+	}
 }
 
 void rt_modules_advance(void)
@@ -283,6 +321,7 @@ void rt_modules_start(void)
 {
 	struct dl_find_object object;
 
+	find_program();
 	/* The loader's own extent, by the one object that it must contain. */
 	if (loader_find((uintptr_t)_r_debug.r_ldbase, &object)) {
 		rt_global.loader_start = (uintptr_t)object.dlfo_map_start;

@@ -7,6 +7,9 @@ enum { UCONTEXT_RBP = 120, UCONTEXT_RSP = 160, UCONTEXT_RIP = 168 };
 /* Beyond this it is another stack. */
 enum { FRAME_BYTES_MAX = 1 << 20 };
 
+/* What an entry point may have below the stack's first word. */
+enum { ENTRY_BYTES_MAX = 48 };
+
 /* Signal frames and stack switches on one walk: more mean that it goes in circles. */
 enum { MOVES_MAX = 64 };
 
@@ -116,6 +119,15 @@ static void step_signal(struct rt_state *s)
 }
 
 /*
+ * Where the main stack ends is the entry of the program, or the loader's, of which not all have
+ * unwind information. It aligns the stack and pushes two words at most.
+ */
+static bool is_outermost(uintptr_t sp)
+{
+	return rt_stack_main_end() - sp <= ENTRY_BYTES_MAX;
+}
+
+/*
  * Code without unwind information, called from where it can be seen: a frame pointer that points
  * into this thread's own stack is believed.
  */
@@ -123,7 +135,7 @@ static void step_by_frame_pointer(struct rt_state *s, struct rt_stack *stack)
 {
 	uintptr_t fp = s->fp;
 
-	if (s->sp == rt_stack_main_end()) {
+	if (is_outermost(s->sp)) {
 		end(s, false);
 		return;
 	}
@@ -169,8 +181,7 @@ struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack)
 		step_by_frame_pointer(&s, stack);
 		break;
 	default:
-		/* The loader's entry has no rule, and nothing beyond it. */
-		end(&s, sp != rt_stack_main_end());
+		end(&s, !is_outermost(sp));
 	}
 	return s;
 }
