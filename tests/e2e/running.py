@@ -18,15 +18,16 @@ PYTHON = "/usr/bin/python3"
 TRUE = "/bin/true"
 
 
-# Waits for a signal, names it and ends with 40 + its number.
+# Waits for a signal, names it and ends with 40 + its number. os.write, because the signal may come
+# while "ready" is on its way: a print in the handler may not re-enter a buffered print.
 CATCH = r"""
-import signal, sys, time
+import os, signal, sys, time
 def end(number, frame):
-    print("caught", number, flush=True)
+    os.write(1, b"caught %d\n" % number)
     sys.exit(40 + number)
 for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1):
     signal.signal(n, end)
-print("ready", flush=True)
+os.write(1, b"ready\n")
 while True:
     time.sleep(60)
 """

@@ -36,7 +36,7 @@ def test_two_recorders_share_a_folder(seep):
 
 
 def test_a_killed_recorder_takes_nothing_away(seep):
-    script = CATCH.replace('print("ready"', 'kept = [b"k" * 1000 for _ in range(3000)]; print("ready"')
+    script = 'kept = [b"k" * 1000 for _ in range(3000)]\n' + CATCH
     process = start(seep, [PYTHON, "-c", script], env={"PYTHONMALLOC": "malloc"})
     assert process.stdout.readline() == b"ready\n"
     (entry,) = wait_until(lambda: watched(seep, "recorded"), "the recorder")

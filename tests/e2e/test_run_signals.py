@@ -55,17 +55,17 @@ _, status = os.waitpid(pid, 0)
 sys.exit(os.waitstatus_to_exitcode(status))
 """
 
-# Stops itself only after it has put things in order, as editors do.
+# Stops itself only after it has put things in order, as editors do. os.write as in CATCH.
 JOB = r"""
 import os, signal, sys
 def stop(number, frame):
-    print("tidy", flush=True)
+    os.write(1, b"tidy\n")
     signal.signal(signal.SIGTSTP, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTSTP)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTSTP])
-    print("back", flush=True)
+    os.write(1, b"back\n")
 signal.signal(signal.SIGTSTP, stop)
-print("ready", flush=True)
+os.write(1, b"ready\n")
 while True:
     line = sys.stdin.readline()
     if line == "end\n":
