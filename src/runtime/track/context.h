@@ -43,8 +43,12 @@ RT_INLINE uint64_t rt_raw_find(uint64_t key)
 		struct rt_raw_entry *entry = &table->entries[((key >> 20) + i) & table->mask];
 		uint64_t seen = rt_load_acquire(&entry->key);
 
-		if (RT_LIKELY(seen == key))
-			return rt_load(&entry->row);
+		if (RT_LIKELY(seen == key)) {
+			uint64_t row = rt_load_acquire(&entry->row);
+
+			/* The table may have been emptied and used anew meanwhile. */
+			return RT_LIKELY(rt_load(&entry->key) == key) ? row : 0;
+		}
 		if (seen == 0)
 			break;
 	}

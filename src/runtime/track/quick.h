@@ -3,7 +3,7 @@
  * The common case of one operation, inlined into the hooks: glibc's block, everything recorded,
  * for an allocation the same place as the last one, a counter slot that is at hand. First all is
  * looked at and nothing written but the busy word; if anything is not as usual, record.c does it
- * all. The figures are those of record.c, and the order in which they change is too.
+ * all. The figures are those of record.c. docs/ledger.md, "Peak", says why the order may differ.
  */
 #ifndef SEEP_RUNTIME_QUICK_H
 #define SEEP_RUNTIME_QUICK_H
@@ -142,7 +142,7 @@ RT_INLINE bool rt_quick_forget(struct ledger_control *control, void *block, cons
 	value = RT_LIKELY(cell != NULL) ? rt_load(cell) : 0;
 	size = value >> RT_CELL_SIZE_SHIFT & RT_CELL_SIZE_BIG;
 	turn = rt_load(&control->peak_turn);
-	/* A row of an ancestor or none is in no slot. */
+	/* A row of an ancestor is in no slot; no row may find an empty one: see below. */
 	slot = rt_quick_slot(thread, rt_cell_row(value), turn);
 	cache = thread->cache;
 	temporary = thread->last_block == address;

@@ -96,6 +96,12 @@ static bool still_there(const struct seen *s)
 	       (uintptr_t)now.dlfo_map_end == s->end && now.dlfo_eh_frame == s->eh_frame;
 }
 
+/* Who takes the slow lock. A vfork child is its parent's thread, which waits for it. */
+static uint32_t own_tid(void)
+{
+	return rt_tls.thread ? rt_tls.thread->tid : rt_gettid();
+}
+
 static void check(uint32_t tid)
 {
 	if (!rt_lock_slow(tid)) {
@@ -117,7 +123,7 @@ void rt_modules_check(const void *frame)
 
 	/* As bookkeeping, so that a lock left by longjmp is found. */
 	if (!thread) {
-		check(rt_gettid());
+		check(own_tid());
 	} else if (rt_enter(thread, frame)) {
 		check(thread->tid);
 		rt_leave(thread);
@@ -130,7 +136,7 @@ static void remember(const struct dl_find_object *object)
 {
 	struct seen now = { (uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
 			    object->dlfo_link_map, object->dlfo_eh_frame };
-	uint32_t tid = rt_gettid();
+	uint32_t tid = own_tid();
 
 	if (!rt_lock_slow(tid))
 		return;

@@ -42,7 +42,6 @@ static RT_COLD bool memory_grow(struct rt_walk *walk, uint32_t count, uint32_t k
 	struct rt_memory *old = walk->now;
 	struct rt_memory *memory;
 	uint32_t capacity = old->capacity;
-	uint32_t place = 0;
 
 	while (capacity < count)
 		capacity *= 2;
@@ -55,10 +54,10 @@ static RT_COLD bool memory_grow(struct rt_walk *walk, uint32_t count, uint32_t k
 	memory->root = old->root;
 	memcpy(memory->frames, old->frames, keep * sizeof(struct rt_frame));
 	memcpy(memory->words, old->words, (keep * WORDS_PER_FRAME + 1) * sizeof(struct rt_word));
-	while (walk->memories[place] != old)
-		place++;
 	atomic_signal_fence(memory_order_seq_cst);
-	walk->memories[place] = memory;
+	for (unsigned i = 0; i < RT_STACKS; i++)
+		if (walk->memories[i] == old)
+			walk->memories[i] = memory;
 	walk->now = memory;
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_munmap(old, memory_bytes(old->capacity));
@@ -97,6 +96,12 @@ static RT_COLD bool fresh_grow(struct rt_walk *walk)
 	return true;
 }
 
+static void drop(struct rt_memory *memory)
+{
+	memory->count = 0;
+	memory->root = 0;
+}
+
 bool rt_walk_start(struct rt_walk *walk)
 {
 	if (!walk->fresh)
@@ -105,23 +110,33 @@ bool rt_walk_start(struct rt_walk *walk)
 		walk->memories[0] = memory_new(RT_WALK_FRAMES_FIRST);
 	if (!walk->fresh || !walk->memories[0])
 		return false;
-	for (unsigned i = 0; i < RT_STACKS && walk->memories[i]; i++) {
-		walk->now = walk->memories[i];
-		rt_walk_drop(walk);
-	}
-	walk->floor = 0;
+	rt_walk_reset(walk);
 	walk->stack = (struct rt_stack){ 0 };
 	return true;
 }
 
+void rt_walk_reset(struct rt_walk *walk)
+{
+	walk->leaf = 0;
+	walk->floor = 0;
+	walk->now = walk->memories[0];
+	for (unsigned i = 0; i < RT_STACKS; i++)
+		if (walk->memories[i])
+			drop(walk->memories[i]);
+}
+
 /* ---- several stacks ------------------------------------------------------------------------ */
 
-/* The memories that there are come first. */
+static uintptr_t root_of(const struct rt_memory *memory)
+{
+	return memory ? memory->root : 0;
+}
+
 static void find_floor(struct rt_walk *walk)
 {
 	walk->floor = 0;
-	for (unsigned i = 0; i < RT_STACKS && walk->memories[i]; i++) {
-		uintptr_t root = walk->memories[i]->root;
+	for (unsigned i = 0; i < RT_STACKS; i++) {
+		uintptr_t root = root_of(walk->memories[i]);
 
 		if (root < walk->now->root && root > walk->floor)
 			walk->floor = root;
@@ -134,12 +149,12 @@ static RT_COLD void choose_stack(struct rt_walk *walk, uintptr_t slot)
 	uintptr_t next = UINTPTR_MAX;
 
 	walk->leaf = 0;
-	for (unsigned i = 0; i < RT_STACKS && walk->memories[i]; i++) {
-		struct rt_memory *memory = walk->memories[i];
+	for (unsigned i = 0; i < RT_STACKS; i++) {
+		uintptr_t root = root_of(walk->memories[i]);
 
-		if (memory->root >= slot && memory->root < next) {
-			next = memory->root;
-			walk->now = memory;
+		if (root >= slot && root < next) {
+			next = root;
+			walk->now = walk->memories[i];
 		}
 	}
 	find_floor(walk);
@@ -159,7 +174,8 @@ static RT_COLD void take_oldest(struct rt_walk *walk)
 		*place = memory_new(RT_WALK_FRAMES_FIRST);
 	if (*place)
 		walk->now = *place;
-	rt_walk_drop(walk);
+	walk->leaf = 0;
+	drop(walk->now);
 	walk->now->generation = generation;
 }
 
@@ -283,7 +299,7 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 		find_floor(walk);
 	} else if (!s.forget) {
 		/* No room, and the first word may be overwritten. */
-		rt_walk_drop(walk);
+		drop(walk->now);
 	}
 	return hash;
 }
@@ -295,6 +311,25 @@ RT_INLINE bool lands(const struct rt_frame *mem, uintptr_t slot, uintptr_t ra, u
 {
 	return mem->slot == slot && mem->ra == ra &&
 	       (!(mem->rule & RT_RULE_NEEDS_FP) || mem->fp == fp);
+}
+
+/*
+ * The new walk is in the state of @mem, reached on another way. The words of @mem are those of
+ * that way now, they end at *@ret_word, and what lies inward is no walk any more. Returns the index
+ * of the first word further out that does not hold; -1 when all do.
+ */
+RT_INLINE int64_t land(struct rt_walk *walk, struct rt_frame *mem, uintptr_t fp,
+		       struct rt_word **ret_word)
+{
+	struct rt_memory *now = walk->now;
+	int64_t differs = rt_walk_reread(now->words, (int64_t)mem->words - 1);
+
+	walk->landed = true;
+	now->count = (uint32_t)(mem - now->frames) + 1;
+	mem->fp = fp;
+	*ret_word = put_words(now->words + mem->words, mem,
+			      walk->fresh[(int64_t)walk->fresh_count - 1].rule);
+	return differs;
 }
 
 /* The place of the next new frame; NULL when there is no room. */
@@ -399,7 +434,8 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 
 static RT_COLD void new_generation(struct rt_walk *walk, uint32_t generation)
 {
-	rt_walk_drop(walk);
+	walk->leaf = 0;
+	drop(walk->now);
 	walk->now->generation = generation;
 }
 
@@ -426,18 +462,9 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 		while (mem->slot < slot)
 			mem--;
 		if (lands(mem, slot, ra, fp)) {
-			rt_rule way = walk->fresh[(int64_t)walk->fresh_count - 1].rule;
-			struct rt_word *word = now->words + mem->words;
-			int64_t differs = rt_walk_reread(now->words, (int64_t)mem->words - 1);
+			struct rt_word *word;
+			int64_t differs = land(walk, mem, fp, &word);
 
-			/*
-			 * The same state, reached on another way: those are its words now, and what
-			 * lies inward is no walk any more.
-			 */
-			walk->landed = true;
-			now->count = (uint32_t)(mem - now->frames) + 1;
-			mem->fp = fp;
-			word = put_words(word, mem, way);
 			if (RT_LIKELY(differs < 0)) {
 				walk->truncated = now->truncated;
 				return finish(walk, now->count, word, s.forget);

@@ -73,7 +73,7 @@ struct rt_walk {
 	/* The result: fresh_count new frames upon now->frames[0] to now->frames[base - 1]. */
 	uint32_t base;
 	uint32_t fresh_count;
-	struct rt_fresh *fresh; /* of the walk in progress, innermost first; see fresh_make() */
+	struct rt_fresh *fresh; /* of the walk in progress, innermost first; see fresh_new() */
 	struct rt_memory *now;	/* of the stack that was walked last */
 	uintptr_t floor;	/* the next remembered root below the present one; 0: none */
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
@@ -87,13 +87,8 @@ enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE
 /* Give @walk its first memory, or make it as new; false when there is none. */
 bool rt_walk_start(struct rt_walk *walk);
 
-/* Forget the remembered walk of the present stack: it may be half written. */
-static inline void rt_walk_drop(struct rt_walk *walk)
-{
-	walk->leaf = 0;
-	walk->now->count = 0;
-	walk->now->root = 0;
-}
+/* Forget all remembered walks: a hook was left, and one may be half written. */
+RT_COLD void rt_walk_reset(struct rt_walk *walk);
 
 /*
  * Re-read outward, strictly in order, from words[from]: the index of the first word that does
