@@ -106,6 +106,18 @@ static void read_slot(const struct reader *r, const struct ledger_slot *slot,
 	}
 }
 
+/*
+ * Is @redo about the odd @sequence of row @index? Its count is then one less than afterwards: a
+ * handler of the same thread may have entered the row after that flush, without this record.
+ */
+static bool is_of_entry(const struct reader *r, const struct ledger_redo *redo, uint64_t index,
+			uint64_t sequence)
+{
+	return (uint64_t)LOAD(redo->row) - r->view->header.first_row == index &&
+	       (LOAD(redo->sequence_after) >> LEDGER_SEQ_COUNT_SHIFT) - 1 ==
+		       sequence >> LEDGER_SEQ_COUNT_SHIFT;
+}
+
 /* In a finished flush the sequence is even; before it began the row still stands as it was. */
 static const struct ledger_redo *unfinished_flush(const struct reader *r,
 						  const struct ledger_cache *cache,
@@ -118,7 +130,8 @@ static const struct ledger_redo *unfinished_flush(const struct reader *r,
 	if (r->live || LOAD(redo->active) != 1 || index >= r->rows->count)
 		return NULL;
 	sequence = r->rows->sums[index].sequence;
-	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index)
+	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index ||
+	    !is_of_entry(r, redo, index, sequence))
 		return NULL;
 	*ret_row = index;
 	return redo;
@@ -211,11 +224,12 @@ static void begin_row(const struct reader *r, uint64_t index)
 }
 
 /* A thread that died after taking the row and before its redo record was whole changed nothing. */
-static bool was_left_alone(const struct reader *r, uint64_t sequence)
+static bool was_left_alone(const struct reader *r, uint64_t index, uint64_t sequence)
 {
 	const struct ledger_cache *cache = ledger_view_cache(r->view, LEDGER_SEQ_CACHE(sequence));
 
-	return !r->live && cache && LOAD(cache->redo.active) == 0;
+	return !r->live && cache && LOAD(cache->redo.active) == 0 &&
+	       is_of_entry(r, &cache->redo, index, sequence);
 }
 
 /* Add the row's own values. Returns whether the reading is consistent. */
@@ -241,7 +255,7 @@ static bool end_row(const struct reader *r, uint64_t index)
 	}
 	add(sum, &copy);
 	if (sum->sequence & LEDGER_SEQ_ODD)
-		return was_left_alone(r, sum->sequence);
+		return was_left_alone(r, index, sum->sequence);
 	return LOAD(row->sequence) == sum->sequence;
 }
 

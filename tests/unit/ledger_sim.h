@@ -122,19 +122,21 @@ static BUILD_UNUSED bool sim_flush(struct sim_thread *t, struct ledger_slot *slo
 	struct ledger_redo *redo = &t->cache->redo;
 	uint64_t even = SIM_LOAD(row->sequence);
 	uint64_t count = even >> LEDGER_SEQ_COUNT_SHIFT;
-	uint64_t odd = (count + 1) << LEDGER_SEQ_COUNT_SHIFT |
+	uint64_t odd = count << LEDGER_SEQ_COUNT_SHIFT |
 		       (uint64_t)t->index << LEDGER_SEQ_CACHE_SHIFT | LEDGER_SEQ_ODD;
 	uint64_t turn;
 
-	if ((even & LEDGER_SEQ_ODD) || !atomic_compare_exchange_strong(&row->sequence, &even, odd))
+	if (even & LEDGER_SEQ_ODD)
+		return false;
+	SIM_STORE(redo->row, id);
+	SIM_STORE(redo->sequence_after, (count + 1) << LEDGER_SEQ_COUNT_SHIFT);
+	if (!atomic_compare_exchange_strong(&row->sequence, &even, odd))
 		return false;
 	sim_step();
 	turn = SIM_LOAD(t->ledger->control->peak_turn);
 	sim_slot_to_turn(slot, turn);
 	sim_flush_values(row, slot, turn, &redo->values);
-	SIM_STORE(redo->row, id);
 	SIM_STORE(redo->slot, (uint64_t)(slot - t->ledger->slots));
-	SIM_STORE(redo->sequence_after, (count + 1) << LEDGER_SEQ_COUNT_SHIFT);
 	SIM_STORE(redo->turn_after, turn);
 	SIM_STORE(redo->active, 1);
 	sim_flush_stores(t, row, slot);
