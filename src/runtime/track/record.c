@@ -41,8 +41,9 @@ static RT_COLD void count_other_free(struct rt_thread *thread, uint32_t row, uin
 		return;
 	}
 	if (thread) {
-		rt_add_own(&thread->cache->inherited_frees, 1);
-		rt_add_own(&thread->cache->inherited_freed_bytes, size);
+		/* Perhaps in a handler that interrupted this very addition. */
+		rt_add(&thread->cache->inherited_frees, 1);
+		rt_add(&thread->cache->inherited_freed_bytes, size);
 	}
 }
 
@@ -291,8 +292,9 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 
 static RT_COLD void forget_unknown(struct rt_thread *thread)
 {
+	/* Not in bookkeeping: a handler may interrupt this very addition. */
 	if (thread)
-		rt_add_own(&thread->cache->untracked_frees, 1);
+		rt_add(&thread->cache->untracked_frees, 1);
 }
 
 RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t cell)
