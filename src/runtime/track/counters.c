@@ -140,35 +140,65 @@ static void slot_empty(struct ledger_slot *slot, uint64_t turn)
 	rt_store(&slot->turn, turn);
 }
 
+static uint64_t sequence_after(uint64_t sequence)
+{
+	return ((sequence >> LEDGER_SEQ_COUNT_SHIFT) + 1) << LEDGER_SEQ_COUNT_SHIFT;
+}
+
+static struct ledger_row *redo_row(const struct ledger_redo *redo)
+{
+	return &rt_global.rows[rt_row_index(rt_load(&redo->row))];
+}
+
 /* Store what the redo record says; may be repeated. */
 static void redo_apply(struct ledger_redo *redo)
 {
-	struct ledger_row *row = &rt_global.rows[rt_row_index(rt_load(&redo->row))];
+	struct ledger_row *row = redo_row(redo);
+	uint64_t slot = rt_load(&redo->slot);
 
 	row_store(row, &redo->values);
-	slot_empty(&rt_global.slots[rt_load(&redo->slot)], rt_load(&redo->turn_after));
+	if (slot != RT_NO_INDEX)
+		slot_empty(&rt_global.slots[slot], rt_load(&redo->turn_after));
 	rt_store_release(&row->sequence, rt_load(&redo->sequence_after));
 	rt_store_release(&redo->active, 0);
 }
 
-void rt_redo(struct ledger_cache *cache, uint32_t cache_index)
+/*
+ * Complete @redo if its active is @active. Its row may not be ours, or not any more: then it was
+ * never entered or is complete, and others, or a handler of this thread, may have been there since.
+ */
+static void redo_begun(struct ledger_redo *redo, uint32_t cache_index, bool active)
 {
-	struct ledger_redo *redo = &cache->redo;
-	uint32_t id = rt_load(&redo->row);
-	struct ledger_row *row;
 	uint64_t sequence;
 
-	if (!id)
+	if (!rt_load(&redo->row) || (rt_load(&redo->active) != 0) != active)
 		return;
-	row = &rt_global.rows[rt_row_index(id)];
-	sequence = rt_load(&row->sequence);
-	/* Not ours any more: the flush was complete, and others may have flushed there since. */
-	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index)
-		rt_store(&redo->active, 0);
-	else if (rt_load(&redo->active))
-		redo_apply(redo);
-	else /* the row was taken, but nothing was changed yet */
-		rt_store_release(&row->sequence, rt_load(&redo->sequence_after));
+	sequence = rt_load(&redo_row(redo)->sequence);
+	if ((sequence & LEDGER_SEQ_ODD) && LEDGER_SEQ_CACHE(sequence) == cache_index &&
+	    sequence_after(sequence) == rt_load(&redo->sequence_after)) {
+		if (active)
+			redo_apply(redo);
+		else /* the row was taken, but nothing was changed yet */
+			rt_store_release(&redo_row(redo)->sequence, sequence_after(sequence));
+	}
+	rt_store(&redo->active, 0);
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_store(&redo->row, 0);
+}
+
+static void redo_entered(struct rt_thread *thread, uint32_t cache_index, bool active)
+{
+	for (unsigned i = 0; thread && i < RT_LATE_ROWS; i++)
+		redo_begun(&thread->entered[i], cache_index, active);
+}
+
+void rt_redo(struct ledger_cache *cache, uint32_t cache_index, struct rt_thread *thread)
+{
+	/* Of those that are about one count of one row, only an active one has surely entered it. */
+	redo_begun(&cache->redo, cache_index, true);
+	redo_entered(thread, cache_index, true);
+	redo_begun(&cache->redo, cache_index, false);
+	redo_entered(thread, cache_index, false);
 }
 
 static void bring_to_turn(struct ledger_row_values *values, uint64_t turn)
@@ -201,11 +231,6 @@ static void row_values(const struct ledger_row *row, struct ledger_row_values *r
 	ret_values->turn = rt_load(&row->turn);
 	ret_values->at_blocks = rt_load(&row->at_blocks);
 	ret_values->at_bytes = rt_load(&row->at_bytes);
-}
-
-static uint64_t sequence_after(uint64_t sequence)
-{
-	return ((sequence >> LEDGER_SEQ_COUNT_SHIFT) + 1) << LEDGER_SEQ_COUNT_SHIFT;
 }
 
 /* Make the row's even @sequence odd; false when it has moved. */
@@ -262,12 +287,19 @@ void rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot)
 	(void)flush(thread, slot);
 }
 
+void rt_slots_find(struct rt_thread *thread)
+{
+	uint64_t slots = rt_load(&thread->cache->slots);
+
+	thread->slots = &rt_global.slots[slots >> 8];
+	thread->slot_mask = (1u << (slots & 63)) - 1;
+	thread->conflicts = 0;
+}
+
 static void slots_use(struct rt_thread *thread, uint64_t index, unsigned log2)
 {
 	rt_store_release(&thread->cache->slots, index << 8 | log2);
-	thread->slots = &rt_global.slots[index];
-	thread->slot_mask = (1u << log2) - 1;
-	thread->conflicts = 0;
+	rt_slots_find(thread);
 }
 
 /* More conflicts than slots: move to a run four times as long. The old one is given up. */
@@ -302,7 +334,7 @@ static bool await_row(unsigned tries)
 }
 
 /* No slot to be had. What was spilled before belongs to another row, perhaps. */
-static struct ledger_slot *spill(struct rt_thread *thread, uint32_t row)
+static struct ledger_slot *take_spill(struct rt_thread *thread, uint32_t row)
 {
 	rt_settle(thread);
 	rt_store(&thread->spill.row, row);
@@ -337,41 +369,82 @@ struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
 		}
 		/* Four rows, each under another thread's flush of a few stores: let them finish. */
 		if (!await_row(tries))
-			return spill(thread, row);
+			return take_spill(thread, row);
 	}
 }
 
 /* ---- without a slot ------------------------------------------------------------------------ */
 
-/* A thread without a cache is this one, where a row says who is at it. */
-enum { NO_CACHE = (1 << (LEDGER_SEQ_COUNT_SHIFT - LEDGER_SEQ_CACHE_SHIFT)) - 1 };
+/* Threads without a cache are all this one, where a row says who is at it. */
+enum { INDEX_OF_OTHERS = (1 << (LEDGER_SEQ_COUNT_SHIFT - LEDGER_SEQ_CACHE_SHIFT)) - 1 };
 
 static uint32_t index_of(const struct rt_thread *thread)
 {
-	return thread ? thread->cache_index : NO_CACHE;
+	return thread ? thread->cache_index : INDEX_OF_OTHERS;
+}
+
+/* A handler that interrupts us here takes the next one; it gives that back, or never returns. */
+static struct ledger_redo *entered_take(struct rt_thread *thread, uint32_t row)
+{
+	for (unsigned i = 0; i < RT_LATE_ROWS; i++) {
+		struct ledger_redo *redo = &thread->entered[i];
+
+		if (rt_load(&redo->row))
+			continue;
+		rt_store(&redo->slot, RT_NO_INDEX);
+		rt_store(&redo->sequence_after, 0);
+		rt_store(&redo->row, row);
+		return redo;
+	}
+	return NULL;
+}
+
+/* Add @slot to the even row, by way of @redo; false when another thread was faster. */
+static bool row_add_once(struct ledger_slot *slot, struct ledger_redo *redo, uint32_t cache_index)
+{
+	struct ledger_row *row = redo_row(redo);
+	uint64_t sequence = rt_load_acquire(&row->sequence);
+
+	if (sequence & LEDGER_SEQ_ODD)
+		return false;
+	rt_store(&redo->sequence_after, sequence_after(sequence));
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!row_enter(row, sequence, cache_index))
+		return false;
+	(void)add_up(row, slot, &redo->values);
+	rt_store_release(&redo->active, 1);
+	redo_apply(redo);
+	return true;
+}
+
+/* This thread itself is at @row, further out. */
+static bool is_at(const struct rt_thread *thread, const struct ledger_row *row)
+{
+	uint64_t sequence = rt_load(&row->sequence);
+
+	return thread && (sequence & LEDGER_SEQ_ODD) &&
+	       LEDGER_SEQ_CACHE(sequence) == thread->cache_index;
 }
 
 /*
- * Add @slot, which is not in the ledger, to its row. Without a redo record: that may be in use
- * further out. False: this thread itself is at that row, further out, or somebody does not leave.
+ * Add @slot, which is not in the ledger, to its row. Not by the redo record of the cache: that may
+ * be in use further out. False: this thread itself is at that row, further out, or somebody does
+ * not leave, or handlers interrupted each other too often.
  */
 static bool row_add(struct rt_thread *thread, struct ledger_slot *slot)
 {
-	struct ledger_row *row = &rt_global.rows[rt_row_index(rt_load(&slot->row))];
-	struct ledger_row_values values;
+	struct ledger_redo own = { .row = rt_load(&slot->row), .slot = RT_NO_INDEX };
+	struct ledger_redo *redo = thread ? entered_take(thread, rt_load(&slot->row)) : &own;
+	bool added = false;
 
-	for (unsigned tries = 0;; tries++) {
-		uint64_t sequence = rt_load_acquire(&row->sequence);
-
-		if (!(sequence & LEDGER_SEQ_ODD) && row_enter(row, sequence, index_of(thread))) {
-			(void)add_up(row, slot, &values);
-			row_store(row, &values);
-			rt_store_release(&row->sequence, sequence_after(sequence));
-			return true;
-		}
-		if (LEDGER_SEQ_CACHE(sequence) == index_of(thread) || !await_row(tries))
-			return false;
+	for (unsigned tries = 0; redo && !added; tries++) {
+		added = row_add_once(slot, redo, index_of(thread));
+		if (!added && (is_at(thread, redo_row(redo)) || !await_row(tries)))
+			break;
 	}
+	if (redo)
+		rt_store_release(&redo->row, 0);
+	return added;
 }
 
 /* Sum of operations that have left the live total already, for a row that cannot be had. */
@@ -412,7 +485,6 @@ static bool late_put(struct rt_thread *thread, uint32_t row, uint64_t size)
 			continue;
 		rt_add(&late->bytes, size);
 		rt_add(&late->row_frees, 1);
-		rt_store(&thread->unsettled, 1);
 		return true;
 	}
 	return false;
@@ -427,6 +499,8 @@ static void late_settle(struct rt_thread *thread, struct rt_late *late)
 		/* The row's place is free again only when no handler has added meanwhile. */
 		uint64_t after = frees ? seen - frees : 0;
 
+		if (!frees) /* a handler was left as it put them there */
+			rt_store(&late->bytes, 0);
 		if (atomic_compare_exchange_strong_explicit(&late->row_frees, &seen, after,
 							    memory_order_relaxed,
 							    memory_order_relaxed) &&
@@ -444,13 +518,19 @@ void rt_settle(struct rt_thread *thread)
 {
 	struct ledger_slot *slot = &thread->spill;
 
-	while (atomic_exchange_explicit(&thread->unsettled, 0, memory_order_relaxed)) {
+	do {
+		/* First: what handlers leave here during the rest is seen at the end. */
+		rt_store(&thread->unsettled, 0);
+		atomic_signal_fence(memory_order_seq_cst);
+		redo_entered(thread, thread->cache_index, true);
+		redo_entered(thread, thread->cache_index, false);
 		if (rt_load(&slot->row) && !row_add(thread, slot))
 			no_stack_add(slot);
 		slot_empty(slot, 0);
 		for (unsigned i = 0; i < RT_LATE_ROWS; i++)
 			late_settle(thread, &thread->late[i]);
-	}
+		atomic_signal_fence(memory_order_seq_cst);
+	} while (rt_load(&thread->unsettled));
 }
 
 void rt_row_free(struct rt_thread *thread, uint32_t row, uint64_t size)
@@ -458,6 +538,9 @@ void rt_row_free(struct rt_thread *thread, uint32_t row, uint64_t size)
 	if (!rt_mine.control)
 		return;
 	rt_add(&rt_global.state->live_bytes, -(int64_t)size);
+	/* A row that is left half done from here on is completed by whom we interrupted. */
+	if (thread)
+		rt_store(&thread->unsettled, 1);
 	if (!row_add_frees(thread, row, 1, size, !thread) && !late_put(thread, row, size))
 		(void)row_add_frees(thread, row, 1, size, true);
 }

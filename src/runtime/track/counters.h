@@ -24,8 +24,14 @@ RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
 /* Add @slot to its row and empty it, if nobody is at that row just now. */
 RT_COLD void rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot);
 
-/* Complete what a hook left by longjmp, or a thread that is gone, had begun. */
-void rt_redo(struct ledger_cache *cache, uint32_t cache_index);
+/*
+ * Complete the rows that a hook left by longjmp, or a thread that is gone, had entered; those of
+ * handlers too, if its private state @thread is known, else NULL.
+ */
+void rt_redo(struct ledger_cache *cache, uint32_t cache_index, struct rt_thread *thread);
+
+/* Count in the slots that the cache says it has. */
+void rt_slots_find(struct rt_thread *thread);
 
 /* The slot's figures become those "at" turn @turn. */
 RT_COLD void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks,

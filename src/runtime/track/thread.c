@@ -6,22 +6,21 @@
 #include "runtime/life/sys.h"
 #include "runtime/life/tables.h"
 #include "runtime/track/counters.h"
-#include "runtime/unwind/step.h"
 #include "runtime/track/record.h"
+#include "runtime/unwind/step.h"
 
 #include <errno.h>
-#include <string.h>
 
 enum {
 	LOOK_AT = 16, /* caches looked at before a new one is handed out */
 	SLOTS_LOG2_FIRST = 6,
-	NO_CACHE = 1, /* in rt_tls.starting */
+	FOUND_NONE = 1, /* in rt_tls.starting */
 };
 
 __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 
 /* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
-static struct rt_thread *_Atomic *threads;
+static struct rt_thread *_Atomic *_Atomic threads;
 static _Atomic uint32_t look_next;
 
 static bool threads_map(void)
@@ -30,15 +29,21 @@ static bool threads_map(void)
 	struct rt_thread *_Atomic *expected = NULL;
 	struct rt_thread *_Atomic *map;
 
-	if (threads)
+	if (rt_load_acquire(&threads))
 		return true;
 	map = rt_mmap_sparse(capacity * sizeof(*map));
 	if (!map)
 		return false;
-	if (!__atomic_compare_exchange_n(&threads, &expected, map, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
+	if (!atomic_compare_exchange_strong_explicit(&threads, &expected, map, memory_order_acq_rel,
+						     memory_order_acquire))
 		(void)rt_syscall3(SYS_munmap, (long)map, (long)(capacity * sizeof(*map)), 0);
 	return true;
+}
+
+/* The private state of cache @index; threads_map() has succeeded. */
+static struct rt_thread *_Atomic *state_of(uint32_t index)
+{
+	return &rt_load_acquire(&threads)[index];
 }
 
 /* Take over cache @index if its owner is gone, or had the thread id that is now ours. */
@@ -54,7 +59,7 @@ static bool adopt(uint32_t index, uint32_t tid)
 	if (!atomic_compare_exchange_strong_explicit(&cache->owner_tid, &owner, tid,
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
-	rt_redo(cache, index);
+	rt_redo(cache, index, rt_load(state_of(index)));
 	rt_store(&cache->pending_row, 0);
 	rt_store(&cache->busy, 0);
 	return true;
@@ -94,9 +99,12 @@ static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 	uint32_t looks = again || count < LOOK_AT ? count : LOOK_AT;
 
 	for (uint32_t i = 0; i < looks; i++) {
-		uint32_t index = atomic_fetch_add_explicit(&look_next, 1, memory_order_relaxed) %
-				 count;
+		uint32_t index = i;
 
+		/* All of them, whatever other threads are looking at; or the next few. */
+		if (!again)
+			index = atomic_fetch_add_explicit(&look_next, 1, memory_order_relaxed) %
+				count;
 		if (adopt(index, tid)) {
 			*ret_index = index;
 			return true;
@@ -116,21 +124,18 @@ static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 static struct rt_thread *thread_make(uint32_t index, uint32_t tid)
 {
 	struct ledger_cache *cache = &rt_global.caches[index];
-	uint64_t slots = rt_load(&cache->slots);
-	struct rt_thread *thread = rt_load(&threads[index]);
+	struct rt_thread *thread = rt_load(state_of(index));
 
 	if (!thread) {
 		thread = rt_mmap(sizeof(*thread));
 		if (!thread)
 			return NULL;
-		rt_store(&threads[index], thread);
+		rt_store(state_of(index), thread);
 	}
 	if (!rt_walk_start(&thread->walk))
 		return NULL;
 	thread->cache = cache;
-	thread->slots = &rt_global.slots[slots >> 8];
-	thread->slot_mask = (1u << (slots & 63)) - 1;
-	thread->conflicts = 0;
+	rt_slots_find(thread);
 	thread->last_block = 0;
 	thread->walk.full_walks = &cache->walks_full;
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
@@ -181,7 +186,7 @@ struct rt_thread *rt_thread_start(void)
 	if (rt_tls.aborting)
 		return aborting(frame);
 	/* No account (yet): forked in a handler that interrupted a hook as it began. */
-	if (!rt_mine.control || before == NO_CACHE || (before && is_interrupted(frame, before)))
+	if (!rt_mine.control || before == FOUND_NONE || (before && is_interrupted(frame, before)))
 		return NULL;
 	rt_store(&rt_tls.starting, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -194,7 +199,7 @@ struct rt_thread *rt_thread_start(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_tls.thread = thread;
 	/* The next allocation would find none either. */
-	rt_store(&rt_tls.starting, thread ? 0 : NO_CACHE);
+	rt_store(&rt_tls.starting, thread ? 0 : FOUND_NONE);
 	return thread;
 }
 
@@ -207,24 +212,27 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 {
 	if (is_interrupted((const void *)frame, rt_load(&thread->cache->busy)))
 		return false;
-	rt_redo(thread->cache, thread->cache_index);
+	/* From here on a handler has interrupted this: it must not do the same in the middle. */
+	rt_store(&thread->cache->busy, frame);
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_redo(thread->cache, thread->cache_index, thread);
+	rt_slots_find(thread);
 	rt_settle(thread);
 	rt_lock_recover(thread->tid);
 	rt_walk_reset(&thread->walk);
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
 	rt_add_own(&thread->cache->abandoned, 1);
 	rt_store(&thread->cache->pending_row, 0);
-	rt_store(&thread->cache->busy, 0);
 	return true;
 }
 
 void rt_thread_ends(void)
 {
-	struct rt_thread *thread = rt_tls.thread;
+	struct rt_thread *thread = rt_thread_known();
 
 	if (!thread || !rt_load(&thread->unsettled))
 		return;
-	rt_redo(thread->cache, thread->cache_index);
+	rt_redo(thread->cache, thread->cache_index, thread);
 	rt_settle(thread);
 }
 
@@ -249,10 +257,10 @@ static bool is_code_interrupted(const uintptr_t *fp)
 
 uint64_t rt_thread_interrupted(const void *frame)
 {
-	struct rt_thread *thread = rt_tls.thread;
+	struct rt_thread *thread = rt_thread_known();
 	uint64_t busy = thread ? rt_load(&thread->cache->busy) : rt_load(&rt_tls.starting);
 
-	if (busy && is_interrupted(frame, busy))
+	if (busy > FOUND_NONE && is_interrupted(frame, busy))
 		return busy;
 	return thread && is_code_interrupted(frame) ? UINT64_MAX : 0;
 }
@@ -262,5 +270,5 @@ void rt_threads_forked(void)
 	rt_tls = (struct rt_tls){ 0 };
 	rt_store(&look_next, 0);
 	/* The states stay with hooks that a handler interrupted; the map had the parent's size. */
-	threads = NULL;
+	rt_store_release(&threads, NULL);
 }

@@ -20,7 +20,8 @@ struct rt_thread {
 	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
 	uint32_t tid;
 	uint32_t cache_index;
-	_Atomic uint32_t unsettled; /* spill or late holds something: settle on the way out */
+	/* Spill, late or entered may hold something: settle on the way out. */
+	_Atomic uint32_t unsettled;
 	/* Stands in for a slot while all that it could take the place of cannot be flushed. */
 	struct ledger_slot spill;
 	/* Frees by a signal handler of blocks of a row that this very thread is flushing. */
@@ -28,6 +29,8 @@ struct rt_thread {
 		_Atomic uint64_t row_frees; /* row id in the high half */
 		_Atomic uint64_t bytes;
 	} late[RT_LATE_ROWS];
+	/* Rows that are being changed without a slot, by handlers too; row = 0: not in use. */
+	struct ledger_redo entered[RT_LATE_ROWS];
 	struct rt_walk walk;
 	/* The row that the last walk led to; most often the next one does too. */
 	struct rt_last_row {
@@ -43,6 +46,12 @@ struct rt_thread {
  * no cache or memory left): the caller then counts without a stack.
  */
 RT_COLD struct rt_thread *rt_thread_start(void);
+
+/* This thread's state if it has one already, in a handler of SIGABRT too; else NULL. */
+static inline struct rt_thread *rt_thread_known(void)
+{
+	return rt_tls.aborting ? rt_tls.aside : rt_tls.thread;
+}
 
 RT_INLINE struct rt_thread *rt_thread_self(void)
 {
@@ -68,7 +77,10 @@ RT_INLINE bool rt_enter(struct rt_thread *thread, const void *frame)
 	return true;
 }
 
-/* Add what stands in spill and late to its rows; src/runtime/track/counters.c. */
+/*
+ * Complete entered, and add what stands in spill and late to its rows, whatever unsettled says:
+ * only in an operation that interrupted no other, or instead of it. src/runtime/track/counters.c.
+ */
 RT_COLD void rt_settle(struct rt_thread *thread);
 
 RT_INLINE void rt_leave(struct rt_thread *thread)
