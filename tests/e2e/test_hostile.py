@@ -196,8 +196,16 @@ def test_what_a_handler_frees_at_any_instruction_is_counted_at_its_site(seep, bl
     check_truth(recordings.main(), truth)
 
 
-def test_what_a_handler_freed_before_it_ended_the_process_is_counted(seep):
-    recordings, truth = record_with_truth(seep, "hostile_step", "exit", "40")
+def test_children_of_such_a_fork_that_have_no_account_are_noted(seep):
+    recordings, truth = record_with_truth(seep, "hostile_step", "forklost")
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["totals"]["unrecorded_children"] == truth.notes["tries"] - 1 > 10
+
+
+@pytest.mark.parametrize("end", ["exit", "exec"])
+def test_what_a_handler_freed_before_it_ended_the_process_is_counted(seep, end):
+    recordings, truth = record_with_truth(seep, "hostile_step", end, "40")
     forked, children = recordings.main()["forked"], truth.notes["tries"]
     assert children > 10 and forked["processes"] == children
     # The operation that was interrupted, of one block, may be counted in part.

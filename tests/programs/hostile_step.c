@@ -6,16 +6,20 @@
  *   start     leave a thread's first allocation by siglongjmp
  *   fork      fork in the handler; the child returns into the operation
  *   forkwork  the same, and the child allocates before it returns
+ *   forklost  fork in the handler, a child that can have no account
  *   frees N   free N blocks in the handler, which the interrupted operation has nothing to do with
  *   exit N    in a forked child: free N blocks in the handler, then end by _exit
+ *   exec N    the same, and end by becoming another program, which fails at first
  * Nothing else is interrupted, so what the handler does is allowed. It never acts without a profiler.
  */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "truth.h"
 
@@ -150,14 +154,18 @@ static void leave(void)
 	siglongjmp(again, 1);
 }
 
-static void be_child(int work)
-{
-	if (work)
-		free(truth_hide_ptr(malloc(50)));
-}
-
-static int child_works;
+static int child_works, child_is_lost;
 static int in_child;
+
+static void be_child(void)
+{
+	const struct rlimit tiny = { 4096, 4096 };
+
+	if (child_works)
+		free(truth_hide_ptr(malloc(50)));
+	if (child_is_lost)
+		EXPECT(setrlimit(RLIMIT_FSIZE, &tiny) == 0);
+}
 
 static void fork_here(void)
 {
@@ -166,7 +174,7 @@ static void fork_here(void)
 
 	if (pid == 0) {
 		in_child = 1;
-		be_child(child_works);
+		be_child();
 		return;
 	}
 	EXPECT(waitpid(pid, &status, 0) == pid);
@@ -178,6 +186,16 @@ static void free_and_exit(void)
 {
 	free_blocks();
 	_exit(7);
+}
+
+static void free_and_exec(void)
+{
+	char *nothing[] = { NULL };
+
+	free_blocks();
+	(void)execve("/nowhere/at/all", nothing, nothing);
+	(void)execle("/bin/sh", "sh", "-c", "exit 7", (char *)NULL, nothing);
+	_exit(9);
 }
 
 /* ---- the tries ------------------------------------------------------------------------------ */
@@ -243,6 +261,8 @@ static int try_frees(long steps)
 	return longer;
 }
 
+static void (*end)(void) = free_and_exit;
+
 static int try_exit(long steps)
 {
 	int status = 0;
@@ -251,7 +271,7 @@ static int try_exit(long steps)
 	pid = fork();
 	if (pid == 0) {
 		kept_block();
-		act = free_and_exit;
+		act = end;
 		(void)stepped(next_route, steps);
 		free_blocks();
 		_exit(8);
@@ -266,12 +286,15 @@ int main(int argc, char **argv)
 	const char *mode = argc > 1 ? argv[1] : "";
 	int (*try)(long) = strcmp(mode, "start") == 0	   ? try_start
 			   : strncmp(mode, "fork", 4) == 0 ? try_fork
-			   : strcmp(mode, "exit") == 0	   ? try_exit
+			   : strncmp(mode, "ex", 2) == 0   ? try_exit
 							   : try_frees;
 	long steps = 1, tries = 1;
 
 	block_count = argc > 2 ? atoi(argv[2]) : 0;
 	child_works = strcmp(mode, "forkwork") == 0;
+	child_is_lost = strcmp(mode, "forklost") == 0;
+	if (strcmp(mode, "exec") == 0)
+		end = free_and_exec;
 	EXPECT(block_count <= BLOCKS_MAX);
 	action.sa_sigaction = on_step;
 	EXPECT(sigaction(SIGTRAP, &action, NULL) == 0);

@@ -119,6 +119,19 @@ static struct ledger_control *start(void)
  * Until then this word is not 0; what the handler does meanwhile is not recorded.
  */
 static _Atomic uint64_t *interrupted;
+/* The parent's own, mapped once more: "no account of this child" is not to go into the copy. */
+static struct ledger_state *parent_state;
+
+static void keep_parent_state(void)
+{
+	/* Of no bytes, a shared mapping is not moved: the same pages appear a second time. */
+	long state = rt_syscall6(SYS_mremap, (long)rt_global.state, 0, LEDGER_PAGE_BYTES,
+				 MREMAP_MAYMOVE, 0, 0);
+
+	/* Fails in the child of a child without an account: the first one's is still there. */
+	if (state > 0)
+		parent_state = (struct ledger_state *)state;
+}
 
 static bool copy_ledger(void)
 {
@@ -127,6 +140,7 @@ static bool copy_ledger(void)
 
 	if (!copy)
 		return false;
+	keep_parent_state();
 	memcpy(copy, rt_global.base, header->table[0].offset);
 	for (unsigned i = 0; i < LEDGER_TABLE_COUNT; i++) {
 		const struct ledger_table *table = &header->table[i];
@@ -148,13 +162,14 @@ static void at_fork(void)
 /* In fork()'s child this thread is the only one; its state belongs to the parent's ledger. */
 static void at_fork_child(void)
 {
-	struct rt_tls before = rt_tls;
+	struct rt_thread *thread = rt_thread_known();
+	uintptr_t forking = rt_tls.forking;
 
 	rt_tls = (struct rt_tls){ 0 };
-	if (!before.forking || !copy_ledger())
+	if (!forking || !copy_ledger())
 		return;
-	interrupted = before.thread ? &before.thread->cache->busy : &rt_tls.starting;
-	rt_store(interrupted, before.forking);
+	interrupted = thread ? &thread->cache->busy : &rt_tls.starting;
+	rt_store(interrupted, forking);
 }
 
 /* The hook that this child's fork interrupted has not left yet. */
@@ -164,6 +179,13 @@ static bool is_inside_fork(void)
 	uint64_t outer = interrupted ? rt_load(interrupted) : 0;
 
 	return outer && (rt_gettid() != rt_getpid() || rt_walk_meets_signal(frame, outer));
+}
+
+static void note_unrecorded(struct ledger_state *state)
+{
+	rt_add(&state->unrecorded_children, 1);
+	(void)atomic_fetch_or_explicit(&state->unseen, LEDGER_UNSEEN_UNRECORDED_CHILD,
+				       memory_order_relaxed);
 }
 
 /*
@@ -199,12 +221,11 @@ static struct ledger_control *start_child(void)
 	memcpy(parent_name, rt_ledger_name, sizeof(parent_name));
 	made = make.first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make(&make);
 	/* Of one that lies elsewhere, after setuid() or chroot(), whoever reads ours would not know. */
-	if (!made || rt_ledger_moved) {
-		rt_add(&parent.state->unrecorded_children, 1);
-		(void)atomic_fetch_or_explicit(&parent.state->unseen,
-					       LEDGER_UNSEEN_UNRECORDED_CHILD,
-					       memory_order_relaxed);
-	}
+	if (!made || rt_ledger_moved)
+		note_unrecorded(parent_state ? parent_state : parent.state);
+	if (parent_state)
+		(void)rt_syscall3(SYS_munmap, (long)parent_state, LEDGER_PAGE_BYTES, 0);
+	parent_state = NULL;
 	(void)rt_syscall6(SYS_mmap, (long)parent.base, (long)parent.bytes, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	if (!made)
@@ -260,7 +281,7 @@ struct ledger_control *rt_control_cold(void)
 		return NULL;
 	if (before == RT_ON) {
 		/* A fork that calls no handlers. */
-		if (rt_tls.thread) {
+		if (rt_thread_known()) {
 			at_fork();
 			at_fork_child();
 		}
