@@ -361,8 +361,8 @@ int main(void)
 		cmocka_unit_test_setup(
 			frees_of_rows_that_this_thread_is_flushing_come_after_the_flush,
 			open_books),
-		cmocka_unit_test_setup(
-			what_was_spilled_stays_with_its_row_when_a_settling_was_left, open_books),
+		cmocka_unit_test_setup(what_was_spilled_stays_with_its_row_when_a_settling_was_left,
+				       open_books),
 		cmocka_unit_test_setup(the_slots_are_those_that_the_cache_names, open_books),
 		cmocka_unit_test_setup(nobody_is_at_a_row_with_an_even_sequence, open_books),
 		cmocka_unit_test_setup(threads_without_a_cache_wait_for_each_other, open_books),
