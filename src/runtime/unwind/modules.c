@@ -45,7 +45,7 @@ static bool loader_find(uintptr_t pc, struct dl_find_object *object)
 {
 	if (_dl_find_object((void *)pc, object) != 0)
 		return false;
-	if (object->dlfo_link_map == _r_debug.r_map && program_end) {
+	if (object->dlfo_link_map == _r_debug.r_map && pc >= program_start && pc < program_end) {
 		object->dlfo_map_start = (void *)program_start;
 		object->dlfo_map_end = (void *)program_end;
 	}
