@@ -250,6 +250,7 @@ static void only_the_record_of_the_last_entry_is_believed(void **unused)
 static sigjmp_buf left;
 static long steps_left;
 static void (*in_handler)(void);
+static bool handler_returns;
 
 static void on_step(int number, siginfo_t *info, void *context)
 {
@@ -262,6 +263,8 @@ static void on_step(int number, siginfo_t *info, void *context)
 	at->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
 	if (in_handler)
 		in_handler();
+	if (handler_returns)
+		return;
 	siglongjmp(left, 1);
 }
 
@@ -290,7 +293,7 @@ static bool is_left(void (*operation)(void), long steps)
 	set_trap(TRAP_FLAG);
 	operation();
 	set_trap(0);
-	return false;
+	return steps_left <= 0;
 }
 
 static void free_one(void)
@@ -348,6 +351,44 @@ static void a_handlers_free_is_counted_though_it_leaves_a_flush_at_any_instructi
 	}
 }
 
+/* What is read of the row when the process is gone: src/profile/ledger_rows.c. */
+static uint64_t frees_read(void)
+{
+	const struct ledger_redo *redo = &caches[0].redo;
+	bool odd = rt_load(&row_of(ROW)->sequence) & LEDGER_SEQ_ODD;
+
+	return odd && rt_load(&redo->active) ? redo->values.frees : rt_load(&row_of(ROW)->frees);
+}
+
+static void free_and_try_exec(void)
+{
+	free_one();
+	rt_late_show(&thread);
+	assert_int_equal(frees_read(), 1);
+	free_one();
+	rt_late_hide(&thread);
+}
+
+static void frees_are_seen_when_a_handler_becomes_another_program(void **unused)
+{
+	bool goes_on = true;
+
+	in_handler = free_and_try_exec;
+	handler_returns = true;
+	for (long steps = 1; goes_on; steps++) {
+		(void)open_books(unused);
+		alloc_in(ROW, 7);
+		goes_on = is_left(flush_one, steps);
+		rt_leave(&thread);
+		assert_int_equal(rt_load(&row_of(ROW)->sequence) & LEDGER_SEQ_ODD, 0);
+		assert_int_equal(rt_load(&row_of(ROW)->frees), goes_on ? 2 : 0);
+		assert_int_equal(rt_load(&row_of(ROW)->freed_bytes), goes_on ? 60 : 0);
+		assert_int_equal(row_and_slot(0), 1);
+		assert_int_equal(row_and_slot(1), 7);
+	}
+	handler_returns = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +413,8 @@ int main(void)
 		cmocka_unit_test_setup(
 			a_handlers_free_is_counted_though_it_leaves_a_flush_at_any_instruction,
 			open_books),
+		cmocka_unit_test_setup(frees_are_seen_when_a_handler_becomes_another_program,
+				       open_books),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

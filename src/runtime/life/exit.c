@@ -37,6 +37,8 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	state = rt_global.state;
 	if (ended == LEDGER_ENDED_EXIT)
 		rt_thread_ends();
+	if (ended == LEDGER_ENDED_EXEC)
+		rt_thread_execs();
 	if (ended == LEDGER_ENDED_EXIT && status >= 0) {
 		rt_store(&state->exit_status, (uint32_t)status & 0xff);
 		rt_store(&state->exit_status_known, 1);
@@ -52,6 +54,8 @@ void rt_exit_withdraw(enum ledger_ended ended)
 {
 	uint32_t last = ended;
 
+	if (ended == LEDGER_ENDED_EXEC && is_ours())
+		rt_thread_stays();
 	if (!is_ours() || !atomic_compare_exchange_strong_explicit(
 				  &rt_global.state->ended, &last, LEDGER_ENDED_RUNNING,
 				  memory_order_release, memory_order_relaxed))

@@ -483,8 +483,9 @@ static bool late_put(struct rt_thread *thread, uint32_t row, uint64_t size)
 			    memory_order_relaxed) &&
 		    seen >> 32 != row)
 			continue;
-		rt_add(&late->bytes, size);
+		/* If it is left in between, no bytes stay for the next row in this place. */
 		rt_add(&late->row_frees, 1);
+		rt_add(&late->bytes, size);
 		return true;
 	}
 	return false;
@@ -499,8 +500,6 @@ static void late_settle(struct rt_thread *thread, struct rt_late *late)
 		/* The row's place is free again only when no handler has added meanwhile. */
 		uint64_t after = frees ? seen - frees : 0;
 
-		if (!frees) /* a handler was left as it put them there */
-			rt_store(&late->bytes, 0);
 		if (atomic_compare_exchange_strong_explicit(&late->row_frees, &seen, after,
 							    memory_order_relaxed,
 							    memory_order_relaxed) &&
@@ -511,6 +510,50 @@ static void late_settle(struct rt_thread *thread, struct rt_late *late)
 				true);
 		}
 		seen = rt_load(&late->row_frees);
+	}
+}
+
+/* A row that this thread is at further out: what a reader takes, and the owner will store. */
+static void row_change(struct rt_thread *thread, uint32_t id, uint64_t frees, uint64_t bytes)
+{
+	struct ledger_row *row = &rt_global.rows[rt_row_index(id)];
+	struct ledger_redo *redo = &thread->cache->redo;
+
+	rt_add(&row->frees, frees);
+	rt_add(&row->freed_bytes, bytes);
+	if (rt_load(&redo->active) && rt_load(&redo->row) == id) {
+		redo->values.frees += frees;
+		redo->values.freed_bytes += bytes;
+	}
+}
+
+void rt_late_show(struct rt_thread *thread)
+{
+	for (struct rt_late *late = thread->late; late < thread->late + RT_LATE_ROWS; late++) {
+		uint64_t seen = rt_load(&late->row_frees);
+		uint32_t row = (uint32_t)(seen >> 32);
+
+		/* Shown already by a handler further out, or nothing there. */
+		if (late->shown_frees || !(uint32_t)seen)
+			continue;
+		if (!is_at(thread, &rt_global.rows[rt_row_index(row)])) {
+			late_settle(thread, late);
+			continue;
+		}
+		late->shown_frees = (uint32_t)seen;
+		late->shown_bytes = rt_load(&late->bytes);
+		row_change(thread, row, late->shown_frees, late->shown_bytes);
+	}
+}
+
+void rt_late_hide(struct rt_thread *thread)
+{
+	for (struct rt_late *late = thread->late; late < thread->late + RT_LATE_ROWS; late++) {
+		if (!late->shown_frees)
+			continue;
+		row_change(thread, (uint32_t)(rt_load(&late->row_frees) >> 32),
+			   -(uint64_t)late->shown_frees, -late->shown_bytes);
+		late->shown_frees = 0;
 	}
 }
 

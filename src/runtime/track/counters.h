@@ -30,6 +30,13 @@ RT_COLD void rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot);
  */
 void rt_redo(struct ledger_cache *cache, uint32_t cache_index, struct rt_thread *thread);
 
+/*
+ * In a handler that may be about to replace the program: show in their rows the frees that wait for
+ * the interrupted flush; and take them away again, before it goes on.
+ */
+void rt_late_show(struct rt_thread *thread);
+void rt_late_hide(struct rt_thread *thread);
+
 /* Count in the slots that the cache says it has. */
 void rt_slots_find(struct rt_thread *thread);
 

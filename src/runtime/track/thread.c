@@ -215,6 +215,7 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	/* From here on a handler has interrupted this: it must not do the same in the middle. */
 	rt_store(&thread->cache->busy, frame);
 	atomic_signal_fence(memory_order_seq_cst);
+	rt_late_hide(thread);
 	rt_redo(thread->cache, thread->cache_index, thread);
 	rt_slots_find(thread);
 	rt_settle(thread);
@@ -234,6 +235,22 @@ void rt_thread_ends(void)
 		return;
 	rt_redo(thread->cache, thread->cache_index, thread);
 	rt_settle(thread);
+}
+
+void rt_thread_execs(void)
+{
+	struct rt_thread *thread = rt_thread_known();
+
+	if (thread && rt_load(&thread->unsettled))
+		rt_late_show(thread);
+}
+
+void rt_thread_stays(void)
+{
+	struct rt_thread *thread = rt_thread_known();
+
+	if (thread)
+		rt_late_hide(thread);
 }
 
 /* A signal interrupted an instruction of this library: a hook that begins, or that has ended. */

@@ -28,6 +28,8 @@ struct rt_thread {
 	struct rt_late {
 		_Atomic uint64_t row_frees; /* row id in the high half */
 		_Atomic uint64_t bytes;
+		uint32_t shown_frees; /* while exec is being tried */
+		uint64_t shown_bytes;
 	} late[RT_LATE_ROWS];
 	/* Rows that are being changed without a slot, by handlers too; row = 0: not in use. */
 	struct ledger_redo entered[RT_LATE_ROWS];
@@ -96,6 +98,10 @@ void rt_thread_aborts(const void *frame);
 
 /* The process is about to end, perhaps by a handler that interrupted this thread's books. */
 void rt_thread_ends(void);
+
+/* Before exec, and after it failed; perhaps in a handler that interrupted this thread's books. */
+void rt_thread_execs(void);
+void rt_thread_stays(void);
 
 /*
  * The frame address of the hook, or of the rt_thread_start, that the signal handler interrupted
