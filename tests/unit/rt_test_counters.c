@@ -351,6 +351,27 @@ static void a_handlers_free_is_counted_though_it_leaves_a_flush_at_any_instructi
 	}
 }
 
+static void spill_one(void)
+{
+	rt_leave(&thread);
+}
+
+static void what_was_spilled_is_counted_once_when_settling_is_left_at_any_instruction(void **unused)
+{
+	bool goes_on = true;
+
+	in_handler = NULL;
+	for (long steps = 1; goes_on; steps++) {
+		(void)open_books(unused);
+		rt_slot_alloc(take_spill(&thread, ROW), &control, 7);
+		goes_on = is_left(spill_one, steps);
+		assert_int_equal(rt_load(&row_of(ROW)->sequence) & LEDGER_SEQ_ODD, 0);
+		assert_int_equal(rt_load(&row_of(ROW)->allocs), 1);
+		assert_int_equal(rt_load(&row_of(ROW)->alloc_bytes), 7);
+		assert_int_equal(rt_load(&thread.spill.row), 0);
+	}
+}
+
 /* What is read of the row when the process is gone: src/profile/ledger_rows.c. */
 static uint64_t frees_read(void)
 {
@@ -412,6 +433,9 @@ int main(void)
 				       open_books),
 		cmocka_unit_test_setup(
 			a_handlers_free_is_counted_though_it_leaves_a_flush_at_any_instruction,
+			open_books),
+		cmocka_unit_test_setup(
+			what_was_spilled_is_counted_once_when_settling_is_left_at_any_instruction,
 			open_books),
 		cmocka_unit_test_setup(frees_are_seen_when_a_handler_becomes_another_program,
 				       open_books),

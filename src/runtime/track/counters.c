@@ -6,15 +6,15 @@
 
 enum {
 	GROUP = 4, /* slots in which a row may stand: its home and the three beside it */
-	THRESHOLD_MAX = 64 << 10,
 	GROW_FACTOR = 4,
 	SLOTS_MANY_THREADS = 1024, /* 64 KiB per thread; more only for a few threads */
 	FEW_THREADS = 16,
-	STAMP_FRACTION = 1024,
 	YIELDS = 50, /* at a row that another thread does not leave, */
 	SLEEPS = 10, /* of a millisecond */
 };
 
+/* In the redo record of a row that is changed without a slot, where RT_NO_INDEX means "none". */
+#define SLOT_IS_SPILL (RT_NO_INDEX - 1)
 #define SEQUENCE_MASK (((1ull << LEDGER_SEQ_COUNT_SHIFT) - 1))
 
 void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, int64_t bytes)
@@ -23,94 +23,6 @@ void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, in
 	rt_store(&slot->at_blocks, blocks);
 	rt_store(&slot->at_bytes, bytes);
 	rt_store_release(&slot->turn, turn);
-}
-
-/* ---- the peak ------------------------------------------------------------------------------ */
-
-/* The peak from which T was last computed. */
-static _Atomic int64_t threshold_from;
-
-void rt_threshold_update(void)
-{
-	int64_t n = rt_load(&rt_global.control->caches);
-	int64_t live = rt_load(&rt_global.state->live_bytes) + rt_load(&rt_global.caches[0].first);
-	int64_t peak = rt_load(&rt_global.state->peak_bytes);
-	int64_t bytes = 0;
-
-	if (n > 1) {
-		/* The peak is at least what is alive now: a heap that only grows captures none. */
-		if (peak < live)
-			peak = live;
-		rt_store(&threshold_from, peak);
-		bytes = peak / (1024 * n);
-		if (bytes > THRESHOLD_MAX)
-			bytes = THRESHOLD_MAX;
-	}
-	rt_store(&rt_global.threshold_bytes, bytes);
-}
-
-static void stamp(int64_t peak)
-{
-	struct ledger_state *state = rt_global.state;
-	int64_t last = rt_load(&state->peak_stamp_bytes);
-
-	if (peak - last <= last / STAMP_FRACTION)
-		return;
-	rt_store(&state->peak_stamp_bytes, peak);
-	rt_store(&state->peak_at_ns, rt_now_ns());
-}
-
-void rt_peak_alone(struct ledger_control *control, int64_t live)
-{
-	rt_store(&control->peak_turn, rt_load(&control->peak_turn) + 1);
-	rt_store(&rt_global.state->peak_bytes, live);
-	stamp(live);
-}
-
-static void raise_peak(int64_t live)
-{
-	struct ledger_state *state = rt_global.state;
-	int64_t peak = rt_load(&state->peak_bytes);
-
-	while (live > peak &&
-	       !atomic_compare_exchange_weak_explicit(&state->peak_bytes, &peak, live,
-						      memory_order_relaxed, memory_order_relaxed))
-		;
-	rt_threshold_update();
-	stamp(live);
-}
-
-void rt_rise_shared(struct rt_thread *thread, int64_t sum)
-{
-	int64_t live = sum + atomic_fetch_add_explicit(&rt_global.state->live_bytes, sum,
-						       memory_order_relaxed);
-
-	rt_store(&thread->cache->sum, 0);
-	if (live > rt_load(&threshold_from) + rt_load(&threshold_from) / 4)
-		rt_threshold_update();
-}
-
-void rt_fall_shared(struct rt_thread *thread, int64_t bytes)
-{
-	struct ledger_control *control = rt_global.control;
-	struct ledger_state *state = rt_global.state;
-	int64_t first = rt_load(&rt_global.caches[0].first);
-	int64_t sum = rt_load(&thread->cache->sum);
-	uint64_t turn = rt_load_acquire(&control->peak_turn);
-	int64_t live = first + sum +
-		       atomic_fetch_add_explicit(&state->live_bytes, sum, memory_order_acq_rel);
-
-	rt_store(&thread->cache->sum, 0);
-	while (live > rt_load(&state->peak_bytes)) {
-		if (atomic_compare_exchange_strong_explicit(&control->peak_turn, &turn, turn + 1,
-							    memory_order_acq_rel,
-							    memory_order_acquire)) {
-			raise_peak(live);
-			break;
-		}
-		live = first + rt_load(&state->live_bytes);
-	}
-	rt_add(&state->live_bytes, -bytes);
 }
 
 /* ---- flushing ------------------------------------------------------------------------------ */
@@ -150,14 +62,16 @@ static struct ledger_row *redo_row(const struct ledger_redo *redo)
 	return &rt_global.rows[rt_row_index(rt_load(&redo->row))];
 }
 
-/* Store what the redo record says; may be repeated. */
-static void redo_apply(struct ledger_redo *redo)
+/* Store what the redo record says, with which @spill may have to be emptied; may be repeated. */
+static void redo_apply(struct ledger_redo *redo, struct ledger_slot *spill)
 {
 	struct ledger_row *row = redo_row(redo);
 	uint64_t slot = rt_load(&redo->slot);
 
 	row_store(row, &redo->values);
-	if (slot != RT_NO_INDEX)
+	if (slot == SLOT_IS_SPILL)
+		slot_empty(spill, 0);
+	else if (slot != RT_NO_INDEX)
 		slot_empty(&rt_global.slots[slot], rt_load(&redo->turn_after));
 	rt_store_release(&row->sequence, rt_load(&redo->sequence_after));
 	rt_store_release(&redo->active, 0);
@@ -167,7 +81,8 @@ static void redo_apply(struct ledger_redo *redo)
  * Complete @redo if its active is @active. Its row may not be ours, or not any more: then it was
  * never entered or is complete, and others, or a handler of this thread, may have been there since.
  */
-static void redo_begun(struct ledger_redo *redo, uint32_t cache_index, bool active)
+static void redo_begun(struct ledger_redo *redo, struct ledger_slot *spill, uint32_t cache_index,
+		       bool active)
 {
 	uint64_t sequence;
 
@@ -177,7 +92,7 @@ static void redo_begun(struct ledger_redo *redo, uint32_t cache_index, bool acti
 	if ((sequence & LEDGER_SEQ_ODD) && LEDGER_SEQ_CACHE(sequence) == cache_index &&
 	    sequence_after(sequence) == rt_load(&redo->sequence_after)) {
 		if (active)
-			redo_apply(redo);
+			redo_apply(redo, spill);
 		else /* the row was taken, but nothing was changed yet */
 			rt_store_release(&redo_row(redo)->sequence, sequence_after(sequence));
 	}
@@ -189,15 +104,15 @@ static void redo_begun(struct ledger_redo *redo, uint32_t cache_index, bool acti
 static void redo_entered(struct rt_thread *thread, uint32_t cache_index, bool active)
 {
 	for (unsigned i = 0; thread && i < RT_LATE_ROWS; i++)
-		redo_begun(&thread->entered[i], cache_index, active);
+		redo_begun(&thread->entered[i], &thread->spill, cache_index, active);
 }
 
 void rt_redo(struct ledger_cache *cache, uint32_t cache_index, struct rt_thread *thread)
 {
 	/* Of those that are about one count of one row, only an active one has surely entered it. */
-	redo_begun(&cache->redo, cache_index, true);
+	redo_begun(&cache->redo, NULL, cache_index, true);
 	redo_entered(thread, cache_index, true);
-	redo_begun(&cache->redo, cache_index, false);
+	redo_begun(&cache->redo, NULL, cache_index, false);
 	redo_entered(thread, cache_index, false);
 }
 
@@ -277,7 +192,7 @@ static bool flush(struct rt_thread *thread, struct ledger_slot *slot)
 	rt_store(&redo->slot, (uint64_t)(slot - rt_global.slots));
 	rt_store(&redo->turn_after, turn);
 	rt_store_release(&redo->active, 1);
-	redo_apply(redo);
+	redo_apply(redo, NULL);
 	rt_add_own(&thread->cache->flushes, 1);
 	return true;
 }
@@ -384,16 +299,16 @@ static uint32_t index_of(const struct rt_thread *thread)
 }
 
 /* A handler that interrupts us here takes the next one; it gives that back, or never returns. */
-static struct ledger_redo *entered_take(struct rt_thread *thread, uint32_t row)
+static struct ledger_redo *entered_take(struct rt_thread *thread, const struct ledger_slot *slot)
 {
 	for (unsigned i = 0; i < RT_LATE_ROWS; i++) {
 		struct ledger_redo *redo = &thread->entered[i];
 
 		if (rt_load(&redo->row))
 			continue;
-		rt_store(&redo->slot, RT_NO_INDEX);
+		rt_store(&redo->slot, slot == &thread->spill ? SLOT_IS_SPILL : RT_NO_INDEX);
 		rt_store(&redo->sequence_after, 0);
-		rt_store(&redo->row, row);
+		rt_store(&redo->row, rt_load(&slot->row));
 		return redo;
 	}
 	return NULL;
@@ -413,7 +328,7 @@ static bool row_add_once(struct ledger_slot *slot, struct ledger_redo *redo, uin
 		return false;
 	(void)add_up(row, slot, &redo->values);
 	rt_store_release(&redo->active, 1);
-	redo_apply(redo);
+	redo_apply(redo, slot);
 	return true;
 }
 
@@ -427,14 +342,14 @@ static bool is_at(const struct rt_thread *thread, const struct ledger_row *row)
 }
 
 /*
- * Add @slot, which is not in the ledger, to its row. Not by the redo record of the cache: that may
- * be in use further out. False: this thread itself is at that row, further out, or somebody does
+ * Add @slot, which is not in the ledger, to its row; if it is the spill, that is emptied. Not by the
+ * redo record of the cache: that may be in use further out. False: this thread itself is at that row, further out, or somebody does
  * not leave, or handlers interrupted each other too often.
  */
 static bool row_add(struct rt_thread *thread, struct ledger_slot *slot)
 {
 	struct ledger_redo own = { .row = rt_load(&slot->row), .slot = RT_NO_INDEX };
-	struct ledger_redo *redo = thread ? entered_take(thread, rt_load(&slot->row)) : &own;
+	struct ledger_redo *redo = thread ? entered_take(thread, slot) : &own;
 	bool added = false;
 
 	for (unsigned tries = 0; redo && !added; tries++) {
@@ -567,9 +482,10 @@ void rt_settle(struct rt_thread *thread)
 		atomic_signal_fence(memory_order_seq_cst);
 		redo_entered(thread, thread->cache_index, true);
 		redo_entered(thread, thread->cache_index, false);
-		if (rt_load(&slot->row) && !row_add(thread, slot))
+		if (rt_load(&slot->row) && !row_add(thread, slot)) {
 			no_stack_add(slot);
-		slot_empty(slot, 0);
+			slot_empty(slot, 0);
+		}
 		for (unsigned i = 0; i < RT_LATE_ROWS; i++)
 			late_settle(thread, &thread->late[i]);
 		atomic_signal_fence(memory_order_seq_cst);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live total when it does more than stay in a thread's own sum, and the new turn that begins
+ * when it falls from a maximum. docs/ledger.md, "peak", has how exact this is.
+ */
+#include "runtime/life/sys.h"
+#include "runtime/track/counters.h"
+
+enum { THRESHOLD_MAX = 64 << 10, STAMP_FRACTION = 1024 };
+
+/* The peak from which T was last computed. */
+static _Atomic int64_t threshold_from;
+
+void rt_threshold_update(void)
+{
+	int64_t n = rt_load(&rt_global.control->caches);
+	int64_t live = rt_load(&rt_global.state->live_bytes) + rt_load(&rt_global.caches[0].first);
+	int64_t peak = rt_load(&rt_global.state->peak_bytes);
+	int64_t bytes = 0;
+
+	if (n > 1) {
+		/* The peak is at least what is alive now: a heap that only grows captures none. */
+		if (peak < live)
+			peak = live;
+		rt_store(&threshold_from, peak);
+		bytes = peak / (1024 * n);
+		if (bytes > THRESHOLD_MAX)
+			bytes = THRESHOLD_MAX;
+	}
+	rt_store(&rt_global.threshold_bytes, bytes);
+}
+
+static void stamp(int64_t peak)
+{
+	struct ledger_state *state = rt_global.state;
+	int64_t last = rt_load(&state->peak_stamp_bytes);
+
+	if (peak - last <= last / STAMP_FRACTION)
+		return;
+	rt_store(&state->peak_stamp_bytes, peak);
+	rt_store(&state->peak_at_ns, rt_now_ns());
+}
+
+void rt_peak_alone(struct ledger_control *control, int64_t live)
+{
+	rt_store(&control->peak_turn, rt_load(&control->peak_turn) + 1);
+	rt_store(&rt_global.state->peak_bytes, live);
+	stamp(live);
+}
+
+static void raise_peak(int64_t live)
+{
+	struct ledger_state *state = rt_global.state;
+	int64_t peak = rt_load(&state->peak_bytes);
+
+	while (live > peak &&
+	       !atomic_compare_exchange_weak_explicit(&state->peak_bytes, &peak, live,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	rt_threshold_update();
+	stamp(live);
+}
+
+void rt_rise_shared(struct rt_thread *thread, int64_t sum)
+{
+	int64_t live = sum + atomic_fetch_add_explicit(&rt_global.state->live_bytes, sum,
+						       memory_order_relaxed);
+
+	rt_store(&thread->cache->sum, 0);
+	if (live > rt_load(&threshold_from) + rt_load(&threshold_from) / 4)
+		rt_threshold_update();
+}
+
+void rt_fall_shared(struct rt_thread *thread, int64_t bytes)
+{
+	struct ledger_control *control = rt_global.control;
+	struct ledger_state *state = rt_global.state;
+	int64_t first = rt_load(&rt_global.caches[0].first);
+	int64_t sum = rt_load(&thread->cache->sum);
+	uint64_t turn = rt_load_acquire(&control->peak_turn);
+	int64_t live = first + sum +
+		       atomic_fetch_add_explicit(&state->live_bytes, sum, memory_order_acq_rel);
+
+	rt_store(&thread->cache->sum, 0);
+	while (live > rt_load(&state->peak_bytes)) {
+		if (atomic_compare_exchange_strong_explicit(&control->peak_turn, &turn, turn + 1,
+							    memory_order_acq_rel,
+							    memory_order_acquire)) {
+			raise_peak(live);
+			break;
+		}
+		live = first + rt_load(&state->live_bytes);
+	}
+	rt_add(&state->live_bytes, -bytes);
+}
