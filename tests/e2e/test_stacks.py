@@ -42,12 +42,13 @@ def test_generated_code_is_passed_by_its_frame_pointer_on_a_threads_own_stack(se
 def test_generated_code_is_where_a_stack_ends_if_the_register_is_no_frame_pointer(seep):
     recordings, _ = record_with_truth(seep, "generated_code")
     report = recordings.main()
-    for name in ("site_lost", "site_fiber"):
+    for name, allocs in (("site_lost", 4000), ("site_fiber", 2000)):
         found = contexts_of(report, name)
-        assert sum(c["allocs"] for c in found) == 2000
+        assert sum(c["allocs"] for c in found) == allocs
         for context in found:
             assert context["truncated"]
-            assert len(context["frames"]) == 2
+            # What looks like a frame in every respect is taken for one, until it leads astray.
+            assert functions(context)[2:] in ([], ["based_function"])
 
 
 def test_a_program_with_holes_between_its_segments_has_its_tables_and_its_build_id(seep):
@@ -61,3 +62,11 @@ def test_a_program_with_holes_between_its_segments_has_its_tables_and_its_build_
     for context in contexts_of(report, "leaf"):
         assert functions(context)[:3] == ["leaf", "middle", "main"]
         assert context["frames"][0]["build_id"]
+
+
+def test_code_registered_with_libgcc_does_not_make_it_wait_for_itself(seep):
+    recordings, truth = record_with_truth(seep, "registered_frames", env=VERIFY)
+    report = recordings.main()
+    check_truth(report, truth)
+    figures = report["totals"]["verify"]
+    assert figures["walks"] > 1000 and figures["differences"] == 0

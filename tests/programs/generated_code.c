@@ -4,13 +4,21 @@
  * Calls through code that no table describes, as a JIT compiler makes it: some keeps the frame
  * pointer, some uses the register for anything. On the main thread, on another, and on a fiber.
  */
+#include <alloca.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #include "truth.h"
 
-enum { ROUNDS = 2000, BYTES = 48, FIBER_BYTES = 256 << 10, CODE_BYTES = 4096 };
+enum {
+	ROUNDS = 2000,
+	BYTES = 48,
+	FIBER_BYTES = 256 << 10,
+	CODE_BYTES = 4096,
+	STACK_BYTES = 1 << 20,
+	GUARD_BYTES = 64 << 10,
+};
 
 TRUTH_SITE(site_main);
 TRUTH_SITE(site_thread);
@@ -106,6 +114,62 @@ static SITE void on_fiber(void)
 	munmap(stack, FIBER_BYTES);
 }
 
+/* A return address in a function whose frame is found by its frame pointer. */
+static uintptr_t in_based_function;
+
+static SITE void note_caller(void)
+{
+	in_based_function = (uintptr_t)__builtin_return_address(0);
+}
+
+static SITE void based_function(size_t bytes)
+{
+	char *room = alloca(bytes);
+
+	__asm__ volatile("" ::"r"(room) : "memory");
+	note_caller();
+	__asm__ volatile("" ::"r"(room) : "memory");
+}
+
+static void never_called(void *argument)
+{
+	__asm__ volatile("" ::"r"(argument));
+}
+
+/*
+ * What the register holds: a table of callbacks, and what looks like a frame of the function
+ * above, with a frame pointer from which its frame ends beyond this stack.
+ */
+static SITE void through_lost_at_the_edge(uintptr_t end)
+{
+	volatile uintptr_t words[4] = { 1, (uintptr_t)never_called, end, in_based_function };
+
+	for (long i = 0; i < ROUNDS; i++)
+		lost(site_lost, (long)&words[i % 2 * 2], 0);
+}
+
+static void *edge_main(void *end)
+{
+	through_lost_at_the_edge((uintptr_t)end);
+	return NULL;
+}
+
+/* On a stack beyond which nothing can be read. */
+static SITE void on_edge(void)
+{
+	char *map = mmap(NULL, STACK_BYTES + GUARD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	mprotect(map, STACK_BYTES, PROT_READ | PROT_WRITE);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, map, STACK_BYTES);
+	pthread_create(&thread, &attributes, edge_main, map + STACK_BYTES);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attributes);
+}
+
 /* What the register holds: nothing mapped, no stack, and words of this stack that are no frame. */
 static SITE void through_lost(char *elsewhere)
 {
@@ -140,6 +204,8 @@ int main(void)
 	pthread_join(thread, NULL);
 	on_fiber();
 	through_lost(code + 2048);
+	based_function(100);
+	on_edge();
 	puts("done");
 	truth_print();
 	return truth_failures != 0;

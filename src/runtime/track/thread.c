@@ -210,7 +210,7 @@ struct rt_thread *rt_thread_start(void)
  */
 bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 {
-	if (is_interrupted((const void *)frame, rt_load(&thread->cache->busy)))
+	if (thread->verifying || is_interrupted((const void *)frame, rt_load(&thread->cache->busy)))
 		return false;
 	/* From here on a handler has interrupted this: it must not do the same in the middle. */
 	rt_store(&thread->cache->busy, frame);

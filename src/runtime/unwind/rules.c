@@ -93,21 +93,20 @@ static bool ends_in_call(const uint8_t *end, unsigned bytes)
 	return false;
 }
 
-/* Generated code, or assembly without tables: does a call stand before @pc? */
-static rt_rule rule_without_table(uintptr_t pc)
+/* @loaded: the code is some module's, and can be read where it is, within its page. */
+static bool follows_call(uintptr_t pc, bool loaded)
 {
+	unsigned in_page = (unsigned)((pc - 1) & 4095) + 1;
 	uint8_t code[7];
-	unsigned bytes = sizeof(code);
 
-	if (!rt_read_memory(pc - bytes, code, bytes)) {
-		/* The page before may not be code. */
-		bytes = (unsigned)((pc - 1) & 4095) + 1;
-		if (bytes >= sizeof(code) || !rt_read_memory(pc - bytes, code, bytes))
-			return RT_RULE_NONE;
-	}
-	if (!ends_in_call(code + bytes, bytes))
-		return RT_RULE_NONE;
-	return rt_rule_pack(RT_RULE_FOLLOWS_FP, RT_RULE_USES_FP | RT_RULE_SAVES_FP, 16, -16);
+	if (in_page > sizeof(code))
+		in_page = sizeof(code);
+	if (loaded)
+		return ends_in_call((const uint8_t *)pc, in_page);
+	if (rt_read_memory(pc - sizeof(code), code, sizeof(code)))
+		return ends_in_call(code + sizeof(code), sizeof(code));
+	/* The page before may not be there. */
+	return rt_read_memory(pc - in_page, code, in_page) && ends_in_call(code + in_page, in_page);
 }
 
 static rt_rule pack(cfi_rule rule)
@@ -117,8 +116,9 @@ static rt_rule pack(cfi_rule rule)
 	int32_t fp_offset = cfi_rule_fp_offset(rule);
 	uint32_t flags = 0;
 
-	if (kind == CFI_NONE || fp_offset >= RT_RULE_FP_OFFSET_MAX ||
-	    fp_offset < -RT_RULE_FP_OFFSET_MAX)
+	/* Where fp is saved is inside the frame, or beside FP: never out of reach. */
+	if (kind == CFI_NONE || fp_offset < -RT_RULE_FP_OFFSET_MAX ||
+	    fp_offset >= (kind == CFI_DRAP ? RT_RULE_FP_OFFSET_MAX : 1))
 		return RT_RULE_NONE;
 	if (kind == CFI_SP && cfa_offset > 0 && cfa_offset <= RT_FRAME_BYTES_PLAUSIBLE &&
 	    !(cfa_offset & 7))
@@ -147,13 +147,12 @@ static rt_rule compile(const struct cfi_module *module, uintptr_t pc, bool exact
 	case CFI_MISS_PC:
 		if (!exact && cfi_compile(module, pc, true, &at_pc) == CFI_FOUND)
 			return rt_rule_pack(CFI_STOP, 0, 0, 0);
-		break;
+		return RT_RULE_NO_TABLE;
 	case CFI_MISS_TABLE:
-		break;
+		return RT_RULE_NO_TABLE;
 	default:
 		return RT_RULE_NONE;
 	}
-	return exact ? RT_RULE_NONE : rule_without_table(pc);
 }
 
 static bool is_code_address(uintptr_t pc)
@@ -164,12 +163,26 @@ static bool is_code_address(uintptr_t pc)
 rt_rule rt_rule_compile(uintptr_t pc, bool exact)
 {
 	struct cfi_module module;
+	rt_rule rule = RT_RULE_NO_TABLE;
+	uint32_t flags = 0;
+	bool loaded;
 
 	if (!is_code_address(pc))
 		return RT_RULE_NONE;
-	if (!rt_module_find(exact ? pc : pc - 1, &module))
-		return exact ? RT_RULE_NONE : rule_without_table(pc);
-	return compile(&module, pc, exact);
+	loaded = rt_module_find(exact ? pc : pc - 1, &module);
+	if (loaded)
+		rule = compile(&module, pc, exact);
+	if (!loaded)
+		flags |= RT_RULE_NO_MODULE;
+	if (!exact && follows_call(pc, loaded))
+		flags |= RT_RULE_AFTER_CALL;
+	if (rule != RT_RULE_NO_TABLE)
+		return rule | flags;
+	/* Generated code, or assembly without tables. */
+	if (!(flags & RT_RULE_AFTER_CALL))
+		return RT_RULE_NONE | flags;
+	return rt_rule_pack(RT_RULE_FOLLOWS_FP, RT_RULE_USES_FP | RT_RULE_SAVES_FP | flags, 16,
+			    -16);
 }
 
 rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)

@@ -54,8 +54,10 @@ enum {
 	RT_RULE_FAST = 1 << 3,	/* CFI_SP, aligned, and the frame is not implausibly large */
 	RT_RULE_SAVES_FP =
 		1 << 4, /* restores fp from memory; CFI_SP and CFI_FP: at CFA + fp_offset */
-	RT_RULE_USES_FP = 1 << 5,   /* computes the CFA from fp */
-	RT_RULE_READS_CFA = 1 << 6, /* the CFA stands in memory */
+	RT_RULE_USES_FP = 1 << 5,    /* computes the CFA from fp */
+	RT_RULE_READS_CFA = 1 << 6,  /* the CFA stands in memory */
+	RT_RULE_AFTER_CALL = 1 << 9, /* a call stands before the pc */
+	RT_RULE_NO_MODULE = 1 << 10, /* the pc was in none: one may be loaded there by now */
 	/* Of a frame, kept with its rule: */
 	RT_RULE_NEEDS_FP = 1 << 7, /* the way outward from here depends on fp */
 	RT_RULE_EXACT = 1 << 8,	   /* ra is where a signal interrupted */
@@ -93,6 +95,9 @@ static inline uintptr_t rt_rule_fp_offset(rt_rule rule)
 {
 	return (uintptr_t)(intptr_t)((int32_t)(uint32_t)rule >> RT_RULE_FP_SHIFT);
 }
+
+/* Only between the functions of rules.c: no table covers the pc. */
+#define RT_RULE_NO_TABLE ((rt_rule)2 << 32)
 
 /* Compile the rule for @pc and enter it. */
 RT_COLD rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);

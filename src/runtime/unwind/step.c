@@ -58,12 +58,17 @@ static void take(struct rt_state *s, uintptr_t cfa)
 		end(s, false);
 }
 
+static bool is_near(const struct rt_state *s, uintptr_t cfa)
+{
+	return rt_step_is_plausible(s->sp, cfa) && cfa <= s->limit;
+}
+
 static void step_to(struct rt_state *s, uintptr_t cfa, rt_rule rule)
 {
 	uintptr_t fp_at = cfa + rt_rule_fp_offset(rule);
 	bool reads_fp = rule & RT_RULE_SAVES_FP;
 
-	if (!rt_step_is_plausible(s->sp, cfa) && !take_leap(s, cfa, fp_at, reads_fp)) {
+	if (!is_near(s, cfa) && !take_leap(s, cfa, fp_at, reads_fp)) {
 		end_unsure(s);
 		return;
 	}
@@ -73,9 +78,11 @@ static void step_to(struct rt_state *s, uintptr_t cfa, rt_rule rule)
 }
 
 /* May the word at @at be read? Within a frame's reach of @sp it is the stack; else ask. */
-static bool is_word(uintptr_t sp, uintptr_t at)
+static bool is_word(const struct rt_state *s, uintptr_t sp, uintptr_t at)
 {
-	return !(at & 7) && (at - (sp - 8) <= RT_FRAME_BYTES_PLAUSIBLE || rt_is_readable(at));
+	if (at & 7)
+		return false;
+	return (at - (sp - 8) <= RT_FRAME_BYTES_PLAUSIBLE && at < s->limit) || rt_is_readable(at);
 }
 
 /* The CFA, less @plus, stands in memory at @cfa_at: a word that must be looked at again too. */
@@ -83,12 +90,12 @@ static bool step_by_memory(struct rt_state *s, uintptr_t cfa_at, uintptr_t plus)
 {
 	uintptr_t cfa;
 
-	if (!is_word(s->sp, cfa_at)) {
+	if (!is_word(s, s->sp, cfa_at)) {
 		end_unsure(s);
 		return false;
 	}
 	cfa = rt_word_at(cfa_at) + plus;
-	if (!rt_step_is_plausible(s->sp, cfa) && !take_leap(s, cfa, cfa, false)) {
+	if (!is_near(s, cfa) && !take_leap(s, cfa, cfa, false)) {
 		end_unsure(s);
 		return false;
 	}
@@ -98,7 +105,7 @@ static bool step_by_memory(struct rt_state *s, uintptr_t cfa_at, uintptr_t plus)
 
 static void read_fp(struct rt_state *s, uintptr_t sp, uintptr_t at)
 {
-	if (is_word(sp, at))
+	if (is_word(s, sp, at))
 		s->fp = rt_word_at(at);
 	else
 		end_unsure(s);
@@ -133,20 +140,26 @@ static bool is_outermost(uintptr_t sp)
  */
 static void step_by_frame_pointer(struct rt_state *s, struct rt_stack *stack)
 {
-	uintptr_t fp = s->fp;
+	uintptr_t words[2];
 
 	if (is_outermost(s->sp)) {
 		end(s, false);
 		return;
 	}
-	if (!stack || fp & 7 || fp - s->sp >= FRAME_BYTES_MAX ||
-	    !rt_stack_holds(stack, s->sp, fp, 2 * sizeof(uintptr_t))) {
+	/* The bounds once looked at may have been changed by mprotect() since. */
+	if (!stack || s->fp & 7 || s->fp - s->sp >= FRAME_BYTES_MAX ||
+	    !rt_stack_holds(stack, s->sp, s->fp, sizeof(words)) ||
+	    !rt_read_memory(s->fp, words, sizeof(words))) {
 		end_unsure(s);
 		return;
 	}
 	rt_note_unseen(LEDGER_UNSEEN_FRAME_POINTER);
-	s->fp = rt_word_at(fp);
-	take(s, fp + 2 * sizeof(uintptr_t));
+	s->sp = s->fp + sizeof(words);
+	s->slot = s->sp - 8;
+	s->ra = words[1];
+	s->fp = words[0];
+	if (s->ra == 0)
+		end(s, false);
 }
 
 struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack)

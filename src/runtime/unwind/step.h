@@ -14,8 +14,9 @@ struct rt_state {
 	uintptr_t sp;	/* slot + 8, unless a signal was crossed just now */
 	uintptr_t ra;
 	uintptr_t fp;
-	bool exact; /* ra is where a signal interrupted */
-	bool moved; /* by this step: across a signal frame or onto another stack */
+	uintptr_t limit; /* no frame ends further out: the thread's stack, once fp was followed */
+	bool exact;	 /* ra is where a signal interrupted */
+	bool moved;	 /* by this step: across a signal frame or onto another stack */
 	bool ended;
 	bool truncated; /* it ended, and not at the root */
 	bool forget;	/* depends on more than frames: not to be remembered */

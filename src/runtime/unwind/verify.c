@@ -102,16 +102,41 @@ static int compare(struct unwind_context *context, void *argument)
 	return GO_ON;
 }
 
+/* libgcc's own extent. */
+static uintptr_t libgcc_start, libgcc_end;
+
+/*
+ * libgcc holds a lock where it looks for code that was registered with it (JIT compilers do), and
+ * allocates under it: asked from there it would wait for itself.
+ */
+static bool is_inside_libgcc(const struct rt_walk *walk)
+{
+	for (uint32_t i = rt_walk_length(walk); i-- > 0;) {
+		bool exact;
+		uintptr_t ra = rt_walk_address(walk, i, &exact);
+
+		if (ra - libgcc_start < libgcc_end - libgcc_start)
+			return true;
+	}
+	return false;
+}
+
 bool rt_verify_start(void)
 {
 	void *library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct dl_find_object object;
 
 	if (!library)
 		return false;
 	backtrace = (int (*)(trace_fn, void *))dlsym(library, "_Unwind_Backtrace");
 	get_ip = (uintptr_t(*)(struct unwind_context *, int *))dlsym(library, "_Unwind_GetIPInfo");
 	get_cfa = (uintptr_t(*)(struct unwind_context *))dlsym(library, "_Unwind_GetCFA");
-	return backtrace && get_ip && get_cfa;
+	if (!backtrace || !get_ip || !get_cfa ||
+	    _dl_find_object((void *)(uintptr_t)backtrace, &object))
+		return false;
+	libgcc_start = (uintptr_t)object.dlfo_map_start;
+	libgcc_end = (uintptr_t)object.dlfo_map_end;
+	return true;
 }
 
 void rt_verify_walk(struct rt_thread *thread, const void *frame)
@@ -125,7 +150,11 @@ void rt_verify_walk(struct rt_thread *thread, const void *frame)
 	if (!get_cfa || atomic_fetch_add_explicit(&walk_number, 1, memory_order_relaxed) %
 				rt_global.verify_every)
 		return;
+	if (is_inside_libgcc(&thread->walk))
+		return;
+	thread->verifying = true;
 	(void)backtrace(compare, &c);
+	thread->verifying = false;
 	rt_add(&state->verify_walks, 1);
 	rt_add(&state->verify_landed, thread->walk.landed);
 	rt_add(&state->verify_truncated, thread->walk.truncated);

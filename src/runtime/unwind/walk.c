@@ -2,6 +2,7 @@
 #include "runtime/unwind/walk.h"
 
 #include "runtime/life/sys.h"
+#include "runtime/unwind/modules.h"
 #include "runtime/unwind/step.h"
 
 #include <string.h>
@@ -381,19 +382,27 @@ static inline struct rt_frame *keep(struct rt_walk *walk, struct rt_frame *mem, 
 static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_t generation)
 {
 	struct rt_fresh *from = &walk->fresh[walk->fresh_count - 1];
+	struct cfi_module module;
 	rt_rule rule = from->rule;
 
 	s->slot = from->slot;
 	s->sp = from->slot + 8;
 	s->ra = from->ra;
 	s->fp = from->fp;
-	if (rt_rule_kind(rule) == CFI_NONE && rt_rule_kind(from[-1].rule) == RT_RULE_FOLLOWS_FP) {
-		/* The frame pointer was none: it led to something that is not code. */
-		walk->fresh_count--;
-		s->truncated = s->forget = s->ended = true;
-		return false;
+	if (rule & RT_RULE_NO_MODULE && rt_module_find(from->ra - 1, &module)) {
+		/* What was generated code is a module now. */
+		rt_modules_advance();
+		rule = rt_rule_compile(from->ra, false);
+		from->rule = rule;
 	}
 	*s = rt_step(*s, rule, &walk->stack);
+	if (rt_rule_kind(rule) == RT_RULE_FOLLOWS_FP && !s->ended) {
+		/* If it was a frame pointer, it leads to where somebody called from. */
+		if (!(rt_rule_find(s->ra, false, generation) & RT_RULE_AFTER_CALL))
+			s->truncated = s->forget = s->ended = true;
+		/* And whatever the rules say from here on, it is on this stack. */
+		s->limit = walk->stack.end;
+	}
 	while (s->exact && !s->ended) {
 		from = next_fresh(walk);
 		if (!from) {
@@ -412,7 +421,11 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 {
 	uint32_t generation = rt_load(&rt_generation);
 	struct rt_state s = {
-		.slot = (uintptr_t)(fp + 1), .sp = (uintptr_t)(fp + 2), .ra = fp[1], .fp = fp[0]
+		.slot = (uintptr_t)(fp + 1),
+		.sp = (uintptr_t)(fp + 2),
+		.ra = fp[1],
+		.fp = fp[0],
+		.limit = UINTPTR_MAX,
 	};
 
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX; i++) {
@@ -442,7 +455,7 @@ static RT_COLD void new_generation(struct rt_walk *walk, uint32_t generation)
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
 	uintptr_t slot = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];
-	struct rt_state s = { .ended = false };
+	struct rt_state s = { .limit = UINTPTR_MAX };
 	struct rt_memory *now;
 	struct rt_frame *mem;
 
@@ -497,6 +510,10 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 				continue;
 			}
 		}
+		if (RT_UNLIKELY(cfa > s.limit)) {
+			s.truncated = s.forget = true;
+			break;
+		}
 		if (rule & RT_RULE_SAVES_FP)
 			fp = rt_word_at(cfa + rt_rule_fp_offset(rule));
 		slot = cfa - 8;
@@ -507,7 +524,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			return finish_root(walk, s);
 		}
 	}
-	/* Deeper than can be remembered. */
+	/* Deeper than can be remembered, or beyond the stack. */
 	s.ra = ra;
 	s.truncated = true;
 	return finish_root(walk, s);
