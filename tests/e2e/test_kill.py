@@ -244,7 +244,7 @@ def directory():
 
 
 def test_a_clean_end_leaves_the_exact_truth(directory):
-    running = start(directory, 1, milliseconds=300)
+    running = start(directory, 1, milliseconds=1000)
     out, errors = running.communicate()
     assert running.returncode == 0, errors.decode()
     assert out.count(b"truth site_") == SITES
