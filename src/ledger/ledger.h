@@ -296,6 +296,8 @@ enum ledger_context_flags {
 	LEDGER_CONTEXT_READY = 1 << 0,
 	LEDGER_CONTEXT_TRUNCATED = 1 << 1, /* no unwind rule for the outermost frame */
 	LEDGER_CONTEXT_CUT = 1 << 2,	   /* depth= left outer frames out */
+	LEDGER_CONTEXT_FRAME_POINTER =
+		1 << 3, /* a frame was found by frame pointer, without a rule */
 };
 
 struct ledger_context {

@@ -191,6 +191,7 @@ static void describe(struct contexts *c, uint64_t index, struct seep_stacks *sta
 	to->align_log2 = from->align_log2 < 64 ? from->align_log2 : 0;
 	to->truncated = (flags & LEDGER_CONTEXT_TRUNCATED) != 0;
 	to->cut = (flags & LEDGER_CONTEXT_CUT) != 0;
+	to->by_frame_pointer = (flags & LEDGER_CONTEXT_FRAME_POINTER) != 0;
 	to->first_ns = from->first_ns;
 	name = ledger_view_string(&c->load->view, from->thread);
 	if (name)

@@ -66,11 +66,12 @@ struct seep_profile_context {
 	uint8_t align_log2;
 	bool truncated; /* outer frames are missing: no unwind information, or too many frames */
 	bool cut;	/* outermost frames were left out on request (depth=) */
-	bool no_stack;	/* allocated while no walk was possible */
-	bool other;	/* stacks met after the ledger was full, together */
-	bool in_doubt;	/* read while it changed, or died in the middle of an operation */
-	char *thread;	/* by_thread only, else NULL */
-	char *scope;	/* NULL none */
+	bool by_frame_pointer; /* a frame has no unwind information, and what called it is assumed */
+	bool no_stack;	       /* allocated while no walk was possible */
+	bool other;	       /* stacks met after the ledger was full, together */
+	bool in_doubt;	       /* read while it changed, or died in the middle of an operation */
+	char *thread;	       /* by_thread only, else NULL */
+	char *scope;	       /* NULL none */
 	uint64_t first_ns;
 	uint64_t allocs;
 	uint64_t alloc_bytes;

@@ -138,6 +138,7 @@ static int context_row(struct seep_reader *l)
 	context->no_stack = seep_reader_flag(l, 7);
 	context->other = seep_reader_flag(l, 8);
 	context->in_doubt = seep_reader_flag(l, 9);
+	context->by_frame_pointer = seep_reader_flag(l, 22);
 	context->thread = seep_reader_text(l, 10);
 	context->scope = seep_reader_text(l, 11);
 	context_figures(l, context);
@@ -199,7 +200,8 @@ static const struct seep_reader_table tables[] = {
 	  .row = node_row },
 	{ .sql = "SELECT id, hash, kind, align_log2, leaf, truncated, cut, no_stack, other,"
 		 " in_doubt, thread, scope, first_ns, allocs, alloc_bytes, frees, freed_bytes,"
-		 " temporary, live_blocks, live_bytes, peak_blocks, peak_bytes FROM context"
+		 " temporary, live_blocks, live_bytes, peak_blocks, peak_bytes,"
+		 " by_frame_pointer FROM context"
 		 " ORDER BY id",
 	  .rows_max = CONTEXTS_MAX,
 	  .row = context_row,

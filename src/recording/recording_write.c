@@ -206,6 +206,7 @@ static void put_context(struct seep_db_insert *in, const struct seep_profile_con
 	seep_db_put_number(in, context->live_bytes);
 	seep_db_put_number(in, context->peak_blocks);
 	seep_db_put_number(in, context->peak_bytes);
+	seep_db_put_number(in, context->by_frame_pointer);
 	seep_db_insert_row(in);
 }
 
@@ -217,7 +218,7 @@ static int write_contexts(struct writer *w, struct seep_recording_nodes *nodes)
 
 	seep_db_insert_init(&in, w->db,
 			    "INSERT INTO context VALUES "
-			    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+			    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 	for (uint32_t i = 0; i < w->profile->context_count && r == 0; i++) {
 		const struct seep_profile_context *context = &w->profile->contexts[i];
 		uint32_t leaf = 0;

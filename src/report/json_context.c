@@ -89,6 +89,7 @@ static void write_flags(struct seep_json *json, const struct seep_profile_contex
 		const char *name;
 	} flags[] = {
 		{ context->cut, "cut" },
+		{ context->by_frame_pointer, "by-frame-pointer" },
 		{ context->no_stack, "no-stack" },
 		{ context->other, "other" },
 		{ context->in_doubt, "in-doubt" },

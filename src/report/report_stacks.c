@@ -157,6 +157,8 @@ static void print_outer_end(const struct view *view, const struct seep_profile_c
 		print_dim(view, "… callers unknown: too deep, or no unwind information");
 	else if (context->cut)
 		print_dim(view, "… callers not stored (depth=)");
+	else if (context->by_frame_pointer)
+		print_dim(view, "… assumed: a frame has no unwind information");
 }
 
 static void print_frames(const struct view *view, const struct seep_group *group)

@@ -35,6 +35,7 @@ def test_generated_code_is_passed_by_its_frame_pointer_on_a_threads_own_stack(se
         assert sum(c["allocs"] for c in found) == 2000
         for context in found:
             assert not context["truncated"]
+            assert context["flags"] == ["by-frame-pointer"]
             frames = functions(context)
             assert frames.index(name) < frames.index("through_kept") < frames.index(root)
 

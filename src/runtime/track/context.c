@@ -179,10 +179,11 @@ static uint32_t context_new(uint32_t leaf, rt_sort sort, uint32_t flags)
 	return (uint32_t)index;
 }
 
-static uint32_t context_find(const struct rt_path *path, rt_sort sort, bool truncated)
+static uint32_t context_find(const struct rt_path *path, rt_sort sort, const struct rt_walk *walk)
 {
-	uint32_t flags = LEDGER_CONTEXT_READY | (truncated ? LEDGER_CONTEXT_TRUNCATED : 0) |
-			 (path->cut ? LEDGER_CONTEXT_CUT : 0);
+	uint32_t flags = LEDGER_CONTEXT_READY | (walk->truncated ? LEDGER_CONTEXT_TRUNCATED : 0) |
+			 (path->cut ? LEDGER_CONTEXT_CUT : 0) |
+			 (rt_walk_follows_fp(walk) ? LEDGER_CONTEXT_FRAME_POINTER : 0);
 	uint64_t hash = context_hash(path->leaf, sort, flags);
 	uint64_t place = rt_index_place(hash);
 	uint32_t candidate;
@@ -222,7 +223,7 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort, u
 		context = context_of_row((uint32_t)row);
 	} else {
 		rt_nodes_enter(&thread->walk, &path);
-		context = context_find(&path, sort, thread->walk.truncated);
+		context = context_find(&path, sort, &thread->walk);
 	}
 	row = row_now(context, epoch);
 	if (path.folded && present[context].raw_paths >= RAW_PER_FOLDED) {

@@ -445,6 +445,19 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 	return false;
 }
 
+bool rt_walk_follows_fp(const struct rt_walk *walk)
+{
+	uint32_t remembered = walk->stored ? walk->now->count : walk->base;
+
+	for (uint32_t i = 0; i < remembered; i++)
+		if (rt_rule_kind(walk->now->frames[i].rule) == RT_RULE_FOLLOWS_FP)
+			return true;
+	for (uint32_t i = 0; !walk->stored && i < walk->fresh_count; i++)
+		if (rt_rule_kind(walk->fresh[i].rule) == RT_RULE_FOLLOWS_FP)
+			return true;
+	return false;
+}
+
 static RT_COLD void new_generation(struct rt_walk *walk, uint32_t generation)
 {
 	walk->leaf = 0;

@@ -155,6 +155,9 @@ static inline uint32_t rt_walk_length(const struct rt_walk *walk)
 	return walk->base + walk->fresh_count;
 }
 
+/* Did the last walk find a frame by following a frame pointer through code without a rule? */
+bool rt_walk_follows_fp(const struct rt_walk *walk);
+
 /* The @i-th return address of the last walk, 0 the outermost. @ret_exact: see RT_RULE_EXACT. */
 static inline uintptr_t rt_walk_address(const struct rt_walk *walk, uint32_t i, bool *ret_exact)
 {
