@@ -19,6 +19,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "ledger/ledger.h"
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
 #include "recorder/outname.h"
@@ -28,9 +29,6 @@
 #include "target/spawn.h"
 
 enum { OPTIONS_MAX_BYTES = 4096, LISTED_MAX = 8, DEPTH_MAX = 65536 };
-
-/* With less of it the library makes no ledger. */
-#define ADDRESS_SPACE_MIN_BYTES (UINT64_C(160) << 20)
 
 enum run_mode { MODE_ALL, MODE_OFF };
 
@@ -348,12 +346,12 @@ static void complain_no_account(const struct run *run)
 	struct rlimit space = { RLIM_INFINITY, RLIM_INFINITY };
 
 	(void)getrlimit(RLIMIT_AS, &space);
-	if (space.rlim_cur < ADDRESS_SPACE_MIN_BYTES) {
+	if (space.rlim_cur < LEDGER_ADDRESS_SPACE_MIN_BYTES) {
 		seep_complainf("run",
 			       "no account of %s was made: its address space is limited to %s, "
 			       "recording needs %s",
 			       run->program.name, seep_bytes_text(space.rlim_cur).text,
-			       seep_bytes_text(ADDRESS_SPACE_MIN_BYTES).text);
+			       seep_bytes_text(LEDGER_ADDRESS_SPACE_MIN_BYTES).text);
 		seep_hint("\"ulimit -v\" sets that limit");
 		return;
 	}

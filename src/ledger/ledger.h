@@ -34,6 +34,9 @@ enum {
 	LEDGER_SLOTS_MAX = 4096,
 };
 
+/* Address space that must be left under RLIMIT_AS: with less a program is not recorded. */
+#define LEDGER_ADDRESS_SPACE_MIN_BYTES (UINT64_C(160) << 20)
+
 /* The tables, in file order. Numbers are part of the format. */
 enum ledger_table_type {
 	LEDGER_TABLE_CACHES = 0, /* struct ledger_cache: one per thread that ever lived at once */

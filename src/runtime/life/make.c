@@ -23,7 +23,6 @@ enum {
 
 #define FILE_BYTES_MIN (512ull << 10)
 #define LEDGER_MAX_MIN (1ull << 20) /* on a tiny file system: until it is full */
-#define ADDRESS_SPACE_MIN (160ull << 20)
 
 /* Capacities of a file of the usual size; scaled to what limits and ledger_max allow. */
 static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
@@ -439,7 +438,7 @@ static uint64_t bytes_allowed(void)
 		for (const char *p = statm; *p >= '0' && *p <= '9'; p++)
 			used = used * 10 + (uint64_t)(*p - '0');
 	used *= LEDGER_PAGE_BYTES;
-	if (address_space < used || address_space - used < ADDRESS_SPACE_MIN)
+	if (address_space < used || address_space - used < LEDGER_ADDRESS_SPACE_MIN_BYTES)
 		return 0;
 	address_space = (address_space - used) / SHARE_OF_LIMIT;
 	return address_space < limit ? address_space : limit;

@@ -343,8 +343,8 @@ static bool is_at(const struct rt_thread *thread, const struct ledger_row *row)
 
 /*
  * Add @slot, which is not in the ledger, to its row; if it is the spill, that is emptied. Not by the
- * redo record of the cache: that may be in use further out. False: this thread itself is at that row, further out, or somebody does
- * not leave, or handlers interrupted each other too often.
+ * redo record of the cache: that may be in use further out. False: this thread itself is at that
+ * row, further out, or somebody does not leave, or handlers interrupted each other too often.
  */
 static bool row_add(struct rt_thread *thread, struct ledger_slot *slot)
 {

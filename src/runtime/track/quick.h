@@ -142,7 +142,7 @@ RT_INLINE bool rt_quick_forget(struct ledger_control *control, void *block, cons
 	value = RT_LIKELY(cell != NULL) ? rt_load(cell) : 0;
 	size = value >> RT_CELL_SIZE_SHIFT & RT_CELL_SIZE_BIG;
 	turn = rt_load(&control->peak_turn);
-	/* A row of an ancestor is in no slot; no row may find an empty one: see below. */
+	/* An ancestor's row has no slot; row 0, of a value that is no block's, may find an empty one. */
 	slot = rt_quick_slot(thread, rt_cell_row(value), turn);
 	cache = thread->cache;
 	temporary = thread->last_block == address;

@@ -260,9 +260,7 @@ static bool is_code_interrupted(const uintptr_t *fp)
 	extern const char __ehdr_start[], etext[] __attribute__((visibility("hidden")));
 	uintptr_t start = (uintptr_t)__ehdr_start;
 	uint32_t generation = rt_load(&rt_generation);
-	struct rt_state s = {
-		.slot = (uintptr_t)(fp + 1), .sp = (uintptr_t)(fp + 2), .ra = fp[1], .fp = fp[0]
-	};
+	struct rt_state s = rt_state_begin(fp);
 
 	for (uint32_t i = 0; !s.ended && i < RT_WALK_FRAMES_MAX; i++) {
 		if (s.exact && s.ra - start < (uintptr_t)etext - start)

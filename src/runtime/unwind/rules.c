@@ -23,10 +23,10 @@ static struct rt_rule_table *table_new(uint64_t entries)
 }
 
 /*
- * Replace a table that is three quarters full by an empty one; its entries are compiled again as they are met. It
- * is twice the size only if a single generation filled the old one: a program that loads and
- * unloads for ever needs no more room for it. The old one stays mapped, for readers that hold
- * it, but gives its pages back: its keys then read 0, which is a miss.
+ * Replace a table that is three quarters full by an empty one; its entries are compiled again as
+ * they are met. It is twice the size only if a single generation filled the old one: a program
+ * that loads and unloads for ever needs no more room for it. The old one stays mapped, for readers
+ * that hold it, but gives its pages back: its keys then read 0, which is a miss.
  */
 static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 {
@@ -79,6 +79,9 @@ static void table_insert(uint64_t key, rt_rule rule)
 	/* A cluster this long: let the next growth spread it. */
 	rt_add(&table->used, RT_RULE_PROBES);
 }
+
+/* No table covers the pc; becomes one of the two rules that there are for that. */
+#define RULE_NO_TABLE ((rt_rule)2 << 32)
 
 /* The forms of a call, by the bytes before the return address: e8, and ff /2 with its operand. */
 static bool ends_in_call(const uint8_t *end, unsigned bytes)
@@ -147,9 +150,9 @@ static rt_rule compile(const struct cfi_module *module, uintptr_t pc, bool exact
 	case CFI_MISS_PC:
 		if (!exact && cfi_compile(module, pc, true, &at_pc) == CFI_FOUND)
 			return rt_rule_pack(CFI_STOP, 0, 0, 0);
-		return RT_RULE_NO_TABLE;
+		return RULE_NO_TABLE;
 	case CFI_MISS_TABLE:
-		return RT_RULE_NO_TABLE;
+		return RULE_NO_TABLE;
 	default:
 		return RT_RULE_NONE;
 	}
@@ -163,7 +166,7 @@ static bool is_code_address(uintptr_t pc)
 rt_rule rt_rule_compile(uintptr_t pc, bool exact)
 {
 	struct cfi_module module;
-	rt_rule rule = RT_RULE_NO_TABLE;
+	rt_rule rule = RULE_NO_TABLE;
 	uint32_t flags = 0;
 	bool loaded;
 
@@ -172,11 +175,11 @@ rt_rule rt_rule_compile(uintptr_t pc, bool exact)
 	loaded = rt_module_find(exact ? pc : pc - 1, &module);
 	if (loaded)
 		rule = compile(&module, pc, exact);
-	if (!loaded)
+	else
 		flags |= RT_RULE_NO_MODULE;
 	if (!exact && follows_call(pc, loaded))
 		flags |= RT_RULE_AFTER_CALL;
-	if (rule != RT_RULE_NO_TABLE)
+	if (rule != RULE_NO_TABLE)
 		return rule | flags;
 	/* Generated code, or assembly without tables. */
 	if (!(flags & RT_RULE_AFTER_CALL))

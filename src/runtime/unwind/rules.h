@@ -96,9 +96,6 @@ static inline uintptr_t rt_rule_fp_offset(rt_rule rule)
 	return (uintptr_t)(intptr_t)((int32_t)(uint32_t)rule >> RT_RULE_FP_SHIFT);
 }
 
-/* Only between the functions of rules.c: no table covers the pc. */
-#define RT_RULE_NO_TABLE ((rt_rule)2 << 32)
-
 /* Compile the rule for @pc and enter it. */
 RT_COLD rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
 

@@ -23,6 +23,18 @@ struct rt_state {
 	uint8_t moves;	/* of the whole walk */
 };
 
+/* At the caller of the function with frame address @fp: its frame pointer, its return address. */
+RT_INLINE struct rt_state rt_state_begin(const uintptr_t *fp)
+{
+	return (struct rt_state){
+		.slot = (uintptr_t)(fp + 1),
+		.sp = (uintptr_t)(fp + 2),
+		.ra = fp[1],
+		.fp = fp[0],
+		.limit = UINTPTR_MAX,
+	};
+}
+
 RT_INLINE uintptr_t rt_word_at(uintptr_t address)
 {
 	return *(const uintptr_t *)address;

@@ -161,6 +161,14 @@ static RT_COLD void choose_stack(struct rt_walk *walk, uintptr_t slot)
 	find_floor(walk);
 }
 
+/* The present memory begins anew. */
+static RT_COLD void new_generation(struct rt_walk *walk, uint32_t generation)
+{
+	walk->leaf = 0;
+	drop(walk->now);
+	walk->now->generation = generation;
+}
+
 /* A whole walk on a stack that is not remembered: take the place of the oldest. */
 static RT_COLD void take_oldest(struct rt_walk *walk)
 {
@@ -175,9 +183,7 @@ static RT_COLD void take_oldest(struct rt_walk *walk)
 		*place = memory_new(RT_WALK_FRAMES_FIRST);
 	if (*place)
 		walk->now = *place;
-	walk->leaf = 0;
-	drop(walk->now);
-	walk->now->generation = generation;
+	new_generation(walk, generation);
 }
 
 /* ---- remembering --------------------------------------------------------------------------- */
@@ -355,10 +361,11 @@ RT_INLINE void put_fresh(struct rt_fresh *fresh, uintptr_t slot, uintptr_t ra, u
  * The walk has landed on @mem, where the frame pointer is @fp, and word @differs is the first
  * further out that does not hold. The frames before it become part of the new walk. The frame
  * pointer is followed along, since the rules from there on may need it where the old ones did
- * not. Returns the remembered frame whose word it is; NULL when there is no room.
+ * not. *@limit is that of the state to go on from. Returns the remembered frame whose word it is;
+ * NULL when there is no room.
  */
 static inline struct rt_frame *keep(struct rt_walk *walk, struct rt_frame *mem, uintptr_t fp,
-				    int64_t differs)
+				    int64_t differs, uintptr_t *limit)
 {
 	struct rt_fresh *fresh;
 	rt_rule way = 0;
@@ -366,6 +373,8 @@ static inline struct rt_frame *keep(struct rt_walk *walk, struct rt_frame *mem, 
 	for (; mem->words > differs; mem--) {
 		if (way & RT_RULE_SAVES_FP)
 			fp = rt_word_at(mem->slot + 8 + rt_rule_fp_offset(way));
+		if (RT_UNLIKELY(rt_rule_kind(way) == RT_RULE_FOLLOWS_FP))
+			*limit = walk->stack.end;
 		way = mem->rule & ~(rt_rule)RT_RULE_NEEDS_FP;
 		fresh = next_fresh(walk);
 		if (!fresh)
@@ -420,13 +429,7 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 {
 	uint32_t generation = rt_load(&rt_generation);
-	struct rt_state s = {
-		.slot = (uintptr_t)(fp + 1),
-		.sp = (uintptr_t)(fp + 2),
-		.ra = fp[1],
-		.fp = fp[0],
-		.limit = UINTPTR_MAX,
-	};
+	struct rt_state s = rt_state_begin(fp);
 
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX; i++) {
 		uintptr_t slot = s.slot;
@@ -456,13 +459,6 @@ bool rt_walk_follows_fp(const struct rt_walk *walk)
 		if (rt_rule_kind(walk->fresh[i].rule) == RT_RULE_FOLLOWS_FP)
 			return true;
 	return false;
-}
-
-static RT_COLD void new_generation(struct rt_walk *walk, uint32_t generation)
-{
-	walk->leaf = 0;
-	drop(walk->now);
-	walk->now->generation = generation;
 }
 
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
@@ -495,7 +491,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 				walk->truncated = now->truncated;
 				return finish(walk, now->count, word, s.forget);
 			}
-			mem = keep(walk, mem, fp, differs);
+			mem = keep(walk, mem, fp, differs, &s.limit);
 			if (RT_UNLIKELY(!mem))
 				break;
 			fresh = &walk->fresh[walk->fresh_count - 1];
