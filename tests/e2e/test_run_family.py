@@ -27,9 +27,9 @@ def zombies():
             pass
     return found
 end = time.monotonic() + 60
-while zombies() and time.monotonic() < end:
+while (found := zombies()) and time.monotonic() < end:
     time.sleep(0.01)
-print(zombies())
+print(found)
 """
     result, recordings = seep.run([PYTHON, "-c", script])
     assert result.stdout == b"0\n"
