@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/symbol_options.h"
 #include "profile/profile.h"
 #include "profile/symbolise.h"
 #include "recording/recording.h"
@@ -24,6 +25,7 @@ struct report_options {
 	bool full;
 	uint64_t top_count;
 	const char *json;
+	struct seep_symbol_option_values symbols;
 };
 
 static const struct seep_option options[] = {
@@ -43,6 +45,7 @@ static const struct seep_option options[] = {
 		    "Show whole stacks and whole names"),
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct report_options, json,
 		    "Print everything as JSON; \"strings\": large numbers as strings"),
+	SEEP_SYMBOL_OPTIONS(struct report_options),
 };
 
 const struct seep_option_table cmd_report_options = {
@@ -53,7 +56,10 @@ const struct seep_option_table cmd_report_options = {
 	.details =
 		"FILE is a recording (.seep) or the ledger of a process, running or dead\n"
 		"(\"seep ps\"). A stack starts at the function to look at: containers, wrappers of\n"
-		"malloc and what comes before main are left out; --full shows them.\n",
+		"malloc and what comes before main are left out; --full shows them.\n"
+		"\n"
+		"A recording holds its names. With --symbols they are looked for again in the\n"
+		"programs and libraries whose names or lines were missing.\n",
 };
 
 static int check(const struct report_options *values, struct seep_error *err)
@@ -75,20 +81,26 @@ static void show_progress(void *user, uint64_t done, uint64_t all)
 	seep_progress_step(progress, done);
 }
 
-/* A ledger holds addresses only; its names are looked up now. */
-static int add_names(struct seep_profile *profile, struct seep_error *err)
+/*
+ * A ledger holds addresses only, whose names are looked up now. A recording holds the names, and
+ * what was missing is looked up when somebody says where.
+ */
+static int add_names(const struct report_options *values, struct seep_profile *profile,
+		     struct seep_error *err)
 {
+	struct seep_symbols_options wanted;
 	struct seep_progress progress;
 	struct seep_symbols *symbols = NULL;
 	int ret;
 
-	if (profile->symbolised)
-		return 0;
-	ret = seep_symbols_new(NULL, &symbols, err);
+	ret = seep_symbol_options_read(&values->symbols, &wanted, err);
+	if (ret < 0 || (profile->symbolised && !seep_symbol_options_given(&values->symbols)))
+		return ret;
+	ret = seep_symbols_new(&wanted, &symbols, err);
 	if (ret < 0)
 		return ret;
 	seep_progress_start(&progress, "looking up names", 0);
-	ret = seep_profile_symbolise(profile, symbols, show_progress, &progress, err);
+	ret = seep_profile_symbolise_missing(profile, symbols, show_progress, &progress, err);
 	seep_progress_done(&progress);
 	seep_symbols_free(symbols);
 	return ret;
@@ -133,7 +145,7 @@ int cmd_report(int argc, char **argv)
 	if (ret == 0)
 		ret = seep_profile_open(argv[0], &profile, &err);
 	if (ret == 0)
-		ret = add_names(profile, &err);
+		ret = add_names(&values, profile, &err);
 	if (ret < 0) {
 		status = seep_complain("report", &err);
 		if (err.code == SEEP_ENOTFOUND)

@@ -19,6 +19,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/symbol_options.h"
 #include "ledger/ledger.h"
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
@@ -45,6 +46,7 @@ struct run_options {
 	bool no_argv;
 	bool quiet;
 	const char *json;
+	struct seep_symbol_option_values symbols;
 };
 
 static const struct seep_option options[] = {
@@ -68,6 +70,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct run_options, quiet, "Print no summary"),
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct run_options, json,
 		    "Print the report as JSON on standard output when the program has ended"),
+	SEEP_SYMBOL_OPTIONS(struct run_options),
 };
 
 const struct seep_option_table cmd_run_options = {
@@ -101,6 +104,7 @@ struct run {
 	char *runtime_options;
 	char *output; /* expanded */
 	uint64_t session;
+	struct seep_symbols_options symbols;
 	struct seep_spawn spawn;
 };
 
@@ -134,6 +138,8 @@ static int check_options(struct run *run, struct seep_error *err)
 	if (values->json && *values->json && strcmp(values->json, "strings") != 0)
 		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
 				 values->json);
+	if (seep_symbol_options_read(&values->symbols, &run->symbols, err) < 0)
+		return -SEEP_EUSAGE;
 	if (!values->follow)
 		return 0;
 	if (values->no_follow)
@@ -271,6 +277,7 @@ static int record(struct run *run, char **argv, struct seep_recorder_result *res
 		.follow = !run->values.no_follow,
 		.follow_exe = run->has_follow_exe ? &run->follow_exe : NULL,
 		.no_argv = run->values.no_argv,
+		.symbols = &run->symbols,
 	};
 	struct seep_recorder *recorder;
 	struct seep_error err = { 0 };

@@ -2,6 +2,9 @@
 /*
  * Each distinct address is looked up once, in order of module and address, so that the symbol
  * index and the file's pages are walked in one direction. Then stacks are rewritten in one pass.
+ *
+ * A profile whose names were looked up before is the same case: of each address only the frame that
+ * is really on the stack is looked up, the ones inlined into it are taken out of the stacks.
  */
 #include "profile/symbolise.h"
 
@@ -34,6 +37,7 @@ struct symboliser {
 	struct seep_symbol_module **modules; /* by module index; NULL = not asked yet */
 	struct seep_symbols *symbols;
 	struct expansion *expansions; /* by old frame index */
+	bool *skipped; /* by module index; NULL = none: its frames stay as they are */
 	struct seep_profile_frame *frames;
 	size_t capacity;
 	uint32_t count;
@@ -117,10 +121,13 @@ static struct seep_symbol_module *module_of(struct symboliser *s, uint32_t modul
 
 static void look_up(struct symboliser *s, uint32_t index)
 {
-	const struct seep_profile_frame *old = &s->profile->frames[index];
+	struct seep_profile_frame plain = s->profile->frames[index];
+	const struct seep_profile_frame *old = &plain;
 	struct seep_symbol_frame names[INLINED_MAX];
 	size_t count = 0;
 
+	plain.function = plain.file = NULL;
+	plain.line = 0;
 	s->expansions[index].first = s->count;
 	if (old->module > 0 && old->module <= s->profile->module_count)
 		count = seep_symbol_lookup(module_of(s, old->module),
@@ -131,6 +138,13 @@ static void look_up(struct symboliser *s, uint32_t index)
 	for (size_t i = 0; i < count; i++)
 		append(s, old, &names[i], i + 1 < count);
 	s->expansions[index].count = s->count - s->expansions[index].first;
+}
+
+/* The frame and its names stay as they are. */
+static void keep(struct symboliser *s, uint32_t index)
+{
+	s->expansions[index] = (struct expansion){ .first = s->count, .count = 1 };
+	append(s, &s->profile->frames[index], NULL, s->profile->frames[index].inlined);
 }
 
 struct sort_key {
@@ -149,18 +163,105 @@ static int by_place(const void *a, const void *b)
 	return (left->address > right->address) - (left->address < right->address);
 }
 
+static struct sort_key *sort_frames(const struct seep_profile *profile)
+{
+	uint32_t count = profile->frame_count;
+	struct sort_key *keys = seep_xcalloc((size_t)count + 1, sizeof(*keys));
+
+	for (uint32_t i = 0; i < count; i++) {
+		keys[i].address = profile->frames[i].address;
+		keys[i].module = profile->frames[i].module;
+		keys[i].index = i;
+	}
+	qsort(keys, count, sizeof(*keys), by_place);
+	return keys;
+}
+
+/* How much is known of frames. */
+struct knowledge {
+	uint64_t names;
+	uint64_t lines;
+};
+
+static void know(struct knowledge *known, const struct seep_profile_frame *frame)
+{
+	known->names += frame->function != NULL;
+	known->lines += frame->file != NULL;
+}
+
+static bool is_more(const struct knowledge *now, const struct knowledge *before)
+{
+	return now->names >= before->names && now->lines >= before->lines &&
+	       now->names + now->lines > before->names + before->lines;
+}
+
+static void keep_all(struct symboliser *s, const struct sort_key *keys, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		keep(s, keys[i].index);
+}
+
+/*
+ * All frames of one module that was looked up before. What was inlined at an address belongs to
+ * the one frame there that was not, of which alone is known how much was known.
+ */
+static void look_up_again(struct symboliser *s, const struct sort_key *keys, uint32_t count)
+{
+	const struct seep_profile_frame *frames = s->profile->frames;
+	struct knowledge before = { 0 }, now = { 0 };
+	uint32_t first = s->count;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t index = keys[i].index;
+
+		if (frames[index].inlined) {
+			s->expansions[index] = (struct expansion){ .first = s->count };
+			continue;
+		}
+		know(&before, &frames[index]);
+		look_up(s, index);
+		know(&now, &s->frames[s->count - 1]);
+	}
+	if (is_more(&now, &before))
+		return;
+	s->count = first;
+	s->skipped[keys[0].module - 1] = true;
+	keep_all(s, keys, count);
+}
+
+static bool had_problem(const struct symboliser *s, uint32_t module)
+{
+	return module > 0 && module <= s->profile->module_count &&
+	       s->profile->modules[module - 1].problem;
+}
+
+/* Frames of a profile that is symbolised, module by module. */
+static void look_up_missing(struct symboliser *s,
+			    void (*progress)(void *user, uint64_t done, uint64_t all), void *user)
+{
+	uint32_t count = s->profile->frame_count;
+	struct sort_key *keys = sort_frames(s->profile);
+	uint32_t next;
+
+	for (uint32_t i = 0; i < count; i = next) {
+		for (next = i + 1; next < count && keys[next].module == keys[i].module;)
+			next++;
+		if (progress)
+			progress(user, i, count);
+		if (had_problem(s, keys[i].module))
+			look_up_again(s, &keys[i], next - i);
+		else
+			keep_all(s, &keys[i], next - i);
+	}
+	free(keys);
+}
+
 static void look_up_all(struct symboliser *s,
 			void (*progress)(void *user, uint64_t done, uint64_t all), void *user)
 {
 	uint32_t count = s->profile->frame_count;
-	struct sort_key *keys = seep_xcalloc((size_t)count + 1, sizeof(*keys));
+	struct sort_key *keys = sort_frames(s->profile);
 
-	for (uint32_t i = 0; i < count; i++) {
-		keys[i].address = s->profile->frames[i].address;
-		keys[i].module = s->profile->frames[i].module;
-		keys[i].index = i;
-	}
-	qsort(keys, count, sizeof(*keys), by_place);
 	for (uint32_t i = 0; i < count; i++) {
 		if (progress && i % PROGRESS_EVERY == 0)
 			progress(user, i, count);
@@ -194,7 +295,7 @@ static void expand_stack(struct symboliser *s, struct seep_profile_context *cont
 	struct seep_profile_stack_entry *stack = context->stack;
 	uint32_t at = 0;
 
-	if (count != context->stack_count)
+	if (count != context->stack_count || s->skipped)
 		stack = seep_profile_calloc(s->profile, count, sizeof(*stack));
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		struct seep_profile_stack_entry old = context->stack[i];
@@ -216,7 +317,7 @@ static void note_problems(struct symboliser *s)
 	for (uint32_t i = 0; i < s->profile->module_count; i++) {
 		const char *problem;
 
-		if (!s->modules[i])
+		if (!s->modules[i] || (s->skipped && s->skipped[i]))
 			continue;
 		problem = seep_symbol_module_problem(s->modules[i]);
 		s->profile->modules[i].problem = seep_profile_strdup(s->profile, problem);
@@ -238,27 +339,48 @@ static void adopt(struct symboliser *s)
 	seep_profile_hash_contexts(profile);
 }
 
+static int symbolise(struct symboliser *s,
+		     void (*progress)(void *user, uint64_t done, uint64_t all), void *user,
+		     struct seep_error *err)
+{
+	size_t modules = (size_t)s->profile->module_count + 1;
+	int r = 0;
+
+	s->modules = seep_xcalloc(modules, sizeof(struct seep_symbol_module *));
+	s->expansions = seep_xcalloc((size_t)s->profile->frame_count + 1, sizeof(*s->expansions));
+	if (s->profile->symbolised) {
+		s->skipped = seep_xcalloc(modules, sizeof(*s->skipped));
+		look_up_missing(s, progress, user);
+	} else {
+		look_up_all(s, progress, user);
+	}
+	if (all_entries(s) > ENTRIES_MAX)
+		r = seep_fail(err, SEEP_ELIMIT, "the stacks have more than %llu frames together",
+			      ENTRIES_MAX);
+	else
+		adopt(s);
+	free(s->strings);
+	free(s->frames);
+	free(s->expansions);
+	free(s->modules);
+	free(s->skipped);
+	return r;
+}
+
 int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *symbols,
 			   void (*progress)(void *user, uint64_t done, uint64_t all), void *user,
 			   struct seep_error *err)
 {
 	struct symboliser s = { .profile = profile, .symbols = symbols };
-	int r = 0;
 
-	if (profile->symbolised)
-		return 0;
-	s.modules = seep_xcalloc((size_t)profile->module_count + 1,
-				 sizeof(struct seep_symbol_module *));
-	s.expansions = seep_xcalloc((size_t)profile->frame_count + 1, sizeof(*s.expansions));
-	look_up_all(&s, progress, user);
-	if (all_entries(&s) > ENTRIES_MAX)
-		r = seep_fail(err, SEEP_ELIMIT, "the stacks have more than %llu frames together",
-			      ENTRIES_MAX);
-	else
-		adopt(&s);
-	free(s.strings);
-	free(s.frames);
-	free(s.expansions);
-	free(s.modules);
-	return r;
+	return profile->symbolised ? 0 : symbolise(&s, progress, user, err);
+}
+
+int seep_profile_symbolise_missing(struct seep_profile *profile, struct seep_symbols *symbols,
+				   void (*progress)(void *user, uint64_t done, uint64_t all),
+				   void *user, struct seep_error *err)
+{
+	struct symboliser s = { .profile = profile, .symbols = symbols };
+
+	return symbolise(&s, progress, user, err);
 }

@@ -28,4 +28,19 @@ SEEP_NODISCARD int seep_profile_symbolise(struct seep_profile *profile,
 					  void (*progress)(void *user, uint64_t done, uint64_t all),
 					  void *user, struct seep_error *err);
 
+/**
+ * seep_profile_symbolise_missing - look again where names or lines were missing
+ *
+ * For a profile that is symbolised (a recording's), with symbols that may know more than those of
+ * then: a debug package that was installed since, another machine's files. The modules that had a
+ * problem are looked up again as a whole; a module's new answers replace the old ones only if more
+ * of its addresses have a name or a line now, so that nothing is lost. Problems and hashes follow.
+ * A profile that is not symbolised yet is, as by seep_profile_symbolise(), whose errors it has.
+ */
+SEEP_NODISCARD int seep_profile_symbolise_missing(struct seep_profile *profile,
+						  struct seep_symbols *symbols,
+						  void (*progress)(void *user, uint64_t done,
+								   uint64_t all),
+						  void *user, struct seep_error *err);
+
 #endif

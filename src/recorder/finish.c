@@ -108,13 +108,13 @@ static void sum_small(struct seep_finish_job *job, const struct seep_profile_tot
 	};
 }
 
-static int name_frames(struct seep_profile *profile, struct seep_symbols **symbols,
-		       struct seep_error *err)
+static int name_frames(const struct seep_finish_job *job, struct seep_profile *profile,
+		       struct seep_symbols **symbols, struct seep_error *err)
 {
 	int rc = 0;
 
 	if (!*symbols)
-		rc = seep_symbols_new(NULL, symbols, err);
+		rc = seep_symbols_new(job->symbols, symbols, err);
 	if (rc == 0)
 		rc = seep_profile_symbolise(profile, *symbols, NULL, NULL, err);
 	return rc;
@@ -126,7 +126,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	struct seep_error err = { 0 };
 
 	/* An account with addresses is worth more than none. */
-	if (name_frames(profile, symbols, &err) < 0)
+	if (name_frames(job, profile, symbols, &err) < 0)
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
 	if (seep_recording_write(job->output, profile, job->replace, &job->err) == 0)
 		job->recorded = true;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "profile/profile.h"
+#include "symbol/symbol.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +33,9 @@ struct seep_finish_job {
 	bool keep_ledger;  /* others name it */
 	bool keep_profile; /* give the profile back */
 	bool no_argv;
-	bool replaced; /* ended by exec */
+	const struct seep_symbols_options
+		*symbols; /* the same for all jobs of a finisher; or NULL */
+	bool replaced;	  /* ended by exec */
 	bool has_status;
 	int wait_status;
 	uint64_t peak_rss_bytes;

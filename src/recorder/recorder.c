@@ -126,6 +126,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.keep_ledger = image->keep_ledger,
 		.keep_profile = last,
 		.no_argv = plan->no_argv,
+		.symbols = plan->symbols,
 		.replaced = image->replaced,
 		.has_status = image->has_status,
 		.wait_status = image->wait_status,

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "profile/profile.h"
+#include "symbol/symbol.h"
 
 #include <regex.h>
 #include <stdbool.h>
@@ -28,9 +29,10 @@ struct seep_recorder_plan {
 	uint64_t session;   /* not 0 */
 	const char *output; /* FILE, expanded */
 	bool force;
-	bool follow;		   /* children */
-	const regex_t *follow_exe; /* only those whose path matches; NULL = all */
-	bool no_argv;		   /* withhold arguments from the recordings */
+	bool follow;				    /* children */
+	const regex_t *follow_exe;		    /* only those whose path matches; NULL = all */
+	bool no_argv;				    /* withhold arguments from the recordings */
+	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
 };
 
 struct seep_recorder_file {

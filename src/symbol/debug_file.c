@@ -50,6 +50,39 @@ static struct seep_elf *open_with_id(const char *path, const uint8_t *build_id, 
 	return NULL;
 }
 
+static bool hex(char *to, size_t to_bytes, const uint8_t *bytes, size_t count)
+{
+	size_t i;
+
+	if (to_bytes < 2 * count + 1)
+		return false;
+	for (i = 0; i < count; i++)
+		(void)snprintf(to + 2 * i, 3, "%02x", bytes[i]);
+	return true;
+}
+
+/* <dir><below>/.build-id/ab/cdef…<suffix>; ".debug", or "" for the file that was stripped */
+static struct seep_elf *find_by_build_id(const struct seep_debug_dirs *dirs, const char *below,
+					 const char *suffix, const uint8_t *build_id, size_t bytes)
+{
+	char digits[2 * SEEP_BUILD_ID_MAX_BYTES + 1];
+	char path[PATH_MAX];
+	size_t i;
+
+	if (bytes < 2 || !hex(digits, sizeof(digits), build_id, bytes))
+		return NULL;
+	for (i = 0; i <= dirs->count; i++) {
+		struct seep_elf *elf = NULL;
+
+		if (join(path, "%s%s/.build-id/%.2s/%s%s", dir_at(dirs, i), below, digits,
+			 digits + 2, suffix))
+			elf = open_with_id(path, build_id, bytes);
+		if (elf)
+			return elf;
+	}
+	return NULL;
+}
+
 static struct seep_elf *find_main_in_dirs(const struct seep_debug_dirs *dirs,
 					  const struct seep_debug_query *query)
 {
@@ -66,7 +99,7 @@ static struct seep_elf *find_main_in_dirs(const struct seep_debug_dirs *dirs,
 		if (elf)
 			return elf;
 	}
-	return NULL;
+	return find_by_build_id(dirs, "", "", query->build_id, query->build_id_bytes);
 }
 
 struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
@@ -83,39 +116,6 @@ struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
 		seep_elf_close(elf);
 	}
 	return query->build_id_bytes ? find_main_in_dirs(dirs, query) : NULL;
-}
-
-static bool hex(char *to, size_t to_bytes, const uint8_t *bytes, size_t count)
-{
-	size_t i;
-
-	if (to_bytes < 2 * count + 1)
-		return false;
-	for (i = 0; i < count; i++)
-		(void)snprintf(to + 2 * i, 3, "%02x", bytes[i]);
-	return true;
-}
-
-/* <dir><below>/.build-id/ab/cdef….debug */
-static struct seep_elf *find_by_build_id(const struct seep_debug_dirs *dirs, const char *below,
-					 const uint8_t *build_id, size_t bytes)
-{
-	char digits[2 * SEEP_BUILD_ID_MAX_BYTES + 1];
-	char path[PATH_MAX];
-	size_t i;
-
-	if (bytes < 2 || !hex(digits, sizeof(digits), build_id, bytes))
-		return NULL;
-	for (i = 0; i <= dirs->count; i++) {
-		struct seep_elf *elf = NULL;
-
-		if (join(path, "%s%s/.build-id/%.2s/%s.debug", dir_at(dirs, i), below, digits,
-			 digits + 2))
-			elf = open_with_id(path, build_id, bytes);
-		if (elf)
-			return elf;
-	}
-	return NULL;
 }
 
 static bool has_checksum(const char *path, uint32_t expected)
@@ -232,7 +232,7 @@ struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
 		known.build_id_bytes = main->build_id_bytes;
 	}
 	if (known.build_id_bytes)
-		elf = find_by_build_id(dirs, "", known.build_id, known.build_id_bytes);
+		elf = find_by_build_id(dirs, "", ".debug", known.build_id, known.build_id_bytes);
 	if (!elf && main)
 		elf = find_by_link(dirs, known.path, main);
 	if (!elf && known.build_id_bytes)
@@ -265,6 +265,6 @@ struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 		if (join(joined, "%s/.dwz/%s", dir_at(dirs, i), base_name(name)))
 			found = open_with_id(joined, id, id_bytes);
 	if (!found)
-		found = find_by_build_id(dirs, "", id, id_bytes);
-	return found ? found : find_by_build_id(dirs, "/.dwz", id, id_bytes);
+		found = find_by_build_id(dirs, "", ".debug", id, id_bytes);
+	return found ? found : find_by_build_id(dirs, "/.dwz", ".debug", id, id_bytes);
 }

@@ -25,8 +25,9 @@ struct seep_debug_query {
  * seep_debug_find_main - open the module's own file
  * @ret_problem: set when NULL is returned: why
  *
- * Tries the path, then the same path and the same basename under each directory of @dirs; those
- * only when a build-id can prove that the file is the right one.
+ * Tries the path, then the same path and the same basename under each directory of @dirs, then its
+ * build-id (.build-id/ab/cdef…); those only when a build-id can prove that the file is the right
+ * one.
  */
 struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
 				      const struct seep_debug_query *query,

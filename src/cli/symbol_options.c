@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/symbol_options.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int check_dir(const char *dir, struct seep_error *err)
+{
+	struct stat st;
+	int problem = 0;
+
+	if (stat(dir, &st) < 0)
+		problem = errno;
+	else if (!S_ISDIR(st.st_mode))
+		problem = ENOTDIR;
+	else if (access(dir, X_OK) < 0)
+		problem = errno;
+	if (problem != 0)
+		return seep_fail(err, SEEP_EUSAGE, "--symbols %s: %s", dir, strerror(problem));
+	return 0;
+}
+
+int seep_symbol_options_read(const struct seep_symbol_option_values *values,
+			     struct seep_symbols_options *ret, struct seep_error *err)
+{
+	for (size_t i = 0; i < values->dirs.count; i++) {
+		int rc = check_dir(values->dirs.items[i], err);
+
+		if (rc < 0)
+			return rc;
+	}
+	*ret = (struct seep_symbols_options){ .debug_dirs = values->dirs.items,
+					      .debug_dir_count = values->dirs.count };
+	return 0;
+}
+
+bool seep_symbol_options_given(const struct seep_symbol_option_values *values)
+{
+	return values->dirs.count > 0;
+}

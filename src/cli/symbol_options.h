@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The options about names and lines, which every command that looks them up has. */
+#ifndef SEEP_CLI_SYMBOL_OPTIONS_H
+#define SEEP_CLI_SYMBOL_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "symbol/symbol.h"
+
+struct seep_symbol_option_values {
+	struct seep_option_list dirs;
+};
+
+/* The lines of a command's table; @values is its struct, with a member symbols of the one above. */
+#define SEEP_SYMBOL_OPTIONS(values)                                  \
+	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs, \
+		    "Look for programs, libraries and their debug files in DIR first")
+
+/**
+ * seep_symbol_options_read - what the options ask for
+ * @ret: borrows from @values
+ *
+ * Returns: 0, or -SEEP_EUSAGE when a directory cannot be searched.
+ */
+SEEP_NODISCARD int seep_symbol_options_read(const struct seep_symbol_option_values *values,
+					    struct seep_symbols_options *ret,
+					    struct seep_error *err);
+
+/* Whether any was given: names are then looked for again where they are missing. */
+bool seep_symbol_options_given(const struct seep_symbol_option_values *values);
+
+#endif
