@@ -42,6 +42,7 @@ struct run_options {
 	bool no_follow;
 	int mode;
 	uint64_t depth;
+	bool by_thread;
 	uint64_t verify;
 	bool no_argv;
 	bool quiet;
@@ -63,6 +64,8 @@ static const struct seep_option options[] = {
 		    .choices = mode_names),
 	SEEP_OPTION("depth", 0, COUNT, "N", struct run_options, depth,
 		    "Keep the N innermost frames of a stack; 0 keeps all (0)", .max = DEPTH_MAX),
+	SEEP_OPTION("by-thread", 0, FLAG, NULL, struct run_options, by_thread,
+		    "Keep call stacks apart by the name of their thread"),
 	SEEP_OPTION("verify", 0, COUNT, "N", struct run_options, verify,
 		    "Compare every Nth stack with libgcc's unwinder (0)", .max = UINT32_MAX),
 	SEEP_OPTION("no-argv", 0, FLAG, NULL, struct run_options, no_argv,
@@ -163,6 +166,8 @@ static char *runtime_options(const struct run_options *values)
 		seep_strbuf_addf(&text, ":mode=%s", mode_names[values->mode]);
 	if (values->depth)
 		seep_strbuf_addf(&text, ":depth=%" PRIu64, values->depth);
+	if (values->by_thread)
+		seep_strbuf_adds(&text, ":by_thread=name");
 	if (values->verify)
 		seep_strbuf_addf(&text, ":verify=%" PRIu64, values->verify);
 	if (values->no_argv)

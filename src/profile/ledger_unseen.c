@@ -43,6 +43,8 @@ static const struct {
 	{ LEDGER_UNSEEN_FRAME_POINTER, "by-frame-pointer",
 	  "some stacks pass through code without unwind information, such as a JIT compiler's; what "
 	  "lies beyond it was found by frame pointer, which such code need not keep" },
+	{ LEDGER_UNSEEN_THREAD_NAMES, "thread-names",
+	  "threads had more than 1,024 names; those of later names are counted together" },
 };
 
 /* The account of a ledger that never had room for a table is no account. */

@@ -14,18 +14,25 @@ struct option {
 	const char *key;
 	size_t offset;
 	const char *meaning;
+	const char *const *words; /* one of these instead of a number; its index is the value */
 };
 
-#define OPTION(key, meaning)                                    \
-	{                                                       \
-#key, offsetof(struct rt_options, key), meaning \
+static const char *const modes[] = { "all", "scoped", "off", NULL };
+static const char *const thread_keys[] = { "off", "name", NULL };
+
+#define OPTION(name, text, ...)                                                               \
+	{                                                                                     \
+		.key = #name, .offset = offsetof(struct rt_options, name), .meaning = (text), \
+		##__VA_ARGS__                                                                 \
 	}
 
 static const struct option options[] = {
-	OPTION(mode, "all (default) | scoped | off"),
+	OPTION(mode, "all (default) | scoped | off", .words = modes),
 	OPTION(size_min, "BYTES: do not record smaller requests"),
 	OPTION(size_max, "BYTES: do not record larger requests"),
 	OPTION(depth, "N: keep the N innermost frames of a stack, after folding; 0 = all"),
+	OPTION(by_thread, "off (default) | name: contexts by their thread's name too",
+	       .words = thread_keys),
 	OPTION(verify, "N: compare every Nth stack with libgcc's unwinder; slow"),
 	OPTION(ledger_max, "BYTES: real size at which the ledger stops growing"),
 	OPTION(exit_wait_ms, "N: wait at most so long at exit for a live recorder"),
@@ -113,12 +120,10 @@ static bool parse_number(const char *text, uint64_t *ret_value)
 
 static bool parse_value(const struct option *option, const char *text, uint64_t *ret_value)
 {
-	static const char *const modes[] = { "all", "scoped", "off" };
-
-	if (option->offset != offsetof(struct rt_options, mode))
+	if (!option->words)
 		return parse_number(text, ret_value);
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		if (strcmp(text, modes[i]) == 0) {
+	for (size_t i = 0; option->words[i]; i++)
+		if (strcmp(text, option->words[i]) == 0) {
 			*ret_value = i;
 			return true;
 		}

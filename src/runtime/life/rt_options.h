@@ -16,7 +16,8 @@ struct rt_options {
 	uint64_t verify;
 	uint64_t ledger_max; /* 0 = by the file system */
 	uint64_t exit_wait_ms;
-	uint64_t argv; /* 0: withhold the arguments */
+	uint64_t argv;	    /* 0: withhold the arguments */
+	uint64_t by_thread; /* 1: contexts by their thread's name */
 	uint64_t help;
 	uint64_t session;
 	const char *dir;  /* SEEP_DIR or NULL */

@@ -13,6 +13,7 @@
 #include "runtime/track/counters.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/record.h"
+#include "runtime/track/thread_names.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/verify.h"
 
@@ -85,6 +86,7 @@ static struct ledger_control *open_books(void)
 	if (!rt_contexts_start())
 		return NULL;
 	reserve_marks();
+	rt_names_start(options.by_thread != 0);
 	rt_mine.control = rt_global.control;
 	rt_store_release(&phase, RT_ON);
 	return rt_global.control;

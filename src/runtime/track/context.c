@@ -5,6 +5,7 @@
 #include "runtime/life/sys.h"
 #include "runtime/life/tables.h"
 #include "runtime/track/nodes.h"
+#include "runtime/track/thread_names.h"
 #include "runtime/unwind/rules.h"
 
 _Atomic(struct rt_raw_table *) rt_raw_table;
@@ -174,6 +175,7 @@ static uint32_t context_new(uint32_t leaf, rt_sort sort, uint32_t flags)
 	context->leaf = leaf;
 	context->kind = (uint8_t)sort;
 	context->align_log2 = (uint8_t)(sort >> 8);
+	context->thread = rt_name_text(sort >> RT_SORT_NAME_SHIFT);
 	context->first_ns = rt_now_ns();
 	rt_store_release(&context->flags, flags);
 	return (uint32_t)index;
@@ -185,6 +187,7 @@ static uint32_t context_find(const struct rt_path *path, rt_sort sort, const str
 			 (path->cut ? LEDGER_CONTEXT_CUT : 0) |
 			 (rt_walk_follows_fp(walk) ? LEDGER_CONTEXT_FRAME_POINTER : 0);
 	uint64_t hash = context_hash(path->leaf, sort, flags);
+	uint32_t name_offset = rt_name_text(sort >> RT_SORT_NAME_SHIFT).offset;
 	uint64_t place = rt_index_place(hash);
 	uint32_t candidate;
 	uint32_t index;
@@ -196,7 +199,7 @@ static uint32_t context_find(const struct rt_path *path, rt_sort sort, const str
 
 		if (context->leaf == path->leaf && context->kind == (uint8_t)sort &&
 		    context->align_log2 == (uint8_t)(sort >> 8) &&
-		    rt_load(&context->flags) == flags)
+		    context->thread.offset == name_offset && rt_load(&context->flags) == flags)
 			return candidate;
 	}
 	index = context_new(path->leaf, sort, flags);

@@ -27,7 +27,10 @@ enum { RT_RAW_PROBES = 64 };
 
 extern _Atomic(struct rt_raw_table *) rt_raw_table;
 
-/* What, beside the path, makes a context: kind in bits 0-7, log2 of the alignment in 8-15. */
+/*
+ * What, beside the path, makes a context: kind in bits 0-7, log2 of the alignment in 8-15, the number
+ * of the thread's name in 16-31 (thread_names.h).
+ */
 typedef uint32_t rt_sort;
 
 /* Enter the path of @thread's last walk; never fails: at worst the "other" or "no stack" row. */

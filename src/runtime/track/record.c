@@ -6,6 +6,7 @@
 #include "runtime/track/counters.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/quick.h"
+#include "runtime/track/thread_names.h"
 #include "runtime/track/usable.h"
 #include "runtime/unwind/verify.h"
 
@@ -159,6 +160,27 @@ RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *cont
 		rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
 }
 
+RT_INLINE void remember_row(struct rt_last_row *last, uint64_t hash, uint32_t sort, uint32_t epoch,
+			    uint32_t row)
+{
+	last->hash = hash;
+	/* For once without a stack or without a row of its own: ask again next time. */
+	last->sort = RT_LIKELY(is_context_row(row)) ? sort : RT_SORT_NONE;
+	last->epoch = epoch;
+	last->row = row;
+}
+
+static RT_COLD uint32_t find_named_row(struct rt_thread *thread, uint64_t hash, uint32_t sort,
+				       uint32_t epoch)
+{
+	uint32_t name = rt_name_now(thread);
+	uint32_t row = rt_context_row(thread, hash, sort | name << RT_SORT_NAME_SHIFT, epoch);
+
+	remember_row(&thread->last_row, hash, sort, epoch, row);
+	rt_name_check(thread);
+	return row;
+}
+
 RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort, uint32_t epoch)
 {
 	struct rt_last_row *last = &thread->last_row;
@@ -166,12 +188,10 @@ RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t so
 
 	if (last->hash == hash && last->sort == sort && last->epoch == epoch)
 		return last->row;
+	if (RT_UNLIKELY(rt_load(&rt_names_generation)))
+		return find_named_row(thread, hash, sort, epoch);
 	row = rt_context_row(thread, hash, sort, epoch);
-	last->hash = hash;
-	/* For once without a stack or without a row of its own: ask again next time. */
-	last->sort = RT_LIKELY(is_context_row(row)) ? sort : RT_SORT_NONE;
-	last->epoch = epoch;
-	last->row = row;
+	remember_row(last, hash, sort, epoch, row);
 	return row;
 }
 

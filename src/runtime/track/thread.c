@@ -139,6 +139,7 @@ static struct rt_thread *thread_make(uint32_t index, uint32_t tid)
 	thread->last_block = 0;
 	thread->walk.full_walks = &cache->walks_full;
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
+	rt_store(&thread->name_generation, 0);
 	thread->tid = tid;
 	thread->cache_index = index;
 	/* Left by the thread that had this state before. */
@@ -278,6 +279,18 @@ uint64_t rt_thread_interrupted(const void *frame)
 	if (busy > FOUND_NONE && is_interrupted(frame, busy))
 		return busy;
 	return thread && is_code_interrupted(frame) ? UINT64_MAX : 0;
+}
+
+void rt_threads_each(void (*each)(struct rt_thread *thread))
+{
+	uint32_t count = rt_mine.control ? rt_load(&rt_mine.control->caches) : 0;
+
+	for (uint32_t i = 0; i < count && rt_load_acquire(&threads); i++) {
+		struct rt_thread *thread = rt_load_acquire(state_of(i));
+
+		if (thread)
+			each(thread);
+	}
 }
 
 void rt_threads_forked(void)

@@ -21,6 +21,9 @@ struct rt_thread {
 	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
 	uint32_t tid;
 	uint32_t cache_index;
+	/* With by_thread only: the name that counts, and as of when. 0: to be asked for. */
+	uint32_t name;
+	_Atomic uint32_t name_generation;
 	/* Spill, late or entered may hold something: settle on the way out. */
 	_Atomic uint32_t unsettled;
 	/* Stands in for a slot while all that it could take the place of cannot be flushed. */
@@ -110,6 +113,18 @@ void rt_thread_stays(void);
  * bookkeeping. 0: none.
  */
 uint64_t rt_thread_interrupted(const void *frame);
+
+/*
+ * The next allocation looks for its row. By another thread too: sort is a plain word because the
+ * hooks compare it, and one that is set meanwhile is looked at again (rt_name_check).
+ */
+static inline void rt_last_row_void(struct rt_thread *thread)
+{
+	__atomic_store_n(&thread->last_row.sort, UINT32_MAX, __ATOMIC_RELAXED);
+}
+
+/* Call @each for the state of every thread, and of those that are gone. Any thread, any signal. */
+RT_COLD void rt_threads_each(void (*each)(struct rt_thread *thread));
 
 /* In a forked child: no thread has a cache yet. */
 void rt_threads_forked(void);

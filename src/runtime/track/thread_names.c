@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/thread_names.h"
+
+#include "runtime/life/lock.h"
+#include "runtime/life/sys.h"
+#include "runtime/life/tables.h"
+#include "runtime/track/record.h"
+
+#include <linux/prctl.h>
+#include <string.h>
+
+enum { NAME_BYTES = 16, NO_NAME = 0, OTHER_NAME = 1 };
+
+/* Longer than a thread's name can be, so none is mistaken for it. */
+static const char other_name[] = "(all other threads)";
+
+_Atomic uint32_t rt_names_generation;
+
+/* Under the slow lock, append only. The first two have no key: none, and beyond the limit. */
+static struct {
+	char key[NAME_BYTES]; /* zero-padded */
+	struct ledger_string text;
+} names[RT_NAMES_MAX + OTHER_NAME + 1];
+static uint32_t name_count;
+
+void rt_names_start(bool by_name)
+{
+	if (!by_name)
+		return;
+	names[OTHER_NAME].text = rt_table_string(other_name, sizeof(other_name) - 1);
+	name_count = OTHER_NAME + 1;
+	/* Not 0, also after four billion. */
+	if (atomic_fetch_add_explicit(&rt_names_generation, 1, memory_order_relaxed) == UINT32_MAX)
+		rt_store(&rt_names_generation, 1);
+}
+
+struct ledger_string rt_name_text(uint32_t number)
+{
+	return names[number].text;
+}
+
+/* Under the slow lock. */
+static uint32_t find(const char *key)
+{
+	struct ledger_string text;
+
+	for (uint32_t i = OTHER_NAME + 1; i < name_count; i++)
+		if (memcmp(names[i].key, key, NAME_BYTES) == 0)
+			return i;
+	if (name_count == sizeof(names) / sizeof(names[0])) {
+		rt_note_unseen(LEDGER_UNSEEN_THREAD_NAMES);
+		return OTHER_NAME;
+	}
+	text = rt_table_string(key, strlen(key));
+	if (text.bytes == 0)
+		return OTHER_NAME;
+	memcpy(names[name_count].key, key, NAME_BYTES);
+	names[name_count].text = text;
+	return name_count++;
+}
+
+static RT_COLD void ask(struct rt_thread *thread, uint32_t generation)
+{
+	char key[NAME_BYTES + 1] = { 0 };
+
+	/* Before the kernel is asked: a handler may change the name meanwhile. */
+	rt_store(&thread->name_generation, generation);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* Padded with zeros by the kernel. */
+	(void)rt_syscall3(SYS_prctl, PR_GET_NAME, (long)key, 0);
+	if (!key[0])
+		key[0] = '?';
+	if (rt_lock_slow(thread->tid)) {
+		thread->name = find(key);
+		rt_unlock_slow(thread->tid);
+	} else {
+		thread->name = OTHER_NAME;
+		rt_store(&thread->name_generation, 0);
+	}
+}
+
+uint32_t rt_name_now(struct rt_thread *thread)
+{
+	uint32_t generation = rt_load_acquire(&rt_names_generation);
+
+	if (rt_load(&thread->name_generation) != generation)
+		ask(thread, generation);
+	return thread->name;
+}
+
+/*
+ * Whoever named this thread advanced the generation and then voided last_row; this thread has set
+ * last_row and looks at the generation now. Whichever came first, last_row is void in the end.
+ */
+void rt_name_check(struct rt_thread *thread)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (rt_load(&thread->name_generation) != rt_load(&rt_names_generation))
+		rt_last_row_void(thread);
+}
+
+void rt_name_changed(bool is_own)
+{
+	struct rt_thread *self;
+
+	if (RT_LIKELY(!rt_load(&rt_names_generation)))
+		return;
+	if (is_own) {
+		self = rt_thread_known();
+		if (!self)
+			return;
+		rt_store(&self->name_generation, 0);
+		atomic_signal_fence(memory_order_seq_cst);
+		rt_last_row_void(self);
+		return;
+	}
+	/* Which one it was cannot be told from a pthread_t: all ask again. */
+	if (atomic_fetch_add_explicit(&rt_names_generation, 1, memory_order_seq_cst) == UINT32_MAX)
+		rt_store(&rt_names_generation, 1);
+	atomic_thread_fence(memory_order_seq_cst);
+	rt_threads_each(rt_last_row_void);
+}

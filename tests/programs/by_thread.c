@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+// build: -pthread
+/*
+ * Threads that get their names in every way, and change them between two allocations from one place.
+ * Prints "thread NAME allocs=N bytes=N" of what kept() allocated under each name.
+ */
+#include "truth.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum { NAMES_MAX = 16, ROUNDS = 50 };
+
+TRUTH_SITE(kept);
+
+static struct {
+	char name[17];
+	unsigned long long allocs, bytes;
+} expected[NAMES_MAX];
+static void *volatile blocks[1 << 16];
+static unsigned block_count;
+static pthread_barrier_t step;
+
+SITE static void kept(size_t bytes)
+{
+	blocks[__atomic_fetch_add(&block_count, 1, __ATOMIC_RELAXED)] = malloc(bytes);
+	truth_alloced(&site_kept, bytes);
+}
+
+/* One place for all, so that only the name tells the contexts apart. */
+SITE static void keep_some(const char *name, size_t bytes)
+{
+	unsigned i = 0;
+
+	for (int round = 0; round < ROUNDS; round++)
+		kept(bytes);
+	while (expected[i].name[0] && strcmp(expected[i].name, name) != 0)
+		i++;
+	strcpy(expected[i].name, name);
+	expected[i].allocs += ROUNDS;
+	expected[i].bytes += ROUNDS * bytes;
+}
+
+static void print_expected(void)
+{
+	for (unsigned i = 0; expected[i].name[0]; i++)
+		truth_line("thread %s allocs=%llu bytes=%llu\n", expected[i].name,
+			   expected[i].allocs, expected[i].bytes);
+}
+
+static void *self_named(void *unused)
+{
+	keep_some("main name", 16);
+	(void)pthread_setname_np(pthread_self(), "first");
+	keep_some("first", 24);
+	(void)prctl(PR_SET_NAME, "second", 0, 0, 0);
+	keep_some("second", 32);
+	(void)pthread_setname_np(pthread_self(), "first");
+	keep_some("first", 40);
+	return unused;
+}
+
+/* Named by main() while it stands at the barrier. */
+static void *other_named(void *unused)
+{
+	keep_some("main name", 48);
+	(void)pthread_barrier_wait(&step);
+	(void)pthread_barrier_wait(&step);
+	keep_some("by another", 56);
+	(void)pthread_barrier_wait(&step);
+	(void)pthread_barrier_wait(&step);
+	keep_some("by \x1b[31m", 64);
+	return unused;
+}
+
+static void name_another(void)
+{
+	pthread_t thread;
+
+	(void)pthread_barrier_init(&step, NULL, 2);
+	(void)pthread_create(&thread, NULL, other_named, NULL);
+	(void)pthread_barrier_wait(&step);
+	(void)pthread_setname_np(thread, "by another");
+	(void)pthread_barrier_wait(&step);
+	(void)pthread_barrier_wait(&step);
+	(void)pthread_setname_np(thread, "by \x1b[31m");
+	(void)pthread_barrier_wait(&step);
+	(void)pthread_join(thread, NULL);
+}
+
+static void fork_named(void)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		truth_reset();
+		memset(expected, 0, sizeof(expected));
+		for (int i = 0; i < 20; i++)
+			keep_some("main name", 8);
+		(void)prctl(PR_SET_NAME, "the child", 0, 0, 0);
+		for (int i = 0; i < 20; i++)
+			keep_some("the child", 8);
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+}
+
+/* More names than are told apart. */
+static void *many(void *argument)
+{
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "worker %zu", (size_t)argument);
+	(void)prctl(PR_SET_NAME, name, 0, 0, 0);
+	kept(100);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	if (argc > 1) {
+		for (size_t i = 0; i < (size_t)atoi(argv[1]); i++) {
+			(void)pthread_create(&thread, NULL, many, (void *)i);
+			(void)pthread_join(thread, NULL);
+		}
+		truth_print();
+		return 0;
+	}
+	EXPECT(prctl(PR_SET_NAME, "main name", 0, 0, 0) == 0);
+	EXPECT(prctl(-1, 0, 0, 0, 0) == -1 && errno == EINVAL);
+	EXPECT(pthread_setname_np(pthread_self(), "longer than a name can be") == ERANGE);
+	(void)pthread_create(&thread, NULL, self_named, NULL);
+	(void)pthread_join(thread, NULL);
+	name_another();
+	fork_named();
+	print_expected();
+	truth_print();
+	return truth_failures;
+}
