@@ -83,7 +83,7 @@ void rt_modules_advance(void)
 
 	/* After 65,535 generations the key's 16 bits repeat: start with an empty table. */
 	if (next == 0)
-		atomic_store_explicit(&rt_rule_table, NULL, memory_order_release);
+		rt_rules_forget();
 	seen_count = 0;
 	rt_add(&rt_global.state->generation, 1);
 }

@@ -23,10 +23,21 @@ static struct rt_rule_table *table_new(uint64_t entries)
 }
 
 /*
+ * It stays mapped, for readers that hold it, but gives all its pages back: mask and keys then read
+ * 0, which is a miss.
+ */
+static void table_give_up(struct rt_rule_table *table)
+{
+	uint64_t bytes = table->map_bytes;
+
+	rt_empty_table(table, 0, bytes);
+	rt_add(&rt_global.state->private_bytes, -bytes);
+}
+
+/*
  * Replace a table that is three quarters full by an empty one; its entries are compiled again as
  * they are met. It is twice the size only if a single generation filled the old one: a program
- * that loads and unloads for ever needs no more room for it. The old one stays mapped, for readers
- * that hold it, but gives its pages back: its keys then read 0, which is a miss.
+ * that loads and unloads for ever needs no more room for it.
  */
 static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 {
@@ -45,10 +56,18 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 		rt_munmap(table, table->map_bytes);
 		return old;
 	}
-	/* Its header, with the mask, stays for readers that hold it. */
 	if (old)
-		rt_empty_table(old, sizeof(*old), old->map_bytes);
+		table_give_up(old);
 	return table;
+}
+
+void rt_rules_forget(void)
+{
+	struct rt_rule_table *table =
+		atomic_exchange_explicit(&rt_rule_table, NULL, memory_order_acq_rel);
+
+	if (table)
+		table_give_up(table);
 }
 
 static void table_insert(uint64_t key, rt_rule rule)

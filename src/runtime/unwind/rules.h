@@ -102,6 +102,9 @@ RT_COLD rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
 /* The same without entering it anywhere: for code that interrupted our own. */
 RT_COLD rt_rule rt_rule_compile(uintptr_t pc, bool exact);
 
+/* Begin with an empty table. */
+RT_COLD void rt_rules_forget(void);
+
 RT_INLINE bool rt_rule_seek(uint64_t key, rt_rule *ret_rule)
 {
 	struct rt_rule_table *table = atomic_load_explicit(&rt_rule_table, memory_order_acquire);
