@@ -63,8 +63,8 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 
 void rt_rules_forget(void)
 {
-	struct rt_rule_table *table =
-		atomic_exchange_explicit(&rt_rule_table, NULL, memory_order_acq_rel);
+	struct rt_rule_table *table = atomic_exchange_explicit(&rt_rule_table, NULL,
+							       memory_order_acq_rel);
 
 	if (table)
 		table_give_up(table);
