@@ -19,7 +19,7 @@ struct sqlite3;
 #define SEEP_RECORDING_APPLICATION_ID 0x53454550
 
 /* Raised when an older seep would misread a recording; new tables and columns do not. */
-enum { SEEP_RECORDING_VERSION = 1 };
+enum { SEEP_RECORDING_VERSION = 2 };
 
 /**
  * seep_recording_write - write @profile to @path, all or nothing

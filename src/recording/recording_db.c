@@ -144,6 +144,12 @@ void seep_db_put_text(struct seep_db_insert *insert, const char *text)
 		seep_db_put_null(insert);
 }
 
+void seep_db_put_text_bytes(struct seep_db_insert *insert, const char *text, size_t bytes)
+{
+	note(insert, sqlite3_bind_text(insert->statement, ++insert->column, text, (int)bytes,
+				       SQLITE_STATIC));
+}
+
 void seep_db_put_blob(struct seep_db_insert *insert, const void *bytes, uint32_t count)
 {
 	note(insert, sqlite3_bind_blob(insert->statement, ++insert->column, bytes, (int)count,

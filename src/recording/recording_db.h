@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The error for SQLite's @rc: damaged, or refused by the system. SQLITE_OK gives 0. */
@@ -40,6 +41,7 @@ void seep_db_insert_init(struct seep_db_insert *insert, struct sqlite3 *db, cons
 /* Values above 2^63 - 1 become the negative number of the same 64 bits. */
 void seep_db_put_number(struct seep_db_insert *insert, uint64_t value);
 void seep_db_put_text(struct seep_db_insert *insert, const char *text); /* NULL stays NULL */
+void seep_db_put_text_bytes(struct seep_db_insert *insert, const char *text, size_t bytes);
 void seep_db_put_blob(struct seep_db_insert *insert, const void *bytes, uint32_t count);
 void seep_db_put_null(struct seep_db_insert *insert);
 

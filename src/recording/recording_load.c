@@ -229,7 +229,8 @@ int seep_recording_load(const char *path, struct seep_profile **ret_profile, str
 		l.text_left += (uint64_t)st.st_size;
 	l.profile = seep_profile_new();
 	r = load_all(&l);
-	free(l.nodes);
+	free(l.segments);
+	free(l.entries);
 	(void)sqlite3_close(l.db);
 	if (r < 0) {
 		seep_profile_free(l.profile);

@@ -15,8 +15,12 @@
 
 enum {
 	HEAD_BYTES = 100,
+	PAGE_BYTES_AT = 16,
+	CHANGES_AT = 24,
+	PAGES_AT = 28,
 	USER_VERSION_AT = 60,
 	APPLICATION_ID_AT = 68,
+	PAGES_VALID_FOR_AT = 92,
 	VALUE_BYTES_MAX = 16 * 1024 * 1024, /* of one text, blob or row */
 	COLUMNS_MAX = 100,
 	SQL_BYTES_MAX = 1024 * 1024,
@@ -37,9 +41,14 @@ bool seep_recording_is_recording(const void *head, size_t bytes)
 	       big_endian(at + APPLICATION_ID_AT) == SEEP_RECORDING_APPLICATION_ID;
 }
 
-/* The first bytes of a regular file; how many goes to *@ret_bytes. */
-static int read_head(const char *path, unsigned char head[HEAD_BYTES], size_t *ret_bytes,
-		     struct seep_error *err)
+struct head {
+	unsigned char bytes[HEAD_BYTES];
+	size_t count;
+	uint64_t file_bytes;
+};
+
+/* The first bytes of a regular file. */
+static int read_head(const char *path, struct head *ret_head, struct seep_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
@@ -53,27 +62,47 @@ static int read_head(const char *path, unsigned char head[HEAD_BYTES], size_t *r
 		(void)close(fd);
 		return seep_fail(err, SEEP_ECORRUPT, "%s: not a regular file", path);
 	}
-	got = pread(fd, head, HEAD_BYTES, 0);
+	got = pread(fd, ret_head->bytes, HEAD_BYTES, 0);
 	(void)close(fd);
 	if (got < 0)
 		return seep_fail_errno(err, errno, "cannot read %s", path);
-	*ret_bytes = (size_t)got;
+	ret_head->count = (size_t)got;
+	ret_head->file_bytes = (uint64_t)st.st_size;
 	return 0;
+}
+
+/*
+ * SQLite takes what is missing of the last page for zeros. Its header has the number of pages, if
+ * whoever changed the file last has entered it.
+ */
+static bool is_cut(const struct head *head)
+{
+	const uint32_t changes = big_endian(head->bytes + CHANGES_AT);
+	const uint32_t pages = big_endian(head->bytes + PAGES_AT);
+	uint64_t page_bytes = big_endian(head->bytes + PAGE_BYTES_AT) >> 16;
+
+	if (page_bytes == 1) /* does not fit in two bytes */
+		page_bytes = 65536;
+	return changes == big_endian(head->bytes + PAGES_VALID_FOR_AT) &&
+	       head->file_bytes < page_bytes * pages;
 }
 
 static int check_head(const char *path, struct seep_error *err)
 {
-	unsigned char head[HEAD_BYTES];
-	size_t bytes = 0;
-	int r = read_head(path, head, &bytes, err);
+	struct head read = { .count = 0 };
+	const unsigned char *head = read.bytes;
+	int r = read_head(path, &read, err);
 
 	if (r < 0)
 		return r;
-	if (!seep_recording_is_recording(head, bytes))
+	if (!seep_recording_is_recording(head, read.count))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: not a recording", path);
-	if (big_endian(head + USER_VERSION_AT) > SEEP_RECORDING_VERSION)
-		return seep_fail(err, SEEP_EVERSION, "%s: version %u, this seep reads up to %d",
-				 path, big_endian(head + USER_VERSION_AT), SEEP_RECORDING_VERSION);
+	/* Version 1, with a row for each frame of a stack, was never released. */
+	if (big_endian(head + USER_VERSION_AT) != SEEP_RECORDING_VERSION)
+		return seep_fail(err, SEEP_EVERSION, "%s: version %u, this seep reads %d", path,
+				 big_endian(head + USER_VERSION_AT), SEEP_RECORDING_VERSION);
+	if (is_cut(&read))
+		return seep_fail(err, SEEP_ECORRUPT, "%s: damaged: its end is missing", path);
 	return 0;
 }
 
@@ -158,15 +187,14 @@ int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, stru
 
 int seep_profile_open(const char *path, struct seep_profile **ret_profile, struct seep_error *err)
 {
-	unsigned char head[HEAD_BYTES];
-	size_t bytes = 0;
-	int r = read_head(path, head, &bytes, err);
+	struct head head = { .count = 0 };
+	int r = read_head(path, &head, err);
 
 	if (r < 0)
 		return r;
-	if (seep_profile_is_ledger(head, bytes))
+	if (seep_profile_is_ledger(head.bytes, head.count))
 		return seep_profile_load_ledger(path, NULL, ret_profile, err);
-	if (!seep_recording_is_recording(head, bytes))
+	if (!seep_recording_is_recording(head.bytes, head.count))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: neither a recording nor a ledger", path);
 	return seep_recording_load(path, ret_profile, err);
 }

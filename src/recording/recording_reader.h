@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct seep_reader_node;
+struct seep_reader_segment;
 
 struct seep_reader {
 	struct sqlite3 *db;
@@ -27,10 +27,13 @@ struct seep_reader {
 	void *items;		 /* of the table that is being read */
 	size_t item_capacity;
 	uint32_t item_count;
-	struct seep_reader_node *nodes;
-	size_t node_capacity;
-	uint32_t node_count;
-	uint64_t entries; /* of all stacks so far */
+	struct seep_reader_segment *segments;
+	size_t segment_capacity;
+	uint32_t segment_count;
+	struct seep_profile_stack_entry *entries; /* of all segments */
+	size_t entry_capacity;
+	size_t entry_count;
+	uint64_t stack_entries; /* of all stacks so far */
 };
 
 /* Called for each row; what it returns below 0 ends the reading. */
@@ -83,7 +86,7 @@ void *seep_reader_take(struct seep_reader *l, size_t bytes, uint32_t *ret_count)
 /* Forget the items. */
 void seep_reader_drop(struct seep_reader *l);
 
-/* Modules, frames, nodes, contexts and epochs, in this order of reference. */
+/* Modules, frames, segments, contexts and epochs, in this order of reference. */
 SEEP_NODISCARD int seep_reader_stacks(struct seep_reader *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The schema of version 1, as SQL, and the words and names that writer and reader share. */
+/* The schema of version 2, as SQL, and the words and names that writer and reader share. */
 #ifndef SEEP_RECORDING_RECORDING_SCHEMA_H
 #define SEEP_RECORDING_RECORDING_SCHEMA_H
 

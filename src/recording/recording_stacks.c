@@ -9,17 +9,16 @@
 
 #define MODULES_MAX (1u << 20)
 #define FRAMES_MAX (1u << 27)
-#define NODES_MAX (1u << 28)
+#define SEGMENTS_MAX (1u << 28)
 #define CONTEXTS_MAX (1u << 26)
 #define EPOCHS_MAX (1u << 28)
-#define ENTRIES_MAX (1ull << 29)
+#define ENTRIES_MAX (1ull << 29) /* of all stacks together */
 
-struct seep_reader_node {
+struct seep_reader_segment {
+	size_t first; /* of its entries */
+	uint32_t count;
+	uint32_t depth; /* frames from its innermost to the root */
 	uint32_t parent;
-	uint32_t frame;
-	uint32_t depth; /* 1 = outermost */
-	uint16_t repeats;
-	uint8_t period;
 };
 
 static int module_row(struct seep_reader *l)
@@ -60,47 +59,114 @@ static int frame_row(struct seep_reader *l)
 	return 0;
 }
 
-static int node_row(struct seep_reader *l)
+/* A number at **@at, which is moved behind it. Larger ones and what is none come back as @max + 1. */
+static uint64_t parse_number(const char **at, uint64_t max)
 {
-	uint64_t parent = seep_reader_number(l, 1);
-	uint64_t frame = seep_reader_number(l, 2);
-	struct seep_reader_node *node;
+	const char *first = *at;
+	uint64_t number = 0;
 
-	if (seep_reader_number(l, 0) != (uint64_t)l->node_count + 1)
-		return seep_reader_damaged(l, "node ids have gaps");
-	if (parent > l->node_count)
-		return seep_reader_damaged(l, "a node comes before its parent");
+	for (; **at >= '0' && **at <= '9' && number <= max; ++*at)
+		number = number * 10 + (uint64_t)(**at - '0');
+	return *at > first && number <= max ? number : max + 1;
+}
+
+/* "[7,2,300]", of which the first bracket is read already. */
+static bool parse_fold(struct seep_reader *l, const char **at,
+		       struct seep_profile_stack_entry *entry)
+{
+	uint64_t frame = parse_number(at, l->profile->frame_count);
+	uint64_t period = *(*at)++ == ',' ? parse_number(at, UINT8_MAX) : UINT64_MAX;
+	uint64_t repeats;
+
+	if (period > UINT8_MAX || frame == 0 || frame > l->profile->frame_count)
+		return false;
+	repeats = *(*at)++ == ',' ? parse_number(at, UINT16_MAX) : UINT64_MAX;
+	if (repeats > UINT16_MAX || *(*at)++ != ']')
+		return false;
+	entry->frame = (uint32_t)frame - 1;
+	entry->period = (uint8_t)period;
+	entry->repeats = (uint16_t)repeats;
+	return true;
+}
+
+static bool parse_entry(struct seep_reader *l, const char **at,
+			struct seep_profile_stack_entry *entry)
+{
+	uint64_t frame;
+
+	if (**at == '[') {
+		++*at;
+		return parse_fold(l, at, entry);
+	}
+	frame = parse_number(at, l->profile->frame_count);
 	if (frame == 0 || frame > l->profile->frame_count)
-		return seep_reader_damaged(l, "a node names a frame that is not there");
-	l->nodes = seep_xgrow(l->nodes, &l->node_capacity, (size_t)l->node_count + 1,
-			      sizeof(*l->nodes));
-	node = &l->nodes[l->node_count++];
-	node->parent = (uint32_t)parent;
-	node->frame = (uint32_t)frame - 1;
-	node->depth = parent ? l->nodes[parent - 1].depth + 1 : 1;
-	node->period = (uint8_t)seep_reader_small(l, 3, UINT8_MAX);
-	node->repeats = (uint16_t)seep_reader_small(l, 4, UINT16_MAX);
+		return false;
+	*entry = (struct seep_profile_stack_entry){ .frame = (uint32_t)frame - 1 };
+	return true;
+}
+
+/* The entries of one segment, appended to l->entries. @text ends with a 0. */
+static bool parse_frames(struct seep_reader *l, const char *text, uint64_t bytes)
+{
+	const char *at = text;
+
+	/* No entry is shorter than "1,". */
+	l->entries = seep_xgrow(l->entries, &l->entry_capacity, l->entry_count + bytes / 2 + 1,
+				sizeof(*l->entries));
+	if (*at != '[')
+		return false;
+	do {
+		at++;
+		if (!parse_entry(l, &at, &l->entries[l->entry_count]))
+			return false;
+		l->entry_count++;
+	} while (*at == ',');
+	return at[0] == ']' && at + 1 == text + bytes;
+}
+
+static int segment_row(struct seep_reader *l)
+{
+	const char *text = (const char *)sqlite3_column_text(l->statement, 2);
+	uint64_t bytes = (uint64_t)sqlite3_column_bytes(l->statement, 2);
+	uint64_t parent = seep_reader_number(l, 1);
+	struct seep_reader_segment segment = { .first = l->entry_count };
+
+	if (seep_reader_number(l, 0) != (uint64_t)l->segment_count + 1)
+		return seep_reader_damaged(l, "segment ids have gaps");
+	if (parent > l->segment_count)
+		return seep_reader_damaged(l, "a segment comes before its parent");
+	if (!text || bytes > l->text_left || !parse_frames(l, text, bytes))
+		return seep_reader_damaged(l, "a segment names frames that are not there");
+	l->text_left -= bytes;
+	segment.parent = (uint32_t)parent;
+	segment.count = (uint32_t)(l->entry_count - segment.first);
+	segment.depth = segment.count;
+	if (parent &&
+	    __builtin_add_overflow(segment.depth, l->segments[parent - 1].depth, &segment.depth))
+		return seep_reader_damaged(l, "a stack is longer than any can be");
+	l->segments = seep_xgrow(l->segments, &l->segment_capacity, (size_t)l->segment_count + 1,
+				 sizeof(*l->segments));
+	l->segments[l->segment_count++] = segment;
 	return 0;
 }
 
 static int fill_stack(struct seep_reader *l, struct seep_profile_context *context, uint32_t leaf)
 {
-	uint32_t depth = leaf ? l->nodes[leaf - 1].depth : 0;
-	uint32_t id = leaf;
+	uint32_t depth = leaf ? l->segments[leaf - 1].depth : 0;
+	struct seep_profile_stack_entry *to;
 
-	l->entries += depth;
-	if (l->entries > ENTRIES_MAX)
+	l->stack_entries += depth;
+	if (l->stack_entries > ENTRIES_MAX)
 		return seep_fail(l->err, SEEP_ELIMIT,
 				 "the stacks have more than %llu frames together", ENTRIES_MAX);
-	context->stack = seep_profile_calloc(l->profile, depth, sizeof(*context->stack));
+	context->stack = to = seep_profile_calloc(l->profile, depth, sizeof(*context->stack));
 	context->stack_count = depth;
-	for (uint32_t i = 0; i < depth; i++) {
-		const struct seep_reader_node *node = &l->nodes[id - 1];
+	while (leaf) {
+		const struct seep_reader_segment *segment = &l->segments[leaf - 1];
 
-		context->stack[i].frame = node->frame;
-		context->stack[i].period = node->period;
-		context->stack[i].repeats = node->repeats;
-		id = node->parent;
+		memcpy(to, &l->entries[segment->first], segment->count * sizeof(*to));
+		to += segment->count;
+		leaf = segment->parent;
 	}
 	return 0;
 }
@@ -127,8 +193,8 @@ static int context_row(struct seep_reader *l)
 
 	if (id == 0 || id > UINT32_MAX || (l->item_count > 1 && id <= context[-1].id))
 		return seep_reader_damaged(l, "context ids are out of order");
-	if (leaf > l->node_count)
-		return seep_reader_damaged(l, "a context names a node that is not there");
+	if (leaf > l->segment_count)
+		return seep_reader_damaged(l, "a context names a segment that is not there");
 	context->id = (uint32_t)id;
 	context->hash = seep_reader_number(l, 1);
 	context->kind = (uint8_t)seep_reader_small(l, 2, SEEP_PROFILE_KIND_COUNT - 1);
@@ -195,9 +261,9 @@ static const struct seep_reader_table tables[] = {
 	  .rows_max = FRAMES_MAX,
 	  .row = frame_row,
 	  SEEP_READER_INTO(struct seep_profile_frame, frames, frame_count) },
-	{ .sql = "SELECT id, parent, frame, period, repeats FROM node ORDER BY id",
-	  .rows_max = NODES_MAX,
-	  .row = node_row },
+	{ .sql = "SELECT id, parent, frames FROM segment ORDER BY id",
+	  .rows_max = SEGMENTS_MAX,
+	  .row = segment_row },
 	{ .sql = "SELECT id, hash, kind, align_log2, leaf, truncated, cut, no_stack, other,"
 		 " in_doubt, thread, scope, first_ns, allocs, alloc_bytes, frees, freed_bytes,"
 		 " temporary, live_blocks, live_bytes, peak_blocks, peak_bytes,"

@@ -6,11 +6,12 @@
 #include "recording/recording.h"
 
 #include "base/file.h"
+#include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "profile/profile.h"
 #include "recording/recording_db.h"
-#include "recording/recording_nodes.h"
 #include "recording/recording_schema.h"
+#include "recording/recording_segments.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,6 +22,9 @@
 #ifndef SEEP_VERSION
 #define SEEP_VERSION "unknown"
 #endif
+
+/* "[4294967295,255,65535],": one entry of a segment. */
+enum { ENTRY_TEXT_BYTES_MAX = 24 };
 
 struct writer {
 	struct sqlite3 *db;
@@ -178,6 +182,19 @@ static int write_frames(struct writer *w)
 	return seep_db_insert_done(&in, w->err);
 }
 
+/* The id of the innermost frame and of the segment that it ends, or neither. */
+static void put_leaf(struct seep_db_insert *in, const struct seep_profile_context *context,
+		     uint32_t leaf)
+{
+	if (!leaf) {
+		seep_db_put_null(in);
+		seep_db_put_null(in);
+		return;
+	}
+	seep_db_put_number(in, (uint64_t)context->stack[0].frame + 1);
+	seep_db_put_number(in, leaf);
+}
+
 static void put_context(struct seep_db_insert *in, const struct seep_profile_context *context,
 			uint32_t leaf)
 {
@@ -185,12 +202,10 @@ static void put_context(struct seep_db_insert *in, const struct seep_profile_con
 	seep_db_put_number(in, context->hash);
 	seep_db_put_number(in, context->kind);
 	seep_db_put_number(in, context->align_log2);
-	if (leaf)
-		seep_db_put_number(in, leaf);
-	else
-		seep_db_put_null(in);
+	put_leaf(in, context, leaf);
 	seep_db_put_number(in, context->truncated);
 	seep_db_put_number(in, context->cut);
+	seep_db_put_number(in, context->by_frame_pointer);
 	seep_db_put_number(in, context->no_stack);
 	seep_db_put_number(in, context->other);
 	seep_db_put_number(in, context->in_doubt);
@@ -206,63 +221,114 @@ static void put_context(struct seep_db_insert *in, const struct seep_profile_con
 	seep_db_put_number(in, context->live_bytes);
 	seep_db_put_number(in, context->peak_blocks);
 	seep_db_put_number(in, context->peak_bytes);
-	seep_db_put_number(in, context->by_frame_pointer);
 	seep_db_insert_row(in);
 }
 
-static int write_contexts(struct writer *w, struct seep_recording_nodes *nodes)
+static int write_contexts(struct writer *w, const struct seep_recording_segments *segments,
+			  const uint32_t *leaves)
 {
 	struct seep_db_insert in;
-	int r = 0;
-	int done;
 
 	seep_db_insert_init(&in, w->db,
 			    "INSERT INTO context VALUES "
-			    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-	for (uint32_t i = 0; i < w->profile->context_count && r == 0; i++) {
-		const struct seep_profile_context *context = &w->profile->contexts[i];
-		uint32_t leaf = 0;
-
-		r = seep_recording_nodes_add(nodes, context->stack, context->stack_count, &leaf,
-					     w->err);
-		if (r == 0)
-			put_context(&in, context, leaf);
-	}
-	done = seep_db_insert_done(&in, r == 0 ? w->err : NULL);
-	return r < 0 ? r : done;
+			    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+	for (uint32_t i = 0; i < w->profile->context_count; i++)
+		put_context(&in, &w->profile->contexts[i],
+			    leaves[i] ? segments->items[leaves[i] - 1].id : 0);
+	return seep_db_insert_done(&in, w->err);
 }
 
-static int write_nodes(struct writer *w, const struct seep_recording_nodes *nodes)
+static char *add_number(char *at, uint32_t number)
+{
+	char digits[16];
+	int count = 0;
+
+	do {
+		digits[count++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	while (count)
+		*at++ = digits[--count];
+	return at;
+}
+
+/* "[7,12,[5,1,300]]": see docs/recording.md. @text has room. Returns its length. */
+static size_t frames_text(const struct seep_recording_segment *segment, char *text)
+{
+	char *at = text;
+
+	for (uint32_t i = 0; i < segment->count; i++) {
+		const struct seep_profile_stack_entry *entry = &segment->entries[i];
+
+		*at++ = i ? ',' : '[';
+		if (entry->period)
+			*at++ = '[';
+		at = add_number(at, entry->frame + 1);
+		if (entry->period) {
+			*at++ = ',';
+			at = add_number(at, entry->period);
+			*at++ = ',';
+			at = add_number(at, entry->repeats);
+			*at++ = ']';
+		}
+	}
+	*at++ = ']';
+	return (size_t)(at - text);
+}
+
+static int write_segments(struct writer *w, const struct seep_recording_segments *segments,
+			  const uint32_t *order)
 {
 	struct seep_db_insert in;
+	size_t room = 0;
+	char *text = NULL;
 
-	seep_db_insert_init(&in, w->db, "INSERT INTO node VALUES (?,?,?,?,?)");
-	for (uint32_t i = 0; i < nodes->count; i++) {
-		const struct seep_recording_node *node = &nodes->nodes[i];
+	seep_db_insert_init(&in, w->db, "INSERT INTO segment VALUES (?,?,?)");
+	for (uint32_t i = 0; i < segments->count; i++) {
+		const struct seep_recording_segment *segment = &segments->items[order[i]];
 
+		text = seep_xgrow(text, &room, segment->count + 1, ENTRY_TEXT_BYTES_MAX);
 		seep_db_put_number(&in, (uint64_t)i + 1);
-		if (node->parent)
-			seep_db_put_number(&in, node->parent);
+		if (segment->parent)
+			seep_db_put_number(&in, segments->items[segment->parent - 1].id);
 		else
 			seep_db_put_null(&in);
-		seep_db_put_number(&in, (uint64_t)node->frame + 1);
-		seep_db_put_number(&in, node->period);
-		seep_db_put_number(&in, node->repeats);
+		seep_db_put_text_bytes(&in, text, frames_text(segment, text));
 		seep_db_insert_row(&in);
 	}
+	free(text);
 	return seep_db_insert_done(&in, w->err);
+}
+
+static int write_tree(struct writer *w, struct seep_recording_segments *segments, uint32_t *leaves)
+{
+	uint32_t *order;
+	int r = 0;
+
+	for (uint32_t i = 0; i < w->profile->context_count && r == 0; i++) {
+		const struct seep_profile_context *context = &w->profile->contexts[i];
+
+		r = seep_recording_segments_add(segments, context->stack, context->stack_count,
+						&leaves[i], w->err);
+	}
+	if (r < 0)
+		return r;
+	order = seep_recording_segments_number(segments);
+	r = write_segments(w, segments, order);
+	free(order);
+	return r == 0 ? write_contexts(w, segments, leaves) : r;
 }
 
 static int write_stacks(struct writer *w)
 {
-	struct seep_recording_nodes nodes;
+	uint32_t *leaves = seep_xcalloc(w->profile->context_count, sizeof(*leaves));
+	struct seep_recording_segments segments;
 	int r;
 
-	seep_recording_nodes_init(&nodes);
-	r = write_contexts(w, &nodes);
-	if (r == 0)
-		r = write_nodes(w, &nodes);
-	seep_recording_nodes_done(&nodes);
+	seep_recording_segments_init(&segments);
+	r = write_tree(w, &segments, leaves);
+	seep_recording_segments_done(&segments);
+	free(leaves);
 	return r;
 }
 

@@ -90,6 +90,17 @@ static void every_total_comes_back(void **state)
 	assert_memory_equal(&loaded->totals, &profile->totals, sizeof(profile->totals));
 }
 
+static void assert_same_stack(const struct seep_profile_context *got,
+			      const struct seep_profile_context *wanted)
+{
+	assert_int_equal(got->stack_count, wanted->stack_count);
+	for (uint32_t i = 0; i < got->stack_count; i++) {
+		assert_int_equal(got->stack[i].frame, wanted->stack[i].frame);
+		assert_int_equal(got->stack[i].period, wanted->stack[i].period);
+		assert_int_equal(got->stack[i].repeats, wanted->stack[i].repeats);
+	}
+}
+
 static void contexts_and_stacks_come_back(void **state)
 {
 	(void)state;
@@ -112,12 +123,7 @@ static void contexts_and_stacks_come_back(void **state)
 		assert_text(got->thread, wanted->thread);
 		assert_text(got->scope, wanted->scope);
 		assert_memory_equal(&got->first_ns, &wanted->first_ns, 10 * sizeof(uint64_t));
-		assert_int_equal(got->stack_count, wanted->stack_count);
-		for (uint32_t k = 0; k < got->stack_count; k++) {
-			assert_int_equal(got->stack[k].frame, wanted->stack[k].frame);
-			assert_int_equal(got->stack[k].period, wanted->stack[k].period);
-			assert_int_equal(got->stack[k].repeats, wanted->stack[k].repeats);
-		}
+		assert_same_stack(got, wanted);
 		assert_int_equal(got->epoch_count, wanted->epoch_count);
 		for (uint32_t k = 0; k < got->epoch_count; k++) {
 			assert_int_equal(got->epochs[k].epoch, wanted->epochs[k].epoch);
@@ -125,6 +131,56 @@ static void contexts_and_stacks_come_back(void **state)
 			assert_true(got->epochs[k].bytes == wanted->epochs[k].bytes);
 		}
 	}
+}
+
+enum { RANDOM_STACKS = 400, RANDOM_FRAMES_MAX = 12, LONG_STACK_FRAMES = 10000 };
+
+/* Few frames, so that stacks share ends, contain each other, and fork anywhere. */
+static void fill_random_stacks(struct seep_profile_context *contexts)
+{
+	unsigned seed = 1;
+
+	for (uint32_t i = 0; i < RANDOM_STACKS; i++) {
+		const uint32_t count = i == 7 ? LONG_STACK_FRAMES
+					      : (uint32_t)rand_r(&seed) % RANDOM_FRAMES_MAX;
+
+		contexts[i].id = i + 1;
+		contexts[i].stack = seep_profile_calloc(profile, count, sizeof(*contexts->stack));
+		contexts[i].stack_count = count;
+		for (uint32_t k = 0; k < count; k++) {
+			struct seep_profile_stack_entry *entry = &contexts[i].stack[k];
+
+			entry->frame = (uint32_t)rand_r(&seed) % 3;
+			entry->period = rand_r(&seed) % 8 == 0;
+			entry->repeats = entry->period ? 3 : 0;
+		}
+	}
+}
+
+static void stacks_that_share_any_part_come_back(void **state)
+{
+	struct seep_profile_context *contexts;
+	struct sqlite3 *db = NULL;
+
+	(void)state;
+	contexts = seep_profile_calloc(profile, RANDOM_STACKS, sizeof(*contexts));
+	fill_random_stacks(contexts);
+	profile->contexts = contexts;
+	profile->context_count = RANDOM_STACKS;
+	round_trip();
+	assert_int_equal(loaded->context_count, RANDOM_STACKS);
+	for (uint32_t i = 0; i < RANDOM_STACKS; i++)
+		assert_same_stack(&loaded->contexts[i], &contexts[i]);
+	assert_int_equal(seep_recording_open_database(path, &db, &err), 0);
+	assert_int_equal(query(db, "SELECT context FROM stack GROUP BY context"
+				   " HAVING count(DISTINCT depth) != max(depth) + 1"
+				   " OR count(*) != max(depth) + 1"),
+			 0);
+	assert_int_equal(query(db, "SELECT id FROM context WHERE leaf IS NOT NULL AND frame != "
+				   "(SELECT frame FROM stack_entry WHERE context = context.id"
+				   " AND depth = 0)"),
+			 0);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 static void modules_frames_marks_and_samples_come_back(void **state)
@@ -208,6 +264,7 @@ int main(void)
 		TEST(arguments_may_be_withheld_or_none),
 		TEST(every_total_comes_back),
 		TEST(contexts_and_stacks_come_back),
+		TEST(stacks_that_share_any_part_come_back),
 		TEST(modules_frames_marks_and_samples_come_back),
 		TEST(unseen_comes_back_and_can_be_added_to),
 		TEST(an_empty_profile_makes_a_recording),
