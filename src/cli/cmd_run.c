@@ -29,7 +29,7 @@
 #include "target/preflight.h"
 #include "target/spawn.h"
 
-enum { OPTIONS_MAX_BYTES = 4096, LISTED_MAX = 8, DEPTH_MAX = 65536 };
+enum { OPTIONS_MAX_BYTES = 4095, LISTED_MAX = 8, DEPTH_MAX = 65536 };
 
 enum run_mode { MODE_ALL, MODE_OFF };
 
@@ -41,6 +41,10 @@ struct run_options {
 	const char *follow;
 	bool no_follow;
 	int mode;
+	uint64_t size_min;
+	uint64_t size_max;
+	struct seep_option_list modules;
+	uint64_t ledger_max;
 	uint64_t depth;
 	bool by_thread;
 	uint64_t verify;
@@ -62,6 +66,14 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("mode", 0, CHOICE, "all|off", struct run_options, mode,
 		    "Record all allocations, or have the library there but off (all)",
 		    .choices = mode_names),
+	SEEP_OPTION("module", 0, LIST, "GLOB", struct run_options, modules,
+		    "Record only what modules of this name allocate; !GLOB: not these"),
+	SEEP_OPTION("size-min", 0, SIZE, "SIZE", struct run_options, size_min,
+		    "Do not record smaller requests"),
+	SEEP_OPTION("size-max", 0, SIZE, "SIZE", struct run_options, size_max,
+		    "Do not record larger requests"),
+	SEEP_OPTION("ledger-max", 0, SIZE, "SIZE", struct run_options, ledger_max,
+		    "Let the ledger of a process grow to SIZE of memory (as it has room)"),
 	SEEP_OPTION("depth", 0, COUNT, "N", struct run_options, depth,
 		    "Keep the N innermost frames of a stack; 0 keeps all (0)", .max = DEPTH_MAX),
 	SEEP_OPTION("by-thread", 0, FLAG, NULL, struct run_options, by_thread,
@@ -132,6 +144,53 @@ static int complain_cannot_start(const struct seep_error *err)
 	return err->code == SEEP_EUSAGE ? SEEP_EXIT_USAGE : SEEP_EXIT_CANNOT_START;
 }
 
+static void add_modules(struct seep_strbuf *text, const struct seep_option_list *globs)
+{
+	for (size_t i = 0; i < globs->count; i++) {
+		seep_strbuf_adds(text, i ? "," : ":modules=");
+		for (const char *c = globs->items[i]; *c; c++) {
+			if (*c == ':')
+				seep_strbuf_addc(text, '\\');
+			seep_strbuf_addc(text, *c);
+		}
+	}
+}
+
+/* What the options of the command line say to the runtime; NULL: more than it reads. */
+static char *runtime_options(const struct run_options *values)
+{
+	const size_t held = getenv("SEEP_OPTIONS") ? strlen(getenv("SEEP_OPTIONS")) : 0;
+	struct seep_strbuf text;
+	char *all;
+
+	/* One of the two separators is cut off again. */
+	seep_strbuf_init(&text, held < OPTIONS_MAX_BYTES ? OPTIONS_MAX_BYTES - held : 0);
+	if (values->mode != MODE_ALL)
+		seep_strbuf_addf(&text, ":mode=%s", mode_names[values->mode]);
+	add_modules(&text, &values->modules);
+	if (values->size_min)
+		seep_strbuf_addf(&text, ":size_min=%" PRIu64, values->size_min);
+	if (values->size_max)
+		seep_strbuf_addf(&text, ":size_max=%" PRIu64, values->size_max);
+	if (values->ledger_max)
+		seep_strbuf_addf(&text, ":ledger_max=%" PRIu64, values->ledger_max);
+	if (values->depth)
+		seep_strbuf_addf(&text, ":depth=%" PRIu64, values->depth);
+	if (values->by_thread)
+		seep_strbuf_adds(&text, ":by_thread=name");
+	if (values->verify)
+		seep_strbuf_addf(&text, ":verify=%" PRIu64, values->verify);
+	if (values->no_argv)
+		seep_strbuf_adds(&text, ":argv=0");
+	all = seep_xstrdup(text.length ? text.text + 1 : "");
+	if (text.overflowed) {
+		free(all);
+		all = NULL;
+	}
+	seep_strbuf_done(&text);
+	return all;
+}
+
 static int check_options(struct run *run, struct seep_error *err)
 {
 	const struct run_options *values = &run->values;
@@ -143,6 +202,15 @@ static int check_options(struct run *run, struct seep_error *err)
 				 values->json);
 	if (seep_symbol_options_read(&values->symbols, &run->symbols, err) < 0)
 		return -SEEP_EUSAGE;
+	if (values->size_max && values->size_max < values->size_min)
+		return seep_fail(err, SEEP_EUSAGE, "--size-max is below --size-min");
+	for (size_t i = 0; i < values->modules.count; i++)
+		if (!values->modules.items[i][strspn(values->modules.items[i], "!,")])
+			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
+	run->runtime_options = runtime_options(values);
+	if (!run->runtime_options)
+		return seep_fail(err, SEEP_EUSAGE, "the options have more than %d bytes together",
+				 OPTIONS_MAX_BYTES);
 	if (!values->follow)
 		return 0;
 	if (values->no_follow)
@@ -154,25 +222,6 @@ static int check_options(struct run *run, struct seep_error *err)
 	}
 	run->has_follow_exe = true;
 	return 0;
-}
-
-/* What the options of the command line say to the runtime. */
-static char *runtime_options(const struct run_options *values)
-{
-	struct seep_strbuf text;
-
-	seep_strbuf_init(&text, OPTIONS_MAX_BYTES);
-	if (values->mode != MODE_ALL)
-		seep_strbuf_addf(&text, ":mode=%s", mode_names[values->mode]);
-	if (values->depth)
-		seep_strbuf_addf(&text, ":depth=%" PRIu64, values->depth);
-	if (values->by_thread)
-		seep_strbuf_adds(&text, ":by_thread=name");
-	if (values->verify)
-		seep_strbuf_addf(&text, ":verify=%" PRIu64, values->verify);
-	if (values->no_argv)
-		seep_strbuf_adds(&text, ":argv=0");
-	return seep_xstrdup(text.length ? text.text + 1 : "");
 }
 
 static int random_session(uint64_t *ret_session, struct seep_error *err)
@@ -224,7 +273,6 @@ static int prepare(struct run *run, const char *name)
 		(void)seep_complain("run", &err);
 		return preflight_status(&err);
 	}
-	run->runtime_options = runtime_options(&run->values);
 	run->ledger_dir = seep_ledgerdir_path();
 	if (check_output(run, 0, &err) < 0)
 		return complain_output(run, &err);

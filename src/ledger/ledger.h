@@ -106,12 +106,13 @@ enum ledger_mode {
 	LEDGER_MODE_MASK = 0xff,
 	/* Set beside the mode while a size filter is in force: a word of 0 records everything. */
 	LEDGER_MODE_SIZES = 1 << 8,
+	LEDGER_MODE_MODULES = 1 << 9, /* the same for a filter by the caller's module */
 };
 
 /* Page 1. Written by tools while the program runs, read by the runtime; peak_turn by the runtime. */
 struct ledger_control {
 	/* One cache line: all that the hot path reads. */
-	_Atomic uint32_t mode;		 /* enum ledger_mode, with LEDGER_MODE_SIZES */
+	_Atomic uint32_t mode;		 /* enum ledger_mode, with the bits of filters */
 	_Atomic uint32_t epoch;		 /* advanced by one for every mark, named or not */
 	_Atomic uint64_t size_min_bytes; /* requests below are not recorded; 0 = no filter */
 	_Atomic uint64_t size_max_bytes; /* requests above are not recorded; ~0 = no filter */

@@ -77,6 +77,21 @@ static void load_bits(struct seep_ledger_load *load)
 					LOAD(state->unexact_epoch));
 }
 
+/* In the words of the options that said so; a tool may have set the filter instead. */
+static void load_filters(struct seep_ledger_load *load)
+{
+	uint32_t mode = LOAD(ledger_view_control(&load->view)->mode);
+	const char *options = load->profile->process.options;
+
+	if (!(mode & (LEDGER_MODE_SIZES | LEDGER_MODE_MODULES)))
+		return;
+	seep_profile_add_unseen(
+		load->profile, "filtered", "only some allocations were recorded, by %s%s%s: %s",
+		mode & LEDGER_MODE_SIZES ? "size" : "",
+		(mode & LEDGER_MODE_SIZES) && (mode & LEDGER_MODE_MODULES) ? " and " : "",
+		mode & LEDGER_MODE_MODULES ? "module" : "", options ? options : "see the options");
+}
+
 static void load_counts(struct seep_ledger_load *load)
 {
 	const struct seep_profile_totals *totals = &load->profile->totals;
@@ -163,6 +178,7 @@ static void load_truncated(struct seep_ledger_load *load)
 
 void seep_ledger_load_unseen(struct seep_ledger_load *load)
 {
+	load_filters(load);
 	load_counts(load);
 	load_bits(load);
 	load_truncated(load);

@@ -390,15 +390,15 @@ static void fill_header(struct ledger_header *header, const struct rt_make *make
 
 static void fill_control(struct ledger_control *control, const struct rt_options *options)
 {
-	bool sizes = options->size_min || options->size_max != UINT64_MAX;
+	uint32_t filters = rt_options_filters(options);
 
-	rt_store(&control->mode, (uint32_t)options->mode | (sizes ? LEDGER_MODE_SIZES : 0));
+	rt_store(&control->mode, (uint32_t)options->mode | filters);
 	rt_store(&control->size_min_bytes, options->size_min);
 	rt_store(&control->size_max_bytes, options->size_max);
 	rt_store(&control->exit_wait_ms, (uint32_t)options->exit_wait_ms);
 	/* 0 is what a slot holds that never saw a turn. */
 	rt_store(&control->peak_turn, 1);
-	if (options->mode != LEDGER_MODE_ALL || sizes)
+	if (options->mode != LEDGER_MODE_ALL || filters)
 		rt_store(&control->filtered_once, 1);
 }
 

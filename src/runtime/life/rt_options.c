@@ -8,14 +8,17 @@
 /* argc, argv, environment, as the kernel laid them out; the loader exports where. */
 extern void *__libc_stack_end;
 
-enum { KEY_MAX = 24, VALUE_MAX = 32, FAR = 99, DIR_MAX = 4096, TEXT_MAX = 4096 };
+enum { KEY_MAX = 24, FAR = 99, DIR_MAX = 4096, TEXT_MAX = 4096 };
 
 struct option {
 	const char *key;
 	size_t offset;
 	const char *meaning;
 	const char *const *words; /* one of these instead of a number; its index is the value */
+	char *text;		  /* TEXT_MAX bytes to keep any text in; the value points there */
 };
+
+static char modules[TEXT_MAX];
 
 static const char *const modes[] = { "all", "scoped", "off", NULL };
 static const char *const thread_keys[] = { "off", "name", NULL };
@@ -30,6 +33,8 @@ static const struct option options[] = {
 	OPTION(mode, "all (default) | scoped | off", .words = modes),
 	OPTION(size_min, "BYTES: do not record smaller requests"),
 	OPTION(size_max, "BYTES: do not record larger requests"),
+	OPTION(modules, "GLOB,!GLOB: record only what these modules allocate, or not these",
+	       .text = modules),
 	OPTION(depth, "N: keep the N innermost frames of a stack, after folding; 0 = all"),
 	OPTION(by_thread, "off (default) | name: contexts by their thread's name too",
 	       .words = thread_keys),
@@ -146,6 +151,15 @@ static const char *take(const char *from, char stop, char *into, size_t max)
 	return from;
 }
 
+/* Nothing: as if the option had not been given. */
+static void set_text(struct rt_options *into, const struct option *option, const char *value)
+{
+	const char *kept = *value ? option->text : NULL;
+
+	memcpy(option->text, value, strlen(value) + 1);
+	memcpy((char *)into + option->offset, &kept, sizeof(kept));
+}
+
 static bool set_one(struct rt_options *into, const char *key, const char *value)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -153,6 +167,10 @@ static bool set_one(struct rt_options *into, const char *key, const char *value)
 
 		if (strcmp(key, options[i].key) != 0)
 			continue;
+		if (options[i].text) {
+			set_text(into, &options[i], value);
+			return true;
+		}
 		if (!parse_value(&options[i], value, &number)) {
 			say("SEEP_OPTIONS: bad value for ", key, ": ",
 			    *value ? value : "(nothing)");
@@ -167,12 +185,13 @@ static bool set_one(struct rt_options *into, const char *key, const char *value)
 
 static bool parse(struct rt_options *into, const char *text)
 {
+	static char value[TEXT_MAX]; /* as long as all of them: never cut */
+
 	while (*text) {
 		char key[KEY_MAX * 2];
-		char value[VALUE_MAX * 2] = "";
-
 		bool assigned;
 
+		value[0] = '\0';
 		text = take(text, '=', key, sizeof(key));
 		assigned = *text == '=';
 		if (assigned)
@@ -248,6 +267,10 @@ bool rt_options_read(struct rt_options *ret_options)
 	ret_options->text = keep(variable(environment, "SEEP_OPTIONS"), text, sizeof(text));
 	ret_options->dir = keep(variable(environment, "SEEP_DIR"), dir, sizeof(dir));
 	ret_options->session = parse_hex(variable(environment, "SEEP_SESSION"));
+	if (variable(environment, "SEEP_OPTIONS") && !ret_options->text) {
+		say("SEEP_OPTIONS has more than 4,095 bytes", "", "", "");
+		return false;
+	}
 	if (ret_options->text && !parse(ret_options, ret_options->text))
 		return false;
 	if (ret_options->help) {

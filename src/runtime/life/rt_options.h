@@ -20,10 +20,19 @@ struct rt_options {
 	uint64_t by_thread; /* 1: contexts by their thread's name */
 	uint64_t help;
 	uint64_t session;
-	const char *dir;  /* SEEP_DIR or NULL */
-	const char *text; /* SEEP_OPTIONS or NULL */
+	const char *modules; /* globs with commas in between, or NULL */
+	const char *dir;     /* SEEP_DIR or NULL */
+	const char *text;    /* SEEP_OPTIONS or NULL */
 	char *const *arguments;
 };
+
+/* The bits of enum ledger_mode for the filters that are asked for. */
+static inline uint32_t rt_options_filters(const struct rt_options *options)
+{
+	bool sizes = options->size_min || options->size_max != UINT64_MAX;
+
+	return (sizes ? LEDGER_MODE_SIZES : 0) | (options->modules ? LEDGER_MODE_MODULES : 0);
+}
 
 /*
  * False when SEEP_OPTIONS has an error or asks for help: then one line (or the list) was written

@@ -11,6 +11,7 @@
 #include "runtime/life/tables.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/record.h"
 #include "runtime/track/thread_names.h"
@@ -98,6 +99,7 @@ static struct ledger_control *start(void)
 
 	if (!rt_options_read(&options) || !map_mine())
 		return NULL;
+	rt_module_filter_start(options.modules);
 	rt_global.seed = random_seed(options.arguments);
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.quick = rt_global.glibc && !rt_operators_replaced;
@@ -107,7 +109,7 @@ static struct ledger_control *start(void)
 		return NULL;
 	if (!rt_global.glibc)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
-	if (options.mode != LEDGER_MODE_ALL || options.size_min || options.size_max != UINT64_MAX)
+	if (options.mode != LEDGER_MODE_ALL || rt_options_filters(&options))
 		rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	rt_store(&rt_global.state->early_allocs, rt_arena_count());
 	rt_modules_start();

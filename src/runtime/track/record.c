@@ -4,6 +4,7 @@
 #include "runtime/life/sys.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/quick.h"
 #include "runtime/track/thread_names.h"
@@ -12,15 +13,17 @@
 
 /* ---- what both directions share ------------------------------------------------------------ */
 
-RT_INLINE bool wanted(const struct ledger_control *control, size_t size)
+RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const void *frame)
 {
+	uint32_t mode = rt_load(&control->mode);
 	uint64_t least;
 
-	if (RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL))
+	if (RT_LIKELY(mode == LEDGER_MODE_ALL))
 		return true;
 	least = rt_load(&control->size_min_bytes);
-	return (rt_load(&control->mode) & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&
-	       size - least <= rt_load(&control->size_max_bytes) - least;
+	return (mode & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&
+	       size - least <= rt_load(&control->size_max_bytes) - least &&
+	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
 
 /* Rows without slots: the "no stack" row (index 0) and rows of ancestors (below it). */
@@ -254,7 +257,7 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 
 	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!block))
 		return;
-	if (!wanted(control, size)) {
+	if (!wanted(control, size, frame)) {
 		record_unwanted(control, block, frame);
 		return;
 	}
@@ -455,7 +458,7 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 		   void *after, size_t size, const void *frame)
 {
 	struct rt_thread *thread = rt_thread_self();
-	bool record = after && wanted(control, size);
+	bool record = after && wanted(control, size, frame);
 
 	if (after && !record)
 		record_unwanted(control, after, frame);

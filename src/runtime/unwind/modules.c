@@ -4,6 +4,7 @@
 #include "runtime/life/lock.h"
 #include "runtime/life/sys.h"
 #include "runtime/life/tables.h"
+#include "runtime/track/module_filter.h"
 #include "runtime/track/thread.h"
 #include "runtime/unwind/rules.h"
 
@@ -82,8 +83,10 @@ void rt_modules_advance(void)
 			0xffff;
 
 	/* After 65,535 generations the key's 16 bits repeat: start with an empty table. */
-	if (next == 0)
+	if (next == 0) {
 		rt_rules_forget();
+		rt_module_filter_forget();
+	}
 	seen_count = 0;
 	rt_add(&rt_global.state->generation, 1);
 }
@@ -162,6 +165,26 @@ void rt_module_remember(uintptr_t pc)
 
 	if (loader_find(pc, &object))
 		remember(&object);
+}
+
+size_t rt_module_name(uintptr_t pc, const char **ret_name)
+{
+	struct dl_find_object object = { 0 };
+	const char *path = "";
+	size_t bytes, base;
+
+	if (loader_find(pc, &object) && object.dlfo_link_map->l_name)
+		path = object.dlfo_link_map->l_name;
+	bytes = strlen(path);
+	/* The program itself has no name there. */
+	if (bytes == 0 && object.dlfo_link_map == _r_debug.r_map) {
+		path = (const char *)rt_global.strings + rt_global.header->exe.offset;
+		bytes = rt_global.header->exe.bytes;
+	}
+	for (base = bytes; base > 0 && path[base - 1] != '/'; base--)
+		;
+	*ret_name = path + base;
+	return bytes - base;
 }
 
 bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module)

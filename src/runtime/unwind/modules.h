@@ -18,6 +18,9 @@
 /* The object around @pc is in use from now on: rules are made from it. Takes the slow lock. */
 void rt_module_remember(uintptr_t pc);
 
+/* The last component of its path, not terminated; the bytes. "", 0: @pc is in no object. */
+size_t rt_module_name(uintptr_t pc, const char **ret_name);
+
 /* Find the object around @pc; false when there is none. Takes no lock. */
 bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module);
 
