@@ -249,3 +249,10 @@ def test_a_recorder_that_never_answers_holds_an_end_up_no_longer_than_allowed(se
     took_s = time.monotonic() - began
     assert (result.status, result.stdout) == (3, b"registered\n")
     assert 0.3 <= took_s < 5
+
+
+def test_a_sandbox_that_kills_for_unusual_system_calls_is_left_alone(seep):
+    recordings, truth = record_with_truth(seep, "hostile_sandbox")
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["process"]["ended"] == "exit"
