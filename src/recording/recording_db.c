@@ -86,6 +86,14 @@ int seep_db_open_immutable(const char *path, struct sqlite3 **ret_db)
 	return rc;
 }
 
+int seep_db_drop_virtual_tables(struct sqlite3 *db)
+{
+	/* The parameter lacks const; nothing is written. */
+	static const char *kept[] = { "json_each", "json_tree", NULL };
+
+	return sqlite3_drop_modules(db, kept);
+}
+
 /* ---- errors ------------------------------------------------------------------------------- */
 
 static bool is_damage(int rc)

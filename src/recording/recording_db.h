@@ -27,6 +27,12 @@ const char *seep_db_vfs(void) __attribute__((returns_nonnull));
  */
 int seep_db_open_immutable(const char *path, struct sqlite3 **ret_db);
 
+/*
+ * Take away the virtual tables that a file can hold: each reads bytes of the file as a format of
+ * its own. json_each and json_tree, which recordings' views use, stay. Returns SQLite's code.
+ */
+int seep_db_drop_virtual_tables(struct sqlite3 *db);
+
 /* An INSERT that is filled column by column. Errors stick in rc. */
 struct seep_db_insert {
 	struct sqlite3 *db;

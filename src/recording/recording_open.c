@@ -118,6 +118,7 @@ static int harden(struct sqlite3 *db, struct seep_error *err)
 	(void)sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX);
 	(void)sqlite3_limit(db, SQLITE_LIMIT_COLUMN, COLUMNS_MAX);
 	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	rc |= seep_db_drop_virtual_tables(db);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(db,
 				  "PRAGMA cell_size_check = ON; PRAGMA query_only = ON;"
@@ -128,7 +129,8 @@ static int harden(struct sqlite3 *db, struct seep_error *err)
 
 /*
  * A name that we read must be an ordinary table: a view, a virtual table or a computed column
- * under that name would run what the file's author wrote.
+ * under that name would run what the file's author wrote. What the file says of a table's kind
+ * cannot be a lie, or SQLite refuses the schema as a whole.
  */
 static int check_table(sqlite3_stmt *statement, const char *name, struct seep_error *err)
 {
@@ -152,9 +154,10 @@ static int check_tables(struct sqlite3 *db, struct seep_error *err)
 	sqlite3_stmt *statement = NULL;
 	int rc = sqlite3_prepare_v2(
 		db,
-		"SELECT (SELECT count(*) FROM pragma_table_list WHERE schema = 'main'"
-		" AND name = ?1 AND type = 'table') = 1"
-		" AND (SELECT sum(hidden) FROM pragma_table_xinfo(?1)) = 0",
+		/* Not by pragma_table_list: it works out the columns of every view in the file. */
+		"SELECT CASE (SELECT count(*) FROM sqlite_schema WHERE name = ?1"
+		" AND type = 'table' AND rootpage > 0) WHEN 1"
+		" THEN (SELECT sum(hidden) FROM pragma_table_xinfo(?1)) = 0 END",
 		-1, &statement, NULL);
 	int r = seep_db_fail(db, rc, err);
 
