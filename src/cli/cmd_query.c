@@ -26,7 +26,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("csv", 0, FLAG, NULL, struct query_options, csv,
 		    "Print comma-separated values with a heading line"),
 	SEEP_OPTION("timeout", 0, DURATION, "T", struct query_options, timeout_ns,
-		    "Give up after T; 0 never does (30s)"),
+		    "Give up after T of work; 0 never does (30s)"),
 };
 
 const struct seep_option_table cmd_query_options = {
@@ -86,7 +86,6 @@ static int run_sql(struct seep_query_guard *guard, const char *sql, enum seep_qu
 	const char *tail;
 	int ret;
 
-	seep_query_start(guard);
 	if (sqlite3_prepare_v2(guard->db, sql, -1, &statement, &tail) != SQLITE_OK)
 		return seep_query_fail(guard, err);
 	if (!statement)
@@ -128,6 +127,17 @@ static void hint_after(const struct seep_error *err, const char *path)
 		seep_hint("\"seep run PROGRAM\" makes a recording");
 }
 
+/* By another thread, while this one's is in SQLite; what is in stdout's buffer is lost. */
+static void give_up(const struct seep_query_guard *guard)
+{
+	struct seep_error err = { 0 };
+
+	(void)seep_query_fail_timeout(guard, &err);
+	(void)seep_complain("query", &err);
+	hint_after(&err, "");
+	_exit(SEEP_EXIT_FAILURE);
+}
+
 int cmd_query(int argc, char **argv)
 {
 	struct query_options values = { .timeout_ns = 30000000000ULL };
@@ -146,7 +156,7 @@ int cmd_query(int argc, char **argv)
 	if (ret == 0)
 		ret = read_sql(argv[1], &sql, &err);
 	if (ret == 0)
-		ret = seep_query_open(argv[0], values.timeout_ns, &guard, &err);
+		ret = seep_query_open(argv[0], values.timeout_ns, give_up, &guard, &err);
 	if (ret == 0)
 		ret = run_sql(&guard, sql, form, &err);
 	status = SEEP_EXIT_OK;

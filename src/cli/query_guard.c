@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/units.h"
@@ -17,7 +16,7 @@
 enum {
 	SQLITE_HEADER_BYTES = 100,
 	APPLICATION_ID_AT = 68, /* big-endian, in the header */
-	CELL_BYTES_MAX = 64 * 1024 * 1024,
+	CELL_BYTES_MAX = 16 * 1024 * 1024,
 	SQL_BYTES_MAX = 1024 * 1024,
 	STEPS_PER_LOOK = 10000, /* virtual machine steps between looks at the clock */
 };
@@ -81,33 +80,12 @@ static int authorize(void *context, int action, const char *first, const char *s
 
 /* ---- time ---------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 static int look_at_clock(void *context)
 {
 	struct seep_query_guard *guard = context;
 
-	if (!guard->deadline_ns || now_ns() < guard->deadline_ns)
-		return 0;
-	guard->timed_out = true;
-	return 1;
-}
-
-void seep_query_start(struct seep_query_guard *guard)
-{
-	uint64_t now = now_ns();
-
-	guard->timed_out = false;
-	if (guard->timeout_ns == 0)
-		guard->deadline_ns = 0;
-	else if (__builtin_add_overflow(now, guard->timeout_ns, &guard->deadline_ns))
-		guard->deadline_ns = UINT64_MAX;
+	guard->timed_out |= seep_query_watch_expired(guard->watch);
+	return guard->timed_out;
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -145,6 +123,13 @@ static int check_header(const char *path, struct seep_error *err)
 	return 0;
 }
 
+static void end_now(void *context)
+{
+	struct seep_query_guard *guard = context;
+
+	guard->end(guard);
+}
+
 /* Before the authorizer stands, which denies these pragmas. */
 static void harden(sqlite3 *db)
 {
@@ -167,20 +152,29 @@ static void harden(sqlite3 *db)
 	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
 	(void)sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000);
 	(void)sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
+	(void)seep_db_drop_virtual_tables(db);
 	(void)sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
 	/* No memory map: a file that shrinks meanwhile would be a SIGBUS. No temporary files. */
 	(void)sqlite3_exec(db,
 			   "PRAGMA query_only=1; PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY;"
 			   "PRAGMA cell_size_check=1",
 			   NULL, NULL, NULL);
+	/* Functions that give tables say so by a CREATE TABLE, which the authorizer would deny. */
+	(void)sqlite3_exec(db,
+			   "SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_list,"
+			   "pragma_table_info(''), pragma_table_xinfo(''), pragma_index_list('')"
+			   " LIMIT 0",
+			   NULL, NULL, NULL);
 }
 
-int seep_query_open(const char *path, uint64_t timeout_ns, struct seep_query_guard *guard,
+int seep_query_open(const char *path, uint64_t timeout_ns,
+		    void (*end)(const struct seep_query_guard *), struct seep_query_guard *guard,
 		    struct seep_error *err)
 {
 	int ret;
 
-	*guard = (struct seep_query_guard){ .timeout_ns = timeout_ns };
+	*guard = (struct seep_query_guard){ .timeout_ns = timeout_ns, .end = end };
+	guard->watch = seep_query_watch_start(timeout_ns, end_now, guard);
 	ret = check_header(path, err);
 	if (ret < 0)
 		return ret;
@@ -192,13 +186,18 @@ int seep_query_open(const char *path, uint64_t timeout_ns, struct seep_query_gua
 	return 0;
 }
 
+int seep_query_fail_timeout(const struct seep_query_guard *guard, struct seep_error *err)
+{
+	return seep_fail(err, SEEP_ELIMIT, "the statement took longer than %s",
+			 seep_duration_text(guard->timeout_ns).text);
+}
+
 int seep_query_fail(const struct seep_query_guard *guard, struct seep_error *err)
 {
 	int code = guard->db ? sqlite3_errcode(guard->db) : SQLITE_NOMEM;
 
 	if (guard->timed_out)
-		return seep_fail(err, SEEP_ELIMIT, "the statement took longer than %s",
-				 seep_duration_text(guard->timeout_ns).text);
+		return seep_query_fail_timeout(guard, err);
 	switch (code & 0xff) {
 	case SQLITE_AUTH:
 		return seep_fail(err, SEEP_EUSAGE, "only reading is allowed here (%s)",
@@ -225,4 +224,6 @@ void seep_query_close(struct seep_query_guard *guard)
 {
 	(void)sqlite3_close(guard->db);
 	guard->db = NULL;
+	seep_query_watch_stop(guard->watch);
+	guard->watch = NULL;
 }

@@ -14,15 +14,29 @@
 #include "base/terminal.h"
 #include "base/xalloc.h"
 
-enum { TABLE_ROWS_MAX = 100000, TEXT_BYTES_MAX = 512 * 1024 * 1024 };
+enum {
+	TABLE_ROWS_MAX = 100000,
+	TABLE_BYTES_MAX = 256 * 1024 * 1024, /* of all cells, before escaping */
+	TABLE_CELL_BYTES = 64,		     /* what an empty one takes */
+	TEXT_BYTES_MAX = 128 * 1024 * 1024,  /* of a row of JSON, or a cell escaped */
+	HEX_CHUNK_BYTES = 256,
+};
 
 static void add_hex(struct seep_strbuf *buf, const unsigned char *bytes, size_t count)
 {
 	static const char digits[] = "0123456789abcdef";
+	char chunk[2 * HEX_CHUNK_BYTES];
 
-	for (size_t i = 0; i < count; i++) {
-		seep_strbuf_addc(buf, digits[bytes[i] >> 4]);
-		seep_strbuf_addc(buf, digits[bytes[i] & 15]);
+	while (count > 0) {
+		size_t part = count < HEX_CHUNK_BYTES ? count : HEX_CHUNK_BYTES;
+
+		for (size_t i = 0; i < part; i++) {
+			chunk[2 * i] = digits[bytes[i] >> 4];
+			chunk[2 * i + 1] = digits[bytes[i] & 15];
+		}
+		seep_strbuf_add(buf, chunk, 2 * part);
+		bytes += part;
+		count -= part;
 	}
 }
 
@@ -70,17 +84,21 @@ static void free_columns(struct seep_column *columns, int count)
 	free(columns);
 }
 
-static void add_row(struct seep_table *table, sqlite3_stmt *statement, int count)
+/* Returns the bytes it takes. */
+static size_t add_row(struct seep_table *table, sqlite3_stmt *statement, int count)
 {
 	struct seep_strbuf cell;
+	size_t bytes = 0;
 
 	seep_strbuf_init(&cell, TEXT_BYTES_MAX);
 	for (int i = 0; i < count; i++) {
 		add_plain(&cell, statement, i);
 		seep_table_add(table, cell.text);
+		bytes += TABLE_CELL_BYTES + cell.length;
 		seep_strbuf_clear(&cell);
 	}
 	seep_strbuf_done(&cell);
+	return bytes;
 }
 
 static int print_table(sqlite3_stmt *statement, FILE *out, struct seep_error *err)
@@ -90,6 +108,7 @@ static int print_table(sqlite3_stmt *statement, FILE *out, struct seep_error *er
 	struct seep_column *columns = make_columns(statement, count, step == SQLITE_ROW);
 	struct seep_table *table = seep_table_new(columns, (size_t)count);
 	const size_t width = seep_terminal_width(fileno(out), 0);
+	size_t bytes = 0;
 	int ret = 0;
 
 	for (; step == SQLITE_ROW; step = sqlite3_step(statement)) {
@@ -98,7 +117,12 @@ static int print_table(sqlite3_stmt *statement, FILE *out, struct seep_error *er
 					TABLE_ROWS_MAX);
 			goto out;
 		}
-		add_row(table, statement, count);
+		bytes += add_row(table, statement, count);
+		if (bytes > TABLE_BYTES_MAX) {
+			ret = seep_fail(err, SEEP_ELIMIT,
+					"more text than a table can hold; use --csv or --json");
+			goto out;
+		}
 	}
 	if (step != SQLITE_DONE)
 		ret = 1;
@@ -192,6 +216,7 @@ static int print_json(sqlite3_stmt *statement, bool strings, FILE *out, struct s
 	int count = sqlite3_column_count(statement);
 	struct seep_strbuf line;
 	bool first = true;
+	bool overflowed;
 	int step;
 	int ret = check_names(statement, count, err);
 
@@ -210,11 +235,16 @@ static int print_json(sqlite3_stmt *statement, bool strings, FILE *out, struct s
 			add_json_value(&line, statement, i, strings);
 		}
 		seep_strbuf_addc(&line, '}');
+		if (line.overflowed)
+			break;
 		(void)fwrite(line.text, 1, line.length, out);
 		seep_strbuf_clear(&line);
 	}
+	overflowed = line.overflowed;
 	seep_strbuf_done(&line);
 	/* Cut output must not parse: a failure leaves the array open. */
+	if (overflowed)
+		return seep_fail(err, SEEP_ELIMIT, "a row is longer than %d bytes", TEXT_BYTES_MAX);
 	if (step != SQLITE_DONE)
 		return 1;
 	(void)fputs(first ? "[]\n" : "\n]\n", out);

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import os
+import resource
+import signal
 import sqlite3
 import subprocess
 
@@ -108,6 +110,89 @@ def test_endless_statement_ends_at_the_time_limit(recording):
     assert "longer than 200 ms" in result.stderr
 
 
+@pytest.mark.parametrize("sql", [
+    # Each is one step of SQLite's machine, between which it looks at no clock.
+    "SELECT trim(printf('%.*c', 10000000, 'a'), printf('%.*c', 1000000, 'b') || 'a')",
+    "SELECT instr(printf('%.*c', 15000000, 'a'), printf('%.*c', 7000000, 'a') || 'b')",
+    "SELECT replace(printf('%.*c', 15000000, 'a'), printf('%.*c', 7000000, 'a') || 'b', '')",
+], ids=["trim", "instr", "replace"])
+def test_a_single_endless_step_ends_at_the_time_limit(recording, sql):
+    result = query("--timeout", "100ms", recording, sql)
+    assert result.returncode == 2
+    assert result.stderr == ("seep query: the statement took longer than 100 ms\n"
+                             "  hint: --timeout allows more\n")
+
+
+def test_views_that_double_end_soon(recording):
+    with sqlite3.connect(recording) as db:
+        db.execute("CREATE VIEW v0 AS SELECT 1 AS a")
+        for i in range(40):
+            db.execute(f"CREATE VIEW v{i + 1} AS SELECT x.a FROM v{i} x, v{i} y")
+    db.close()
+    result = query("--timeout", "100ms", recording, "SELECT * FROM v40")
+    assert result.returncode == 2
+    assert "longer than 100 ms" in result.stderr or "too many references" in result.stderr
+    assert query("--timeout", "1s", recording, "SELECT count(*) FROM things").returncode == 0
+
+
+def test_time_that_the_reader_of_the_output_takes_does_not_count(recording):
+    sql = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 60000) "
+           "SELECT x FROM c")
+    words = [harness.SEEP, "query", "--csv", "--timeout", "300ms", recording, sql]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as running:
+        first = running.stdout.readline()
+        # It is stuck in write() for longer than the limit: the pipe is full and nobody reads.
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(1.5)
+        rest, errors = running.communicate(timeout=60)
+    assert (first, errors, running.returncode) == ("x\n", "", 0)
+    assert rest.endswith("\n60000\n")
+
+
+def test_interrupt_and_broken_pipe_end_it_at_once(recording):
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x FROM c"
+    words = [harness.SEEP, "query", "--csv", "--timeout", "0", recording, endless]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"x\n"
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == -signal.SIGINT
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"x\n"
+        running.stdout.close()
+        assert running.wait(30) == -signal.SIGPIPE
+        assert running.stderr.read() == b""
+
+
+def memory_limit(gigabytes):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
+    return limit
+
+
+@pytest.mark.parametrize("words, sql", [
+    ([], "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) "
+         "SELECT zeroblob(10000000) FROM c"),
+    ([], "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT "
+         + ",".join("''" for _ in range(900)) + " FROM c"),
+    (["--json"], "SELECT " + ",".join(f"zeroblob(16000000) AS c{i}" for i in range(5))),
+    ([], "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 1000) "
+         "SELECT group_concat(x, printf('%.*c', 100000, 'a')) FROM c"),
+], ids=["long texts", "many cells", "a long row", "a long value"])
+def test_memory_is_bounded_in_words(recording, words, sql):
+    result = query("--timeout", "0", *words, recording, sql, preexec_fn=memory_limit(3))
+    assert result.returncode == 2, result.stdout[-100:]
+    assert result.stderr.startswith("seep query: ") and result.stderr.count("\n") == 1
+    if words:
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(result.stdout)
+
+
+def test_functions_that_give_tables_work(recording):
+    sql = "SELECT value FROM json_each('[7]') UNION ALL SELECT count(*) FROM pragma_table_info('things')"
+    assert json.loads(query("--json", recording, sql).stdout) == [{"value": 7}, {"value": 4}]
+
+
 def test_huge_values_are_refused(recording):
     assert query(recording, "SELECT length(zeroblob(1000000000))").returncode == 2
 
@@ -165,6 +250,8 @@ def test_a_recording_and_its_report_say_the_same(seep):
     sql = "SELECT sum(allocs) AS allocs, sum(live_bytes) AS live_bytes, count(*) AS contexts FROM top"
     sums = json.loads(query("--json", recordings.path, sql).stdout)[0]
     report = recordings.main()
+    stacks = query(recordings.path, "SELECT stack FROM top WHERE stack LIKE '% < %'")
+    assert "main < " in stacks.stdout, stacks.stderr
     assert sums["contexts"] == len(report["contexts"])
     for key in ("allocs", "live_bytes"):
         assert sums[key] == report["totals"][key]
