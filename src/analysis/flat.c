@@ -39,6 +39,7 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites)
 	struct seep_flat *flat = seep_xcalloc(1, sizeof(*flat));
 	uint32_t *stamps = seep_xcalloc(sites->function_count, sizeof(*stamps));
 
+	seep_counts_add_context(&flat->total, &profile->left_out);
 	flat->rows = seep_xcalloc(sites->function_count, sizeof(*flat->rows));
 	flat->count = sites->function_count;
 	for (uint32_t i = 0; i < flat->count; i++) {

@@ -24,7 +24,7 @@ struct seep_flat_row {
 struct seep_flat {
 	struct seep_flat_row *rows; /* by function number of the sites; stacks = 0: never met */
 	uint32_t count;
-	struct seep_counts total;   /* of all contexts */
+	struct seep_counts total;   /* of all contexts, those that were left out too */
 	struct seep_counts unnamed; /* of contexts without any frame */
 };
 

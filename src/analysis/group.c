@@ -25,6 +25,8 @@ struct grouper {
 	struct seep_profile_stack_entry *scratch;
 	size_t scratch_capacity;
 	bool fold;
+	bool by_thread;
+	uint32_t *last; /* by group: its last context so far */
 };
 
 static struct candidate prepare(struct grouper *g, const struct seep_profile_context *context)
@@ -51,7 +53,7 @@ static uint64_t hash_candidate(const struct grouper *g, const struct candidate *
 {
 	uint64_t hash = seep_hash_mix(c->context->kind, c->count);
 
-	if (c->context->thread != NULL)
+	if (g->by_thread && c->context->thread != NULL)
 		hash = seep_hash_text(hash, c->context->thread);
 	if (c->context->scope != NULL)
 		hash = seep_hash_text(hash, c->context->scope);
@@ -73,7 +75,8 @@ static bool belongs(const struct grouper *g, const struct seep_group *group,
 
 	return a->kind == b->kind && a->truncated == b->truncated && a->cut == b->cut &&
 	       a->no_stack == b->no_stack && a->other == b->other &&
-	       text_equal(a->thread, b->thread) && text_equal(a->scope, b->scope) &&
+	       (!g->by_thread || text_equal(a->thread, b->thread)) &&
+	       text_equal(a->scope, b->scope) &&
 	       seep_fold_equal(g->sites, SEEP_FOLD_BY_LINE, group->stack, group->stack_count,
 			       c->stack, c->count);
 }
@@ -124,23 +127,39 @@ static struct seep_group *find_group(struct grouper *g, const struct candidate *
 	return group;
 }
 
-struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold)
+static void link_context(struct grouper *g, struct seep_group *group, uint32_t context)
+{
+	uint32_t *last = &g->last[group - g->groups->items];
+
+	g->groups->next[context] = context;
+	if (group->context_count++ > 0)
+		g->groups->next[*last] = context;
+	*last = context;
+}
+
+struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, bool by_thread)
 {
 	const struct seep_profile *profile = sites->profile;
 	struct seep_groups *groups = seep_xcalloc(1, sizeof(*groups));
-	struct grouper g = { .sites = sites, .groups = groups, .fold = fold };
+	struct grouper g = {
+		.sites = sites, .groups = groups, .fold = fold, .by_thread = by_thread
+	};
 
 	groups->items = seep_xcalloc(profile->context_count, sizeof(*groups->items));
+	groups->next = seep_xcalloc(profile->context_count, sizeof(*groups->next));
+	g.last = seep_xcalloc(profile->context_count, sizeof(*g.last));
 	seep_idtable_init(&g.table, profile->context_count);
+	seep_counts_add_context(&groups->total, &profile->left_out);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct candidate c = prepare(&g, &profile->contexts[i]);
 		struct seep_group *group = find_group(&g, &c);
 
-		group->context_count++;
+		link_context(&g, group, i);
 		seep_counts_add_context(&group->counts, &profile->contexts[i]);
 		seep_counts_add_context(&groups->total, &profile->contexts[i]);
 	}
 	seep_idtable_done(&g.table);
+	free(g.last);
 	free(g.scratch);
 	return groups;
 }
@@ -151,6 +170,7 @@ void seep_groups_free(struct seep_groups *groups)
 		return;
 	for (uint32_t i = 0; i < groups->count; i++)
 		free(groups->items[i].own_stack);
+	free(groups->next);
 	free(groups->items);
 	free(groups);
 }

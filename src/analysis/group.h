@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that a reader could not tell apart, summed: same kind, thread, scope, and the same
+ * Contexts that a reader could not tell apart, summed: same kind, scope, thread if asked for, and the same
  * functions and lines all the way out. The addresses may differ (an unrolled loop, two copies of an
  * inlined call), and so may how deep a recursion went.
  */
@@ -13,7 +13,7 @@
 struct seep_group {
 	uint32_t
 		context; /* index of the first of them: kind, thread, scope and flags are its own */
-	uint32_t context_count;
+	uint32_t context_count; /* the others follow in seep_groups.next */
 	uint32_t stack_count;
 	/* The first one's stack, folded; repeats are the most of all. The context's own array when
 	 * there is nothing to fold. */
@@ -25,14 +25,15 @@ struct seep_group {
 struct seep_groups {
 	struct seep_group *items;
 	uint32_t count;
-	struct seep_counts total; /* of all contexts */
+	uint32_t *next;		  /* by context: the next one of its group; of the last itself */
+	struct seep_counts total; /* of all contexts, those that were left out too */
 };
 
 /*
  * Sum all contexts of sites->profile. @fold: recursion by line; else only what the ledger folded.
- * Linear. Never fails.
+ * @by_thread: those of different threads are told apart. Linear. Never fails.
  */
-struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold);
+struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, bool by_thread);
 
 /* NULL is a no-op. */
 void seep_groups_free(struct seep_groups *groups);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep report": what a recording, or a ledger, holds. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/keep.h"
+#include "analysis/threads.h"
 #include "base/progress.h"
+#include "base/strbuf.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -15,7 +19,7 @@
 #include "report/report.h"
 #include "symbol/symbol.h"
 
-enum { TOP_MAX = 10000000 };
+enum { TOP_MAX = 10000000, SHOWN_BYTES_MAX = 4096 };
 
 struct report_options {
 	int by;
@@ -23,6 +27,9 @@ struct report_options {
 	bool flat;
 	bool raw;
 	bool full;
+	bool by_thread;
+	struct seep_option_list modules;
+	struct seep_option_list threads;
 	uint64_t top_count;
 	const char *json;
 	struct seep_symbol_option_values symbols;
@@ -41,6 +48,12 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("top", 'n', COUNT, "N", struct report_options, top_count,
 		    "Show the N largest (10 stacks, 25 functions; all with --raw and --json)",
 		    .max = TOP_MAX),
+	SEEP_OPTION("module", 0, LIST, "GLOB", struct report_options, modules,
+		    "Show only stacks through these modules; !GLOB: not through these"),
+	SEEP_OPTION("thread", 0, LIST, "GLOB", struct report_options, threads,
+		    "Show only what threads of this name allocated; !GLOB: not these"),
+	SEEP_OPTION("by-thread", 0, FLAG, NULL, struct report_options, by_thread,
+		    "Do not sum the stacks of different threads"),
 	SEEP_OPTION("full", 0, FLAG, NULL, struct report_options, full,
 		    "Show whole stacks and whole names"),
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct report_options, json,
@@ -70,7 +83,40 @@ static int check(const struct report_options *values, struct seep_error *err)
 	if (values->json != NULL && *values->json != '\0' && strcmp(values->json, "strings") != 0)
 		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
 				 values->json);
+	if (values->by_thread && (values->tree || values->flat))
+		return seep_fail(err, SEEP_EUSAGE, "--by-thread has no meaning with --%s",
+				 values->tree ? "tree" : "flat");
 	return 0;
+}
+
+static void add_globs(struct seep_strbuf *text, const char *what,
+		      const struct seep_option_list *globs)
+{
+	for (size_t i = 0; i < globs->count; i++) {
+		if (i > 0)
+			seep_strbuf_adds(text, ", ");
+		else
+			seep_strbuf_addf(text, "%s%s ", text->length ? "; " : "", what);
+		seep_strbuf_adds(text, globs->items[i]);
+	}
+}
+
+/* Leave out what was not asked for. Returns what was, in words; NULL: all. Release with free(). */
+static char *keep_some(const struct report_options *values, struct seep_profile *profile)
+{
+	const struct seep_keep_globs modules = { values->modules.items, values->modules.count };
+	const struct seep_keep_globs threads = { values->threads.items, values->threads.count };
+	struct seep_strbuf text;
+
+	if (modules.count + threads.count == 0)
+		return NULL;
+	if (threads.count > 0 && !seep_threads_known(profile))
+		seep_hint("it was not recorded by thread: \"seep run --by-thread\"");
+	seep_keep(profile, &modules, &threads);
+	seep_strbuf_init(&text, SHOWN_BYTES_MAX);
+	add_globs(&text, "module", &values->modules);
+	add_globs(&text, "thread", &values->threads);
+	return seep_strbuf_take(&text);
 }
 
 static void show_progress(void *user, uint64_t done, uint64_t all)
@@ -107,7 +153,7 @@ static int add_names(const struct report_options *values, struct seep_profile *p
 }
 
 static void print(const struct report_options *values, const char *path,
-		  const struct seep_profile *profile)
+		  const struct seep_profile *profile, const char *shown)
 {
 	const struct seep_report_options report = {
 		.path = path,
@@ -116,6 +162,8 @@ static void print(const struct report_options *values, const char *path,
 		.by = values->by,
 		.top = (uint32_t)values->top_count,
 		.full = values->full,
+		.by_thread = values->by_thread,
+		.shown = shown,
 		.strings = values->json != NULL && *values->json != '\0',
 	};
 
@@ -151,7 +199,10 @@ int cmd_report(int argc, char **argv)
 		if (err.code == SEEP_ENOTFOUND)
 			seep_hint("\"seep run PROGRAM\" makes a recording");
 	} else {
-		print(&values, argv[0], profile);
+		char *shown = keep_some(&values, profile);
+
+		print(&values, argv[0], profile, shown);
+		free(shown);
 		status = SEEP_EXIT_OK;
 	}
 	seep_profile_free(profile);

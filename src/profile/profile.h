@@ -180,6 +180,9 @@ struct seep_profile {
 	uint32_t frame_count;
 	struct seep_profile_context *contexts;
 	uint32_t context_count;
+	/* By analysis/keep.h: how many contexts were left out, and their figures together. */
+	uint32_t left_out_count;
+	struct seep_profile_context left_out;
 	struct seep_profile_mark *marks;
 	uint32_t mark_count;
 	struct seep_profile_sample *timeline;

@@ -19,10 +19,13 @@ struct seep_report_options {
 	const char *path; /* the recording, for the command to type next; NULL = none */
 	size_t width;	  /* columns to fit into; 0 = as wide as it needs to be */
 	bool color;
-	int by;	      /* enum seep_measure, or SEEP_BY_CHOICE */
-	uint32_t top; /* stacks or functions at most; 0 = what suits the view */
-	bool full;    /* whole stacks, whole names */
-	bool strings; /* JSON: 64-bit numbers as decimal strings */
+	int by;		/* enum seep_measure, or SEEP_BY_CHOICE */
+	uint32_t top;	/* stacks or functions at most; 0 = what suits the view */
+	bool full;	/* whole stacks, whole names */
+	bool by_thread; /* stacks of different threads are not summed */
+	const char *
+		shown; /* what the contexts were chosen by, "module libfoo*"; NULL = all are there */
+	bool strings;  /* JSON: 64-bit numbers as decimal strings */
 };
 
 /* The few lines after "seep run": at most 24 lines of 80 columns, whatever the profile holds. */

@@ -106,6 +106,7 @@ void seep_report_flat(FILE *out, const struct seep_profile *profile,
 
 	seep_head_process(out, profile, options, "", false);
 	seep_head_lead(out, profile, options);
+	seep_head_shown(out, profile, options, measure);
 	fputc('\n', out);
 	if (seep_counts_value(&flat->total, measure) > 0) {
 		seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, title);

@@ -252,14 +252,22 @@ static void write_unseen_line(struct seep_json *json, const char *code, const ch
 }
 
 static void write_unseen(struct seep_json *json, const struct seep_profile *profile,
-			 uint32_t omitted)
+			 uint32_t omitted, const char *shown)
 {
 	seep_json_open_array(json, "unseen");
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		write_unseen_line(json, profile->unseen[i].code, profile->unseen[i].detail);
 	if (omitted > 0) {
-		char *detail = seep_xasprintf("%u smaller contexts were left out on request",
-					      omitted);
+		char *detail = seep_xasprintf("%u smaller contexts were left out on request%s%s",
+					      omitted, shown ? ", and all but " : "",
+					      shown ? shown : "");
+
+		write_unseen_line(json, "contexts-left-out", detail);
+		free(detail);
+	}
+	if (omitted == 0 && profile->left_out_count > 0) {
+		char *detail = seep_xasprintf("%u contexts were left out on request: only %s",
+					      profile->left_out_count, shown ? shown : "some");
 
 		write_unseen_line(json, "contexts-left-out", detail);
 		free(detail);
@@ -285,7 +293,7 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 	write_empty(json);
 	write_marks(json, profile);
 	write_timeline(json, profile);
-	write_unseen(json, profile, omitted);
+	write_unseen(json, profile, omitted, options->shown);
 	seep_json_close(json);
 	seep_json_finish(json);
 	free(json);

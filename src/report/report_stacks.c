@@ -12,6 +12,7 @@
 
 #include "analysis/group.h"
 #include "analysis/sites.h"
+#include "analysis/threads.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -19,6 +20,7 @@
 #include "report/text_frame.h"
 #include "report/text_head.h"
 #include "report/text_style.h"
+#include "report/text_threads.h"
 
 enum {
 	TOP_DEFAULT = 10,
@@ -26,6 +28,7 @@ enum {
 	FRAMES_INNER = 6, /* of these many, then */
 	FRAMES_OUTER = 2, /* and these many */
 	INDENT = 5,
+	THREADS_SHOWN = 3,
 	NAME_COLUMNS_MIN = 24,
 };
 
@@ -256,8 +259,35 @@ static void add_name(struct seep_strbuf *line, const char *what, const char *nam
 	seep_escape(line, name, strlen(name));
 }
 
+/* Whose the stack is, when it is several threads': those with most of it. */
+static void print_threads(const struct view *view, const struct seep_group *group,
+			  const struct seep_threads *threads)
+{
+	const uint64_t all = seep_counts_value(&group->counts, view->measure);
+	const uint32_t shown = view->options->full || threads->count <= THREADS_SHOWN
+				       ? threads->count
+				       : THREADS_SHOWN;
+	struct seep_strbuf line;
+
+	if (threads->count < 2)
+		return;
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct seep_thread *thread = &threads->items[i];
+		const uint64_t value = seep_counts_value(&thread->counts, view->measure);
+
+		add_name(&line, i == 0 ? "threads: " : ", ", thread->name ? thread->name : "?");
+		seep_strbuf_addf(&line, " %s", seep_percent_text(value, all).text);
+	}
+	if (shown < threads->count)
+		seep_strbuf_addf(&line, " and %" PRIu32 " more", threads->count - shown);
+	print_dim(view, line.text);
+	seep_strbuf_done(&line);
+}
+
 /* "3. 4.2 MB (34.1%) in 1,024 blocks, avg 4.1 KB, 20 of 1,044 freed, malloc" */
-static void print_figures(const struct view *view, unsigned number, const struct seep_group *group)
+static void print_figures(const struct view *view, unsigned number, const struct seep_group *group,
+			  const struct seep_threads *threads)
 {
 	const struct seep_profile_context *context = &view->profile->contexts[group->context];
 	const uint64_t value = seep_counts_value(&group->counts, view->measure);
@@ -274,7 +304,8 @@ static void print_figures(const struct view *view, unsigned number, const struct
 	else
 		add_allocs_figures(&line, view, &group->counts);
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
-	add_name(&line, ", thread ", context->thread);
+	if (threads->count == 1)
+		add_name(&line, ", thread ", threads->items[0].name);
 	add_name(&line, ", scope ", context->scope);
 	fprintf(view->out, "%3u. ", number);
 	seep_text_fold(view->out, view->options, SEEP_STYLE_BOLD, INDENT, INDENT, line.text);
@@ -311,14 +342,20 @@ static void print_top(const struct view *view)
 	if (shown > 0)
 		print_title(view, top, shown);
 	else
-		fprintf(view->out, "There are no %s.\n",
-			seep_head_measure_words(view->profile, view->measure));
+		fprintf(view->out, "There are no %s%s.\n",
+			seep_head_measure_words(view->profile, view->measure),
+			view->options->shown ? " among what is shown" : "");
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct seep_group *group = &view->groups->items[top[i]];
 
+		struct seep_threads *threads = seep_threads_new(view->groups, view->profile, group,
+								view->measure);
+
 		fputc('\n', view->out);
-		print_figures(view, i + 1, group);
+		print_figures(view, i + 1, group, threads);
 		print_stack(view, group);
+		print_threads(view, group, threads);
+		seep_threads_free(threads);
 	}
 	free(top);
 }
@@ -346,12 +383,15 @@ void seep_report_stacks(FILE *out, const struct seep_profile *profile,
 		.measure = seep_report_measure(profile, options),
 	};
 
-	view.groups = seep_groups_new(view.sites, !options->full);
+	view.groups = seep_groups_new(view.sites, !options->full, options->by_thread);
 	seep_head_process(out, profile, options, "", true);
 	fputc('\n', out);
 	seep_head_lead(out, profile, options);
+	seep_head_shown(out, profile, options, view.measure);
 	seep_head_start_at(out, view.sites, options, view.measure);
 	fputc('\n', out);
+	if (seep_threads_known(profile))
+		seep_report_threads(out, view.groups, profile, options, view.measure);
 	print_top(&view);
 	fputc('\n', out);
 	seep_head_unseen(out, profile, options, 0);

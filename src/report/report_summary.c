@@ -106,7 +106,7 @@ static void print_stacks(FILE *out, const struct seep_profile *profile,
 	const enum seep_measure measure = seep_report_measure(profile, options);
 	const uint32_t wanted = profile->unseen_count > 1 ? STACKS_CROWDED : STACKS;
 	struct seep_sites *sites = seep_sites_new(profile);
-	struct seep_groups *groups = seep_groups_new(sites, true);
+	struct seep_groups *groups = seep_groups_new(sites, true, false);
 	const uint64_t total = seep_counts_value(&groups->total, measure);
 	uint32_t top[STACKS];
 	const uint32_t shown = seep_groups_top(groups, profile, measure, wanted, top);

@@ -235,6 +235,7 @@ static uint64_t total_of(const struct seep_profile *profile, enum seep_measure m
 {
 	struct seep_counts sum = { 0 };
 
+	seep_counts_add_context(&sum, &profile->left_out);
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		seep_counts_add_context(&sum, &profile->contexts[i]);
 	return seep_counts_value(&sum, measure);
@@ -261,6 +262,7 @@ void seep_report_tree(FILE *out, const struct seep_profile *profile,
 	seep_strbuf_init(&view.prefix, SEEP_LINE_BYTES_MAX);
 	seep_head_process(out, profile, options, "", false);
 	seep_head_lead(out, profile, options);
+	seep_head_shown(out, profile, options, measure);
 	if (total > 0)
 		print_tree(&view);
 	else

@@ -251,6 +251,32 @@ void seep_head_lead(FILE *out, const struct seep_profile *profile,
 	seep_strbuf_done(&line);
 }
 
+void seep_head_shown(FILE *out, const struct seep_profile *profile,
+		     const struct seep_report_options *options, enum seep_measure measure)
+{
+	struct seep_counts shown = { 0 };
+	struct seep_counts all = { 0 };
+	struct seep_strbuf line;
+
+	if (options->shown == NULL)
+		return;
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		seep_counts_add_context(&shown, &profile->contexts[i]);
+	seep_counts_add_context(&all, &profile->left_out);
+	seep_counts_add(&all, &shown);
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_adds(&line, "Shown: ");
+	add_escaped(&line, options->shown);
+	seep_strbuf_addf(&line,
+			 " only, %s of the %s; totals and percentages are of the whole program",
+			 seep_percent_text(seep_counts_value(&shown, measure),
+					   seep_counts_value(&all, measure))
+				 .text,
+			 seep_head_measure_words(profile, measure));
+	seep_text_fold(out, options, SEEP_STYLE_BOLD, 0, 2, line.text);
+	seep_strbuf_done(&line);
+}
+
 void seep_head_start_at(FILE *out, const struct seep_sites *sites,
 			const struct seep_report_options *options, enum seep_measure measure)
 {

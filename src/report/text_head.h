@@ -17,6 +17,10 @@ void seep_head_process(FILE *out, const struct seep_profile *profile,
 void seep_head_lead(FILE *out, const struct seep_profile *profile,
 		    const struct seep_report_options *options);
 
+/* Which part of all is shown, where options->shown says that not all is. */
+void seep_head_shown(FILE *out, const struct seep_profile *profile,
+		     const struct seep_report_options *options, enum seep_measure measure);
+
 /* And where to look first: the function with the largest share of @measure, over all its stacks. */
 void seep_head_start_at(FILE *out, const struct seep_sites *sites,
 			const struct seep_report_options *options, enum seep_measure measure);

@@ -58,3 +58,46 @@ def test_names_beyond_the_limit_are_counted_together_and_that_is_said(seep):
     # The main thread may have taken one of the 1,024.
     assert found["(all other threads)"][0] in (76, 77)
     assert "thread-names" in {line["code"] for line in report["unseen"]}
+
+
+# ---- in a report ---------------------------------------------------------------------------
+
+
+def shown(seep, recordings, *options):
+    done = seep.command("report", recordings.path, *options)
+    assert done.status == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_a_report_lists_the_threads_and_whose_each_stack_is(seep):
+    recordings, _, _ = record(seep, "20")
+    text = shown(seep, recordings)
+    # 20 workers and main.
+    assert re.search(r"^THREAD +LIVE +BLOCKS +PEAK +ALLOCS +%$", text, re.M)
+    assert re.search(r"^\(13 more\) +1\.3 KB +13 ", text, re.M)
+    assert re.search(r"threads: worker \d+ 5\.0%, .* and 17 more", text)
+    assert text.count("     kept ") == 1
+    apart = shown(seep, recordings, "--by-thread", "--top", "100")
+    assert apart.count("100 B (") == apart.count("     kept ") == 20
+    assert len(re.findall(r", thread worker \d+$", apart, re.M)) == 20
+
+
+def test_a_report_of_some_threads_keeps_the_shares_of_the_whole(seep):
+    recordings, _, names = record(seep)
+    text = shown(seep, recordings, "--thread", "first", "--thread", "second")
+    whole = recordings.main()["totals"]["live_bytes"]
+    share = 100 * (names["first"][1] + names["second"][1]) / whole
+    assert f"Shown: thread first, second only, {share:.1f}% of the bytes live" in text
+    assert "other_named" not in text
+    # Other views, and what makes no sense.
+    for view in ("--tree", "--flat", "--raw"):
+        assert "self_named" in shown(seep, recordings, "--thread", "first", view)
+        assert "other_named" not in shown(seep, recordings, "--thread", "first", view)
+    assert seep.command("report", recordings.path, "--by-thread", "--tree").status == 2
+
+
+def test_a_report_by_thread_of_a_recording_without_threads_says_why_it_is_empty(seep):
+    recordings, _, _ = record(seep, options=())
+    done = seep.command("report", recordings.path, "--thread", "first")
+    assert b"seep run --by-thread" in done.stderr
+    assert b"There are no bytes live at exit among what is shown" in done.stdout

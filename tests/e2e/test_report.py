@@ -98,3 +98,22 @@ def test_the_summary_of_a_run_fits_a_small_terminal(seep, tmp_path):
         if not line.startswith(("Next:", "     ")):
             assert len(line) <= 80, line
     assert f"seep report {tmp_path / 'x.seep'} --tree" in done.stderr.decode()
+
+
+# ---- of some modules -----------------------------------------------------------------------
+
+
+def test_a_report_of_some_modules_shows_their_stacks_and_shares_of_the_whole(seep):
+    _, recordings = seep.run([harness.program("dlopen_reload")])
+    whole = recordings.main()
+    some = recordings.load(recordings.path, "--module", "lib_plugin_a.so")
+    assert some["totals"] == whole["totals"]
+    assert harness.site(some, "plugin_a_alloc") == harness.site(whole, "plugin_a_alloc")
+    assert not harness.contexts_of(some, "plugin_b_alloc")
+    assert "contexts-left-out" in {line["code"] for line in some["unseen"]}
+    text = seep.command("report", recordings.path, "--module", "lib_plugin_a.so").stdout.decode()
+    share = 100 * harness.site(some, "plugin_a_alloc")["live_bytes"] / whole["totals"]["live_bytes"]
+    assert f"Shown: module lib_plugin_a.so only, {share:.1f}% of the bytes live" in text
+    assert "plugin_b_alloc" not in text
+    others = recordings.load(recordings.path, "--module", "!lib_plugin_a.so")
+    assert len(others["contexts"]) + len(some["contexts"]) == len(whole["contexts"])

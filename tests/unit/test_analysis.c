@@ -103,7 +103,7 @@ static void frames_of_one_line_share_a_site_and_others_do_not(void **state)
 static void contexts_that_look_alike_are_one_group(void **state)
 {
 	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites, true);
+	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
 	uint32_t top[16];
 
 	assert_int_equal(groups->count, f->profile->context_count - 1);
@@ -129,7 +129,7 @@ static void kind_thread_and_scope_keep_groups_apart(void **state)
 		c[1].kind = changes[i].kind;
 		c[1].thread = (char *)changes[i].thread;
 		c[1].scope = (char *)changes[i].scope;
-		groups = seep_groups_new(f->sites, true);
+		groups = seep_groups_new(f->sites, true, true);
 		assert_int_equal(groups->count, f->profile->context_count);
 		seep_groups_free(groups);
 	}
@@ -138,7 +138,7 @@ static void kind_thread_and_scope_keep_groups_apart(void **state)
 static void top_leaves_out_what_is_zero(void **state)
 {
 	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites, true);
+	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
 	uint32_t top[16];
 
 	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_LIVE, 16, top),
@@ -151,7 +151,7 @@ static void top_leaves_out_what_is_zero(void **state)
 static void groups_sum_to_the_totals(void **state)
 {
 	const struct fixture *f = *state;
-	struct seep_groups *groups = seep_groups_new(f->sites, true);
+	struct seep_groups *groups = seep_groups_new(f->sites, true, true);
 	struct seep_counts sum = { 0 };
 
 	for (uint32_t i = 0; i < groups->count; i++)
@@ -234,14 +234,14 @@ static void depth_of_recursion_does_not_keep_groups_apart(void **state)
 	c[4].stack = sample_array(f->profile, c[4].stack, c[4].stack_count, sizeof(*c[4].stack));
 	c[4].stack[0] = c[3].stack[0];
 	c[4].stack[1].repeats = 40;
-	groups = seep_groups_new(f->sites, true);
+	groups = seep_groups_new(f->sites, true, true);
 	assert_int_equal(seep_groups_top(groups, f->profile, SEEP_BY_ALLOCS, 1, top), 1);
 	assert_int_equal(groups->items[top[0]].context_count, 2);
 	assert_int_equal(groups->items[top[0]].stack_count, 6);
 	assert_int_equal(groups->items[top[0]].stack[1].period, 1);
 	assert_int_equal(groups->items[top[0]].stack[1].repeats, 40);
 	seep_groups_free(groups);
-	groups = seep_groups_new(f->sites, false);
+	groups = seep_groups_new(f->sites, false, true);
 	assert_int_equal(groups->count, f->profile->context_count - 1);
 	seep_groups_free(groups);
 }

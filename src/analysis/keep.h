@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Leaving out what a reader did not ask for: contexts without a frame in some module, or of other
+ * threads. What is left out stays in the totals, so shares remain shares of the whole.
+ */
+#ifndef SEEP_ANALYSIS_KEEP_H
+#define SEEP_ANALYSIS_KEEP_H
+
+#include "profile/profile.h"
+
+/* Patterns as in core/glob.h; one that begins with '!' excludes. None: no condition. */
+struct seep_keep_globs {
+	const char *const *items;
+	size_t count;
+};
+
+/**
+ * seep_keep - keep the contexts that meet both conditions, and sum the others in profile->left_out
+ * @modules: of the last components of modules' paths; from main inwards, a frame of one that is named is needed
+ *           unless all globs exclude, and a frame of one that is excluded rules a context out
+ * @threads: of the name of the thread, "" where there is none
+ */
+void seep_keep(struct seep_profile *profile, const struct seep_keep_globs *modules,
+	       const struct seep_keep_globs *threads);
+
+#endif

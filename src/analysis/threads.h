@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Figures by the name of the thread, of a profile that was recorded by thread. */
+#ifndef SEEP_ANALYSIS_THREADS_H
+#define SEEP_ANALYSIS_THREADS_H
+
+#include "analysis/group.h"
+
+struct seep_thread {
+	const char *name; /* NULL: of contexts that belong to no thread */
+	uint32_t contexts;
+	struct seep_counts counts;
+};
+
+struct seep_threads {
+	struct seep_thread *items; /* largest first */
+	uint32_t count;
+};
+
+/* Whether any context says of which thread it is. */
+bool seep_threads_known(const struct seep_profile *profile);
+
+/**
+ * seep_threads_new - sum by thread, the largest by @measure first
+ * @group: only its contexts; NULL = all
+ *
+ * Linear in the contexts concerned. Never fails.
+ */
+struct seep_threads *seep_threads_new(const struct seep_groups *groups,
+				      const struct seep_profile *profile,
+				      const struct seep_group *group, enum seep_measure measure);
+
+/* NULL is a no-op. */
+void seep_threads_free(struct seep_threads *threads);
+
+#endif

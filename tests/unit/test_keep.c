@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Choosing contexts by module and thread, and sums by thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/flat.h"
+#include "analysis/keep.h"
+#include "analysis/threads.h"
+#include "sample_profile.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { GLOBS_MAX = 3 };
+
+static uint32_t kept_by(const char *const *modules, const char *const *threads)
+{
+	struct seep_profile *profile = sample_profile();
+	const uint32_t before = profile->context_count;
+	const uint64_t live_bytes = profile->totals.live_bytes;
+	struct seep_keep_globs module_globs = { modules, 0 };
+	struct seep_keep_globs thread_globs = { threads, 0 };
+	struct seep_groups *groups;
+	struct seep_sites *sites;
+	struct seep_flat *flat;
+	uint32_t kept;
+
+	while (module_globs.count < GLOBS_MAX && modules[module_globs.count])
+		module_globs.count++;
+	while (thread_globs.count < GLOBS_MAX && threads[thread_globs.count])
+		thread_globs.count++;
+	seep_keep(profile, &module_globs, &thread_globs);
+	kept = profile->context_count;
+	assert_int_equal(kept + profile->left_out_count, before);
+	/* Shares are of the whole, whatever is shown. */
+	sites = seep_sites_new(profile);
+	groups = seep_groups_new(sites, true, false);
+	flat = seep_flat_new(sites);
+	assert_int_equal(groups->total.live_bytes, live_bytes);
+	assert_int_equal(flat->total.live_bytes, live_bytes);
+	seep_flat_free(flat);
+	seep_groups_free(groups);
+	seep_sites_free(sites);
+	seep_profile_free(profile);
+	return kept;
+}
+
+static void contexts_are_chosen_by_module_and_thread(void **state)
+{
+	static const struct {
+		const char *modules[GLOBS_MAX];
+		const char *threads[GLOBS_MAX];
+		uint32_t kept;
+	} cases[] = {
+		{ { 0 }, { 0 }, 11 },
+		{ { "*" }, { 0 }, 10 }, /* one has no stack */
+		{ { "server" }, { 0 }, 9 },
+		{ { "libstdc++*" }, { 0 }, 4 },
+		/* What comes before main is libc's in every stack, and counts for nothing. */
+		{ { "libc.so.6" }, { 0 }, 0 },
+		{ { "libblob.so" }, { 0 }, 2 },
+		{ { "libblob.so", "libstdc++*" }, { 0 }, 6 },
+		{ { "!libstdc++*" }, { 0 }, 7 },
+		{ { "server", "!libstdc++*" }, { 0 }, 5 },
+		{ { "nothing" }, { 0 }, 0 },
+		{ { 0 }, { "io*" }, 1 },
+		{ { 0 }, { "!io*" }, 10 },
+		{ { "libstdc++*" }, { "io*" }, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		const uint32_t kept = kept_by(cases[i].modules, cases[i].threads);
+
+		if (kept != cases[i].kept)
+			fail_msg("case %zu: %u kept", i, kept);
+	}
+}
+
+/* Six contexts of three stacks and two threads, and one of none. */
+static struct seep_profile *two_threads(void)
+{
+	struct seep_profile *p = seep_profile_new();
+	static const char *const names[] = { "a", "b", "a", "b", "a", "b" };
+
+	sample_modules(p);
+	p->frame_count = S_FRAME_COUNT;
+	p->frames = sample_array(p, sample_frames, S_FRAME_COUNT, sizeof(sample_frames[0]));
+	p->contexts = seep_profile_alloc(p, SAMPLE_LEAVES * sizeof(*p->contexts));
+	for (uint64_t i = 0; i < COUNT_OF(names); i++)
+		sample_context(p, 0, 1, 100 + 10 * i,
+			       i < 2   ? S_VISIT
+			       : i < 4 ? S_WORKER
+				       : S_DESCEND,
+			       S_MAIN, SAMPLE_END)
+			->thread = seep_profile_strdup(p, names[i]);
+	sample_context(p, 0, 1, 5, S_MAIN, SAMPLE_END);
+	return p;
+}
+
+static void stacks_of_several_threads_are_one_group_unless_told_apart(void **state)
+{
+	struct seep_profile *profile = two_threads();
+	struct seep_sites *sites = seep_sites_new(profile);
+	struct seep_groups *together = seep_groups_new(sites, true, false);
+	struct seep_groups *apart = seep_groups_new(sites, true, true);
+	struct seep_threads *threads;
+
+	(void)state;
+	assert_int_equal(together->count, 4);
+	assert_int_equal(apart->count, 7);
+	threads = seep_threads_new(together, profile, &together->items[1], SEEP_BY_LIVE);
+	assert_int_equal(threads->count, 2);
+	assert_string_equal(threads->items[0].name, "b");
+	assert_int_equal(threads->items[0].counts.live_bytes, 130);
+	assert_int_equal(threads->items[1].counts.live_bytes, 120);
+	seep_threads_free(threads);
+	threads = seep_threads_new(together, profile, NULL, SEEP_BY_LIVE);
+	assert_int_equal(threads->count, 3);
+	assert_int_equal(threads->items[0].counts.live_bytes, 110 + 130 + 150);
+	assert_int_equal(threads->items[0].contexts, 3);
+	assert_int_equal(threads->items[1].counts.live_bytes, 100 + 120 + 140);
+	assert_null(threads->items[2].name);
+	seep_threads_free(threads);
+	seep_groups_free(apart);
+	seep_groups_free(together);
+	seep_sites_free(sites);
+	seep_profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contexts_are_chosen_by_module_and_thread),
+		cmocka_unit_test(stacks_of_several_threads_are_one_group_unless_told_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
