@@ -36,6 +36,19 @@ static SEEP_PRINTF(2, 3) bool join(char path[PATH_MAX], const char *fmt, ...)
 	return bytes > 0 && bytes < PATH_MAX;
 }
 
+size_t seep_debug_place_count(const struct seep_debug_dirs *dirs)
+{
+	return 2 * dirs->count + 1;
+}
+
+bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path,
+		      char ret[PATH_MAX])
+{
+	if (index <= dirs->count)
+		return join(ret, "%s/%s", dir_at(dirs, index), path);
+	return join(ret, "%s/%s", dirs->items[index - dirs->count - 1], base_name(path));
+}
+
 /* Open @path if it is an ELF file with that build-id. */
 static struct seep_elf *open_with_id(const char *path, const uint8_t *build_id, size_t bytes)
 {

@@ -8,11 +8,21 @@
 
 #include "symbol/elf_image.h"
 
+#include <limits.h>
+
 /* Borrowed; searched in this order, /usr/lib/debug after all of them. */
 struct seep_debug_dirs {
 	const char *const *items;
 	size_t count;
 };
+
+/*
+ * The places for a file that belongs to @path: the same path below each directory, /usr/lib/debug
+ * among them, then its name alone in each that was given. False when there is no room for it.
+ */
+size_t seep_debug_place_count(const struct seep_debug_dirs *dirs);
+bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path,
+		      char ret[PATH_MAX]);
 
 /* What to look for. */
 struct seep_debug_query {

@@ -2,29 +2,33 @@
 /*
  * The DWARF of one module, by address.
  *
- * libdw decodes entries, attributes and range lists; what it does not do fast is answer "what is
- * at this address" (it walks the tree of a unit for each question). Here a unit's tree is walked
- * once, when the first address falls into it, and flattened to disjoint segments.
+ * A unit's tree is walked once, when the first address falls into it, and flattened to disjoint
+ * segments: what is at an address is then one binary search.
  */
 #ifndef SEEP_SYMBOL_DWARF_INDEX_H
 #define SEEP_SYMBOL_DWARF_INDEX_H
 
 #include "base/arena.h"
-#include "symbol/elf_image.h"
+#include "symbol/debug_file.h"
 #include "symbol/symbol.h"
 
 struct seep_dwarf;
 
+/* All of it is borrowed and must outlive the index. */
+struct seep_dwarf_source {
+	const struct seep_elf *elf;	  /* loaded */
+	const struct seep_elf *alternate; /* loaded, what dwz moved out of it; may be NULL */
+	const struct seep_debug_dirs *dirs;
+	const char *module_path;  /* beside it, and beside elf, lie packages of split units */
+	struct seep_arena *arena; /* receives names and paths */
+};
+
 /**
  * seep_dwarf_open - read the list of units and where their code is
- * @elf:       loaded; must outlive the index
- * @alternate: loaded, what dwz moved out of @elf; must outlive the index; may be NULL
- * @arena:     receives names and paths
  *
- * Returns: NULL when libdw finds nothing that it can use.
+ * Returns: NULL when there is no unit that can be used.
  */
-struct seep_dwarf *seep_dwarf_open(const struct seep_elf *elf, const struct seep_elf *alternate,
-				   struct seep_arena *arena);
+struct seep_dwarf *seep_dwarf_open(const struct seep_dwarf_source *source);
 
 /* NULL is a no-op. */
 void seep_dwarf_close(struct seep_dwarf *dwarf);
@@ -37,5 +41,8 @@ void seep_dwarf_close(struct seep_dwarf *dwarf);
  */
 size_t seep_dwarf_lookup(struct seep_dwarf *dwarf, uint64_t address,
 			 struct seep_symbol_frame *frames, size_t frames_max);
+
+/* The first file of split units that a look needed and that was not found; NULL: none. */
+const char *seep_dwarf_missing(const struct seep_dwarf *dwarf);
 
 #endif

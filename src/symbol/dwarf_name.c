@@ -13,41 +13,23 @@
 
 enum { CHAIN_MAX = 16, SCOPES_MAX = 32, QUALIFIED_MAX_BYTES = 4096, NAME_MAX_BYTES = 64 << 10 };
 
-static const char *attribute_string(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_attr(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
-}
-
-static bool attribute_entry(Dwarf_Die *die, unsigned int name, Dwarf_Die *ret_die)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_attr(die, name, &attribute) && dwarf_formref_die(&attribute, ret_die);
-}
-
 /* The entry that this one only completes. */
-static bool next_in_chain(Dwarf_Die *die, Dwarf_Die *ret_die)
+static bool next_in_chain(const struct dwarf_entry *entry, struct dwarf_entry *ret)
 {
-	return attribute_entry(die, DW_AT_abstract_origin, ret_die) ||
-	       attribute_entry(die, DW_AT_specification, ret_die);
+	return dwarf_entry_follow(entry, DW_AT_abstract_origin, ret) ||
+	       dwarf_entry_follow(entry, DW_AT_specification, ret);
 }
 
-static const char *linkage_of(Dwarf_Die *die)
+static const char *linkage_of(const struct dwarf_entry *entry)
 {
-	const char *linkage = attribute_string(die, DW_AT_linkage_name);
+	const char *linkage = dwarf_entry_text(entry, DW_AT_linkage_name);
 
-	return linkage ? linkage : attribute_string(die, DW_AT_MIPS_linkage_name);
+	return linkage ? linkage : dwarf_entry_text(entry, DW_AT_MIPS_linkage_name);
 }
 
-static bool language_has_scopes(Dwarf_Die *die)
+static bool language_has_scopes(uint32_t language)
 {
-	Dwarf_Die unit;
-
-	if (!dwarf_diecu(die, &unit, NULL, NULL))
-		return false;
-	switch (dwarf_srclang(&unit)) {
+	switch (language) {
 	case DW_LANG_C_plus_plus:
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
@@ -66,26 +48,28 @@ static bool language_has_scopes(Dwarf_Die *die)
 static const char *scope_name(const struct dwarf_unit_index *index, const struct dwarf_scope *scope,
 			      const char *inner)
 {
-	Dwarf_Die die = dwarf_unit_entry(index, scope->addr);
+	struct dwarf_entry entry;
+	struct dwarf_entry next;
 	const char *name = NULL;
-	Dwarf_Die next;
 	int steps;
 
+	if (!dwarf_entry_read(index->unit, scope->at, &entry))
+		return "?";
 	for (steps = 0; steps < CHAIN_MAX; steps++) {
-		name = attribute_string(&die, DW_AT_name);
-		if (name || !next_in_chain(&die, &next))
+		name = dwarf_entry_text(&entry, DW_AT_name);
+		if (name || !next_in_chain(&entry, &next))
 			break;
-		die = next;
+		entry = next;
 	}
 	if (name)
 		return name;
-	if (dwarf_tag(&die) == DW_TAG_namespace)
+	if (entry.abbrev->tag == DW_TAG_namespace)
 		return "(anonymous namespace)";
 	return strncmp(inner, "operator()", 10) == 0 ? "{lambda}" : "(anonymous class)";
 }
 
-/* The scopes that @addr lies in, innermost first. */
-static size_t find_scopes(const struct dwarf_unit_index *index, const void *addr,
+/* The scopes that the entry at @at lies in, innermost first. */
+static size_t find_scopes(const struct dwarf_unit_index *index, const uint8_t *at,
 			  const struct dwarf_scope *found[SCOPES_MAX])
 {
 	uint32_t scope = SEEP_INTERVAL_NONE;
@@ -96,24 +80,24 @@ static size_t find_scopes(const struct dwarf_unit_index *index, const void *addr
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if ((uintptr_t)index->scopes[middle].addr < (uintptr_t)addr)
+		if (index->scopes[middle].at < at)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	/* What is around addr is the last scope that starts before it, or around that one. */
+	/* What is around it is the last scope that starts before it, or around that one. */
 	if (low)
 		scope = (uint32_t)(low - 1);
 	for (; scope != SEEP_INTERVAL_NONE && count < SCOPES_MAX;
 	     scope = index->scopes[scope].parent)
-		if ((uintptr_t)index->scopes[scope].last >= (uintptr_t)addr)
+		if (index->scopes[scope].end > at)
 			found[count++] = &index->scopes[scope];
 	return count;
 }
 
 static bool put(char *text, size_t *used, const char *part)
 {
-	size_t bytes = strlen(part);
+	size_t bytes = strnlen(part, QUALIFIED_MAX_BYTES);
 
 	if (bytes >= QUALIFIED_MAX_BYTES - *used)
 		return false;
@@ -128,8 +112,12 @@ static const char *copy(struct dwarf_names *names, const char *text)
 	return seep_arena_strndup(names->arena, text, strnlen(text, NAME_MAX_BYTES));
 }
 
-/* @die is the entry where the function was declared first. */
-static const char *qualified(struct dwarf_names *names, Dwarf_Die *die, const char *name)
+/*
+ * @entry is where the function was declared first. What dwz moved to a unit of its own has no
+ * language there: @language is that of the unit that refers to it.
+ */
+static const char *qualified(struct dwarf_names *names, const struct dwarf_entry *entry,
+			     const char *name, uint32_t language)
 {
 	const struct dwarf_scope *scopes[SCOPES_MAX];
 	const struct dwarf_unit_index *index;
@@ -137,10 +125,10 @@ static const char *qualified(struct dwarf_names *names, Dwarf_Die *die, const ch
 	size_t used = 0;
 	size_t count;
 
-	if (!language_has_scopes(die))
+	if (!language_has_scopes(entry->unit->language ? entry->unit->language : language))
 		return copy(names, name);
-	index = names->find_index(names->opaque, die->cu);
-	count = index ? find_scopes(index, die->addr, scopes) : 0;
+	index = names->find_index(names->opaque, entry->unit);
+	count = index ? find_scopes(index, entry->at, scopes) : 0;
 	while (count-- > 0)
 		if (!put(text, &used, scope_name(index, scopes[count], name)) ||
 		    !put(text, &used, "::"))
@@ -167,19 +155,20 @@ static const char *readable(struct dwarf_names *names, const char *linkage)
 	return seep_demangle(names->arena, linkage);
 }
 
-static struct dwarf_function *read_function(struct dwarf_names *names, Dwarf_Die *die)
+static struct dwarf_function *read_function(struct dwarf_names *names,
+					    const struct dwarf_entry *entry, uint32_t language)
 {
 	struct dwarf_function *function = seep_arena_alloc(names->arena, sizeof(*function));
+	struct dwarf_entry at = *entry;
+	struct dwarf_entry next;
 	const char *name = NULL;
-	Dwarf_Die at = *die;
-	Dwarf_Die next;
 	int steps;
 
 	for (steps = 0; steps < CHAIN_MAX; steps++) {
 		if (!function->linkage)
 			function->linkage = linkage_of(&at);
 		if (!name)
-			name = attribute_string(&at, DW_AT_name);
+			name = dwarf_entry_text(&at, DW_AT_name);
 		if (!next_in_chain(&at, &next))
 			break;
 		at = next;
@@ -189,24 +178,25 @@ static struct dwarf_function *read_function(struct dwarf_names *names, Dwarf_Die
 		function->name = readable(names, function->linkage);
 	}
 	if (!function->name && name)
-		function->name = qualified(names, &at, without_section(name));
+		function->name = qualified(names, &at, without_section(name), language);
 	if (!function->name)
 		function->name = function->linkage;
 	return function;
 }
 
-struct dwarf_function *dwarf_names_of(struct dwarf_names *names, Dwarf_Die *die)
+struct dwarf_function *dwarf_names_of(struct dwarf_names *names, const struct dwarf_entry *entry)
 {
+	uint32_t language = entry->unit->language;
 	struct dwarf_function *function;
-	Dwarf_Die origin;
+	struct dwarf_entry origin;
 
 	/* A constructor's complete and base forms share an origin, but not their linkage names. */
-	if (linkage_of(die) || !attribute_entry(die, DW_AT_abstract_origin, &origin))
-		return read_function(names, die);
-	function = seep_pointer_map_get(&names->functions, (uintptr_t)origin.addr);
+	if (linkage_of(entry) || !dwarf_entry_follow(entry, DW_AT_abstract_origin, &origin))
+		return read_function(names, entry, language);
+	function = seep_pointer_map_get(&names->functions, (uintptr_t)origin.at);
 	if (!function) {
-		function = read_function(names, &origin);
-		seep_pointer_map_put(&names->functions, (uintptr_t)origin.addr, function);
+		function = read_function(names, &origin, language);
+		seep_pointer_map_put(&names->functions, (uintptr_t)origin.at, function);
 	}
 	return function;
 }

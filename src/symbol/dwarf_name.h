@@ -4,6 +4,7 @@
 #define SEEP_SYMBOL_DWARF_NAME_H
 
 #include "base/arena.h"
+#include "symbol/dwarf_entry.h"
 #include "symbol/dwarf_unit.h"
 #include "symbol/pointer_map.h"
 
@@ -12,8 +13,8 @@ struct dwarf_function {
 	const char *linkage; /* NULL when there is none */
 };
 
-/* Gives the walked unit that @cu is, for the scopes of an entry in it; NULL when there is none. */
-typedef const struct dwarf_unit_index *dwarf_find_index(void *opaque, Dwarf_CU *cu);
+/* Gives the walked @unit, for the scopes of an entry in it; NULL when there is none. */
+typedef const struct dwarf_unit_index *dwarf_find_index(void *opaque, struct dwarf_unit *unit);
 
 /* Zero is empty, but for the first three. */
 struct dwarf_names {
@@ -23,7 +24,7 @@ struct dwarf_names {
 	struct seep_pointer_map functions; /* by the entry that inlined copies refer to */
 };
 
-/* The name of the function that @die, a subprogram or an inlined copy of one, is. Never NULL. */
-struct dwarf_function *dwarf_names_of(struct dwarf_names *names, Dwarf_Die *die);
+/* The name of the function that @entry, a subprogram or an inlined copy of one, is. Never NULL. */
+struct dwarf_function *dwarf_names_of(struct dwarf_names *names, const struct dwarf_entry *entry);
 
 #endif

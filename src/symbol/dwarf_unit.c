@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Entries lie one after the other, children after their parent: the walk is one pass over the bytes
+ * with a stack of open parents. What cannot contain functions is jumped over where the parent says
+ * where its next sibling is, and is read through, dead, where it does not.
+ */
 #include "symbol/dwarf_unit.h"
 
 #include "base/xalloc.h"
+#include "symbol/dwarf_range.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 
 /* Far beyond what compilers write, and small enough for the stack and for memory. */
-enum { DEPTH_MAX = 1024, NODES_MAX = 1 << 24, RANGES_MAX = 1 << 25 };
+enum { DEPTH_MAX = 1024, NODES_MAX = 1 << 24 };
+
+/* A parent whose children are being read. */
+struct level {
+	uint32_t node; /* what inlined children are inlined into */
+	bool is_scope;
+	bool is_dead; /* nothing inside counts */
+};
 
 struct walk {
 	struct dwarf_unit_index *index;
 	const struct seep_elf *elf;
 	struct seep_interval_list intervals;
-	uint32_t ranges_left;
 	uint32_t scope; /* the innermost open one */
-	void *last;	/* the entry visited last */
+	uint32_t depth;
+	struct level levels[DEPTH_MAX];
 };
 
-static uint32_t add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent)
+static uint32_t add_node(struct walk *walk, const struct dwarf_entry *entry, uint32_t parent)
 {
 	struct dwarf_unit_index *index = walk->index;
 
@@ -26,97 +39,108 @@ static uint32_t add_node(struct walk *walk, Dwarf_Die *die, uint32_t parent)
 		return SEEP_INTERVAL_NONE;
 	index->nodes = seep_xgrow(index->nodes, &index->node_room, index->node_count + 1,
 				  sizeof(*index->nodes));
-	index->nodes[index->node_count] = (struct dwarf_node){ .addr = die->addr,
-							       .parent = parent };
+	index->nodes[index->node_count] = (struct dwarf_node){ .at = entry->at, .parent = parent };
 	return (uint32_t)index->node_count++;
 }
 
-/* The node for @die: @node, or when that is none, a new one if there is code. */
-static uint32_t add_ranges(struct walk *walk, Dwarf_Die *die, uint32_t node, uint32_t depth)
+/*
+ * The node for @entry: *@node, or when that is none, a new one if there is code. Returns where
+ * the entry's values end.
+ */
+static const uint8_t *add_ranges(struct walk *walk, const struct dwarf_entry *entry, uint32_t *node)
 {
-	Dwarf_Addr base = 0;
-	Dwarf_Addr from = 0;
-	Dwarf_Addr to = 0;
-	ptrdiff_t next = 0;
+	struct dwarf_ranges ranges;
+	const uint8_t *end = dwarf_ranges_begin(entry, &ranges);
+	uint64_t from;
+	uint64_t to;
 
-	while (walk->ranges_left && (next = dwarf_ranges(die, next, &base, &from, &to)) > 0) {
-		walk->ranges_left--;
+	while (dwarf_ranges_next(&ranges, &from, &to)) {
 		/* Code that the linker dropped is at 0 or -1. */
 		if (to <= from || !seep_elf_is_code(walk->elf, from))
 			continue;
-		if (node == SEEP_INTERVAL_NONE)
-			node = add_node(walk, die, SEEP_INTERVAL_NONE);
-		if (node == SEEP_INTERVAL_NONE)
+		if (*node == SEEP_INTERVAL_NONE)
+			*node = add_node(walk, entry, SEEP_INTERVAL_NONE);
+		if (*node == SEEP_INTERVAL_NONE)
 			break;
 		seep_interval_add(&walk->intervals, (struct seep_interval){
 							    .from = from,
 							    .to = to,
-							    .depth = depth,
-							    .id = node,
+							    .depth = walk->depth,
+							    .id = *node,
 						    });
 	}
-	return node;
+	return end;
 }
 
-/* Even without code of its own: functions that have some may be inlined into this one. */
-static uint32_t add_inlined(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
-{
-	uint32_t node;
-
-	if (parent == SEEP_INTERVAL_NONE)
-		return parent;
-	node = add_node(walk, die, parent);
-	return node == SEEP_INTERVAL_NONE ? parent : add_ranges(walk, die, node, depth);
-}
-
-static void open_scope(struct walk *walk, Dwarf_Die *die)
+/* The entry's children come next. */
+static bool open_level(struct walk *walk, const struct dwarf_entry *entry, struct level level)
 {
 	struct dwarf_unit_index *index = walk->index;
 
+	if (walk->depth == DEPTH_MAX)
+		return false;
+	level.is_scope &= index->scope_count < NODES_MAX;
+	walk->levels[walk->depth++] = level;
+	if (!level.is_scope)
+		return true;
 	index->scopes = seep_xgrow(index->scopes, &index->scope_room, index->scope_count + 1,
 				   sizeof(*index->scopes));
 	index->scopes[index->scope_count] = (struct dwarf_scope){
-		.addr = die->addr,
+		.at = entry->at,
+		.end = entry->unit->end,
 		.parent = walk->scope,
 	};
 	walk->scope = (uint32_t)index->scope_count++;
+	return true;
 }
 
-static void close_scope(struct walk *walk)
+static void close_level(struct walk *walk, const uint8_t *at)
 {
-	struct dwarf_scope *scope = &walk->index->scopes[walk->scope];
+	struct dwarf_scope *scope;
 
-	scope->last = walk->last;
+	walk->depth--;
+	if (!walk->levels[walk->depth].is_scope)
+		return;
+	scope = &walk->index->scopes[walk->scope];
+	scope->end = at;
 	walk->scope = scope->parent;
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *parent_die, uint32_t parent,
-			  uint32_t depth);
-
-static void walk_scope(struct walk *walk, Dwarf_Die *die, uint32_t node, uint32_t depth)
+static struct level dead_level(void)
 {
-	if (dwarf_haschildren(die) <= 0 || walk->index->scope_count >= NODES_MAX)
-		return;
-	open_scope(walk, die);
-	walk_children(walk, die, node, depth + 1);
-	close_scope(walk);
+	return (struct level){ .node = SEEP_INTERVAL_NONE, .is_dead = true };
 }
 
-static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint32_t depth)
+/* What @entry is, and where its values end: NULL at damage. */
+static const uint8_t *read_entry(struct walk *walk, const struct dwarf_entry *entry,
+				 struct level *level, const uint8_t **ret_sibling)
 {
-	switch (dwarf_tag(die)) {
+	uint32_t node = SEEP_INTERVAL_NONE;
+	uint32_t parent = level->node;
+
+	*ret_sibling = NULL;
+	switch (entry->abbrev->tag) {
 	case DW_TAG_subprogram:
 		/* A function inside a function is not part of it. */
-		walk_scope(walk, die, add_ranges(walk, die, SEEP_INTERVAL_NONE, depth), depth);
-		break;
+		*level = (struct level){ .node = SEEP_INTERVAL_NONE, .is_scope = true };
+		if (!entry->abbrev->has_code)
+			break;
+		return add_ranges(walk, entry, &level->node);
 	case DW_TAG_inlined_subroutine:
-		walk_children(walk, die, add_inlined(walk, die, parent, depth), depth + 1);
-		break;
+		*level = (struct level){ .node = parent };
+		if (parent == SEEP_INTERVAL_NONE)
+			break;
+		/* Even without code of its own: what was inlined into it may have some. */
+		node = add_node(walk, entry, parent);
+		if (node == SEEP_INTERVAL_NONE)
+			break;
+		level->node = node;
+		return add_ranges(walk, entry, &level->node);
 	case DW_TAG_lexical_block:
 	case DW_TAG_try_block:
 	case DW_TAG_catch_block:
 	case DW_TAG_with_stmt:
-		walk_children(walk, die, parent, depth + 1);
+		*level = (struct level){ .node = parent };
 		break;
 	case DW_TAG_namespace:
 	case DW_TAG_module:
@@ -124,39 +148,62 @@ static void walk_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent, uint3
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
-		walk_scope(walk, die, SEEP_INTERVAL_NONE, depth);
+		*level = (struct level){ .node = SEEP_INTERVAL_NONE, .is_scope = true };
 		break;
 	default:
-		break;
+		*level = dead_level();
+		return dwarf_entry_end(entry, ret_sibling);
 	}
+	return dwarf_entry_end(entry, &(const uint8_t *){ NULL });
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *parent_die, uint32_t parent, uint32_t depth)
+/* Read the entry at @at. Returns where the next one is, NULL at the end and at damage. */
+static const uint8_t *step(struct walk *walk, const uint8_t *at)
 {
-	Dwarf_Die die;
+	struct level level = walk->levels[walk->depth - 1];
+	struct dwarf_entry entry = { 0 };
+	const uint8_t *sibling;
+	const uint8_t *next;
 
-	if (depth > DEPTH_MAX || dwarf_child(parent_die, &die) != 0)
-		return;
-	for (;;) {
-		void *here = die.addr;
-
-		walk->last = here;
-		walk_entry(walk, &die, parent, depth);
-		/* DW_AT_sibling of a damaged file may lead back. */
-		if (dwarf_siblingof(&die, &die) != 0 || die.addr <= here)
-			return;
+	if (!dwarf_entry_read(walk->index->unit, at, &entry)) {
+		/* A zero ends the children. */
+		if (at >= walk->index->unit->end || entry.abbrev || *at != 0)
+			return NULL;
+		close_level(walk, at);
+		return entry.values;
 	}
+	if (level.is_dead)
+		next = dwarf_entry_end(&entry, &sibling);
+	else
+		next = read_entry(walk, &entry, &level, &sibling);
+	if (!next || !entry.abbrev->has_children)
+		return next;
+	if (level.is_dead && sibling)
+		return sibling;
+	return open_level(walk, &entry, level) ? next : NULL;
 }
 
-struct dwarf_unit_index *dwarf_unit_index_new(Dwarf_Die *unit, const struct seep_elf *elf)
+static void walk_unit(struct walk *walk)
+{
+	struct dwarf_unit *unit = walk->index->unit;
+	struct dwarf_entry entry;
+	const uint8_t *at;
+
+	if (!dwarf_entry_read(unit, unit->entries, &entry) || !entry.abbrev->has_children)
+		return;
+	walk->levels[walk->depth++] = (struct level){ .node = SEEP_INTERVAL_NONE };
+	at = dwarf_entry_end(&entry, &(const uint8_t *){ NULL });
+	while (at && walk->depth)
+		at = step(walk, at);
+}
+
+struct dwarf_unit_index *dwarf_unit_index_new(struct dwarf_unit *unit, const struct seep_elf *elf)
 {
 	struct dwarf_unit_index *index = seep_xcalloc(1, sizeof(*index));
-	struct walk walk = {
-		.index = index, .elf = elf, .ranges_left = RANGES_MAX, .scope = SEEP_INTERVAL_NONE
-	};
+	struct walk walk = { .index = index, .elf = elf, .scope = SEEP_INTERVAL_NONE };
 
-	index->cu = unit->cu;
-	walk_children(&walk, unit, SEEP_INTERVAL_NONE, 0);
+	index->unit = unit;
+	walk_unit(&walk);
 	seep_segments_build(&index->segments, &walk.intervals);
 	seep_interval_list_done(&walk.intervals);
 	return index;

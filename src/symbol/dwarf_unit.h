@@ -6,17 +6,14 @@
 #ifndef SEEP_SYMBOL_DWARF_UNIT_H
 #define SEEP_SYMBOL_DWARF_UNIT_H
 
-#include "symbol/elf_image.h"
+#include "symbol/dwarf_file.h"
 #include "symbol/interval.h"
-
-#include <elfutils/libdw.h>
-#include <stdbool.h>
 
 struct dwarf_function;
 
-/* A function, or one inlined copy of it. The entry is addr in the unit's libdw handle. */
+/* A function, or one inlined copy of it. */
 struct dwarf_node {
-	void *addr;
+	const uint8_t *at;		 /* its entry */
 	struct dwarf_function *function; /* NULL until a lookup needed it */
 	uint32_t parent;		 /* into which this is inlined; SEEP_INTERVAL_NONE */
 	uint32_t call_line;		 /* this and call_file: set with function */
@@ -25,13 +22,13 @@ struct dwarf_node {
 
 /* A namespace, class or function with entries inside. In the order of their entries. */
 struct dwarf_scope {
-	void *addr;
-	void *last;	 /* the last entry inside */
-	uint32_t parent; /* the scope around it; SEEP_INTERVAL_NONE */
+	const uint8_t *at;
+	const uint8_t *end; /* of the entries inside */
+	uint32_t parent;    /* the scope around it; SEEP_INTERVAL_NONE */
 };
 
 struct dwarf_unit_index {
-	Dwarf_CU *cu; /* which the addr of nodes and scopes belong to */
+	struct dwarf_unit *unit;
 	struct dwarf_node *nodes;
 	size_t node_count;
 	size_t node_room;
@@ -41,14 +38,8 @@ struct dwarf_unit_index {
 	size_t scope_room;
 };
 
-/* Walk the tree below @unit, of bounded depth and size. Never NULL. */
-struct dwarf_unit_index *dwarf_unit_index_new(Dwarf_Die *unit, const struct seep_elf *elf);
+/* Walk the tree of a prepared @unit, of bounded depth. Code outside @elf's does not count. */
+struct dwarf_unit_index *dwarf_unit_index_new(struct dwarf_unit *unit, const struct seep_elf *elf);
 void dwarf_unit_index_free(struct dwarf_unit_index *index);
-
-/* The entry at @addr of the unit. */
-static inline Dwarf_Die dwarf_unit_entry(const struct dwarf_unit_index *index, void *addr)
-{
-	return (Dwarf_Die){ .addr = addr, .cu = index->cu };
-}
 
 #endif

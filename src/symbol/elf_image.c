@@ -19,12 +19,16 @@
 /* zstd can do better than this on zeros only; a claim beyond it is refused, not tried. */
 #define INFLATE_RATIO_MAX 4096
 
-/* What the indexes read; also everything that libdw needs to follow a reference. */
+/* What is read of a file, besides symbol tables. */
 static const char *const wanted_names[] = {
-	".debug_info",	      ".debug_abbrev",	    ".debug_str",	 ".debug_line",
-	".debug_line_str",    ".debug_ranges",	    ".debug_rnglists",	 ".debug_addr",
-	".debug_str_offsets", ".debug_types",	    ".gnu_debugaltlink", ".gnu_debuglink",
-	".gnu_debugdata",     ".note.gnu.build-id",
+	".debug_info",	       ".debug_abbrev",	      ".debug_str",
+	".debug_line",	       ".debug_line_str",     ".debug_ranges",
+	".debug_rnglists",     ".debug_addr",	      ".debug_str_offsets",
+	".debug_types",	       ".gnu_debugaltlink",   ".gnu_debuglink",
+	".gnu_debugdata",      ".note.gnu.build-id",  ".debug_cu_index",
+	".debug_info.dwo",     ".debug_abbrev.dwo",   ".debug_str.dwo",
+	".debug_line.dwo",     ".debug_line_str.dwo", ".debug_str_offsets.dwo",
+	".debug_rnglists.dwo", ".debug_types.dwo",
 };
 
 static bool read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes)
@@ -473,38 +477,10 @@ static void place(struct seep_elf *elf, size_t index, const struct plan *plan, u
 	memset(elf->image + offset, 0, plan->from_bytes ? plan->bytes : 0);
 }
 
-/* The section that holds the names is the last: made of the table that was changed in place. */
-static void write_headers(struct seep_elf *elf, uint64_t names_at, uint64_t headers_at)
-{
-	Elf64_Ehdr *header = &elf->header;
-	size_t last = elf->section_count - 1;
-
-	memcpy(elf->image + names_at, elf->names, elf->names_bytes);
-	elf->sections[last] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
-					    .sh_offset = names_at,
-					    .sh_size = elf->names_bytes,
-					    .sh_addralign = 1 };
-	elf->sections[0] = (Elf64_Shdr){ 0 };
-	header->e_phoff = header->e_phnum = 0;
-	header->e_shoff = headers_at;
-	header->e_ehsize = sizeof(*header);
-	header->e_shnum = (Elf64_Half)elf->section_count;
-	header->e_shstrndx = (Elf64_Half)last;
-	if (elf->section_count >= SHN_LORESERVE) {
-		header->e_shnum = 0;
-		header->e_shstrndx = SHN_XINDEX;
-		elf->sections[0].sh_size = elf->section_count;
-		elf->sections[0].sh_link = (Elf64_Word)last;
-	}
-	memcpy(elf->image, header, sizeof(*header));
-	memcpy(elf->image + headers_at, elf->sections, elf->section_count * sizeof(*elf->sections));
-}
-
 static bool build_image(struct seep_elf *elf, struct plan *plans)
 {
-	uint64_t at = padded(sizeof(elf->header));
 	uint64_t read_bytes = 0;
-	uint64_t names_at;
+	uint64_t at = 0;
 	size_t i;
 
 	for (i = 0; i < elf->section_count; i++) {
@@ -515,20 +491,12 @@ static bool build_image(struct seep_elf *elf, struct plan *plans)
 			return false;
 		at += plans[i].from_bytes ? padded(plans[i].bytes) : 0;
 	}
-	elf->sections = seep_xrealloc(elf->sections, elf->section_count + 1,
-				      sizeof(*elf->sections));
-	elf->section_count++;
-	names_at = at;
-	at += padded(elf->names_bytes);
-	elf->image_bytes = at + elf->section_count * sizeof(*elf->sections);
+	elf->image_bytes = at + 1;
 	elf->image = seep_xcalloc(elf->image_bytes, 1);
-	write_headers(elf, names_at, at);
-	for (i = 0, at = padded(sizeof(elf->header)); i + 1 < elf->section_count; i++) {
+	for (i = 0, at = 0; i < elf->section_count; i++) {
 		place(elf, i, &plans[i], at);
 		at += plans[i].from_bytes ? padded(plans[i].bytes) : 0;
 	}
-	/* Again: placing them changed them. */
-	write_headers(elf, names_at, elf->header.e_shoff);
 	return true;
 }
 

@@ -4,8 +4,7 @@
  *
  * Copied and not mapped: a file that shrinks under a mapping (a rebuild in the middle of a report)
  * kills its reader with SIGBUS. Only sections that are used are read, compressed ones are
- * inflated, and the result is laid out as a small ELF file of its own, which libdw reads without
- * knowing (libdw before 0.189 does not know zstd).
+ * inflated; they lie one after the other in one image.
  *
  * 64-bit little-endian files only: what seep can record.
  */

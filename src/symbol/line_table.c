@@ -100,11 +100,12 @@ static void read_old_lists(struct seep_line_table *table, struct byte_reader *he
 	}
 }
 
-static const char *string_at(const struct seep_elf *elf, const char *section, uint64_t offset)
+static const char *string_at(const struct seep_line_table *table, enum dwarf_part part,
+			     uint64_t offset)
 {
-	struct seep_elf_bytes bytes = seep_elf_section(elf, section);
+	const char *text = dwarf_text_at(table->source.parts, part, offset);
 
-	return offset < bytes.bytes ? (const char *)bytes.data + offset : "";
+	return text ? text : "";
 }
 
 struct format {
@@ -161,7 +162,6 @@ static bool read_number_form(struct byte_reader *header, uint64_t form, uint64_t
 static bool read_field(const struct seep_line_table *table, const struct program *program,
 		       struct byte_reader *header, struct format format, struct entry *entry)
 {
-	const struct seep_elf *elf = table->source.elf;
 	const char *text = NULL;
 	uint64_t number = 0;
 
@@ -170,11 +170,11 @@ static bool read_field(const struct seep_line_table *table, const struct program
 		text = reader_string(header);
 		break;
 	case DW_FORM_line_strp:
-		text = string_at(elf, ".debug_line_str",
+		text = string_at(table, DWARF_LINE_STR,
 				 reader_number(header, program->offset_bytes));
 		break;
 	case DW_FORM_strp:
-		text = string_at(elf, ".debug_str", reader_number(header, program->offset_bytes));
+		text = string_at(table, DWARF_STR, reader_number(header, program->offset_bytes));
 		break;
 	default:
 		if (!read_number_form(header, format.form, &number) &&
@@ -224,7 +224,7 @@ static bool read_new_list(struct seep_line_table *table, const struct program *p
 
 static bool read_header(struct seep_line_table *table, struct program *program)
 {
-	struct seep_elf_bytes section = seep_elf_section(table->source.elf, ".debug_line");
+	const struct seep_elf_bytes section = table->source.parts->at[DWARF_LINE];
 	struct byte_reader unit = reader_of(section.data, section.bytes);
 	struct byte_reader header;
 	uint64_t bytes;
@@ -552,6 +552,11 @@ static const char *make_path(struct seep_line_table *table, const struct file_en
 		used = append(path, used, table->dirs[file->dir]);
 	used = append(path, used, file->name);
 	return seep_arena_strndup(table->arena, path, used);
+}
+
+bool seep_line_table_has_files(const struct seep_line_table *table)
+{
+	return table->file_count > 0;
 }
 
 const char *seep_line_table_path(struct seep_line_table *table, uint64_t file)

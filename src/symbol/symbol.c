@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symbol.h"
 
+#include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "symbol/debug_file.h"
 #include "symbol/demangle.h"
@@ -9,12 +10,11 @@
 #include "symbol/pointer_map.h"
 #include "symbol/symtab.h"
 
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Of a linkage name that is kept: what is longer helps nobody. */
-enum { NAME_MAX_BYTES = 64 << 10 };
+enum { NAME_MAX_BYTES = 64 << 10, PROBLEM_MAX_BYTES = 8 << 10 };
 
 struct seep_symbol_module {
 	struct seep_symbols *symbols;
@@ -54,8 +54,7 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 	const char **dirs;
 	size_t i;
 
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return seep_fail(err, SEEP_EUNSUPPORTED, "libelf is of an incompatible version");
+	(void)err;
 	symbols = seep_xcalloc(1, sizeof(*symbols));
 	symbols->arena = seep_arena_new();
 	if (opt && opt->debug_dir_count) {
@@ -129,7 +128,13 @@ static void open_dwarf(struct seep_symbol_module *module, const struct seep_elf 
 {
 	module->alternate = seep_debug_find_alternate(&module->symbols->dirs, elf);
 	(void)load(&module->alternate);
-	module->dwarf = seep_dwarf_open(elf, module->alternate, module->symbols->arena);
+	module->dwarf = seep_dwarf_open(&(struct seep_dwarf_source){
+		.elf = elf,
+		.alternate = module->alternate,
+		.dirs = &module->symbols->dirs,
+		.module_path = module->path,
+		.arena = module->symbols->arena,
+	});
 }
 
 static void open_mini(struct seep_symbol_module *module)
@@ -289,6 +294,20 @@ static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 	frame->linkage_name = symbol->linkage;
 }
 
+/* Half of the debug information of a unit lies in another file, which is not to be had. */
+static void note_missing(struct seep_symbol_module *module)
+{
+	const char *name = seep_dwarf_missing(module->dwarf);
+	struct seep_strbuf text;
+
+	if (!name || module->problem)
+		return;
+	seep_strbuf_init(&text, PROBLEM_MAX_BYTES);
+	seep_strbuf_addf(&text, "%s with its debug information was not found", name);
+	module->problem = seep_arena_strndup(module->symbols->arena, text.text, text.length);
+	seep_strbuf_done(&text);
+}
+
 size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
 			  struct seep_symbol_frame *frames, size_t frames_max)
 {
@@ -296,8 +315,10 @@ size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
 
 	if (!module->is_open)
 		open_files(module);
-	if (module->dwarf)
+	if (module->dwarf) {
 		count = seep_dwarf_lookup(module->dwarf, address, frames, frames_max);
+		note_missing(module);
+	}
 	if (count == 0) {
 		frames[0] = (struct seep_symbol_frame){ 0 };
 		count = 1;

@@ -39,7 +39,7 @@ struct seep_symbol_frame {
  * seep_symbols_new - an empty cache
  * @opt: may be NULL: no extra directories
  *
- * Returns: 0, or -SEEP_EUNSUPPORTED when the library that reads DWARF does not fit.
+ * Returns: 0.
  */
 SEEP_NODISCARD int seep_symbols_new(const struct seep_symbols_options *opt,
 				    struct seep_symbols **ret, struct seep_error *err);
@@ -60,7 +60,10 @@ void seep_symbols_free(struct seep_symbols *symbols);
 struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, const char *path,
 					       const uint8_t *build_id, size_t build_id_bytes);
 
-/* Why names or lines are missing, as half a sentence; NULL when the module has DWARF. */
+/*
+ * Why names or lines are missing, as half a sentence; NULL when the module has DWARF. May become
+ * known only when an address is looked up.
+ */
 const char *seep_symbol_module_problem(const struct seep_symbol_module *module);
 
 /**

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Entries, their attributes, and what the attributes' values mean. */
+#ifndef SEEP_SYMBOL_DWARF_ENTRY_H
+#define SEEP_SYMBOL_DWARF_ENTRY_H
+
+#include "symbol/byte_reader.h"
+#include "symbol/dwarf_abbrev.h"
+#include "symbol/dwarf_file.h"
+
+struct dwarf_entry {
+	struct dwarf_unit *unit;
+	const uint8_t *at; /* where it starts: its identity */
+	const struct dwarf_abbrev *abbrev;
+	const uint8_t *values; /* of its attributes */
+};
+
+struct dwarf_value {
+	uint64_t number;      /* as it stands there: a number, an offset, an index */
+	const uint8_t *bytes; /* of DW_FORM_string: the text, ended inside the unit */
+	uint16_t form;
+};
+
+/* The entry at @at, in a prepared unit. False at the end of a list of children, and at damage. */
+bool dwarf_entry_read(struct dwarf_unit *unit, const uint8_t *at, struct dwarf_entry *ret);
+
+/* Read one value, moving @reader behind it. False when it cannot be: nothing after it can, then. */
+bool dwarf_value_read(const struct dwarf_unit *unit, const struct dwarf_attribute *attribute,
+		      struct byte_reader *reader, struct dwarf_value *ret);
+
+/* Where the values of @entry end; NULL at damage. @ret_sibling: its next one if it says so. */
+const uint8_t *dwarf_entry_end(const struct dwarf_entry *entry, const uint8_t **ret_sibling);
+
+/* The value of an attribute. False when the entry has none of that name. */
+bool dwarf_entry_find(const struct dwarf_entry *entry, unsigned int name, struct dwarf_value *ret);
+
+/* What a value means. False, or NULL, when it is of another class or leads nowhere. */
+bool dwarf_value_number(const struct dwarf_value *value, uint64_t *ret);
+bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value *value,
+			 uint64_t *ret);
+const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_value *value);
+bool dwarf_value_entry(const struct dwarf_unit *unit, const struct dwarf_value *value,
+		       struct dwarf_entry *ret);
+
+/* The same by name, in one go. */
+const char *dwarf_entry_text(const struct dwarf_entry *entry, unsigned int name);
+uint64_t dwarf_entry_number(const struct dwarf_entry *entry, unsigned int name, uint64_t otherwise);
+bool dwarf_entry_follow(const struct dwarf_entry *entry, unsigned int name,
+			struct dwarf_entry *ret);
+
+#endif

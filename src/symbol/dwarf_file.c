@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbol/dwarf_file.h"
+
+#include "base/xalloc.h"
+#include "symbol/byte_reader.h"
+#include "symbol/dwarf_abbrev.h"
+#include "symbol/dwarf_entry.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define UNITS_MAX ((size_t)1 << 24)
+#define ATTRIBUTES_MAX ((uint64_t)1 << 26)
+#define RANGES_MAX ((uint64_t)1 << 27)
+
+static const char *const part_names[DWARF_PART_COUNT] = {
+	[DWARF_INFO] = ".debug_info",	      [DWARF_TYPES] = ".debug_types",
+	[DWARF_ABBREV] = ".debug_abbrev",     [DWARF_STR] = ".debug_str",
+	[DWARF_LINE_STR] = ".debug_line_str", [DWARF_STR_OFFSETS] = ".debug_str_offsets",
+	[DWARF_ADDR] = ".debug_addr",	      [DWARF_RANGES] = ".debug_ranges",
+	[DWARF_RNGLISTS] = ".debug_rnglists", [DWARF_LINE] = ".debug_line",
+};
+
+void dwarf_parts_of(const struct seep_elf *elf, bool split, struct dwarf_parts *ret)
+{
+	char name[32];
+	int i;
+
+	for (i = 0; i < DWARF_PART_COUNT; i++) {
+		(void)snprintf(name, sizeof(name), "%s%s", part_names[i], split ? ".dwo" : "");
+		ret->at[i] = seep_elf_section(elf, name);
+	}
+}
+
+/* What follows the length. False when seep cannot read such a unit. */
+static bool read_header(struct byte_reader *reader, struct dwarf_unit *unit, bool in_types,
+			uint64_t *ret_abbrev_offset)
+{
+	uint64_t address_bytes;
+
+	unit->version = (uint16_t)reader_number(reader, 2);
+	if (unit->version < 2 || unit->version > 5)
+		return false;
+	if (unit->version >= 5) {
+		unit->type = reader_byte(reader);
+		address_bytes = reader_byte(reader);
+		*ret_abbrev_offset = reader_number(reader, unit->offset_bytes);
+	} else {
+		unit->type = in_types ? DW_UT_type : DW_UT_compile;
+		*ret_abbrev_offset = reader_number(reader, unit->offset_bytes);
+		address_bytes = reader_byte(reader);
+	}
+	switch (unit->type) {
+	case DW_UT_skeleton:
+	case DW_UT_split_compile:
+		unit->id = reader_number(reader, 8);
+		break;
+	case DW_UT_type:
+	case DW_UT_split_type:
+		unit->id = reader_number(reader, 8);
+		unit->type_offset = reader_number(reader, unit->offset_bytes);
+		break;
+	default:
+		break;
+	}
+	return !reader->failed && address_bytes == 8;
+}
+
+static void add_unit(struct dwarf_file *file, const struct dwarf_unit *unit)
+{
+	file->units = seep_xgrow(file->units, &file->unit_room, file->unit_count + 1,
+				 sizeof(*file->units));
+	file->units[file->unit_count++] = *unit;
+}
+
+/* Units follow each other by their lengths; one that cannot be read is passed over. */
+static void read_headers(struct dwarf_file *file, enum dwarf_part part)
+{
+	const struct seep_elf_bytes *section = &file->parts.at[part];
+	const struct seep_elf_bytes *abbrev = &file->parts.at[DWARF_ABBREV];
+	struct byte_reader reader = reader_of(section->data, section->bytes);
+
+	while (reader_left(&reader) && file->unit_count < UNITS_MAX) {
+		struct dwarf_unit unit = { .file = file, .start = reader.at, .offset_bytes = 4 };
+		uint64_t bytes = reader_number(&reader, 4);
+		struct byte_reader header;
+		uint64_t abbrev_offset;
+
+		if (bytes == UINT32_MAX) {
+			unit.offset_bytes = 8;
+			bytes = reader_number(&reader, 8);
+		}
+		header = reader;
+		if (reader.failed || !reader_skip(&reader, bytes))
+			return;
+		header.end = unit.end = reader.at;
+		if (!read_header(&header, &unit, part == DWARF_TYPES, &abbrev_offset) ||
+		    abbrev_offset >= abbrev->bytes)
+			continue;
+		unit.entries = header.at;
+		unit.abbrev = abbrev->data + abbrev_offset;
+		add_unit(file, &unit);
+	}
+}
+
+void dwarf_file_init(struct dwarf_file *file, const struct dwarf_parts *parts)
+{
+	size_t i;
+
+	*file = (struct dwarf_file){ .parts = *parts,
+				     .attributes_left = ATTRIBUTES_MAX,
+				     .ranges_left = RANGES_MAX };
+	read_headers(file, DWARF_INFO);
+	file->info_count = file->unit_count;
+	read_headers(file, DWARF_TYPES);
+	/* From here on units have an address that stays. */
+	for (i = 0; i < file->unit_count; i++)
+		if (file->units[i].type_offset && file->units[i].id)
+			seep_pointer_map_put(&file->types, file->units[i].id, &file->units[i]);
+}
+
+static void free_abbrevs(void *abbrevs)
+{
+	dwarf_abbrevs_free(abbrevs);
+}
+
+void dwarf_file_done(struct dwarf_file *file)
+{
+	seep_pointer_map_each(&file->abbrevs, free_abbrevs);
+	seep_pointer_map_done(&file->abbrevs);
+	seep_pointer_map_done(&file->types);
+	free(file->units);
+	*file = (struct dwarf_file){ 0 };
+}
+
+/*
+ * Sizes of forms depend on the unit's version and offset size, so units that differ in those do
+ * not share a table. Only version 2 has sizes of its own.
+ */
+static const struct dwarf_abbrevs *abbrevs_of(const struct dwarf_unit *unit)
+{
+	struct dwarf_file *file = unit->file;
+	const struct seep_elf_bytes *section = &file->parts.at[DWARF_ABBREV];
+	uint64_t key = (uint64_t)(uintptr_t)unit->abbrev << 2 | (unit->version == 2) << 1 |
+		       (unit->offset_bytes == 8);
+	struct dwarf_abbrevs *abbrevs = seep_pointer_map_get(&file->abbrevs, key);
+	size_t bytes = section->bytes - (size_t)(unit->abbrev - section->data);
+
+	if (abbrevs)
+		return abbrevs;
+	abbrevs = dwarf_abbrevs_new(reader_of(unit->abbrev, bytes), unit->version,
+				    unit->offset_bytes, &file->attributes_left);
+	seep_pointer_map_put(&file->abbrevs, key, abbrevs);
+	return abbrevs;
+}
+
+/*
+ * In a split unit bases are not said: they are after the header of the only table there. Early
+ * tables have no header.
+ */
+static uint64_t implied_base(const struct seep_elf_bytes *section, size_t header_bytes)
+{
+	struct byte_reader reader = reader_of(section->data, section->bytes);
+	uint64_t bytes = reader_number(&reader, 4);
+
+	if (bytes == UINT32_MAX) {
+		bytes = reader_number(&reader, 8);
+		header_bytes += 8;
+	}
+	if (bytes > reader_left(&reader) || reader_number(&reader, 2) != 5 || reader.failed)
+		return 0;
+	return header_bytes;
+}
+
+static bool take_base(const struct dwarf_entry *entry, unsigned int name, uint64_t *base)
+{
+	struct dwarf_value value;
+
+	return dwarf_entry_find(entry, name, &value) && dwarf_value_number(&value, base);
+}
+
+static void read_bases(struct dwarf_unit *unit, const struct dwarf_entry *entry)
+{
+	const struct dwarf_parts *parts = &unit->file->parts;
+	struct dwarf_value value;
+	uint64_t number = 0;
+
+	if (unit->version >= 5) {
+		if (!take_base(entry, DW_AT_str_offsets_base, &unit->str_offsets_base))
+			unit->str_offsets_base = implied_base(&parts->at[DWARF_STR_OFFSETS], 8);
+		if (!take_base(entry, DW_AT_rnglists_base, &unit->ranges_base))
+			unit->ranges_base = implied_base(&parts->at[DWARF_RNGLISTS], 12);
+		(void)take_base(entry, DW_AT_addr_base, &unit->addr_base);
+	} else {
+		(void)take_base(entry, DW_AT_GNU_addr_base, &unit->addr_base);
+		(void)take_base(entry, DW_AT_GNU_ranges_base, &unit->ranges_base);
+		if (!unit->type_offset)
+			(void)take_base(entry, DW_AT_GNU_dwo_id, &unit->id);
+	}
+	if (take_base(entry, DW_AT_language, &number))
+		unit->language = (uint32_t)number;
+	if (dwarf_entry_find(entry, DW_AT_low_pc, &value))
+		(void)dwarf_value_address(unit, &value, &unit->base_address);
+}
+
+bool dwarf_unit_prepare(struct dwarf_unit *unit)
+{
+	struct dwarf_entry entry;
+
+	if (unit->prepared)
+		return unit->abbrevs != NULL;
+	unit->prepared = true;
+	unit->abbrevs = abbrevs_of(unit);
+	if (unit->abbrevs && !dwarf_entry_read(unit, unit->entries, &entry))
+		unit->abbrevs = NULL;
+	if (unit->abbrevs)
+		read_bases(unit, &entry);
+	return unit->abbrevs != NULL;
+}
+
+struct dwarf_unit *dwarf_file_unit_at(struct dwarf_file *file, const uint8_t *at)
+{
+	const struct seep_elf_bytes *info = &file->parts.at[DWARF_INFO];
+	bool in_info = (uintptr_t)at - (uintptr_t)info->data < info->bytes;
+	size_t low = in_info ? 0 : file->info_count;
+	size_t high = in_info ? file->info_count : file->unit_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		struct dwarf_unit *unit = &file->units[middle];
+
+		if ((uintptr_t)at < (uintptr_t)unit->entries)
+			high = middle;
+		else if ((uintptr_t)at >= (uintptr_t)unit->end)
+			low = middle + 1;
+		else
+			return dwarf_unit_prepare(unit) ? unit : NULL;
+	}
+	return NULL;
+}
+
+struct dwarf_unit *dwarf_file_type(struct dwarf_file *file, uint64_t signature)
+{
+	struct dwarf_unit *unit = NULL;
+
+	if (signature)
+		unit = seep_pointer_map_get(&file->types, signature);
+	return unit && dwarf_unit_prepare(unit) ? unit : NULL;
+}
