@@ -21,7 +21,7 @@ check:
 
 bench: release
 	@test -x bench/run || { echo "bench/run is not there" >&2; exit 1; }
-	@bench/run build-release
+	@bench/run build-release --markdown bench/RESULTS.md
 
 soak: all
 	@test -x tests/soak/run || { echo "tests/soak/run is not there" >&2; exit 1; }

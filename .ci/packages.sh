@@ -9,6 +9,9 @@ fast_packages="$build_packages binutils python3 libcmocka-dev python3-pytest"
 # Programs that tests record, compilers whose output they read, and oracles that they compare with.
 check_packages="$fast_packages clang clang-format dwz gdb git libpython3.11-testsuite
 	lld llvm-19 perl rustc sqlite3 xz-utils"
+# What `make bench` measures with, and beside.
+bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libjemalloc2 liblsan0
+	llvm-19 redis-server redis-tools valgrind"
 
 is_installed() {
 	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

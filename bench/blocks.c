@@ -8,9 +8,9 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
+#include "resident.h"
 #include "stopwatch.h"
 
 static void **blocks;
@@ -38,22 +38,6 @@ static void fill(long count)
 	}
 }
 
-/* Everything resident, with what is shared: the ledger is part of the price. */
-static unsigned long long rss_bytes(void)
-{
-	FILE *status = fopen("/proc/self/status", "re");
-	unsigned long long kilobytes = 0;
-	char line[256];
-
-	if (!status)
-		abort();
-	while (fgets(line, sizeof(line), status))
-		if (strncmp(line, "VmRSS:", 6) == 0)
-			kilobytes = strtoull(line + 6, NULL, 10);
-	fclose(status);
-	return kilobytes * 1024;
-}
-
 int main(int argc, char **argv)
 {
 	long count = argc > 1 ? strtol(argv[1], NULL, 10) : 10000000;
@@ -68,6 +52,6 @@ int main(int argc, char **argv)
 	fill(count);
 	stopwatch_print(&watch, (double)count);
 	info = mallinfo2();
-	printf("heap_bytes=%zu rss_bytes=%llu\n", info.arena + info.hblkhd, rss_bytes());
+	printf("heap_bytes=%zu rss_bytes=%llu\n", info.arena + info.hblkhd, resident_bytes());
 	return 0;
 }

@@ -33,14 +33,17 @@ static inline void stopwatch_start(struct stopwatch *watch)
 	watch->wall_ns = stopwatch_wall_ns();
 }
 
-/* @pairs: allocations, each with its free, that the time was spent on. */
+/*
+ * @pairs: allocations, each with its free, that the time was spent on. end_ns is when the program
+ * has nothing more to do: whoever waits for it can tell what its end costs.
+ */
 static inline void stopwatch_print(const struct stopwatch *watch, double pairs)
 {
 	long long wall_ns = stopwatch_wall_ns() - watch->wall_ns;
 	long long cpu_ns = stopwatch_cpu_ns() - watch->cpu_ns;
 
-	printf("time_ns=%lld cpu_ns=%lld ns_per_pair=%.2f\n", wall_ns, cpu_ns,
-	       (double)cpu_ns / pairs);
+	printf("time_ns=%lld cpu_ns=%lld ns_per_pair=%.2f end_ns=%lld\n", wall_ns, cpu_ns,
+	       (double)cpu_ns / pairs, stopwatch_wall_ns());
 }
 
 #endif

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""`make bench` works: its script measures, says what it measured, and believes nobody who was not
+there. One tiny round; the figures themselves are not looked at."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import harness
+
+SCRIPT = harness.SOURCE / "bench" / "run.py"
+
+
+def bench(folder, *words, build=harness.BUILD, **environment):
+    return subprocess.run(
+        [sys.executable, SCRIPT, build, "--quick", "--rounds=1", "--no-install",
+         f"--out={folder}", f"--markdown={folder}/RESULTS.md", *words],
+        capture_output=True, text=True, check=False, timeout=harness.LIMIT_S,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+    )  # fmt: skip
+
+
+def fake_heaptrack(folder, lines):
+    """A heaptrack whose arguments are -r -o FILE PROGRAM ..."""
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "heaptrack").write_text(f"#!/bin/sh\n{lines}\n")
+    (tools / "heaptrack").chmod(0o755)
+    return f"{tools}:{os.environ['PATH']}"
+
+
+def test_a_page_of_results_is_written(tmp_path):
+    done = bench(tmp_path, "--rows=list1,latency,blocks", "--peers=none")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "RESULTS.md").read_text()
+    assert page == done.stdout
+    assert re.search(r"^\| std::list, .* ms \| \d+\.\d\d \(.*\) \| \d", page, re.M)
+    assert re.search(r"^\| seep \| \d+ \| \d+ \| [\d,]+ \| [\d,]+ \|$", page, re.M)
+    result = json.loads((tmp_path / "result.json").read_text())
+    own = result["rows"]["blocks"]["summary"]["seep"]["median"]["own_share"]
+    assert 0.1 < own < 1
+
+
+def test_a_peer_that_left_nothing_behind_has_no_figure(tmp_path):
+    path = fake_heaptrack(tmp_path, 'shift 3; exec "$@"')
+    done = bench(tmp_path, "--rows=list1", "--peers=heaptrack", PATH=path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "RESULTS.md").read_text()
+    assert re.search(r"^\| std::list, .* \| \[1\] \|$", page, re.M)
+    assert "1. heaptrack, list1: it left nothing behind: nothing was recorded." in page
+
+
+def test_a_peer_that_fails_says_how(tmp_path):
+    path = fake_heaptrack(tmp_path, "echo no room >&2; exit 3")
+    done = bench(tmp_path, "--rows=list1", "--peers=heaptrack", PATH=path)
+    assert done.returncode == 0, done.stderr
+    assert "1. heaptrack, list1: status 3: no room." in (tmp_path / "RESULTS.md").read_text()
+
+
+def test_a_run_that_was_not_recorded_is_an_error(tmp_path):
+    build = tmp_path / "build"
+    build.mkdir()
+    (build / "libseep.so").symlink_to("/lib/x86_64-linux-gnu/libm.so.6")
+    done = bench(tmp_path, "--rows=list1", "--peers=none", build=build)
+    assert done.returncode == 1
+    assert "list1, seep: it left nothing behind" in done.stderr
+
+
+def test_an_unknown_row_is_refused(tmp_path):
+    done = bench(tmp_path, "--rows=lisp1")
+    assert done.returncode == 1
+    assert "no row 'lisp1'; known: list1" in done.stderr
