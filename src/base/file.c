@@ -194,6 +194,12 @@ static int give_name(const struct seep_atomic_file *file)
 {
 	if (!file->keep_old)
 		return rename(file->temp_path, file->path) == 0 ? 0 : errno;
+	/* No name in between, which a kill could leave behind. */
+	if (file->is_unnamed)
+		return linkat(AT_FDCWD, file->temp_path, AT_FDCWD, file->path, AT_SYMLINK_FOLLOW) ==
+				       0
+			       ? 0
+			       : errno;
 	if (renameat2(AT_FDCWD, file->temp_path, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
@@ -207,6 +213,7 @@ static int give_name(const struct seep_atomic_file *file)
 
 int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 {
+	bool is_named;
 	int saved = 0;
 	int ret = 0;
 
@@ -216,13 +223,16 @@ int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 	else if (ferror(file->stream))
 		saved = EIO;
 	else if (file->is_unnamed)
-		saved = name_temp(file);
+		saved = file->keep_old ? give_name(file) : name_temp(file);
+	is_named = file->is_unnamed && !saved;
 	if (fclose(file->stream) != 0 && !saved)
 		saved = errno;
 	file->stream = NULL;
-	if (!saved)
+	if (!saved && !is_named)
 		saved = give_name(file);
-	if (saved)
+	if (saved && is_named)
+		(void)unlink(file->path);
+	else if (saved)
 		remove_temp(file);
 	if (saved == EEXIST && file->keep_old)
 		ret = seep_fail(err, SEEP_EEXIST, "%s has come into being meanwhile and was kept",

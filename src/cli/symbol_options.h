@@ -11,16 +11,19 @@
 
 struct seep_symbol_option_values {
 	struct seep_option_list dirs;
+	bool no_cache;
 };
 
 /* The lines of a command's table; @values is its struct, with a member symbols of the one above. */
-#define SEEP_SYMBOL_OPTIONS(values)                                  \
-	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs, \
-		    "Look for programs, libraries and their debug files in DIR first")
+#define SEEP_SYMBOL_OPTIONS(values)                                                     \
+	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs,                    \
+		    "Look for programs, libraries and their debug files in DIR first"), \
+		SEEP_OPTION("no-symbol-cache", 0, FLAG, NULL, values, symbols.no_cache, \
+			    "Neither use nor keep names and lines found in earlier runs")
 
 /**
  * seep_symbol_options_read - what the options ask for
- * @ret: borrows from @values
+ * @ret: borrows from @values; valid until the next call
  *
  * Returns: 0, or -SEEP_EUSAGE when a directory cannot be searched.
  */

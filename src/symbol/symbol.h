@@ -25,6 +25,8 @@ struct seep_symbols_options {
 	 * by basename, where a build-id proves that they are the right ones. Copied. */
 	const char *const *debug_dirs;
 	size_t debug_dir_count;
+	/* Where answers are kept, see symbol_cache.h; NULL: nowhere. Copied. */
+	const char *cache_dir;
 };
 
 struct seep_symbol_frame {
@@ -37,14 +39,17 @@ struct seep_symbol_frame {
 
 /**
  * seep_symbols_new - an empty cache
- * @opt: may be NULL: no extra directories
+ * @opt: may be NULL: no extra directories, and nothing on disk
  *
  * Returns: 0.
  */
 SEEP_NODISCARD int seep_symbols_new(const struct seep_symbols_options *opt,
 				    struct seep_symbols **ret, struct seep_error *err);
 
-/* Releases modules and every string that was returned. NULL is a no-op. */
+/*
+ * Releases modules and every string that was returned, and keeps new answers on disk if that was
+ * asked for. NULL is a no-op.
+ */
 void seep_symbols_free(struct seep_symbols *symbols);
 
 /**
@@ -64,7 +69,7 @@ struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, con
  * Why names or lines are missing, as half a sentence; NULL when the module has DWARF. May become
  * known only when an address is looked up.
  */
-const char *seep_symbol_module_problem(const struct seep_symbol_module *module);
+const char *seep_symbol_module_problem(struct seep_symbol_module *module);
 
 /**
  * seep_symbol_lookup - the frames at one address, innermost (most inlined) first
