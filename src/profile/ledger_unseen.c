@@ -40,6 +40,8 @@ static const struct {
 	  "there was no memory to remember some blocks; their frees were not seen" },
 	{ LEDGER_UNSEEN_VERIFY_OFF, "verify-off",
 	  "stacks were to be verified, but libgcc_s could not be loaded" },
+	{ LEDGER_UNSEEN_UNALIGNED, "unaligned",
+	  "the allocator gave blocks at addresses that are no multiples of 16; they are not counted" },
 	{ LEDGER_UNSEEN_FRAME_POINTER, "by-frame-pointer",
 	  "some stacks pass through code without unwind information, such as a JIT compiler's; what "
 	  "lies beyond it was found by frame pointer, which such code need not keep" },

@@ -47,6 +47,8 @@ struct rt_tls {
 	uintptr_t aborting;
 	/* Of the interrupted hook, from before a fork() in a signal handler to the child; else 0. */
 	uintptr_t forking;
+	/* Frame address, while the next allocator is asked for a usable size; may be out of date. */
+	uintptr_t asking;
 };
 extern __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 

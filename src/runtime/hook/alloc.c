@@ -109,7 +109,9 @@ RT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
 	return resize(block, bytes, FRAME);
 }
 
-#define ALIGNED(alignment) RT_SORT(LEDGER_KIND_MEMALIGN, log2_of(alignment), RT_CELL_MEMALIGN)
+#define MEMALIGN(alignment) RT_SORT(LEDGER_KIND_MEMALIGN, log2_of(alignment), RT_CELL_MEMALIGN)
+#define ALIGNED(alignment) (MEMALIGN(alignment) | rt_aligned_foreign)
+#define PAGED (MEMALIGN(4096) | rt_paged_foreign)
 
 RT_EXPORT void *memalign(size_t alignment, size_t size)
 {
@@ -140,7 +142,7 @@ RT_EXPORT void *valloc(size_t size)
 {
 	void *block = rt_next.valloc(request(size));
 
-	rt_record(block, size, ALIGNED(4096), FRAME);
+	rt_record(block, size, PAGED, FRAME);
 	return block;
 }
 
@@ -148,7 +150,7 @@ RT_EXPORT void *pvalloc(size_t size)
 {
 	void *block = rt_next.pvalloc(request(size));
 
-	rt_record(block, size, ALIGNED(4096), FRAME);
+	rt_record(block, size, PAGED, FRAME);
 	return block;
 }
 

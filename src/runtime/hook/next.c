@@ -3,6 +3,7 @@
 
 #include "runtime/hook/rt_arena.h"
 #include "runtime/rt.h"
+#include "runtime/track/record.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -10,6 +11,12 @@
 
 size_t rt_min_request;
 bool rt_operators_replaced;
+bool rt_usable_unknown;
+uint32_t rt_aligned_foreign;
+uint32_t rt_paged_foreign;
+
+/* What was found; rt_next may stand in front of it. */
+static struct rt_next real;
 
 /* ---- early versions ------------------------------------------------------------------------ */
 
@@ -92,7 +99,6 @@ struct rt_next rt_next = {
 /* ---- arena pointers, later ------------------------------------------------------------------ */
 
 /* Set in place of libc's only when the search used the arena, which glibc's does not. */
-static struct rt_next real;
 
 static void mixed_free(void *block)
 {
@@ -126,25 +132,36 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static const char *object_name(const void *address)
+static const struct link_map *object_of(uintptr_t address)
 {
 	struct dl_find_object object;
 
-	if (_dl_find_object((void *)(uintptr_t)address, &object) != 0 ||
-	    !object.dlfo_link_map->l_name)
-		return "";
-	return object.dlfo_link_map->l_name;
+	return _dl_find_object((void *)address, &object) == 0 ? object.dlfo_link_map : NULL;
 }
 
-static bool is_standard_provider(const void *address)
+static const char *object_name(uintptr_t address)
+{
+	const struct link_map *map = object_of(address);
+
+	return map && map->l_name ? map->l_name : "";
+}
+
+/* In one object with the next malloc: made by it, or known to it. */
+static bool is_next_allocators(uintptr_t address)
+{
+	return object_of(address) == object_of((uintptr_t)real.malloc);
+}
+
+/* A provider whose operators are malloc and free: the C++ library, or a whole allocator. */
+static bool is_plain_provider(const void *address)
 {
 	static const char *const names[] = { "libstdc++.so", "libc++.so", "libc++abi.so" };
-	const char *name = base_name(object_name(address));
+	const char *name = base_name(object_name((uintptr_t)address));
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)
 			return true;
-	return false;
+	return is_next_allocators((uintptr_t)address);
 }
 
 /* Dynamic section pointers: the loader has relocated them, except in read-only sections. */
@@ -259,9 +276,7 @@ static void *find_in(const struct link_map *map, const char *name)
 
 static const struct link_map *own_map(void)
 {
-	struct dl_find_object object;
-
-	return _dl_find_object((void *)&rt_next, &object) == 0 ? object.dlfo_link_map : NULL;
+	return object_of((uintptr_t)&rt_next);
 }
 
 void *rt_find_elsewhere(const char *symbol)
@@ -288,7 +303,7 @@ static bool is_replaced(const char *symbol)
 	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
 		void *found = map == own ? NULL : find_in(map, symbol);
 
-		if (found && !is_standard_provider(found))
+		if (found && !is_plain_provider(found))
 			return true;
 	}
 	return false;
@@ -319,7 +334,7 @@ static void *find_operator(const char *symbol, bool replaced)
 
 	for (map = map ? map->l_next : NULL; map && !found; map = map->l_next)
 		found = find_in(map, symbol);
-	return found && (replaced || !is_standard_provider(found)) ? found : NULL;
+	return found && (replaced || !is_plain_provider(found)) ? found : NULL;
 }
 
 bool rt_next_is_glibc(void)
@@ -329,17 +344,29 @@ bool rt_next_is_glibc(void)
 
 const char *rt_next_malloc_path(void)
 {
-	return object_name((const void *)(uintptr_t)real.malloc);
+	return object_name((uintptr_t)real.malloc);
 }
 
-static void find_all(struct rt_next *next)
+static void find_functions(struct rt_next *next)
+{
+#define RT_HOOK(symbol, field, type, parameters) \
+	next->field = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #symbol);
+#define RT_OPERATOR(symbol, field, type, parameters)
+#define RT_WRAP(symbol)
+#include "runtime/hook/hooks.def"
+#undef RT_HOOK
+#undef RT_OPERATOR
+#undef RT_WRAP
+}
+
+/* After the functions: whose malloc it is decides whose operators count as replaced. */
+static void find_operators(struct rt_next *next)
 {
 	bool replaced = any_is_replaced();
 
 	rt_operators_replaced = replaced;
 
-#define RT_HOOK(symbol, field, type, parameters) \
-	next->field = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #symbol);
+#define RT_HOOK(symbol, field, type, parameters)
 #define RT_OPERATOR(symbol, field, type, parameters) \
 	next->field = (type(*) parameters)(uintptr_t)find_operator(#symbol, replaced);
 #define RT_WRAP(symbol)
@@ -347,6 +374,19 @@ static void find_all(struct rt_next *next)
 #undef RT_HOOK
 #undef RT_OPERATOR
 #undef RT_WRAP
+}
+
+/* An allocator need not define every function: those it lacks are libc's, with libc's blocks. */
+static void find_foreign(const struct rt_next *next)
+{
+	rt_usable_unknown = !is_next_allocators((uintptr_t)next->malloc_usable_size);
+	if (!is_next_allocators((uintptr_t)next->memalign) ||
+	    !is_next_allocators((uintptr_t)next->aligned_alloc) ||
+	    !is_next_allocators((uintptr_t)next->posix_memalign))
+		rt_aligned_foreign = RT_SORT_FOREIGN;
+	if (!is_next_allocators((uintptr_t)next->valloc) ||
+	    !is_next_allocators((uintptr_t)next->pvalloc))
+		rt_paged_foreign = RT_SORT_FOREIGN;
 }
 
 bool rt_next_find(void)
@@ -359,7 +399,9 @@ bool rt_next_find(void)
 	if (!atomic_compare_exchange_strong_explicit(&state, &none, 1, memory_order_acquire,
 						     memory_order_acquire))
 		return none == 2;
-	find_all(&real);
+	find_functions(&real);
+	find_operators(&real);
+	find_foreign(&real);
 	rt_next = real;
 	if (rt_arena_count()) {
 		rt_next.free = mixed_free;

@@ -28,8 +28,17 @@ extern size_t rt_min_request;
 /* True once rt_next holds the real functions; false while they are being searched for. */
 bool rt_next_find(void);
 
-/* Some object replaces an operator: blocks may lie inside other blocks. */
+/* Some object that is no allocator replaces an operator: blocks may lie inside other blocks. */
 extern bool rt_operators_replaced;
+
+/* The next malloc's object has no malloc_usable_size(): another's may not be asked. */
+extern bool rt_usable_unknown;
+
+/*
+ * RT_SORT_FOREIGN where memalign and its like, or valloc and pvalloc, are not of the next malloc's
+ * object, so that what they give is no block of it; else 0.
+ */
+extern uint32_t rt_aligned_foreign, rt_paged_foreign;
 
 /* The next malloc is glibc's own. */
 bool rt_next_is_glibc(void);

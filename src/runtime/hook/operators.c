@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * operator new and delete. Where the next provider is the C++ standard library (or none is loaded
- * yet), blocks come straight from the next malloc; only when that has none does the library's
- * form run, which calls the new-handler or throws, with no state of ours held. Any other provider
- * is the program's own and is called.
+ * yet), or the allocator whose malloc is the next one, blocks come straight from that malloc; only
+ * when it has none does the provider's form run, which calls the new-handler or throws, with no
+ * state of ours held. Any other provider is the program's own and is called.
  */
 #include "runtime/hook/next.h"
 #include "runtime/track/quick.h"
@@ -39,11 +39,13 @@ static void *aligned_block(size_t size, size_t alignment)
 
 #define SORT_NEW RT_SORT(LEDGER_KIND_NEW, 0, RT_CELL_NEW)
 #define SORT_NEW_ARRAY RT_SORT(LEDGER_KIND_NEW_ARRAY, 0, RT_CELL_NEW_ARRAY)
-#define SORT_ALIGNED(alignment) \
-	RT_SORT(LEDGER_KIND_NEW_ALIGNED, core_bit_width(alignment) - 1, RT_CELL_NEW_ALIGNED)
-#define SORT_ARRAY_ALIGNED(alignment)                                         \
-	RT_SORT(LEDGER_KIND_NEW_ARRAY_ALIGNED, core_bit_width(alignment) - 1, \
-		RT_CELL_NEW_ARRAY_ALIGNED)
+#define SORT_ALIGNED(alignment)                                                                 \
+	(RT_SORT(LEDGER_KIND_NEW_ALIGNED, core_bit_width(alignment) - 1, RT_CELL_NEW_ALIGNED) | \
+	 rt_aligned_foreign)
+#define SORT_ARRAY_ALIGNED(alignment)                                          \
+	(RT_SORT(LEDGER_KIND_NEW_ARRAY_ALIGNED, core_bit_width(alignment) - 1, \
+		 RT_CELL_NEW_ARRAY_ALIGNED) |                                  \
+	 rt_aligned_foreign)
 
 /*
  * The library's form, called without memory at hand. It is looked for only now: it may have been

@@ -11,6 +11,9 @@
 #include "runtime/track/usable.h"
 #include "runtime/unwind/verify.h"
 
+/* A cell stands for blocks at multiples of 16, which is what every malloc must give. */
+enum { BLOCK_MASK = 15 };
+
 /* ---- what both directions share ------------------------------------------------------------ */
 
 RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const void *frame)
@@ -257,11 +260,20 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 
 	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!block))
 		return;
+	if (RT_UNLIKELY((uintptr_t)block & BLOCK_MASK)) {
+		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
+		return;
+	}
+	/* Some round a size up until it wraps, and give a small block. */
+	if (RT_UNLIKELY(size >> RT_ADDRESS_BITS))
+		size = sort & RT_SORT_FOREIGN ? 0 : rt_usable((uintptr_t)block);
 	if (!wanted(control, size, frame)) {
 		record_unwanted(control, block, frame);
 		return;
 	}
 	thread = rt_thread_self();
+	if (RT_UNLIKELY(!rt_global.glibc) && !(sort & RT_SORT_FOREIGN))
+		rt_usable_ask_first((uintptr_t)block);
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
 		record_no_stack(block, size, sort);
 		return;
@@ -280,13 +292,14 @@ uint64_t rt_record_mark(void)
 {
 	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
 
-	return thread ? rt_load(&thread->cache->usable_alloc_bytes) : 0;
+	return thread ? core_hash_step(rt_load(&thread->cache->usable_alloc_bytes),
+				       thread->last_block)
+		      : 0;
 }
 
 void rt_record_from_other(void *block, size_t size, uint32_t sort, const void *frame, uint64_t mark)
 {
-	/* A cell stands for aligned blocks only. */
-	if (rt_control() && block && !((uintptr_t)block & 15) && rt_record_mark() == mark &&
+	if (rt_control() && block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
 	    !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
 		rt_record_any(block, size, sort | RT_SORT_FOREIGN, frame);
 }
@@ -458,9 +471,12 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 		   void *after, size_t size, const void *frame)
 {
 	struct rt_thread *thread = rt_thread_self();
-	bool record = after && wanted(control, size, frame);
+	bool aligned = !((uintptr_t)after & BLOCK_MASK);
+	bool record = after && aligned && wanted(control, size, frame);
 
-	if (after && !record)
+	if (!aligned)
+		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
+	else if (after && !record)
 		record_unwanted(control, after, frame);
 	if (!after && size > 0) {
 		restore(resize, (uintptr_t)before);

@@ -19,10 +19,16 @@ RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 	return (word & ~(uint64_t)RT_CHUNK_FLAGS) - 8 - ((word & RT_CHUNK_MMAPPED) << 2);
 }
 
+/* By asking another allocator; 0 where it cannot be asked. */
+RT_COLD uint64_t rt_usable_ask(uintptr_t address);
+
+/* Before the first block is entered in the books: the first answer may allocate. */
+RT_COLD void rt_usable_ask_first(uintptr_t address);
+
 RT_INLINE uint64_t rt_usable(uintptr_t address)
 {
 	if (RT_UNLIKELY(!rt_global.glibc))
-		return rt_next.malloc_usable_size((void *)address);
+		return rt_usable_ask(address);
 	return rt_usable_of_glibc(address);
 }
 
