@@ -29,7 +29,10 @@
 #include "target/preflight.h"
 #include "target/spawn.h"
 
-enum { OPTIONS_MAX_BYTES = 4095, LISTED_MAX = 8, DEPTH_MAX = 65536 };
+enum { OPTIONS_MAX_BYTES = 4095, LISTED_MAX = 8, DEPTH_MAX = 65536, SNAPSHOT_KEEP_MAX = 100000 };
+
+/* Much more often, and nothing else would be done. */
+#define SNAPSHOT_EVERY_MIN_NS 10000000ull
 
 enum run_mode { MODE_ALL, MODE_OFF };
 
@@ -49,6 +52,8 @@ struct run_options {
 	bool by_thread;
 	uint64_t verify;
 	bool no_argv;
+	uint64_t snapshot_every_ns;
+	uint64_t snapshot_keep;
 	bool quiet;
 	const char *json;
 	struct seep_symbol_option_values symbols;
@@ -82,6 +87,10 @@ static const struct seep_option options[] = {
 		    "Compare every Nth stack with libgcc's unwinder (0)", .max = UINT32_MAX),
 	SEEP_OPTION("no-argv", 0, FLAG, NULL, struct run_options, no_argv,
 		    "Keep the program's arguments out of the recording"),
+	SEEP_OPTION("snapshot-every", 0, DURATION, "T", struct run_options, snapshot_every_ns,
+		    "Save a recording of each running process every T, as FILE.NNN.seep"),
+	SEEP_OPTION("snapshot-keep", 0, COUNT, "N", struct run_options, snapshot_keep,
+		    "Keep the N newest of them (10)", .max = SNAPSHOT_KEEP_MAX),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct run_options, quiet, "Print no summary"),
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct run_options, json,
 		    "Print the report as JSON on standard output when the program has ended"),
@@ -191,6 +200,21 @@ static char *runtime_options(const struct run_options *values)
 	return all;
 }
 
+/* What is not given is UINT64_MAX at first, since 0 is as wrong as other short times. */
+static int check_snapshots(struct run_options *values, struct seep_error *err)
+{
+	if (values->snapshot_every_ns == UINT64_MAX) {
+		values->snapshot_every_ns = 0;
+		return 0;
+	}
+	if (values->snapshot_every_ns < SNAPSHOT_EVERY_MIN_NS)
+		return seep_fail(err, SEEP_EUSAGE, "--snapshot-every needs a time of %s or more",
+				 seep_duration_text(SNAPSHOT_EVERY_MIN_NS).text);
+	if (values->snapshot_keep == 0)
+		return seep_fail(err, SEEP_EUSAGE, "--snapshot-keep needs a number of 1 or more");
+	return 0;
+}
+
 static int check_options(struct run *run, struct seep_error *err)
 {
 	const struct run_options *values = &run->values;
@@ -201,6 +225,8 @@ static int check_options(struct run *run, struct seep_error *err)
 		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
 				 values->json);
 	if (seep_symbol_options_read(&values->symbols, &run->symbols, err) < 0)
+		return -SEEP_EUSAGE;
+	if (check_snapshots(&run->values, err) < 0)
 		return -SEEP_EUSAGE;
 	if (values->size_max && values->size_max < values->size_min)
 		return seep_fail(err, SEEP_EUSAGE, "--size-max is below --size-min");
@@ -330,6 +356,8 @@ static int record(struct run *run, char **argv, struct seep_recorder_result *res
 		.follow = !run->values.no_follow,
 		.follow_exe = run->has_follow_exe ? &run->follow_exe : NULL,
 		.no_argv = run->values.no_argv,
+		.snapshot_every_ns = run->values.snapshot_every_ns,
+		.snapshot_keep = (unsigned)run->values.snapshot_keep,
 		.symbols = &run->symbols,
 	};
 	struct seep_recorder *recorder;
@@ -361,6 +389,16 @@ static void print_line(const char *text)
 
 	(void)fprintf(stderr, "%s\n", safe);
 	free(safe);
+}
+
+static void list_notes(const struct seep_recorder_result *result)
+{
+	for (size_t i = 0; i < result->note_count; i++) {
+		char *line = seep_xasprintf("seep: %s", result->notes[i]);
+
+		print_line(line);
+		free(line);
+	}
 }
 
 static void list_children(const struct seep_recorder_list *children)
@@ -463,8 +501,10 @@ static void show_result(const struct run *run, const struct seep_recorder_result
 		complain_no_account(run);
 	if (result->profile && !run->values.quiet)
 		seep_report_summary(stderr, result->profile, &report);
-	if (!run->values.quiet)
+	if (!run->values.quiet) {
+		list_notes(result);
 		list_children(&result->children);
+	}
 	list_left(&result->left);
 	if (run->values.json && result->profile) {
 		report.width = 0;
@@ -489,7 +529,10 @@ static void run_done(struct run *run)
 
 int cmd_run(int argc, char **argv)
 {
-	struct run run = { .ledger_dir_fd = -1 };
+	struct run run = {
+		.ledger_dir_fd = -1,
+		.values = { .snapshot_every_ns = UINT64_MAX, .snapshot_keep = 10 },
+	};
 	struct seep_recorder_result result = { 0 };
 	int wait_status;
 	int status;

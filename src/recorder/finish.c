@@ -88,7 +88,7 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_fin
 	if (job->forked)
 		profile->forked = *job->forked;
 	process->peak_rss_bytes = job->peak_rss_bytes;
-	if (process->end_ns == 0 && job->sample_count)
+	if (process->end_ns == 0 && job->sample_count && process->ended != SEEP_ENDED_RUNNING)
 		process->end_ns = job->timeline[job->sample_count - 1].at_ns;
 	if (job->no_argv)
 		process->argv = NULL;
@@ -145,6 +145,48 @@ static void retire_ledger(const struct seep_finish_job *job)
 		(void)unlinkat(job->ledger_dir_fd, job->ledger_name, 0);
 }
 
+/* The timeline goes up to the moment of the figures. */
+static void add_present(struct seep_profile *profile, uint64_t now_ns)
+{
+	const uint32_t count = profile->sample_count;
+	struct seep_profile_sample *samples;
+
+	samples = seep_profile_calloc(profile, (size_t)count + 1, sizeof(*samples));
+	if (count)
+		memcpy(samples, profile->timeline, count * sizeof(*samples));
+	samples[count] = (struct seep_profile_sample){
+		.at_ns = now_ns,
+		.live_bytes = profile->totals.live_bytes,
+		.rss_bytes = count ? samples[count - 1].rss_bytes : 0,
+		.allocs = profile->totals.allocs,
+		.frees = profile->totals.frees,
+	};
+	profile->timeline = samples;
+	profile->sample_count = count + 1;
+}
+
+static void take_snapshot(struct seep_finish_job *job, struct seep_symbols **symbols)
+{
+	char *path = seep_xasprintf("%s/%s", job->ledger_dir, job->ledger_name);
+	struct seep_profile *profile;
+	int rc;
+
+	rc = seep_profile_load_ledger(path, NULL, &profile, &job->err);
+	free(path);
+	if (rc < 0)
+		return;
+	job->loaded = true;
+	if (profile->process.ended == SEEP_ENDED_RUNNING &&
+	    (job->keep_small || profile->totals.allocs >= SEEP_FINISH_SMALL_ALLOCS)) {
+		uint64_t now_ns = seep_monotonic_ns();
+
+		add_outside_view(profile, job);
+		add_present(profile, now_ns);
+		write_recording(job, profile, symbols);
+	}
+	seep_profile_free(profile);
+}
+
 static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 {
 	const struct seep_profile_load_options options = { .dead = true };
@@ -174,7 +216,10 @@ void seep_finish(struct seep_finish_job *job)
 {
 	struct seep_symbols *symbols = NULL;
 
-	do_job(job, &symbols);
+	if (job->snapshot)
+		take_snapshot(job, &symbols);
+	else
+		do_job(job, &symbols);
 	seep_symbols_free(symbols);
 }
 
@@ -210,7 +255,10 @@ static void work_on(struct seep_finisher *finisher, struct seep_finish_job *job)
 		seep_symbols_free(finisher->symbols);
 		finisher->symbols = NULL;
 	}
-	do_job(job, &finisher->symbols);
+	if (job->snapshot)
+		take_snapshot(job, &finisher->symbols);
+	else
+		do_job(job, &finisher->symbols);
 }
 
 static void *finish_jobs(void *argument)

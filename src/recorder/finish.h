@@ -24,6 +24,7 @@ struct seep_finish_job {
 	struct seep_finish_job *next;
 
 	/* What to do. The finisher owns none of this. */
+	bool snapshot; /* of a process that runs, which loses nothing; one that has ended has none */
 	const char *ledger_dir;
 	int ledger_dir_fd;
 	const char *ledger_name;

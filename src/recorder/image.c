@@ -49,6 +49,7 @@ void seep_image_free(struct seep_image *image)
 	free(image->file_name);
 	free(image->exe);
 	free(image->parent_name);
+	free(image->output);
 	free(image->children);
 	free(image);
 }

@@ -159,3 +159,25 @@ char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, u
 	seep_strbuf_done(&suffix);
 	return seep_strbuf_take(&path);
 }
+
+char *seep_outname_snapshot(const char *path, unsigned number)
+{
+	static const char ending[] = ".seep";
+	const size_t ending_bytes = sizeof(ending) - 1;
+	size_t bytes = strlen(path);
+	struct seep_strbuf name, suffix;
+	char *stem;
+
+	if (bytes > ending_bytes && strcmp(path + bytes - ending_bytes, ending) == 0 &&
+	    path[bytes - ending_bytes - 1] != '/')
+		bytes -= ending_bytes;
+	stem = seep_xstrndup(path, bytes);
+	seep_strbuf_init(&name, PATH_MAX + 2 * EXE_MAX_BYTES);
+	seep_strbuf_init(&suffix, EXE_MAX_BYTES);
+	seep_strbuf_addf(&suffix, ".%03u%s", number, ending);
+	add_fitting(&name, stem, NAME_MAX - suffix.length);
+	seep_strbuf_adds(&name, suffix.text);
+	seep_strbuf_done(&suffix);
+	free(stem);
+	return seep_strbuf_take(&name);
+}

@@ -42,4 +42,10 @@ SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_
 char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, unsigned number)
 	__attribute__((returns_nonnull));
 
+/*
+ * <path without .seep>.<number, three digits or more>.seep, the path cut as above. Release with
+ * free().
+ */
+char *seep_outname_snapshot(const char *path, unsigned number) __attribute__((returns_nonnull));
+
 #endif

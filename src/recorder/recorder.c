@@ -6,12 +6,15 @@
 #include "recorder/outname.h"
 #include "recorder/run_signals.h"
 #include "recorder/session.h"
+#include "recorder/snapshots.h"
 #include "target/procfs.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <search.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -30,6 +33,7 @@ struct seep_recorder {
 	struct seep_recorder_plan plan;
 	struct seep_session session;
 	struct seep_finisher *finisher;
+	struct seep_snapshots *snapshots;
 	struct seep_run_signals signals;
 	int inotify_fd; /* -1: the folder is read again and again instead */
 	pid_t main_pid;
@@ -43,11 +47,24 @@ struct seep_recorder {
 
 /* ---- the result --------------------------------------------------------------------------- */
 
-static void add_problem(struct seep_recorder_result *result, const struct seep_error *err)
+void seep_recorder_add_problem(struct seep_recorder_result *result, const struct seep_error *err)
 {
 	result->problems = seep_xgrow(result->problems, &result->problem_capacity,
 				      result->problem_count + 1, sizeof(*result->problems));
 	result->problems[result->problem_count++] = seep_xstrdup(err->text);
+}
+
+void seep_recorder_add_note(struct seep_recorder_result *result, const char *fmt, ...)
+{
+	struct seep_error text = { 0 };
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(text.text, sizeof(text.text), fmt, args);
+	va_end(args);
+	result->notes = seep_xgrow(result->notes, &result->note_capacity, result->note_count + 1,
+				   sizeof(*result->notes));
+	result->notes[result->note_count++] = seep_xstrdup(text.text);
 }
 
 static void add_file(struct seep_recorder_list *list, char *path, const struct seep_image *image)
@@ -79,6 +96,10 @@ void seep_recorder_result_done(struct seep_recorder_result *result)
 		free(result->problems[i]);
 	}
 	free(result->problems);
+	for (size_t i = 0; i < result->note_count; i++) {
+		free(result->notes[i]);
+	}
+	free(result->notes);
 	*result = (struct seep_recorder_result){ 0 };
 }
 
@@ -111,6 +132,13 @@ static char *child_output(struct seep_recorder *recorder, const struct seep_imag
 	return path;
 }
 
+static const char *settled_output(struct seep_recorder *recorder, struct seep_image *image)
+{
+	if (!image->output)
+		image->output = child_output(recorder, image);
+	return image->output;
+}
+
 static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct seep_image *image)
 {
 	const struct seep_recorder_plan *plan = &recorder->plan;
@@ -138,10 +166,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.child_count = (uint32_t)image->child_count,
 		.owner = image,
 	};
-	if (last)
-		job->output = seep_xstrdup(plan->output);
-	else
-		job->output = child_output(recorder, image);
+	job->output = seep_xstrdup(last ? plan->output : settled_output(recorder, image));
 	return job;
 }
 
@@ -169,6 +194,24 @@ static void hand_over(struct seep_recorder *recorder, bool closing)
 	}
 }
 
+/* Of what lives now and is the main program's or will have a recording of its own. */
+static void take_snapshots(struct seep_recorder *recorder)
+{
+	if (recorder->main_ended || !seep_snapshots_due(recorder->snapshots))
+		return;
+	for (struct seep_image *image = recorder->session.images; image; image = image->next) {
+		struct seep_finish_job *job;
+
+		if (image->state != SEEP_IMAGE_LIVE || !image->watch || image->left)
+			continue;
+		job = seep_snapshots_begin(recorder->snapshots, image,
+					   image->is_main ? recorder->plan.output
+							  : settled_output(recorder, image));
+		if (job)
+			seep_finisher_put(recorder->finisher, job);
+	}
+}
+
 static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 {
 	struct seep_recorder_result *result = recorder->result;
@@ -181,7 +224,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	char *output = (char *)job->output;
 
 	if (job->err.code != 0)
-		add_problem(result, &job->err);
+		seep_recorder_add_problem(result, &job->err);
 	if (job->keep_profile) {
 		result->profile = job->profile;
 		result->recorded = job->recorded;
@@ -194,13 +237,20 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	seep_session_close(&recorder->session, image, &outcome);
 }
 
+static void take_back(struct seep_recorder *recorder, struct seep_finish_job *job)
+{
+	if (job->snapshot)
+		seep_snapshots_end(recorder->snapshots, job);
+	else
+		collect(recorder, job);
+}
+
 static void collect_done(struct seep_recorder *recorder)
 {
 	struct seep_finish_job *job;
 
-	while ((job = seep_finisher_take(recorder->finisher))) {
-		collect(recorder, job);
-	}
+	while ((job = seep_finisher_take(recorder->finisher)))
+		take_back(recorder, job);
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -210,7 +260,7 @@ static void meet(struct seep_recorder *recorder, const char *file_name)
 	struct seep_error err = { 0 };
 
 	if (seep_session_meet(&recorder->session, file_name, &err) < 0)
-		add_problem(recorder->result, &err);
+		seep_recorder_add_problem(recorder->result, &err);
 }
 
 static void scan(struct seep_recorder *recorder)
@@ -218,7 +268,7 @@ static void scan(struct seep_recorder *recorder)
 	struct seep_error err = { 0 };
 
 	if (seep_session_scan(&recorder->session, &err) < 0)
-		add_problem(recorder->result, &err);
+		seep_recorder_add_problem(recorder->result, &err);
 }
 
 static void read_new_ledgers(struct seep_recorder *recorder)
@@ -276,7 +326,10 @@ static int poll_timeout_ms(const struct seep_recorder *recorder, bool silent_ima
 	uint64_t now = seep_monotonic_ns();
 	int timeout = -1;
 
-	if (silent_images || recorder->inotify_fd < 0)
+	if (!recorder->main_ended)
+		timeout = seep_snapshots_wait_ms(recorder->snapshots);
+	if ((silent_images || recorder->inotify_fd < 0) &&
+	    (timeout < 0 || timeout > FALLBACK_POLL_MS))
 		timeout = FALLBACK_POLL_MS;
 	if (recorder->main_ended) {
 		uint64_t left = recorder->grace_ends_ns > now ? recorder->grace_ends_ns - now : 0;
@@ -369,7 +422,7 @@ static void close_all(struct seep_recorder *recorder)
 		hand_over(recorder, true);
 		job = seep_finisher_wait(recorder->finisher);
 		if (job)
-			collect(recorder, job);
+			take_back(recorder, job);
 	} while (job);
 }
 
@@ -385,6 +438,7 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 		bury_the_dead(recorder);
 		collect_done(recorder);
 		hand_over(recorder, false);
+		take_snapshots(recorder);
 	}
 	scan(recorder);
 	bury_the_dead(recorder);
@@ -392,6 +446,7 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	leave_the_living(recorder);
 	seep_run_signals_end(&recorder->signals);
 	close_all(recorder);
+	seep_snapshots_result(recorder->snapshots, ret_result);
 }
 
 /* ---- making and releasing ----------------------------------------------------------------- */
@@ -443,6 +498,7 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 		free(recorder);
 		return rc;
 	}
+	recorder->snapshots = seep_snapshots_new(&recorder->plan);
 	raise_descriptor_limit();
 	open_inotify(recorder);
 	/* Daemons of the target come to us instead of to init, so that their status is seen. */
@@ -456,6 +512,7 @@ void seep_recorder_free(struct seep_recorder *recorder)
 	if (!recorder)
 		return;
 	seep_finisher_free(recorder->finisher);
+	seep_snapshots_free(recorder->snapshots);
 	seep_session_done(&recorder->session);
 	seep_run_signals_end(&recorder->signals);
 	if (recorder->inotify_fd >= 0)

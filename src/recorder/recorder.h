@@ -32,6 +32,8 @@ struct seep_recorder_plan {
 	bool follow;				    /* children */
 	const regex_t *follow_exe;		    /* only those whose path matches; NULL = all */
 	bool no_argv;				    /* withhold arguments from the recordings */
+	uint64_t snapshot_every_ns;		    /* 0 = none */
+	unsigned snapshot_keep;			    /* of each process, the newest; at least 1 */
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
 };
 
@@ -56,6 +58,9 @@ struct seep_recorder_result {
 	char **problems;		    /* sentences */
 	size_t problem_count;
 	size_t problem_capacity;
+	char **notes; /* sentences about what went well */
+	size_t note_count;
+	size_t note_capacity;
 };
 
 struct seep_recorder;
@@ -83,5 +88,9 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 void seep_recorder_free(struct seep_recorder *recorder);
 
 void seep_recorder_result_done(struct seep_recorder_result *result);
+
+void seep_recorder_add_problem(struct seep_recorder_result *result, const struct seep_error *err);
+void seep_recorder_add_note(struct seep_recorder_result *result, const char *fmt, ...)
+	SEEP_PRINTF(2, 3);
 
 #endif

@@ -27,9 +27,10 @@ struct seep_watch {
 	pthread_t thread;
 	_Atomic int stop;
 
-	/* The thread's own, the caller's after it was joined. */
+	pthread_mutex_t lock; /* leaf; the thread writes these two, others read them */
 	struct seep_timeline timeline;
 	uint64_t peak_rss_bytes;
+	/* The thread's own, the caller's after it was joined. */
 	uint64_t last_rss_bytes;
 	struct seep_peek_totals totals;
 	uint64_t next_sample_ns;
@@ -79,7 +80,9 @@ static void read_memory(struct seep_watch *watch)
 	if (seep_procfs_memory(watch->peek.view.header.pid, &memory, NULL) < 0)
 		return;
 	watch->last_rss_bytes = memory.rss_bytes;
+	(void)pthread_mutex_lock(&watch->lock);
 	watch->peak_rss_bytes = larger(watch->peak_rss_bytes, memory.peak_rss_bytes);
+	(void)pthread_mutex_unlock(&watch->lock);
 }
 
 static void take_sample(struct seep_watch *watch)
@@ -100,7 +103,9 @@ static void take_sample(struct seep_watch *watch)
 		.frees = watch->totals.frees,
 		.at_ns = seep_monotonic_ns(),
 	};
+	(void)pthread_mutex_lock(&watch->lock);
 	seep_timeline_add(&watch->timeline, &sample);
+	(void)pthread_mutex_unlock(&watch->lock);
 	cost = thread_cpu_ns() - began;
 	watch->next_sample_ns = sample.at_ns +
 				larger(watch->timeline.interval_ns, cost * SAMPLE_COST_SHARE);
@@ -225,12 +230,14 @@ int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch, stru
 
 	watch->peek = *peek;
 	watch->epoch_age_ns = NS_PER_S;
+	(void)pthread_mutex_init(&watch->lock, NULL);
 	seep_timeline_init(&watch->timeline);
 	plan_epoch(watch, seep_monotonic_ns());
 	register_recorder(watch->peek.control);
 	problem = start_thread(watch);
 	if (problem != 0) {
 		unregister_recorder(&watch->peek);
+		(void)pthread_mutex_destroy(&watch->lock);
 		free(watch);
 		return seep_fail_errno(err, problem, "cannot start a thread");
 	}
@@ -242,6 +249,20 @@ int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch, stru
 const struct seep_peek *seep_watch_peek(const struct seep_watch *watch)
 {
 	return &watch->peek;
+}
+
+void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *ret_result)
+{
+	(void)pthread_mutex_lock(&watch->lock);
+	ret_result->timeline = watch->timeline;
+	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
+	if (watch->timeline.count > 0)
+		ret_result->timeline.samples =
+			seep_xmemdup(watch->timeline.samples,
+				     watch->timeline.count * sizeof(*watch->timeline.samples));
+	else
+		ret_result->timeline.samples = NULL;
+	(void)pthread_mutex_unlock(&watch->lock);
 }
 
 void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result)
@@ -259,5 +280,6 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 	ret_result->timeline = watch->timeline;
 	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
 	seep_peek_close(peek);
+	(void)pthread_mutex_destroy(&watch->lock);
 	free(watch);
 }

@@ -36,6 +36,9 @@ struct seep_watch_result {
 	uint64_t peak_rss_bytes; /* 0 unknown */
 };
 
+/* What has been gathered so far, a copy; the watch goes on. Release as above. */
+void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *ret_result);
+
 /**
  * seep_watch_stop - end the thread and give back what it gathered
  * @dead: the process is gone: one last sample of the ledger is taken. Otherwise it goes on without

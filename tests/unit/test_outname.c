@@ -153,6 +153,37 @@ static void children_are_named_after_the_main_file(void **state)
 	}
 }
 
+static void snapshots_stand_beside_their_recording(void **state)
+{
+	static const struct {
+		const char *path;
+		unsigned number;
+		const char *name;
+	} cases[] = {
+		{ "run.seep", 1, "run.001.seep" },
+		{ "a.b/run.seep", 42, "a.b/run.042.seep" },
+		{ "run", 1234, "run.1234.seep" },
+		{ "run.seep.77.sh.seep", 3, "run.seep.77.sh.003.seep" },
+		{ "x/.seep", 1, "x/.seep.001.seep" },
+		{ ".seep", 1, ".seep.001.seep" },
+	};
+	char longest[300];
+	char *path;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		path = seep_outname_snapshot(cases[i].path, cases[i].number);
+		assert_string_equal(path, cases[i].name);
+		free(path);
+	}
+	memset(longest, 'x', 255);
+	strcpy(longest + 250, ".seep");
+	path = seep_outname_snapshot(longest, 7);
+	assert_int_equal(strlen(path), 255);
+	assert_string_equal(path + 246, ".007.seep");
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +195,7 @@ int main(void)
 		cmocka_unit_test(a_working_directory_that_was_removed_is_refused),
 		cmocka_unit_test(a_child_of_a_long_name_has_a_name_that_fits),
 		cmocka_unit_test(children_are_named_after_the_main_file),
+		cmocka_unit_test(snapshots_stand_beside_their_recording),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

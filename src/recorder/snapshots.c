@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/snapshots.h"
+
+#include "base/xalloc.h"
+#include "recorder/outname.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NS_PER_MS 1000000ull
+
+/* The snapshots of one recording's name. */
+struct ring {
+	struct ring *next;
+	char *output;
+	unsigned number;  /* of the newest, 0 none */
+	unsigned *kept;	  /* numbers of those that exist, oldest first */
+	unsigned count;	  /* of kept */
+	unsigned written; /* ever */
+	unsigned left_out;
+	unsigned failed;
+	char *problem; /* the first failure */
+	bool busy;
+};
+
+struct snapshot {
+	struct seep_finish_job job; /* first: what the finisher gives back */
+	struct ring *ring;
+	unsigned number;
+	char *output;
+	struct seep_watch_result gathered;
+	struct seep_profile_forked forked;
+	uint32_t *children;
+};
+
+struct seep_snapshots {
+	const struct seep_recorder_plan *plan;
+	uint64_t next_ns;
+	struct ring *rings;
+};
+
+struct seep_snapshots *seep_snapshots_new(const struct seep_recorder_plan *plan)
+{
+	struct seep_snapshots *snapshots = seep_xcalloc(1, sizeof(*snapshots));
+
+	snapshots->plan = plan;
+	snapshots->next_ns = seep_monotonic_ns() + plan->snapshot_every_ns;
+	return snapshots;
+}
+
+void seep_snapshots_free(struct seep_snapshots *snapshots)
+{
+	if (!snapshots)
+		return;
+	while (snapshots->rings) {
+		struct ring *ring = snapshots->rings;
+
+		snapshots->rings = ring->next;
+		free(ring->output);
+		free(ring->kept);
+		free(ring->problem);
+		free(ring);
+	}
+	free(snapshots);
+}
+
+/* ---- when --------------------------------------------------------------------------------- */
+
+int seep_snapshots_wait_ms(const struct seep_snapshots *snapshots)
+{
+	uint64_t now_ns = seep_monotonic_ns();
+	uint64_t left_ms;
+
+	if (snapshots->plan->snapshot_every_ns == 0)
+		return -1;
+	if (snapshots->next_ns <= now_ns)
+		return 0;
+	left_ms = (snapshots->next_ns - now_ns) / NS_PER_MS + 1;
+	return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
+
+bool seep_snapshots_due(struct seep_snapshots *snapshots)
+{
+	const uint64_t every_ns = snapshots->plan->snapshot_every_ns;
+	uint64_t now_ns = seep_monotonic_ns();
+
+	if (every_ns == 0 || now_ns < snapshots->next_ns)
+		return false;
+	/* Those that were missed, while seep was stopped for instance, are not made up for. */
+	snapshots->next_ns += ((now_ns - snapshots->next_ns) / every_ns + 1) * every_ns;
+	return true;
+}
+
+/* ---- one snapshot ------------------------------------------------------------------------- */
+
+static struct ring *find_ring(struct seep_snapshots *snapshots, const char *output)
+{
+	struct ring *ring;
+
+	for (ring = snapshots->rings; ring; ring = ring->next)
+		if (strcmp(ring->output, output) == 0)
+			return ring;
+	ring = seep_xcalloc(1, sizeof(*ring));
+	ring->output = seep_xstrdup(output);
+	ring->kept = seep_xcalloc(snapshots->plan->snapshot_keep + 1u, sizeof(*ring->kept));
+	ring->next = snapshots->rings;
+	snapshots->rings = ring;
+	return ring;
+}
+
+/* The next number; without --force one whose file is not there from an earlier run. */
+static unsigned next_number(const struct seep_snapshots *snapshots, const struct ring *ring)
+{
+	unsigned number = ring->number;
+	bool taken = true;
+
+	while (taken && number < INT_MAX) {
+		char *path = seep_outname_snapshot(ring->output, ++number);
+
+		taken = !snapshots->plan->force && access(path, F_OK) == 0;
+		free(path);
+	}
+	return number;
+}
+
+struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
+					     const struct seep_image *image, const char *output)
+{
+	const struct seep_recorder_plan *plan = snapshots->plan;
+	struct ring *ring = find_ring(snapshots, output);
+	struct snapshot *snapshot;
+
+	if (ring->busy) {
+		ring->left_out++;
+		return NULL;
+	}
+	ring->busy = true;
+	snapshot = seep_xcalloc(1, sizeof(*snapshot));
+	snapshot->ring = ring;
+	snapshot->number = next_number(snapshots, ring);
+	snapshot->output = seep_outname_snapshot(output, snapshot->number);
+	/* Copies: the event loop goes on with its own. */
+	snapshot->forked = image->forked;
+	if (image->child_count)
+		snapshot->children = seep_xmemdup(image->children,
+						  image->child_count * sizeof(*image->children));
+	seep_watch_peek_result(image->watch, &snapshot->gathered);
+	snapshot->job = (struct seep_finish_job){
+		.snapshot = true,
+		.ledger_dir = plan->ledger_dir,
+		.ledger_dir_fd = plan->ledger_dir_fd,
+		.ledger_name = image->file_name,
+		.output = snapshot->output,
+		.replace = plan->force,
+		.keep_small = image->is_main || !image->is_fork || plan->follow_exe,
+		.no_argv = plan->no_argv,
+		.symbols = plan->symbols,
+		.peak_rss_bytes = snapshot->gathered.peak_rss_bytes,
+		.timeline = snapshot->gathered.timeline.samples,
+		.sample_count = snapshot->gathered.timeline.count,
+		.forked = &snapshot->forked,
+		.children = snapshot->children,
+		.child_count = (uint32_t)image->child_count,
+	};
+	return &snapshot->job;
+}
+
+static void drop_oldest(struct ring *ring)
+{
+	char *path = seep_outname_snapshot(ring->output, ring->kept[0]);
+
+	(void)unlink(path);
+	free(path);
+	ring->count--;
+	memmove(ring->kept, ring->kept + 1, ring->count * sizeof(*ring->kept));
+}
+
+void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job *job)
+{
+	struct snapshot *snapshot = (struct snapshot *)job;
+	struct ring *ring = snapshot->ring;
+
+	ring->busy = false;
+	if (job->recorded) {
+		ring->written++;
+		ring->number = snapshot->number;
+		ring->kept[ring->count++] = snapshot->number;
+		if (ring->count > snapshots->plan->snapshot_keep)
+			drop_oldest(ring);
+	} else if (job->err.code != 0) {
+		if (ring->failed++ == 0)
+			ring->problem = seep_xstrdup(job->err.text);
+	}
+	seep_timeline_done(&snapshot->gathered.timeline);
+	free(snapshot->children);
+	free(snapshot->output);
+	free(snapshot);
+}
+
+/* ---- afterwards --------------------------------------------------------------------------- */
+
+/* One line for each kind of failure: what happened to FILE must not be lost among them. */
+static void report_failures(const struct seep_snapshots *snapshots,
+			    struct seep_recorder_result *result)
+{
+	struct seep_error err = { 0 };
+	const char *problem = NULL;
+	unsigned left_out = 0;
+	unsigned failed = 0;
+
+	for (const struct ring *ring = snapshots->rings; ring; ring = ring->next) {
+		left_out += ring->left_out;
+		failed += ring->failed;
+		problem = ring->problem ? ring->problem : problem;
+	}
+	if (failed > 0) {
+		(void)seep_fail(&err, SEEP_ESYS, "%u snapshot%s could not be written: %s", failed,
+				failed == 1 ? "" : "s", problem);
+		seep_recorder_add_problem(result, &err);
+	}
+	if (left_out > 0) {
+		(void)seep_fail(&err, SEEP_ESYS,
+				"%u snapshot%s left out: the one before was still being written",
+				left_out, left_out == 1 ? " was" : "s were");
+		seep_recorder_add_problem(result, &err);
+	}
+}
+
+void seep_snapshots_result(const struct seep_snapshots *snapshots,
+			   struct seep_recorder_result *result)
+{
+	unsigned others = 0;
+
+	report_failures(snapshots, result);
+	for (const struct ring *ring = snapshots->rings; ring; ring = ring->next) {
+		char *newest;
+
+		if (strcmp(ring->output, snapshots->plan->output) != 0)
+			others += ring->written;
+		if (ring->written == 0 || strcmp(ring->output, snapshots->plan->output) != 0)
+			continue;
+		newest = seep_outname_snapshot(ring->output, ring->number);
+		seep_recorder_add_note(result, "%u snapshot%s, the newest is %s", ring->written,
+				       ring->written == 1 ? "" : "s", newest);
+		free(newest);
+	}
+	if (others > 0)
+		seep_recorder_add_note(result, "%u snapshot%s of other processes", others,
+				       others == 1 ? "" : "s");
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""`seep run --snapshot-every`: recordings of what still runs, complete in themselves and bounded in
+number, whatever the disk does."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+
+import pytest
+
+from harness import SEEP, check_totals, program
+from running import PYTHON, finish, start, wait_until
+
+EVERY = ("--snapshot-every", "100ms")
+
+
+def numbers(folder, stem="run"):
+    """The numbers of the snapshots that are there, in order."""
+    pattern = re.compile(re.escape(stem) + r"\.(\d{3,})\.seep")
+    found = (pattern.fullmatch(path.name) for path in folder.iterdir())
+    return sorted(int(match[1]) for match in found if match)
+
+
+def snapshot(seep, number, stem="run"):
+    return seep.directory / f"{stem}.{number:03}.seep"
+
+
+def load(seep, path):
+    done = seep.command("report", path, "--json")
+    assert done.status == 0, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+def run_busy(seep, *options, until, arguments=()):
+    """Run the busy program until a condition holds; returns its output on stderr."""
+    command = [program("busy_until"), *arguments]
+    process = start(seep, command, *options, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    wait_until(until, "snapshots")
+    status, out, err = finish(process)
+    assert (status, out) == (7, b""), err
+    return err.decode()
+
+
+def test_snapshots_are_whole_recordings_of_a_moment_and_the_newest_are_kept(seep):
+    folder = seep.directory
+    err = run_busy(
+        seep, *EVERY, "--snapshot-keep", "3", until=lambda: snapshot(seep, 7).exists()
+    )
+    # On a busy machine.
+    assert re.fullmatch("(seep run: .* left out: the one before was still being written\n)?", err)
+    kept = numbers(folder)
+    assert len(kept) == 3 and kept == list(range(kept[0], kept[0] + 3)) and kept[0] > 4
+    reports = [load(seep, snapshot(seep, n)) for n in kept] + [load(seep, folder / "run.seep")]
+    for report in reports[:-1]:
+        assert report["process"]["ended"] == "running"
+        assert report["process"]["end_ns"] is None
+        last = report["timeline"][-1]
+        assert (last["allocs"], last["live_bytes"]) == (
+            report["totals"]["allocs"],
+            report["totals"]["live_bytes"],
+        )
+        assert any(f["function"] for c in report["contexts"] for f in c["frames"])
+    assert reports[-1]["process"]["status"] == {"code": 7}
+    for report in reports:
+        totals = report["totals"]
+        if totals["in_doubt"] == 0:
+            check_totals(report)
+        for key in ("allocs", "alloc_bytes", "frees", "live_blocks", "live_bytes", "peak_bytes"):
+            assert totals[key] == sum(c[key] for c in report["contexts"]), key
+    for earlier, later in zip(reports, reports[1:]):
+        assert earlier["totals"]["allocs"] < later["totals"]["allocs"]
+        assert earlier["timeline"][-1]["at_ns"] < later["timeline"][-1]["at_ns"]
+    for n in kept:
+        assert stat.S_IMODE(snapshot(seep, n).stat().st_mode) == 0o600
+    assert not [p.name for p in folder.iterdir() if not p.name.endswith(".seep")]
+
+
+def test_each_process_has_snapshots_of_its_own(seep):
+    child = re.compile(r"run\.seep\.\d+\.002\.seep")
+
+    def both():
+        names = [p.name for p in seep.directory.iterdir()]
+        return snapshot(seep, 2).exists() and any(child.fullmatch(name) for name in names)
+
+    run_busy(seep, *EVERY, until=both, arguments=["child"])
+    main = load(seep, snapshot(seep, 2))
+    (path,) = [p for p in seep.directory.iterdir() if child.fullmatch(p.name)]
+    report = load(seep, path)
+    assert report["process"]["ppid"] == main["process"]["pid"]
+    assert report["process"]["ended"] == "running"
+
+
+def test_what_an_earlier_run_left_is_not_replaced(seep):
+    for number in (1, 3):
+        snapshot(seep, number).write_text("mine")
+    run_busy(seep, *EVERY, "--snapshot-keep", "1", until=lambda: snapshot(seep, 5).exists())
+    assert [snapshot(seep, n).read_text() for n in (1, 3)] == ["mine", "mine"]
+    assert not snapshot(seep, 2).exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+def test_a_full_disk_costs_snapshots_and_nothing_else(seep, tmp_path):
+    """Its own mount namespace: a file system of 64 KB for the recordings, which no snapshot fits."""
+    script = f'mount -t tmpfs -o size=64k none {tmp_path} && exec "$@"'
+    code = "import time; kept = [bytearray(50) for _ in range(9000)]; time.sleep(1); exit(7)"
+    words = ["unshare", "-m", "sh", "-c", script, "sh", SEEP, "run", "-o", tmp_path / "run.seep"]
+    done = subprocess.run(
+        [*words, *EVERY, "--", PYTHON, "-c", code],
+        env={**os.environ, **seep.environment({"PYTHONMALLOC": "malloc"})},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 7, done.stderr
+    lines = done.stderr.decode().splitlines()
+    # One line for all of them, though there was one every 100 ms.
+    assert len([line for line in lines if "snapshot" in line and "full" in line]) == 1, lines
+    assert [line for line in lines if "the ledger was kept" in line]
+
+
+@pytest.mark.parametrize(
+    "options, complaint",
+    [
+        (["--snapshot-every", "0"], b"--snapshot-every needs a time"),
+        (["--snapshot-every", "5ms"], b"--snapshot-every needs a time"),
+        (["--snapshot-every", "soon"], b"soon"),
+        (["--snapshot-every", "1s", "--snapshot-keep", "0"], b"--snapshot-keep needs"),
+    ],
+)
+def test_times_and_numbers_that_make_no_sense_are_refused(seep, options, complaint):
+    result = seep.command("run", *options, "/bin/true")
+    assert result.status == 2
+    assert complaint in result.stderr
