@@ -69,6 +69,10 @@ class Running:
         try:
             _, status, usage = os.wait4(self.process.pid, 0)
             self.ended_ns = time.perf_counter_ns()
+        except BaseException:
+            # It is a session of its own: a Ctrl-C at the terminal does not reach it.
+            self.give_up()
+            raise
         finally:
             self.timer.cancel()
         self.process.returncode = os.waitstatus_to_exitcode(status)

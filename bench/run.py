@@ -12,6 +12,7 @@ import argparse
 import json
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 
@@ -149,6 +150,8 @@ def main(arguments):
 
 
 if __name__ == "__main__":
+    # So that what was started is ended, and temporary folders go.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main(sys.argv[1:]))
     except Failure as failure:

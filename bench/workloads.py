@@ -177,7 +177,8 @@ ROWS = {
                 columns=(("back_ns", "fork() back in the parent, µs", US, 0),
                          ("whole_ns", "child ends at once, waited for, µs", US, 0),
                          ("allocating_ns", "child allocates once, then ends, µs", US, 0)),
-                about="Called 35 frames deep. A child that allocates makes a ledger of its own."),
+                about="Called 35 frames deep, by a stack that has allocated before. A child that "
+                      "allocates makes a ledger of its own."),
     "fork10m": Row("fork() with 10 M blocks alive",
                    make_own("forks.c", (10000000, 1000000), 35, (30, 10)), key="back_ns",
                    small=A_TENTH,
