@@ -3,6 +3,8 @@
 PRESET ?= dev
 PREFIX ?= /usr/local
 DESTDIR ?=
+# More options of bench/run, such as BENCH="--rows list2 --peers none".
+BENCH ?=
 
 .PHONY: all test lint check bench soak install clean
 
@@ -21,7 +23,7 @@ check:
 
 bench: release
 	@test -x bench/run || { echo "bench/run is not there" >&2; exit 1; }
-	@bench/run build-release --markdown bench/RESULTS.md
+	@bench/run build-release --markdown bench/RESULTS.md $(BENCH)
 
 soak: all
 	@test -x tests/soak/run || { echo "tests/soak/run is not there" >&2; exit 1; }

@@ -22,6 +22,7 @@ from workloads import Failure, Input, sh
 
 SHM = pathlib.Path("/dev/shm")
 ORACLE = "llvm-symbolizer-19"
+COLD = "seep, no symbols kept"
 REDIS_KINDS = "set,get,lpush,sadd,hset"
 LEAST_ROUNDS = 3
 
@@ -36,6 +37,10 @@ class Variant:
     @property
     def is_peer(self):
         return self.peer is not None
+
+    @property
+    def is_seep(self):
+        return self.name in ("seep", COLD)
 
 
 def figures(text):
@@ -100,13 +105,13 @@ class Bench:
         """The command line and environment under the variant."""
         full = {k: v for k, v in os.environ.items() if not k.startswith("SEEP_")}
         full.update(more)
-        if variant.name == "seep":
+        if variant.is_seep:
             full["SEEP_DIR"] = str(directory)
             if self.options.seep_options:
                 full["SEEP_OPTIONS"] = self.options.seep_options
             if whole:
-                # Symbols that were looked up in an earlier round may be remembered, as for a user.
-                full["XDG_CACHE_HOME"] = str(self.scratch / "cache")
+                kept = self.scratch if variant.name == "seep" else directory
+                full["SEEP_CACHE_DIR"] = str(kept / "cache")
                 tool = [self.build / "seep", "run", "-o", directory / "out.seep", "--"]
                 return [*tool, *command], full
             return preloaded(self.runtime, command), full
@@ -120,7 +125,7 @@ class Bench:
         return command, full
 
     def prove(self, variant, directory, whole=False):
-        if variant.name == "seep":
+        if variant.is_seep:
             proof = left("*.seep") if whole else left_ledger
         elif variant.is_peer:
             proof = variant.peer.proof
@@ -273,6 +278,8 @@ def variants_of(row, options, chosen):
     found = [Variant("plain", small=quick)]
     if not options.no_seep:
         found.append(Variant("seep", small=quick))
+        if row.kind == "end":
+            found.append(Variant(COLD, small=quick))
     for name in chosen:
         peer = PEERS[name]
         if name in row.without:
