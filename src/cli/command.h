@@ -60,6 +60,9 @@ SEEP_NODISCARD bool seep_command_begin(int *argc, char ***argv, void *values, in
 int cmd_completion(int argc, char **argv);
 extern const struct seep_option_table cmd_completion_options;
 
+int cmd_doctor(int argc, char **argv);
+extern const struct seep_option_table cmd_doctor_options;
+
 int cmd_ps(int argc, char **argv);
 extern const struct seep_option_table cmd_ps_options;
 

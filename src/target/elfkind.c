@@ -42,8 +42,22 @@ static void note_needed(struct seep_elfkind *kind, const char *library)
 	}
 }
 
-static void note_symbol(struct seep_elfkind *kind, const char *symbol)
+/* What programs take memory by; operator new in its plain forms. */
+static const char *const allocating[] = { "malloc",	    "calloc", "realloc",
+					  "posix_memalign", "_Znwm",  "_Znam" };
+
+static void note_import(struct seep_elfkind *kind, const char *symbol)
 {
+	for (size_t i = 0; i < sizeof(allocating) / sizeof(allocating[0]); i++) {
+		if (strcmp(symbol, allocating[i]) == 0)
+			kind->imports_malloc = true;
+	}
+}
+
+static void note_export(struct seep_elfkind *kind, const char *symbol)
+{
+	if (strcmp(symbol, "malloc") == 0)
+		kind->exports_malloc = true;
 	for (int i = 0; i < SANITIZER_COUNT; i++) {
 		if (strcmp(symbol, sanitizers[i].symbol) == 0)
 			kind->sanitizer = sanitizers[i].name;
@@ -83,21 +97,71 @@ static void read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
 		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
 
-		if (name && symbol.st_shndx != SHN_UNDEF && has_prefix(name, "__"))
-			note_symbol(kind, name);
+		if (name && symbol.st_shndx != SHN_UNDEF)
+			note_export(kind, name);
+		else if (name)
+			note_import(kind, name);
 	}
 }
 
-/* Programs without section headers are rare and then only lose the sanitizer check. */
+/* "GLIBC_2.34" against what was found so far. */
+static void note_version(struct seep_elfkind *kind, const char *version)
+{
+	const char *prefix = "GLIBC_";
+
+	if (!has_prefix(version, prefix))
+		return;
+	version += strlen(prefix);
+	if (strlen(version) < sizeof(kind->glibc) && strverscmp(version, kind->glibc) > 0)
+		strcpy(kind->glibc, version);
+}
+
+static void read_versions(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+			  struct seep_elfkind *kind)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Verneed need = { .vn_next = 1 };
+
+	for (size_t at = 0; data && need.vn_next && gelf_getverneed(data, (int)at, &need);
+	     at += need.vn_next) {
+		GElf_Vernaux item = { .vna_next = 1 };
+
+		for (size_t i = at + need.vn_aux;
+		     item.vna_next && gelf_getvernaux(data, (int)i, &item); i += item.vna_next) {
+			const char *name = elf_strptr(elf, header->sh_link, item.vna_name);
+
+			if (name)
+				note_version(kind, name);
+		}
+	}
+}
+
+static void note_section(struct seep_elfkind *kind, const char *name)
+{
+	if (strcmp(name, ".eh_frame") == 0)
+		kind->has_unwind = true;
+	if (strcmp(name, ".go.buildinfo") == 0)
+		kind->is_go = true;
+}
+
+/* Programs without section headers are rare and then only lose what sections tell. */
 static void read_sections(Elf *elf, struct seep_elfkind *kind)
 {
 	Elf_Scn *section = NULL;
+	size_t names = 0;
 
+	(void)elf_getshdrstrndx(elf, &names);
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
+		const char *name;
 
 		if (!gelf_getshdr(section, &header))
 			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (name)
+			note_section(kind, name);
+		if (header.sh_type == SHT_GNU_verneed)
+			read_versions(elf, section, &header, kind);
 		if (header.sh_type == SHT_DYNAMIC)
 			read_dynamic(elf, section, &header, kind);
 		else if (header.sh_type == SHT_DYNSYM)

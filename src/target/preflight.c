@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -84,11 +86,21 @@ static int find_program(const char *name, char **ret_path, struct seep_error *er
 
 /* ---- privileges --------------------------------------------------------------------------- */
 
+/* The kernel passes over set-id bits there, so that the program starts like any other. */
+static bool set_id_is_void(const char *path)
+{
+	struct statvfs fs;
+
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+	       (statvfs(path, &fs) == 0 && (fs.f_flag & ST_NOSUID));
+}
+
 /* Where the kernel would set AT_SECURE, the loader ignores LD_PRELOAD without a word. */
 static int check_privileges(const char *path, struct seep_error *err)
 {
 	struct stat st;
 	bool root = getuid() == 0 && geteuid() == 0;
+	bool gains;
 
 	if (getuid() != geteuid() || getgid() != getegid())
 		return seep_fail(err, SEEP_EUNSUPPORTED,
@@ -96,12 +108,13 @@ static int check_privileges(const char *path, struct seep_error *err)
 				 "start it as a plain user or as root");
 	if (stat(path, &st) < 0)
 		return seep_fail_errno(err, errno, "cannot look at %s", path);
-	if ((st.st_mode & S_ISUID) && st.st_uid != geteuid())
+	gains = (st.st_mode & (S_ISUID | S_ISGID)) && !set_id_is_void(path);
+	if (gains && (st.st_mode & S_ISUID) && st.st_uid != geteuid())
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s is a set-user-id program, into which no library can be "
 				 "preloaded; run seep as its owner (uid %u)",
 				 path, (unsigned)st.st_uid);
-	if ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getegid())
+	if (gains && (st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getegid())
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s is a set-group-id program, into which no library can be "
 				 "preloaded; record a copy of it, which has no such bit",

@@ -55,7 +55,7 @@ static char *options_entry(const char *options)
 			      options ? options : "");
 }
 
-static char **build_environment(const struct seep_spawn_environment *environment)
+char **seep_spawn_environment_list(const struct seep_spawn_environment *environment)
 {
 	size_t count = 0, kept = 0;
 	char **list;
@@ -75,7 +75,7 @@ static char **build_environment(const struct seep_spawn_environment *environment
 	return list;
 }
 
-static void free_environment(char **list)
+void seep_spawn_environment_free(char **list)
 {
 	for (char **at = list; *at; at++) {
 		free(*at);
@@ -144,7 +144,7 @@ int seep_spawn_fork(const char *path, char *const argv[],
 		(void)close(gate[1]);
 		return seep_fail_errno(err, problem, "cannot make a pipe");
 	}
-	envp = build_environment(environment);
+	envp = seep_spawn_environment_list(environment);
 	(void)fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
@@ -152,7 +152,7 @@ int seep_spawn_fork(const char *path, char *const argv[],
 		(void)close(gate[1]);
 		run_child(gate[0], report[1], path, argv, envp);
 	}
-	free_environment(envp);
+	seep_spawn_environment_free(envp);
 	(void)close(gate[0]);
 	(void)close(report[1]);
 	if (pid < 0) {

@@ -26,6 +26,11 @@ struct seep_spawn_environment {
 	uint64_t session;      /* SEEP_SESSION */
 };
 
+/* Our own environment with these in it, for execve(). Release with _free(). */
+char **seep_spawn_environment_list(const struct seep_spawn_environment *environment)
+	__attribute__((returns_nonnull));
+void seep_spawn_environment_free(char **list);
+
 /**
  * seep_spawn_fork - fork a child that waits to become @path
  * @argv:      NULL-terminated; argv[0] as the person typed it

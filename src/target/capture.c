@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/capture.h"
+
+#include "base/strbuf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TEXT_MAX_BYTES = 256 * 1024, TIME_MAX_MS = 10000 };
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int start(char *const argv[], char *const envp[], enum seep_capture_stream stream, int to,
+		 pid_t *ret_pid)
+{
+	posix_spawn_file_actions_t actions;
+	int problem;
+
+	problem = posix_spawn_file_actions_init(&actions);
+	if (problem != 0)
+		return problem;
+	for (int fd = 0; fd <= 2 && problem == 0; fd++) {
+		if (fd == (int)stream)
+			problem = posix_spawn_file_actions_adddup2(&actions, to, fd);
+		else
+			problem = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null",
+								   fd ? O_WRONLY : O_RDONLY, 0);
+	}
+	if (problem == 0)
+		problem = posix_spawn(ret_pid, argv[0], &actions, NULL, argv, envp);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	return problem;
+}
+
+/* Until the end of the stream. False: not in time. */
+static bool read_all(int fd, struct seep_strbuf *text)
+{
+	const int64_t end = now_ms() + TIME_MAX_MS;
+
+	for (;;) {
+		struct pollfd wanted = { .fd = fd, .events = POLLIN };
+		int64_t left = end - now_ms();
+		char chunk[4096];
+		ssize_t got;
+
+		if (left <= 0)
+			return false;
+		if (poll(&wanted, 1, (int)left) <= 0)
+			continue;
+		got = read(fd, chunk, sizeof(chunk));
+		if (got == 0 || (got < 0 && errno != EINTR))
+			return true;
+		if (got > 0)
+			seep_strbuf_add(text, chunk, (size_t)got);
+	}
+}
+
+int seep_capture_run(char *const argv[], char *const envp[], enum seep_capture_stream stream,
+		     struct seep_capture *ret_capture, struct seep_error *err)
+{
+	struct seep_strbuf text;
+	int ends[2], problem, status = 0;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return seep_fail_errno(err, errno, "cannot make a pipe");
+	problem = start(argv, envp, stream, ends[1], &pid);
+	(void)close(ends[1]);
+	if (problem != 0) {
+		(void)close(ends[0]);
+		return seep_fail_errno(err, problem, "cannot run %s", argv[0]);
+	}
+	seep_strbuf_init(&text, TEXT_MAX_BYTES);
+	if (!read_all(ends[0], &text))
+		(void)kill(pid, SIGKILL);
+	(void)close(ends[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+	}
+	*ret_capture = (struct seep_capture){
+		.text = seep_strbuf_take(&text),
+		.pid = (uint32_t)pid,
+		.status = status,
+	};
+	return 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Run a helper of the system (the dynamic loader, the package manager) and read what it prints.
+ */
+#ifndef SEEP_TARGET_CAPTURE_H
+#define SEEP_TARGET_CAPTURE_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+enum seep_capture_stream { SEEP_CAPTURE_STDOUT = 1, SEEP_CAPTURE_STDERR = 2 };
+
+struct seep_capture {
+	char *text; /* terminated; release with free() */
+	uint32_t pid;
+	int status; /* as waitpid() gives it; killed when it took too long */
+};
+
+/**
+ * seep_capture_run - run @argv and collect one of its streams
+ * @argv: NULL-terminated; argv[0] is the path
+ * @envp: NULL-terminated
+ *
+ * The other stream and standard input are /dev/null. Text beyond 256 KiB is read and dropped; after
+ * ten seconds the helper is killed.
+ *
+ * Returns: 0, or -SEEP_ESYS when it cannot be started.
+ */
+SEEP_NODISCARD int seep_capture_run(char *const argv[], char *const envp[],
+				    enum seep_capture_stream stream,
+				    struct seep_capture *ret_capture, struct seep_error *err);
+
+#endif
