@@ -2,6 +2,7 @@
 #include "recorder/finish.h"
 
 #include "base/xalloc.h"
+#include "profile/generated_names.h"
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"
 #include "recorder/peek.h"
@@ -117,6 +118,8 @@ static int name_frames(const struct seep_finish_job *job, struct seep_profile *p
 		rc = seep_symbols_new(job->symbols, symbols, err);
 	if (rc == 0)
 		rc = seep_profile_symbolise(profile, *symbols, NULL, NULL, err);
+	if (rc == 0 && job->perf_map_fd >= 0)
+		rc = seep_profile_name_generated(profile, job->perf_map_fd, err);
 	return rc;
 }
 

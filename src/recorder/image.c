@@ -19,6 +19,7 @@ struct seep_image *seep_image_new(const struct seep_peek *peek)
 	const struct ledger_header *header = &peek->view.header;
 	struct seep_image *image = seep_xcalloc(1, sizeof(*image));
 
+	image->gathered.perf_map_fd = -1;
 	image->file_name = seep_xstrdup(peek->file_name);
 	image->exe = seep_peek_text(peek, header->exe);
 	image->parent_name = seep_xstrdup(header->parent);
@@ -44,6 +45,8 @@ void seep_image_free(struct seep_image *image)
 	if (image->watch)
 		seep_watch_stop(image->watch, true, &image->gathered);
 	seep_timeline_done(&image->gathered.timeline);
+	if (image->gathered.perf_map_fd >= 0)
+		(void)close(image->gathered.perf_map_fd);
 	if (image->pidfd >= 0)
 		(void)close(image->pidfd);
 	free(image->file_name);

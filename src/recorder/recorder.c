@@ -159,6 +159,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.has_status = image->has_status,
 		.wait_status = image->wait_status,
 		.peak_rss_bytes = image->gathered.peak_rss_bytes,
+		.perf_map_fd = image->gathered.perf_map_fd,
 		.timeline = image->gathered.timeline.samples,
 		.sample_count = image->gathered.timeline.count,
 		.forked = &image->forked,

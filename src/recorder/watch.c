@@ -2,6 +2,7 @@
 #include "recorder/watch.h"
 
 #include "base/xalloc.h"
+#include "recorder/perf_map_file.h"
 #include "target/procfs.h"
 
 #include <errno.h>
@@ -37,6 +38,7 @@ struct seep_watch {
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
 	bool answered;
+	int perf_map_fd; /* -1 none */
 };
 
 /* The words are in a mapping shared with the target, so none of these are private futexes. */
@@ -138,6 +140,16 @@ static void answer(struct seep_peek *peek)
 	futex_wake(&peek->control->exit_ack);
 }
 
+/* While it is alive, its own root directory can be looked into. */
+static void find_perf_map(struct seep_watch *watch)
+{
+	const struct ledger_header *header = &watch->peek.view.header;
+	bool alive = seep_peek_life(&watch->peek) == SEEP_PEEK_RUNNING;
+
+	if (watch->perf_map_fd < 0)
+		watch->perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, alive);
+}
+
 /*
  * A process at its end waits for exit_ack. An exec that failed takes "ended" and the answer back,
  * and the process goes on: it may come to an end again before we have seen that it went on.
@@ -153,6 +165,7 @@ static void meet_end(struct seep_watch *watch)
 	if (atomic_load_explicit(&watch->peek.control->exit_ack, memory_order_acquire))
 		return;
 	take_sample(watch);
+	find_perf_map(watch);
 	watch->answered = true;
 	answer(&watch->peek);
 }
@@ -231,6 +244,7 @@ int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch, stru
 	watch->peek = *peek;
 	watch->epoch_age_ns = NS_PER_S;
 	(void)pthread_mutex_init(&watch->lock, NULL);
+	watch->perf_map_fd = -1;
 	seep_timeline_init(&watch->timeline);
 	plan_epoch(watch, seep_monotonic_ns());
 	register_recorder(watch->peek.control);
@@ -275,10 +289,13 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 	(void)pthread_join(watch->thread, NULL);
 	if (!dead)
 		unregister_recorder(peek);
-	else if (!watch->answered)
+	else if (!watch->answered) {
 		take_sample(watch);
+		find_perf_map(watch);
+	}
 	ret_result->timeline = watch->timeline;
 	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
+	ret_result->perf_map_fd = watch->perf_map_fd;
 	seep_peek_close(peek);
 	(void)pthread_mutex_destroy(&watch->lock);
 	free(watch);

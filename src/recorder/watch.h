@@ -34,6 +34,7 @@ const struct seep_peek *seep_watch_peek(const struct seep_watch *watch);
 struct seep_watch_result {
 	struct seep_timeline timeline;
 	uint64_t peak_rss_bytes; /* 0 unknown */
+	int perf_map_fd;	 /* of the process's perf map; -1 none. The caller closes it */
 };
 
 /* What has been gathered so far, a copy; the watch goes on. Release as above. */

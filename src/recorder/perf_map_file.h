@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding the perf map of a process: /tmp/perf-PID.map as the process sees it. */
+#ifndef SEEP_RECORDER_PERF_MAP_FILE_H
+#define SEEP_RECORDER_PERF_MAP_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * seep_perf_map_file_open - open the perf map that a process has written
+ * @pid:   as it knows itself
+ * @uid:   who it was when it started
+ * @alive: it is this very process that has @pid in our namespace: its own root directory is looked
+ *         into, and the file may also belong to who it is now; otherwise it is ours
+ *
+ * Anybody may make files in /tmp: only a plain file of that user counts, and no link.
+ *
+ * Returns: a descriptor of the caller's, or -1: there is none.
+ */
+int seep_perf_map_file_open(uint32_t pid, uint32_t uid, bool alive);
+
+#endif
