@@ -205,10 +205,10 @@ static int answer_addresses(int count, char **names)
 	if (count < 1 || seep_symbols_new(&options, &symbols, &err) < 0)
 		return 2;
 	module = seep_symbols_module(symbols, names[0], NULL, 0);
-	if (seep_symbol_module_problem(module))
-		(void)fprintf(stderr, "%s\n", seep_symbol_module_problem(module));
 	while (fgets(line, sizeof(line), stdin))
 		answer(module, strtoull(line, NULL, 16));
+	if (seep_symbol_module_problem(module))
+		(void)fprintf(stderr, "%s\n", seep_symbol_module_problem(module));
 	seep_symbols_free(symbols);
 	return 0;
 }
