@@ -2,6 +2,7 @@
 /* The progress line. */
 #include "base/progress.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #define QUIET_NS 1000000000ULL
 #define REDRAW_NS 100000000ULL
 
-static bool silenced;
+static atomic_bool silenced;
 
 static uint64_t now_ns(void)
 {
@@ -22,9 +23,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-void seep_progress_silence(void)
+void seep_progress_silence(bool silent)
 {
-	silenced = true;
+	atomic_store_explicit(&silenced, silent, memory_order_relaxed);
 }
 
 void seep_progress_start(struct seep_progress *progress, const char *what, uint64_t total)
@@ -32,7 +33,8 @@ void seep_progress_start(struct seep_progress *progress, const char *what, uint6
 	*progress = (struct seep_progress){
 		.what = what,
 		.total = total,
-		.enabled = !silenced && seep_terminal_is(STDERR_FILENO),
+		.enabled = !atomic_load_explicit(&silenced, memory_order_relaxed) &&
+			   seep_terminal_is(STDERR_FILENO),
 	};
 	if (!progress->enabled)
 		return;

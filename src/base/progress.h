@@ -36,7 +36,7 @@ void seep_progress_step(struct seep_progress *progress, uint64_t done);
 /* Clear the line, if one was drawn. */
 void seep_progress_done(struct seep_progress *progress);
 
-/* No progress lines from now on (-q). Call before threads start. */
-void seep_progress_silence(void);
+/* Whether progress that starts from now on draws no line (-q). Any thread. */
+void seep_progress_silence(bool silent);
 
 #endif

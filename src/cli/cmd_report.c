@@ -71,8 +71,8 @@ const struct seep_option_table cmd_report_options = {
 		"(\"seep ps\"). A stack starts at the function to look at: containers, wrappers of\n"
 		"malloc and what comes before main are left out; --full shows them.\n"
 		"\n"
-		"A recording holds its names. With --symbols they are looked for again in the\n"
-		"programs and libraries whose names or lines were missing.\n",
+		"A recording holds its names. With --symbols or --debuginfod they are looked\n"
+		"for again in the programs and libraries whose names or lines were missing.\n",
 };
 
 static int check(const struct report_options *values, struct seep_error *err)

@@ -220,12 +220,14 @@ static int check_options(struct run *run, struct seep_error *err)
 	const struct run_options *values = &run->values;
 	char reason[256];
 	int problem;
+	int rc;
 
 	if (values->json && *values->json && strcmp(values->json, "strings") != 0)
 		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
 				 values->json);
-	if (seep_symbol_options_read(&values->symbols, &run->symbols, err) < 0)
-		return -SEEP_EUSAGE;
+	rc = seep_symbol_options_read(&values->symbols, &run->symbols, err);
+	if (rc < 0)
+		return rc;
 	if (check_snapshots(&run->values, err) < 0)
 		return -SEEP_EUSAGE;
 	if (values->size_max && values->size_max < values->size_min)
@@ -359,6 +361,7 @@ static int record(struct run *run, char **argv, struct seep_recorder_result *res
 		.snapshot_every_ns = run->values.snapshot_every_ns,
 		.snapshot_keep = (unsigned)run->values.snapshot_keep,
 		.symbols = &run->symbols,
+		.quiet = run->values.quiet,
 	};
 	struct seep_recorder *recorder;
 	struct seep_error err = { 0 };
@@ -541,7 +544,7 @@ int cmd_run(int argc, char **argv)
 		return status;
 	seep_spawn_guard_stdio();
 	/* The terminal is the program's: no lines of ours while it runs. */
-	seep_progress_silence();
+	seep_progress_silence(true);
 	status = prepare(&run, argv[0]);
 	if (status == SEEP_EXIT_OK)
 		status = record(&run, argv, &result);

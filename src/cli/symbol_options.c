@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/symbol_options.h"
 
+#include "symbol/debuginfod.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,18 @@ static int check_dir(const char *dir, struct seep_error *err)
 	return 0;
 }
 
+/* Now, rather than when the program has run. */
+static int check_debuginfod(struct seep_error *err)
+{
+	struct seep_debuginfod *client = NULL;
+	int rc = seep_debuginfod_new(&client, err);
+
+	if (rc < 0)
+		seep_error_prefix(err, "--debuginfod");
+	seep_debuginfod_free(client);
+	return rc;
+}
+
 int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 			     struct seep_symbols_options *ret, struct seep_error *err)
 {
@@ -40,11 +54,12 @@ int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 	cache_dir = values->no_cache ? NULL : seep_symbol_cache_directory();
 	*ret = (struct seep_symbols_options){ .debug_dirs = values->dirs.items,
 					      .debug_dir_count = values->dirs.count,
-					      .cache_dir = cache_dir };
-	return 0;
+					      .cache_dir = cache_dir,
+					      .debuginfod = values->debuginfod };
+	return values->debuginfod ? check_debuginfod(err) : 0;
 }
 
 bool seep_symbol_options_given(const struct seep_symbol_option_values *values)
 {
-	return values->dirs.count > 0;
+	return values->dirs.count > 0 || values->debuginfod;
 }

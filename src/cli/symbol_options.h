@@ -12,20 +12,25 @@
 struct seep_symbol_option_values {
 	struct seep_option_list dirs;
 	bool no_cache;
+	bool debuginfod;
 };
 
-/* The lines of a command's table; @values is its struct, with a member symbols of the one above. */
-#define SEEP_SYMBOL_OPTIONS(values)                                                     \
-	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs,                    \
-		    "Look for programs, libraries and their debug files in DIR first"), \
-		SEEP_OPTION("no-symbol-cache", 0, FLAG, NULL, values, symbols.no_cache, \
+/* The last lines of a command's table; @values is its struct, with a member "symbols". */
+#define SEEP_SYMBOL_OPTIONS(values)                                                               \
+	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs,                              \
+		    "Look for programs, libraries and their debug files in DIR first"),           \
+		SEEP_OPTION("debuginfod", 0, FLAG, NULL, values, symbols.debuginfod,              \
+			    "Ask the servers in DEBUGINFOD_URLS for what is found nowhere else"), \
+		SEEP_OPTION("no-symbol-cache", 0, FLAG, NULL, values, symbols.no_cache,           \
 			    "Neither use nor keep names and lines found in earlier runs")
 
 /**
  * seep_symbol_options_read - what the options ask for
  * @ret: borrows from @values; valid until the next call
  *
- * Returns: 0, or -SEEP_EUSAGE when a directory cannot be searched.
+ * Returns: 0, or
+ *   -SEEP_EUSAGE        a directory cannot be searched, or no server is named
+ *   -SEEP_EUNSUPPORTED  what asks servers is not installed
  */
 SEEP_NODISCARD int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 					    struct seep_symbols_options *ret,

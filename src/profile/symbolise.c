@@ -335,6 +335,9 @@ static void adopt(struct symboliser *s)
 		memcpy(profile->frames, s->frames, s->count * sizeof(*profile->frames));
 	profile->frame_count = s->count;
 	note_problems(s);
+	if (seep_symbols_trouble(s->symbols))
+		seep_profile_add_unseen(profile, "debuginfod", "names: %s",
+					seep_symbols_trouble(s->symbols));
 	profile->symbolised = true;
 	seep_profile_hash_contexts(profile);
 }

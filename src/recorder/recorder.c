@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/recorder.h"
 
+#include "base/progress.h"
 #include "base/xalloc.h"
 #include "recorder/finish.h"
 #include "recorder/outname.h"
@@ -445,8 +446,15 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	bury_the_dead(recorder);
 	seep_session_bury_elsewhere(&recorder->session);
 	leave_the_living(recorder);
-	seep_run_signals_end(&recorder->signals);
+	/* An interrupt of downloads ends those and not us; it waits to be seen by who downloads. */
+	if (recorder->plan.symbols && recorder->plan.symbols->debuginfod)
+		(void)seep_run_signals_pass_on(&recorder->signals, 0);
+	else
+		seep_run_signals_end(&recorder->signals);
+	/* The terminal is ours now. */
+	seep_progress_silence(recorder->plan.quiet);
 	close_all(recorder);
+	seep_run_signals_end(&recorder->signals);
 	seep_snapshots_result(recorder->snapshots, ret_result);
 }
 

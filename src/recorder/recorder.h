@@ -29,11 +29,12 @@ struct seep_recorder_plan {
 	uint64_t session;   /* not 0 */
 	const char *output; /* FILE, expanded */
 	bool force;
-	bool follow;				    /* children */
-	const regex_t *follow_exe;		    /* only those whose path matches; NULL = all */
-	bool no_argv;				    /* withhold arguments from the recordings */
-	uint64_t snapshot_every_ns;		    /* 0 = none */
-	unsigned snapshot_keep;			    /* of each process, the newest; at least 1 */
+	bool follow;		    /* children */
+	const regex_t *follow_exe;  /* only those whose path matches; NULL = all */
+	bool no_argv;		    /* withhold arguments from the recordings */
+	uint64_t snapshot_every_ns; /* 0 = none */
+	unsigned snapshot_keep;	    /* of each process, the newest; at least 1 */
+	bool quiet;		    /* no progress lines, not even when the program has ended */
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
 };
 

@@ -6,14 +6,16 @@
 #ifndef SEEP_SYMBOL_DEBUG_FILE_H
 #define SEEP_SYMBOL_DEBUG_FILE_H
 
+#include "symbol/debuginfod.h"
 #include "symbol/elf_image.h"
 
 #include <limits.h>
 
-/* Borrowed; searched in this order, /usr/lib/debug after all of them. */
+/* Borrowed; searched in this order, /usr/lib/debug after all of them, servers last. */
 struct seep_debug_dirs {
 	const char *const *items;
 	size_t count;
+	struct seep_debuginfod *servers; /* NULL: nobody is asked */
 };
 
 /*
@@ -42,6 +44,10 @@ struct seep_debug_query {
 struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
 				      const struct seep_debug_query *query,
 				      const char **ret_problem);
+
+/* The module's own file from a server, by its build-id; NULL: there is none. */
+struct seep_elf *seep_debug_fetch_main(const struct seep_debug_dirs *dirs,
+				       const struct seep_debug_query *query);
 
 /**
  * seep_debug_find_separate - open the file with the module's DWARF

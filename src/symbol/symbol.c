@@ -56,11 +56,17 @@ struct seep_symbols {
 int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols **ret,
 		     struct seep_error *err)
 {
+	struct seep_debuginfod *servers = NULL;
 	struct seep_symbols *symbols;
 	const char **dirs;
 	size_t i;
 
-	(void)err;
+	if (opt && opt->debuginfod) {
+		int rc = seep_debuginfod_new(&servers, err);
+
+		if (rc < 0)
+			return rc;
+	}
 	symbols = seep_xcalloc(1, sizeof(*symbols));
 	symbols->arena = seep_arena_new();
 	if (opt && opt->debug_dir_count) {
@@ -71,6 +77,7 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 		symbols->dirs = (struct seep_debug_dirs){ .items = dirs,
 							  .count = opt->debug_dir_count };
 	}
+	symbols->dirs.servers = servers;
 	if (opt && opt->cache_dir)
 		symbols->cache = seep_symbol_cache_open(opt->cache_dir,
 							SEEP_SYMBOL_CACHE_BYTES_MAX);
@@ -120,9 +127,15 @@ void seep_symbols_free(struct seep_symbols *symbols)
 		return;
 	seep_pointer_map_each(&symbols->modules, free_chain);
 	seep_pointer_map_done(&symbols->modules);
+	seep_debuginfod_free(symbols->dirs.servers);
 	seep_symbol_cache_close(symbols->cache);
 	seep_arena_free(symbols->arena);
 	free(symbols);
+}
+
+const char *seep_symbols_trouble(const struct seep_symbols *symbols)
+{
+	return seep_debuginfod_trouble(symbols->dirs.servers);
 }
 
 static bool load(struct seep_elf **elf)
@@ -195,6 +208,10 @@ static void open_files(struct seep_symbol_module *module)
 		module->separate = seep_debug_find_separate(dirs, &query, module->main);
 		if (load(&module->separate))
 			open_dwarf(module, module->separate);
+	}
+	if (!module->main && !module->dwarf) {
+		module->main = seep_debug_fetch_main(dirs, &query);
+		(void)load(&module->main);
 	}
 	if (module->main)
 		seep_symtab_add(&module->symtab, module->main);

@@ -27,6 +27,8 @@ struct seep_symbols_options {
 	size_t debug_dir_count;
 	/* Where answers are kept, see symbol_cache.h; NULL: nowhere. Copied. */
 	const char *cache_dir;
+	/* Ask the debuginfod servers of DEBUGINFOD_URLS for what is found nowhere else. */
+	bool debuginfod;
 };
 
 struct seep_symbol_frame {
@@ -41,10 +43,13 @@ struct seep_symbol_frame {
  * seep_symbols_new - an empty cache
  * @opt: may be NULL: no extra directories, and nothing on disk
  *
- * Returns: 0.
+ * Returns: 0; with debuginfod asked for, the errors of seep_debuginfod_new().
  */
 SEEP_NODISCARD int seep_symbols_new(const struct seep_symbols_options *opt,
 				    struct seep_symbols **ret, struct seep_error *err);
+
+/* What went wrong between all modules (servers), as a sentence; NULL: nothing. */
+const char *seep_symbols_trouble(const struct seep_symbols *symbols);
 
 /*
  * Releases modules and every string that was returned, and keeps new answers on disk if that was

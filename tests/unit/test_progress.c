@@ -92,7 +92,7 @@ static void terminals_get_one_line_that_is_cleared(void **state)
 	with_stderr_on(slave, long_work);
 	(void)drain(master, text, sizeof(text));
 	assert_string_equal(text, "\r\033[Kcounting: 50 of 200 (25.0%)\r\033[K");
-	seep_progress_silence();
+	seep_progress_silence(true);
 	with_stderr_on(slave, long_work);
 	assert_int_equal(drain(master, text, sizeof(text)), 0);
 	(void)close(master);
