@@ -68,8 +68,7 @@ size_t seep_utf8_decode(const char *text, size_t bytes, unsigned *ret_code)
 	return length;
 }
 
-/* Whether a well-formed character could steer a terminal or reorder the line. */
-static bool is_unsafe(unsigned code)
+bool seep_utf8_is_unsafe(unsigned code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c ||
 	       (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
@@ -96,7 +95,7 @@ void seep_escape(struct seep_strbuf *buf, const char *text, size_t bytes)
 		unsigned code;
 		size_t length = seep_utf8_decode(text + safe, bytes - safe, &code);
 
-		if (length && !is_unsafe(code)) {
+		if (length && !seep_utf8_is_unsafe(code)) {
 			safe += length;
 			continue;
 		}

@@ -42,6 +42,12 @@ size_t seep_display_width(const char *text, size_t bytes);
  */
 size_t seep_display_fit(const char *text, size_t bytes, size_t columns, size_t *ret_columns);
 
+/*
+ * Whether a well-formed character could steer a terminal or reorder the line: control characters,
+ * those of text direction, separators of lines.
+ */
+bool seep_utf8_is_unsafe(unsigned code);
+
 /**
  * seep_utf8_decode - read one character
  * @bytes:    readable at @text, at least 1

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/units.h"
+#include "profile/ledger_load.h"
 #include "recording/recording.h"
 #include "recording/recording_db.h"
 
@@ -113,6 +114,10 @@ static int check_header(const char *path, struct seep_error *err)
 	(void)close(fd);
 	if (got < 0)
 		return seep_fail_errno(err, saved, "cannot read %s", path);
+	if (seep_profile_is_ledger(header, (size_t)got))
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "%s is a ledger, which \"seep report\" reads, not a recording",
+				 path);
 	if (got != sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
 		return seep_fail(err, SEEP_ECORRUPT, "%s is not a recording (no SQLite file)",
 				 path);

@@ -153,7 +153,7 @@ static void add_json_text(struct seep_strbuf *buf, const char *text, size_t byte
 			seep_strbuf_adds(buf, "\\\\x5c");
 		} else if (code == '"' || code == '\\') {
 			seep_strbuf_addf(buf, "\\%c", (char)code);
-		} else if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
+		} else if (seep_utf8_is_unsafe(code)) {
 			seep_strbuf_addf(buf, "\\u%04x", code);
 		} else {
 			seep_strbuf_add(buf, text, length);

@@ -54,10 +54,34 @@ static int tables_fit(const struct ledger_header *header)
 	return 1;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A file that ends early has what is before its end, as long as nobody asks for more. */
+static void cut_tables(struct ledger_view *view)
+{
+	const struct ledger_state *state = ledger_view_state(view);
+
+	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
+		struct ledger_table *table = &view->header.table[t];
+		uint64_t left = view->bytes > table->offset ? view->bytes - table->offset : 0;
+		uint64_t real = atomic_load_explicit(&state->table[t].ready, memory_order_relaxed);
+		uint64_t used = atomic_load_explicit(&state->table[t].reserved,
+						     memory_order_relaxed);
+
+		used = smaller(smaller(used, real), table->capacity);
+		table->capacity = smaller(table->capacity, left / table->item_bytes);
+		view->lost += used - smaller(used, table->capacity);
+	}
+}
+
 enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *map, uint64_t bytes)
 {
 	view->base = map;
 	view->bytes = bytes;
+	view->lost = 0;
 	for (int t = 0; t < LEDGER_TABLE_COUNT; t++)
 		view->count[t] = 0;
 	if (bytes < sizeof(view->header))
@@ -73,12 +97,12 @@ enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *m
 		return LEDGER_VIEW_SHORT;
 	if (view->header.header_bytes != sizeof(view->header))
 		return LEDGER_VIEW_HEADER;
-	if (view->header.file_bytes > bytes)
-		return LEDGER_VIEW_TRUNCATED;
 	if (!tables_fit(&view->header))
 		return LEDGER_VIEW_TABLE;
+	if (view->header.file_bytes > bytes)
+		cut_tables(view);
 	ledger_view_refresh(view);
-	return LEDGER_VIEW_OK;
+	return view->header.file_bytes > bytes ? LEDGER_VIEW_TRUNCATED : LEDGER_VIEW_OK;
 }
 
 const char *ledger_view_problem(enum ledger_view_status status)
@@ -102,11 +126,6 @@ const char *ledger_view_problem(enum ledger_view_status status)
 		return "mapped at an odd address";
 	}
 	return "unreadable";
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 void ledger_view_refresh(struct ledger_view *view)

@@ -23,7 +23,7 @@ enum ledger_view_status {
 	LEDGER_VIEW_FOREIGN,	/* not a ledger: no magic */
 	LEDGER_VIEW_NEWER,	/* a layout version that is not known here */
 	LEDGER_VIEW_HEADER,	/* sizes in the header contradict the layout version */
-	LEDGER_VIEW_TRUNCATED,	/* the header promises more bytes than there are */
+	LEDGER_VIEW_TRUNCATED,	/* the header promises more bytes than there are; usable */
 	LEDGER_VIEW_TABLE,	/* a table lies outside the file, or over something else */
 	LEDGER_VIEW_MISALIGNED, /* the mapping does not begin at a multiple of 64 */
 };
@@ -33,6 +33,7 @@ struct ledger_view {
 	uint64_t bytes;
 	struct ledger_header header;	    /* private copy */
 	uint64_t count[LEDGER_TABLE_COUNT]; /* items that may be touched; see _refresh() */
+	uint64_t lost;			    /* items, of all tables, beyond the end of the file */
 };
 
 /**
@@ -40,7 +41,9 @@ struct ledger_view {
  * @map:   at least @bytes readable bytes; the first three pages are read, no other
  * @bytes: size of the file. More than the header promises is accepted
  *
- * @view is usable only after LEDGER_VIEW_OK, but view->header is filled from _NEWER on.
+ * @view is usable after LEDGER_VIEW_OK. After LEDGER_VIEW_TRUNCATED it is, too, for a caller who
+ * says so: capacities are then what fits in @bytes, and view->lost is more than 0 if anything that
+ * was counted is gone. view->header is filled from _NEWER on.
  */
 enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *map, uint64_t bytes);
 

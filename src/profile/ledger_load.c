@@ -59,7 +59,8 @@ int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 	struct seep_ledger_load load = { .live = live };
 	enum ledger_view_status status = ledger_view_init(&load.view, map, bytes);
 
-	if (status != LEDGER_VIEW_OK)
+	/* A running process would write beyond the end at any moment, and die of it. */
+	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || live))
 		return refuse(err, &load.view, status);
 	load.profile = seep_profile_new();
 	load.scratch = seep_arena_new();

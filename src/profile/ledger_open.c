@@ -115,14 +115,18 @@ static int reserve(struct ledger_file *file, struct seep_error *err)
 /* A header that makes no sense is left for the loader to refuse, in its words. */
 static int copy_file(struct ledger_file *file, struct seep_error *err)
 {
+	enum ledger_view_status status;
 	struct ledger_view view;
 	int r = reserve(file, err);
 
 	if (r < 0)
 		return r;
 	r = copy_range(file, 0, file->bytes < FIXED_BYTES ? file->bytes : FIXED_BYTES, err);
-	if (r < 0 || ledger_view_init(&view, file->map, file->bytes) != LEDGER_VIEW_OK)
+	if (r < 0)
 		return r;
+	status = ledger_view_init(&view, file->map, file->bytes);
+	if (status != LEDGER_VIEW_OK && status != LEDGER_VIEW_TRUNCATED)
+		return 0;
 	for (int t = 0; t < LEDGER_TABLE_COUNT && r == 0; t++) {
 		const struct ledger_table *table = &view.header.table[t];
 

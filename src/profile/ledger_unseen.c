@@ -178,8 +178,20 @@ static void load_truncated(struct seep_ledger_load *load)
 	free(by_module);
 }
 
+static void load_cut(struct seep_ledger_load *load)
+{
+	const struct ledger_view *view = &load->view;
+
+	if (view->lost)
+		seep_profile_add_unseen(load->profile, "ledger-cut",
+					"the ledger's end is missing (%" PRIu64 " of %" PRIu64
+					" bytes are there): what stood there is not counted",
+					view->bytes, view->header.file_bytes);
+}
+
 void seep_ledger_load_unseen(struct seep_ledger_load *load)
 {
+	load_cut(load);
 	load_filters(load);
 	load_counts(load);
 	load_bits(load);

@@ -59,7 +59,8 @@ static int map_pages(struct seep_peek *peek, bool writable, struct seep_error *e
 	peek->map = map;
 	/* The view reads no more than the fixed pages from the map; the tables are ours to read. */
 	status = ledger_view_init(&peek->view, map, (uint64_t)st.st_size);
-	if (status != LEDGER_VIEW_OK)
+	/* Nobody will write to a dead ledger that was cut; it can still be looked at. */
+	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || writable))
 		return seep_fail(err, (enum seep_code)view_code(status), "%s: %s", peek->file_name,
 				 ledger_view_problem(status));
 	peek->view.header.parent[LEDGER_NAME_BYTES - 1] = '\0';

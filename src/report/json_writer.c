@@ -168,8 +168,11 @@ static void put_escaped(struct seep_json *json, unsigned code, bool x_follows)
 		puts_raw(json, "\\n");
 	else if (code == '\t')
 		puts_raw(json, "\\t");
-	else
-		put_byte_escape(json, "\\u00", code);
+	else {
+		/* None of those beyond 16 bits needs it. */
+		put_byte_escape(json, "\\u", code >> 8);
+		put_byte_escape(json, "", code);
+	}
 }
 
 void seep_json_text(struct seep_json *json, const char *key, const char *text)
@@ -188,9 +191,8 @@ void seep_json_text(struct seep_json *json, const char *key, const char *text)
 		unsigned code = 0;
 		const size_t bytes = seep_utf8_decode(text, (size_t)(end - text), &code);
 
-		/* C1 controls and DEL are legal in JSON, but not on a terminal. */
-		if (bytes > 0 && code >= 0x20 && code != '"' && code != '\\' &&
-		    !(code >= 0x7f && code < 0xa0)) {
+		/* Some that JSON lets stand a terminal should not meet. */
+		if (bytes > 0 && code != '"' && code != '\\' && !seep_utf8_is_unsafe(code)) {
 			text += bytes;
 			continue;
 		}

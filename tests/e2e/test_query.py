@@ -61,6 +61,11 @@ def test_json_is_exact(recording):
         == [{"t": "a\\x5cx5c"}]
 
 
+def test_json_escapes_what_a_terminal_should_not_meet(recording):
+    text = query("--json", recording, "SELECT char(8238, 27, 155, 8294) AS t").stdout
+    assert text == '[\n{"t":"\\u202e\\u001b\\u009b\\u2066"}\n]\n'
+
+
 def test_json_strings_keep_integers_from_doubles(recording):
     result = query("--json=strings", recording, "SELECT id, name FROM things WHERE id > 4")
     assert json.loads(result.stdout)[0]["id"] == str(2**63 - 1)

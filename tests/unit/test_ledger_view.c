@@ -45,8 +45,29 @@ static void short_files_are_refused(void **state)
 	(void)state;
 	for (uint64_t bytes = 0; bytes < 3 * 4096; bytes += 509)
 		assert_int_equal(ledger_view_init(&view, ledger.map, bytes), LEDGER_VIEW_SHORT);
-	assert_int_equal(ledger_view_init(&view, ledger.map, ledger.header->file_bytes - 1),
-			 LEDGER_VIEW_TRUNCATED);
+}
+
+static void of_a_cut_file_what_is_there_is_reached(void **state)
+{
+	const struct ledger_table *rows = &ledger.header->table[LEDGER_TABLE_ROWS];
+	uint64_t marks_at = ledger.header->table[LEDGER_TABLE_MARKS].offset;
+	struct ledger_view view;
+
+	(void)state;
+	(void)built_row(&ledger, 0, 0);
+	(void)built_row(&ledger, 0, 1);
+	/* Without the marks, of which there are none, nothing is lost. */
+	assert_int_equal(ledger_view_init(&view, ledger.map, marks_at), LEDGER_VIEW_TRUNCATED);
+	assert_int_equal(view.lost, 0);
+	assert_null(ledger_view_mark(&view, 0));
+	assert_int_equal(
+		ledger_view_init(&view, ledger.map, rows->offset + 2 * rows->item_bytes - 1),
+		LEDGER_VIEW_TRUNCATED);
+	assert_non_null(ledger_view_row(&view, 0));
+	assert_null(ledger_view_row(&view, 1));
+	assert_true(view.lost > 0);
+	ledger_view_refresh(&view);
+	assert_null(ledger_view_row(&view, 1));
 }
 
 static void other_files_and_versions_are_refused(void **state)
@@ -177,6 +198,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_built_ledger_is_accepted, setup, teardown),
 		cmocka_unit_test_setup_teardown(short_files_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_a_cut_file_what_is_there_is_reached, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(other_files_and_versions_are_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(sizes_of_the_header_must_fit_the_version, setup,

@@ -88,6 +88,8 @@ static void text_is_escaped_so_that_every_byte_can_be_recovered(void **state)
 		{ "quote\" back\\slash", "\"quote\\\" back\\\\slash\"\n" },
 		{ "a\nb\tc\033d\x01", "\"a\\nb\\tc\\u001bd\\u0001\"\n" },
 		{ "\x7f\xc2\x9b", "\"\\u007f\\u009b\"\n" },
+		/* Characters that turn a line around, or end it for some readers. */
+		{ "a\u202eb\u2066\u2028", "\"a\\u202eb\\u2066\\u2028\"\n" },
 		{ "grün ☃ \xf0\x9f\x98\x80", "\"grün ☃ \xf0\x9f\x98\x80\"\n" },
 		{ "bad \xff\xfe", "\"bad \\\\xff\\\\xfe\"\n" },
 		{ "cut \xe2\x98", "\"cut \\\\xe2\\\\x98\"\n" },
