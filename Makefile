@@ -6,7 +6,7 @@ DESTDIR ?=
 # More options of bench/run, such as BENCH="--rows list2 --peers none".
 BENCH ?=
 
-.PHONY: all test lint check bench soak install clean
+.PHONY: all test lint check bench fuzz soak install clean
 
 all:
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
@@ -24,6 +24,12 @@ check:
 bench: release
 	@test -x bench/run || { echo "bench/run is not there" >&2; exit 1; }
 	@bench/run build-release --markdown bench/RESULTS.md $(BENCH)
+
+# MINUTES for each reader; see tests/fuzz/run.
+MINUTES ?= 10
+fuzz: all
+	@build=build; . ./.ci/packages.sh; need_packages $$fuzz_packages
+	@tests/fuzz/run $(MINUTES)
 
 soak: all
 	@test -x tests/soak/run || { echo "tests/soak/run is not there" >&2; exit 1; }

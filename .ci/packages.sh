@@ -13,6 +13,8 @@ check_packages="$fast_packages clang clang-format dwz gdb git libdebuginfod1 lib
 # What `make bench` measures with, and beside.
 bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libjemalloc2 liblsan0
 	llvm-19 redis-server redis-tools valgrind"
+# What tests/fuzz/run needs: libFuzzer, and clang's own tools for coverage.
+fuzz_packages="$build_packages binutils clang libclang-rt-14-dev llvm-14 python3 rustc xz-utils"
 
 is_installed() {
 	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -19,7 +19,12 @@ struct byte_reader {
 
 static inline struct byte_reader reader_of(const uint8_t *data, size_t bytes)
 {
-	return (struct byte_reader){ .at = data, .end = data ? data + bytes : data };
+	static const uint8_t nothing[1];
+
+	/* So that positions can be compared and added to: a null pointer may be neither. */
+	if (!data)
+		return (struct byte_reader){ .at = nothing, .end = nothing };
+	return (struct byte_reader){ .at = data, .end = data + bytes };
 }
 
 static inline size_t reader_left(const struct byte_reader *reader)

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer: any bytes as a module's unwind data. Build and run:
+ * libFuzzer: any bytes as a module's unwind data. See tests/fuzz/run.
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Isrc tests/fuzz/fuzz_cfi.c src/cfi/<all>.c
- *   ./a.out -max_len=1024
- *
- * The first eight bytes choose the pc (as an offset, for only such encodings survive a move) and
- * whether it is exact; the rest is the module, starting with .eh_frame_hdr. libFuzzer's copies
- * have the exact size, so any read outside is caught.
+ * The first eight bytes choose the pc (relative to the module, for only such encodings survive a
+ * move; signed, 56 bits) and whether it is exact; the rest is the module from .eh_frame_hdr on, as
+ * linked. Code lies before it, as in a real object; its bytes are never read.
  */
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "fuzz_common.h"
 
 #include "cfi/cfi.h"
 
-enum { PREFIX_BYTES = 8 };
+#include <sanitizer/asan_interface.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+enum { PREFIX_BYTES = 8, ROOM_BYTES = 1 << 20, PCS = 8 };
 
 static void check(enum cfi_result result, cfi_rule rule)
 {
@@ -30,21 +25,51 @@ static void check(enum cfi_result result, cfi_rule rule)
 		abort();
 }
 
+/* The bytes at the end of the room, so that any read outside of them is caught. */
+static const uint8_t *place(const uint8_t *data, size_t size)
+{
+	static uint8_t *room;
+	uint8_t *at;
+
+	if (!room)
+		room = mmap(NULL, ROOM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	if (room == MAP_FAILED)
+		abort();
+	ASAN_UNPOISON_MEMORY_REGION(room, ROOM_BYTES);
+	at = room + ROOM_BYTES / 2;
+	memcpy(at, data, size);
+	ASAN_POISON_MEMORY_REGION(room, ROOM_BYTES / 2);
+	ASAN_POISON_MEMORY_REGION(at + size, ROOM_BYTES / 2 - size);
+	return at;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct cfi_module module;
-	uintptr_t pc = 0;
+	struct cfi_module module = { 0 };
+	struct fuzz_random random = { fuzz_hash(data, size) };
+	uint64_t word = 0;
 	cfi_rule rule;
+	uintptr_t pc;
 
-	if (size <= PREFIX_BYTES)
+	if (size <= PREFIX_BYTES || size > ROOM_BYTES / 4)
 		return 0;
-	for (int i = 0; i < PREFIX_BYTES - 1; i++)
-		pc |= (uintptr_t)data[i] << (8 * i);
-	module.eh_frame_hdr = data + PREFIX_BYTES;
+	memcpy(&word, data, sizeof(word));
+	module.eh_frame_hdr = place(data + PREFIX_BYTES, size - PREFIX_BYTES);
 	module.start = (uintptr_t)module.eh_frame_hdr;
-	module.end = (uintptr_t)data + size;
+	module.end = module.start + size - PREFIX_BYTES;
+	/* Sign-extended: code lies before the tables. */
+	pc = (uintptr_t)((int64_t)(word << 8) >> 8);
 	if (data[PREFIX_BYTES - 1] & 2)
 		pc += module.start;
-	check(cfi_compile(&module, pc, data[PREFIX_BYTES - 1] & 1, &rule), rule);
+	fuzz_begin();
+	for (int i = 0; i < PCS; i++) {
+		check(cfi_compile(&module, pc, data[PREFIX_BYTES - 1] & 1, &rule), rule);
+		pc += fuzz_below(&random, 64);
+	}
+	if (data[PREFIX_BYTES - 1] & 4)
+		module.eh_frame_hdr = NULL;
+	check(cfi_compile(&module, pc, false, &rule), rule);
+	fuzz_end();
 	return 0;
 }

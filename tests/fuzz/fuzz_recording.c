@@ -1,120 +1,304 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer: a sound recording with any bytes of it replaced. Build and run, with the libraries
- * of the tool (dw elf iberty sqlite3 z zstd lzma):
+ * libFuzzer: a recording of any bytes, loaded, reported and queried. See tests/fuzz/run.
  *
- *   clang -g -O1 -D_GNU_SOURCE= -fsanitize=fuzzer,address,undefined -Isrc \
- *	tests/fuzz/fuzz_recording.c src/{recording,profile,ledger,base,symbol}/<all>.c -l<libraries>
- *   ./a.out -max_len=256
- *
- * Input: records of 8 bytes, four for where (modulo the size), four for what. Inputs that begin
- * with "SQLite format 3" are taken as whole files.
+ * An input is a whole SQLite file; the seeds are real recordings. Bytes changed at random are
+ * mostly caught by SQLite itself, so the mutator also works by SQL: values, rows, the schema.
  */
+#include "fuzz_common.h"
+
+#include "cli/query_guard.h"
 #include "profile/profile.h"
 #include "recording/recording.h"
+#include "recording/recording_db.h"
+#include "report/report.h"
 
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include <sqlite3.h>
 
-enum { RECORD_BYTES = 8, FILE_BYTES_MAX = 1 << 20 };
+enum { SQL_BYTES = 1024, NAME_BYTES = 64, PAGE_HEADER_BYTES = 24, SQL_CHANGES_MAX = 3 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* ---- the mutator --------------------------------------------------------------------------- */
 
-static char path[64];
-static unsigned char sound[FILE_BYTES_MAX];
-static unsigned char whole[FILE_BYTES_MAX];
-static size_t sound_bytes;
-
-static void fill(struct seep_profile *profile)
+/* Any name of the schema, or of a column of @table; empty when there is none. */
+static void pick_name(sqlite3 *db, struct fuzz_random *random, const char *table,
+		      char name[NAME_BYTES])
 {
-	enum { COUNT = 40 };
+	sqlite3_stmt *statement = NULL;
+	const char *sql = table ? "SELECT name FROM pragma_table_info(?1) LIMIT 1 OFFSET ?2"
+				: "SELECT name FROM sqlite_schema WHERE type = 'table'"
+				  " LIMIT 1 OFFSET ?2";
+	int at = (int)fuzz_below(random, table ? 12 : 18);
 
-	profile->module_count = 1;
-	profile->modules = seep_profile_calloc(profile, 1, sizeof(*profile->modules));
-	profile->modules[0].path = seep_profile_strdup(profile, "/usr/bin/prog");
-	profile->frame_count = COUNT;
-	profile->frames = seep_profile_calloc(profile, COUNT, sizeof(*profile->frames));
-	profile->context_count = COUNT;
-	profile->contexts = seep_profile_calloc(profile, COUNT, sizeof(*profile->contexts));
-	for (uint32_t i = 0; i < COUNT; i++) {
-		struct seep_profile_context *context = &profile->contexts[i];
-
-		profile->frames[i].module = 1;
-		profile->frames[i].function = "some::function(int)";
-		context->id = i + 1;
-		context->stack_count = i % 7;
-		context->stack = seep_profile_calloc(profile, 7, sizeof(*context->stack));
-		for (uint32_t k = 0; k < 7; k++)
-			context->stack[k].frame = (i * k) % COUNT;
-		context->epoch_count = 1;
-		context->epochs = seep_profile_calloc(profile, 1, sizeof(*context->epochs));
-	}
-	seep_profile_add_unseen(profile, "code", "detail");
-}
-
-static void write_file(const unsigned char *bytes, size_t count)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-	if (fd < 0 || write(fd, bytes, count) != (ssize_t)count)
-		abort();
-	(void)close(fd);
-}
-
-static void remove_file(void)
-{
-	(void)unlink(path);
-}
-
-static void build_once(void)
-{
-	struct seep_profile *profile;
-	ssize_t got;
-	int fd;
-
-	if (sound_bytes)
+	*name = '\0';
+	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
 		return;
-	(void)snprintf(path, sizeof(path), "/dev/shm/seep_fuzz.%d", (int)getpid());
-	profile = seep_profile_new();
-	fill(profile);
-	if (seep_recording_write(path, profile, true, NULL) != 0)
-		abort();
-	seep_profile_free(profile);
-	fd = open(path, O_RDONLY);
-	got = read(fd, sound, sizeof(sound));
-	(void)close(fd);
-	if (got <= 0)
-		abort();
-	sound_bytes = (size_t)got;
-	(void)atexit(remove_file);
+	if (table)
+		(void)sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_int(statement, 2, at);
+	if (sqlite3_step(statement) == SQLITE_ROW)
+		(void)snprintf(name, NAME_BYTES, "%s", sqlite3_column_text(statement, 0));
+	(void)sqlite3_finalize(statement);
 }
 
-static void poke(const uint8_t *data, size_t size)
+static void pick_value(struct fuzz_random *random, char value[NAME_BYTES])
 {
-	memcpy(whole, sound, sound_bytes);
-	for (; size >= RECORD_BYTES; data += RECORD_BYTES, size -= RECORD_BYTES) {
-		uint32_t where;
+	static const char *const values[] = {
+		"NULL",
+		"-1",
+		"0",
+		"1",
+		"9223372036854775807",
+		"-9223372036854775808",
+		"4294967296",
+		"65536",
+		"''",
+		"x''",
+		"x'00ff80'",
+		"CAST(x'ff1b5b33316d' AS TEXT)",
+		"printf('%.*c', 20000, 'a')",
+		"zeroblob(33)",
+		"1e300",
+		"'exit'",
+		"rowid",
+		"id + 1",
+		"parent + 1",
+		"randomblob(20)",
+	};
+	uint64_t which = fuzz_below(random, sizeof(values) / sizeof(values[0]) + 8);
 
-		memcpy(&where, data, sizeof(where));
-		memcpy(whole + where % (sound_bytes - 3), data + 4, 4);
+	if (which < sizeof(values) / sizeof(values[0]))
+		(void)snprintf(value, NAME_BYTES, "%s", values[which]);
+	else
+		(void)snprintf(value, NAME_BYTES, "%llu",
+			       (unsigned long long)fuzz_below(random, 300));
+}
+
+/* One statement; what SQLite will not have is left. */
+static void change_by_sql(sqlite3 *db, struct fuzz_random *random)
+{
+	static const char *const changes[] = {
+		"UPDATE OR IGNORE \"%1$s\" SET \"%2$s\" = %3$s WHERE rowid = %4$llu",
+		"UPDATE OR IGNORE \"%1$s\" SET \"%2$s\" = %3$s WHERE rowid = %4$llu",
+		"UPDATE OR IGNORE \"%1$s\" SET \"%2$s\" = %3$s",
+		"UPDATE OR IGNORE \"%1$s\" SET \"%2$s\" = substr(\"%2$s\", 1, %4$llu)",
+		"UPDATE OR REPLACE \"%1$s\" SET \"%2$s\" = \"%2$s\" + 1 WHERE rowid > %4$llu",
+		"DELETE FROM \"%1$s\" WHERE rowid = %4$llu",
+		"DELETE FROM \"%1$s\" WHERE rowid > %4$llu",
+		"UPDATE OR IGNORE segment SET parent = %3$s WHERE id = %4$llu",
+		"UPDATE OR IGNORE segment SET frames = '[1,[%4$llu,2,3],[2,1,65536]]'"
+		" WHERE id %% 7 = 1",
+		"UPDATE OR IGNORE segment SET frames = substr(frames, 1, length(frames) - 1)"
+		" WHERE id = %4$llu",
+		"UPDATE OR IGNORE segment SET frames = replace(frames, ',', ',%4$llu,')",
+		"UPDATE OR IGNORE segment SET frames = frames || ',' WHERE id = %4$llu",
+		"INSERT INTO epoch SELECT id, %4$llu, 1, 2 FROM context",
+		"INSERT OR IGNORE INTO total VALUES (printf('x%%d', %4$llu), %3$s)",
+		"DROP TABLE \"%1$s\"",
+		"ALTER TABLE \"%1$s\" RENAME TO other%4$llu",
+		"ALTER TABLE \"%1$s\" DROP COLUMN \"%2$s\"",
+		"ALTER TABLE \"%1$s\" ADD COLUMN \"c%4$llu\" INTEGER AS (length(zeroblob(99)))",
+		"ALTER TABLE \"%1$s\" ADD COLUMN \"d%4$llu\" INTEGER",
+		"CREATE VIEW \"%1$s%4$llu\" AS SELECT * FROM \"%1$s\", \"%1$s\"",
+		"DROP VIEW top; CREATE VIEW top AS SELECT load_extension('x') AS e",
+		"DROP VIEW stack; CREATE VIEW stack AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL"
+		" SELECT n + 1 FROM r) SELECT n FROM r",
+		"DROP VIEW function; CREATE VIEW function AS SELECT count(*) FROM context, segment,"
+		" frame, context AS b, segment AS c",
+		"CREATE INDEX i%4$llu ON \"%1$s\" (\"%2$s\" DESC)",
+		"CREATE INDEX j%4$llu ON \"%1$s\" (abs(\"%2$s\"))",
+		"CREATE TRIGGER t%4$llu AFTER DELETE ON \"%1$s\" BEGIN DELETE FROM frame; END",
+		"CREATE VIRTUAL TABLE v%4$llu USING fts5(x)",
+		"PRAGMA user_version = %4$llu",
+		"PRAGMA journal_mode = WAL",
+		"UPDATE sqlite_schema SET sql = replace(sql, 'STRICT', '') WHERE name = '%1$s'",
+		"UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '') WHERE name = '%1$s'",
+		"UPDATE sqlite_schema SET sql = replace(sql, 'PRIMARY KEY', '')"
+		" WHERE name = '%1$s'",
+		"UPDATE sqlite_schema SET sql = replace(sql, 'INTEGER', 'TEXT')"
+		" WHERE name = '%1$s'",
+		"UPDATE sqlite_schema SET rootpage = %4$llu WHERE name = '%1$s'",
+		"UPDATE sqlite_schema SET type = 'view' WHERE name = '%1$s'",
+		"UPDATE sqlite_schema SET name = %3$s WHERE name = '%1$s'",
+		"UPDATE sqlite_schema SET sql = substr(sql, 1, %4$llu) WHERE name = '%1$s'",
+		"PRAGMA page_size = 1024; VACUUM",
+	};
+	const char *change = changes[fuzz_below(random, sizeof(changes) / sizeof(changes[0]))];
+	char table[NAME_BYTES];
+	char column[NAME_BYTES];
+	char value[NAME_BYTES];
+	char sql[SQL_BYTES];
+
+	pick_name(db, random, NULL, table);
+	pick_name(db, random, table, column);
+	pick_value(random, value);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	(void)snprintf(sql, sizeof(sql), change, table, column, value,
+		       (unsigned long long)fuzz_below(random, 64));
+#pragma GCC diagnostic pop
+	(void)sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+/* 0 when the input is no database, or the result does not fit. */
+static size_t mutate_by_sql(uint8_t *data, size_t size, size_t max_size, struct fuzz_random *random)
+{
+	const unsigned flags = SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE;
+	unsigned char *copy = sqlite3_malloc64(size + 1);
+	sqlite3_int64 bytes = 0;
+	unsigned char *result;
+	sqlite3 *db = NULL;
+
+	memcpy(copy, data, size);
+	if (sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE, seep_db_vfs()) != SQLITE_OK)
+		abort();
+	(void)sqlite3_deserialize(db, "main", copy, (sqlite3_int64)size, (sqlite3_int64)size + 1,
+				  flags);
+	(void)sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
+	for (uint64_t n = 1 + fuzz_below(random, SQL_CHANGES_MAX); n > 0; n--)
+		change_by_sql(db, random);
+	result = sqlite3_serialize(db, "main", &bytes, 0);
+	if (!result || (size_t)bytes > max_size)
+		bytes = 0;
+	if (bytes > 0)
+		memcpy(data, result, (size_t)bytes);
+	sqlite3_free(result);
+	(void)sqlite3_close(db);
+	return (size_t)bytes;
+}
+
+/* Where SQLite's own structure is: the heads of pages, and the pointers after them. */
+static void change_page(uint8_t *data, size_t size, struct fuzz_random *random)
+{
+	size_t page = (size_t)(data[16] << 8 | data[17]);
+	size_t at;
+
+	if (page < 512 || page > size)
+		page = 512;
+	at = fuzz_below(random, size / page) * page + fuzz_below(random, PAGE_HEADER_BYTES);
+	data[at] = (uint8_t)fuzz_word(random, data[at], page);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+	struct fuzz_random random = { seed };
+	size_t changed = 0;
+
+	if (size < 512)
+		return LLVMFuzzerMutate(data, size, max_size);
+	switch (fuzz_below(&random, 8)) {
+	case 0:
+		return LLVMFuzzerMutate(data, size, max_size);
+	case 1:
+		return 512 + fuzz_below(&random, size - 512);
+	case 2:
+		change_page(data, size, &random);
+		return size;
+	case 3:
+		data[fuzz_below(&random, size)] = (uint8_t)fuzz_next(&random);
+		return size;
+	default:
+		changed = mutate_by_sql(data, size, max_size, &random);
 	}
-	write_file(whole, sound_bytes);
+	return changed ? changed : LLVMFuzzerMutate(data, size, max_size);
+}
+
+/* ---- the readers ----------------------------------------------------------------------------- */
+
+static ssize_t swallow(void *cookie, const char *text, size_t bytes)
+{
+	(void)cookie;
+	(void)text;
+	return (ssize_t)bytes;
+}
+
+static void report(const struct seep_profile *profile, uint64_t choice)
+{
+	static const cookie_io_functions_t sink = { .write = swallow };
+	const struct seep_report_options options = { .path = fuzz_path,
+						     .width = 80,
+						     .by = SEEP_BY_CHOICE };
+	FILE *out = fopencookie(NULL, "w", sink);
+
+	switch (choice % 5) {
+	case 0:
+		seep_report_json(out, profile, &options);
+		break;
+	case 1:
+		seep_report_tree(out, profile, &options);
+		break;
+	case 2:
+		seep_report_flat(out, profile, &options);
+		break;
+	case 3:
+		seep_report_raw(out, profile, &options);
+		break;
+	default:
+		seep_report_stacks(out, profile, &options);
+	}
+	(void)fclose(out);
+}
+
+/* No step of these statements is that long, whatever the file holds. */
+static void give_up(const struct seep_query_guard *guard)
+{
+	(void)guard;
+	abort();
+}
+
+static void query(uint64_t choice)
+{
+	static const char *const statements[] = {
+		"SELECT * FROM top",	  "SELECT * FROM stack",
+		"SELECT * FROM function", "SELECT * FROM context, epoch",
+		"PRAGMA integrity_check", "SELECT * FROM sqlite_schema",
+	};
+	struct seep_query_guard guard;
+	struct seep_error err = { 0 };
+	sqlite3_stmt *statement = NULL;
+
+	if (seep_query_open(fuzz_path, 300 * 1000 * 1000, give_up, &guard, &err) == 0) {
+		if (sqlite3_prepare_v2(
+			    guard.db,
+			    statements[choice % (sizeof(statements) / sizeof(statements[0]))], -1,
+			    &statement, NULL) == SQLITE_OK)
+			while (sqlite3_step(statement) == SQLITE_ROW)
+				;
+		(void)sqlite3_finalize(statement);
+	}
+	seep_query_close(&guard);
+}
+
+/* SQLite's own reads fail like the tool's. */
+static void let_sqlite_fail(void)
+{
+	sqlite3_vfs *vfs = sqlite3_vfs_find(seep_db_vfs());
+
+	(void)vfs->xSetSystemCall(vfs, "pread", (sqlite3_syscall_ptr)__wrap_pread);
+	(void)vfs->xSetSystemCall(vfs, "fstat", (sqlite3_syscall_ptr)__wrap_fstat);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static bool prepared;
 	struct seep_profile *profile = NULL;
+	struct seep_error err = { 0 };
+	uint64_t choice = fuzz_hash(data, size);
 
-	build_once();
-	if (size >= 16 && memcmp(data, "SQLite format 3", 16) == 0)
-		write_file(data, size);
-	else
-		poke(data, size);
-	if (seep_profile_open(path, &profile, NULL) == 0)
-		seep_profile_free(profile);
+	if (!prepared)
+		let_sqlite_fail();
+	prepared = true;
+	fuzz_write_file(data, size);
+	fuzz_begin();
+	if (choice % 8 == 0)
+		fuzz_fail_calls(choice >> 8);
+	if (seep_profile_open(fuzz_path, &profile, &err) == 0)
+		report(profile, choice >> 8);
+	else if (!*err.text)
+		abort(); /* refused without a word */
+	fuzz_let_calls_succeed();
+	seep_profile_free(profile);
+	if (choice % 4 == 1)
+		query(choice >> 8);
+	fuzz_end();
 	return 0;
 }

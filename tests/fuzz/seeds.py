@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: MIT
+"""Seeds for the fuzzers: what real programs leave behind, made small enough to be changed often."""
+
+import os
+import pathlib
+import signal
+import sqlite3
+import struct
+import subprocess
+import tempfile
+import time
+
+PAGE = 4096
+TABLES = 8
+TABLE_AT = 128  # in struct ledger_header
+STATE_AT = 2 * PAGE
+FILE_BYTES_AT = 16
+
+# Runs of more than this are killed: a seed of a program in the middle of its work.
+PROGRAM_S = 4
+
+# What has threads, forks and depth is killed at several moments.
+KILLED = ["thread_storm", "fork_storm", "recursion", "threads_cross", "squeeze", "busy_truth"]
+KILL_AFTER_S = [0.02, 0.1, 0.4]
+
+CODE = """
+struct tree { struct tree *left, *right; long weight; };
+static inline __attribute__((always_inline)) long twice(long x) { return x * 2 + 1; }
+static inline __attribute__((always_inline)) long deeper(long x) { return twice(x) ^ twice(x + 3); }
+__attribute__((noinline)) long walk(struct tree *t, long depth)
+{
+	if (!t || depth > 40)
+		return deeper(depth);
+	return walk(t->left, depth + 1) + walk(t->right, depth + 1) + deeper(t->weight);
+}
+static __attribute__((noinline)) long hidden(long *values, int count)
+{
+	long sum = 0;
+	for (int i = 0; i < count; i++)
+		sum += deeper(values[i]);
+	return sum;
+}
+long entry(struct tree *t, long *values) { return walk(t, 0) + hidden(values, 7); }
+"""
+CODE_CXX = """
+namespace outer { template <class T> struct Box { T value; T get() const { return value * 3; }
+template <class U> T mix(U other) { return get() + static_cast<T>(other); } };
+namespace { long secret(long x) { Box<long> b{x}; return b.mix(2.5f); } } }
+extern "C" long entry(long x) { outer::Box<int> b{int(x)}; auto f = [&](long y) {
+return outer::secret(y) + b.mix(y); }; return f(x) + f(x + 1); }
+"""
+# How the small ELF files are built: compiler, language, flags. Missing compilers are left out.
+ZOO = [
+    ("gcc", "c", "-g -O2"),
+    ("gcc", "c", "-g -O0 -gdwarf-4"),
+    ("gcc", "c", "-g -O2 -gdwarf-3"),
+    ("gcc", "c", "-g -O2 -gdwarf-2 -gstrict-dwarf"),
+    ("gcc", "c", "-g -O2 -gz=zlib"),
+    ("gcc", "c", "-g -O2 -gz=zlib-gnu"),
+    ("gcc", "c", "-g -O2 -gz=zstd"),
+    ("gcc", "c", "-g -O2 -gdwarf64"),
+    ("gcc", "c", "-g -O2 -flto"),
+    ("gcc", "c", "-g -O2 -gsplit-dwarf"),
+    ("gcc", "c", "-g -O2 -ffunction-sections"),
+    ("gcc", "c", "-O2"),
+    ("g++", "c++", "-g -O2"),
+    ("g++", "c++", "-g -O1 -fdebug-types-section"),
+    ("g++", "c++", "-g1 -O2"),
+    ("clang", "c", "-g -O2"),
+    ("clang", "c", "-g -O2 -gdwarf-4"),
+    ("clang", "c", "-g -O2 -gsplit-dwarf"),
+    ("clang++", "c++", "-g -O1"),
+    ("clang++", "c++", "-gline-tables-only -O2"),
+]
+LINK = ("-shared -nostdlib -fPIC -fno-stack-protector -Wl,--build-id=0x5ee95eed"
+        " -Wl,-z,max-page-size=4096 -Wl,-z,noseparate-code -Wl,-Ttext=0x1000").split()
+
+
+# ---- ledgers ---------------------------------------------------------------------------------
+
+
+def pack_ledger(path):
+    """The ledger's bytes with its tables moved together: what is promised but unused is left out."""
+    with open(path, "rb") as file:
+        fixed = bytearray(file.read(3 * PAGE))
+        if len(fixed) < 3 * PAGE or fixed[:7] != b"SEEPLDG":
+            return None
+        parts = []
+        end = 3 * PAGE
+        for table in range(TABLES):
+            at = TABLE_AT + 24 * table
+            item_bytes, _, offset, capacity = struct.unpack_from("<IIQQ", fixed, at)
+            reserved, ready = struct.unpack_from("<QQ", fixed, STATE_AT + 16 * table)
+            count = min(reserved, ready, capacity)
+            file.seek(offset)
+            data = file.read(count * item_bytes)
+            room = -(-max(len(data), 1) // PAGE) * PAGE
+            struct.pack_into("<IIQQ", fixed, at, item_bytes, 0, end, room // item_bytes)
+            struct.pack_into("<QQ", fixed, STATE_AT + 16 * table, count, room // item_bytes)
+            parts.append(data.ljust(room, b"\0"))
+            end += room
+    struct.pack_into("<Q", fixed, FILE_BYTES_AT, end)
+    return bytes(fixed) + b"".join(parts)
+
+
+def program_paths(build):
+    return sorted(p for p in (build / "programs").iterdir()
+                  if os.access(p, os.X_OK) and p.suffix != ".so")
+
+
+def watched(build, folder, path, seconds):
+    """Run a program under the library alone; a ledger is then left, whichever way it ends."""
+    environment = {**os.environ, "LD_PRELOAD": str(build / "libseep.so"), "SEEP_DIR": str(folder),
+                   "SEEP_OPTIONS": "verify=97"}
+    with subprocess.Popen([path], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          start_new_session=True) as process:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            # A copy of the ledger in the middle of its growth, before the end.
+            yield from packed(folder)
+            os.killpg(process.pid, signal.SIGKILL)
+    yield from packed(folder)
+
+
+def packed(folder):
+    for path in folder.glob("*.ledger"):
+        data = pack_ledger(path)
+        if data:
+            yield data
+
+
+def ledgers(build, limit):
+    """Ledgers of every program of the tests: ended, killed, and while they grow."""
+    runs = [(path, PROGRAM_S) for path in program_paths(build)]
+    runs += [(build / "programs" / name, after) for name in KILLED for after in KILL_AFTER_S]
+    for path, seconds in runs:
+        with tempfile.TemporaryDirectory(prefix="seep-seeds-", dir="/dev/shm") as folder:
+            for data in watched(build, pathlib.Path(folder), path, seconds):
+                if len(data) <= limit:
+                    yield data
+
+
+# ---- recordings ------------------------------------------------------------------------------
+
+
+def pack_recording(path):
+    """The same rows on small pages: fewer bytes, and more of them pointers."""
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA page_size = 512")
+        db.execute("VACUUM")
+    db.close()
+    return path.read_bytes()
+
+
+def thin_out(path, keep):
+    """Fewer contexts, and what only the others named."""
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM context WHERE id > ?", (keep,))
+        db.execute("DELETE FROM epoch WHERE context > ?", (keep,))
+        last, = db.execute("SELECT coalesce(max(leaf), 0) FROM context").fetchone()
+        db.execute("DELETE FROM segment WHERE id > ?", (last,))
+        last, = db.execute("SELECT coalesce(max(value), 0) FROM segment, json_tree(frames)"
+                           " WHERE atom IS NOT NULL").fetchone()
+        db.execute("DELETE FROM frame WHERE id > ?", (last,))
+    db.close()
+
+
+def recordings(build, limit):
+    for path in program_paths(build):
+        with tempfile.TemporaryDirectory(prefix="seep-seeds-", dir="/dev/shm") as name:
+            folder = pathlib.Path(name)
+            words = [build / "seep", "run", "-q", "-o", folder / "run.seep", "--", path]
+            environment = {**os.environ, "SEEP_DIR": name}
+            with subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  start_new_session=True) as process:
+                try:
+                    process.wait(3 * PROGRAM_S)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+            for found in sorted(folder.glob("*.seep"))[:3]:
+                thin_out(found, 40)
+                data = pack_recording(found)
+                if len(data) <= limit:
+                    yield data
+
+
+# ---- unwind data and ELF files ---------------------------------------------------------------
+
+
+def sections(data):
+    """Name, type, address, offset and size of an ELF file's sections."""
+    start, = struct.unpack_from("<Q", data, 40)
+    count, names_at = struct.unpack_from("<HH", data, 60)
+    heads = [struct.unpack_from("<IIQQQQ", data, start + 64 * i) for i in range(count)]
+    names = heads[names_at][4]
+    for name, kind, _, address, offset, size in heads:
+        end = data.index(b"\0", names + name)
+        yield data[names + name:end].decode(), kind, address, offset, size
+
+
+def unwind_data(data, limit):
+    """.eh_frame_hdr and .eh_frame as linked, after the eight bytes that choose a pc."""
+    found = {name: rest for name, *rest in sections(data)}
+    if ".eh_frame_hdr" not in found or ".eh_frame" not in found:
+        return
+    _, hdr_address, hdr_offset, _ = found[".eh_frame_hdr"]
+    _, address, offset, size = found[".eh_frame"]
+    module = data[hdr_offset:offset + size]
+    if address < hdr_address or len(module) > limit or module[3] != 0x3b:
+        return
+    count, = struct.unpack_from("<I", module, 8)
+    for index in {0, count // 3, count // 2, max(count - 1, 0)}:
+        start, = struct.unpack_from("<i", module, 12 + 8 * index)
+        for delta, flags in ((1, 2), (9, 3), (20, 2)):
+            yield struct.pack("<q", start + delta)[:7] + bytes([flags]) + module
+    # Without the table: every entry is looked at.
+    start, = struct.unpack_from("<i", module, 12)
+    yield struct.pack("<q", start + 1)[:7] + b"\2" + module[:3] + b"\xff" + module[4:]
+
+
+def cfi(build, limit):
+    for path in [*program_paths(build), *(build / "programs").glob("*.so")]:
+        if path.suffix != ".rs":
+            yield from unwind_data(path.read_bytes(), limit)
+    for data in elf_files(build, 1 << 20):
+        yield from unwind_data(data, limit)
+
+
+def build_one(folder, number, compiler, language, flags):
+    source = folder / f"seed.{'c' if language == 'c' else 'cc'}"
+    source.write_text(CODE if language == "c" else CODE_CXX, encoding="ascii")
+    out = folder / f"{number}.so"
+    try:
+        done = subprocess.run([compiler, *flags.split(), *LINK, "-o", out, source], cwd=folder,
+                              capture_output=True, check=False)
+    except FileNotFoundError:
+        return None
+    return out if done.returncode == 0 and out.exists() else None
+
+
+def variants(folder, path):
+    """Of one file: with its debug information elsewhere, without symbols, and packed inside."""
+    plain, debug, mini = (folder / f"variant.{kind}" for kind in ("plain", "debug", "mini"))
+    for command in (
+        ["objcopy", "--only-keep-debug", path, folder / "seed.debug"],
+        ["strip", "-g", "-o", plain, path],
+        ["objcopy", f"--add-gnu-debuglink={folder / 'seed.debug'}", plain],
+        ["objcopy", "-S", "--keep-symbol=walk", path, debug],
+        ["strip", "-o", mini, path],
+    ):
+        subprocess.run(command, check=False, capture_output=True)
+    subprocess.run(["xz", "-kf", "--check=crc32", plain], check=False, capture_output=True)
+    packed_symbols = plain.with_name(plain.name + ".xz")
+    if packed_symbols.exists() and mini.exists():
+        subprocess.run(["objcopy", f"--add-section=.gnu_debugdata={packed_symbols}", mini],
+                       check=False, capture_output=True)
+    return [p for p in (plain, debug, mini, folder / "seed.debug") if p.exists()]
+
+
+def elf_files(_build, limit):
+    with tempfile.TemporaryDirectory(prefix="seep-seeds-") as name:
+        folder = pathlib.Path(name)
+        for number, (compiler, language, flags) in enumerate(ZOO):
+            path = build_one(folder, number, compiler, language, flags)
+            if path is None:
+                continue
+            found = [path, *folder.glob("*.dwo")]
+            found += variants(folder, path) if number in (0, 4, 12) else []
+            for file in found:
+                if file.stat().st_size <= limit:
+                    yield file.read_bytes()
+            for file in folder.glob("*.dwo"):
+                file.unlink()
+
+
+def write_all(folder, items, progress):
+    """Write seeds as numbered files; returns how many."""
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    began = time.monotonic()
+    for data in items:
+        (folder / f"seed-{count:04}").write_bytes(data)
+        count += 1
+    progress(f"{count} seeds in {time.monotonic() - began:.0f} s")
+    return count
