@@ -3,6 +3,7 @@
 #include "profile/ledger_parts.h"
 
 #include "base/strbuf.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 
 #include <inttypes.h>
@@ -22,7 +23,7 @@ static const struct {
 	  "the ledger reached its limit; stacks first met after that are counted together as other" },
 	{ LEDGER_UNSEEN_NO_SPACE, "no-space",
 	  "the file system of the ledger was full; stacks first met after that are counted together "
-	  "as other" },
+	  "as other; SEEP_DIR=FOLDER puts it elsewhere" },
 	{ LEDGER_UNSEEN_ALLOCATOR, "other-allocator",
 	  "malloc is not glibc's: requests below 16 bytes were made 16" },
 	{ LEDGER_UNSEEN_DOUBLE_FREE_OFF, "double-free-off",
@@ -48,6 +49,20 @@ static const struct {
 	{ LEDGER_UNSEEN_THREAD_NAMES, "thread-names",
 	  "threads had more than 1,024 names; those of later names are counted together" },
 };
+
+static void load_limit(struct seep_ledger_load *load)
+{
+	uint32_t unseen = LOAD(ledger_view_state(&load->view)->unseen);
+
+	if (!(unseen & LEDGER_UNSEEN_FULL) || (unseen & LEDGER_UNSEEN_NO_SPACE) ||
+	    load->profile->totals.allocs == 0)
+		return;
+	seep_profile_add_unseen(
+		load->profile, "ledger-full",
+		"the ledger reached its limit (%s of memory, or a table's size); stacks first met "
+		"after that are counted together as other; \"seep run --ledger-max SIZE\" raises it",
+		seep_bytes_text(load->view.header.ledger_max_bytes).text);
+}
 
 /* The account of a ledger that never had room for a table is no account. */
 static const char *detail_of(const struct seep_ledger_load *load, uint32_t unseen, uint32_t bit,
@@ -194,6 +209,7 @@ void seep_ledger_load_unseen(struct seep_ledger_load *load)
 	load_cut(load);
 	load_filters(load);
 	load_counts(load);
+	load_limit(load);
 	load_bits(load);
 	load_truncated(load);
 }

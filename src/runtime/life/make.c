@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/make.h"
 
+#include "runtime/life/rt_cgroup.h"
 #include "runtime/life/sys.h"
 #include "runtime/life/tables.h"
 
@@ -17,6 +18,7 @@ enum {
 	INSTANCES_MAX = 10000,
 	PATH_BYTES = 4096,
 	SHARE_OF_LIMIT = 8, /* of RLIMIT_AS: the program needs the rest */
+	SHARE_OF_GROUP = 8, /* of what the memory control group leaves */
 	NAME_PART_MAX = 120,
 	ARGV_MAX = 64 << 10,
 };
@@ -265,15 +267,36 @@ static bool give_name(const struct file *file)
 
 /* ---- sizes --------------------------------------------------------------------------------- */
 
-static uint64_t default_max(long fd)
+/*
+ * A part of the memory that the control groups leave: a ledger in a tmpfs is charged to them, and so
+ * is our private memory, which grows with it. Of a forked child its parent's: reading it takes time.
+ */
+static uint64_t group_max(bool is_fork)
 {
+	static uint64_t room = UINT64_MAX;
+	uint64_t least;
+
+	if (!is_fork)
+		room = rt_cgroup_room("");
+	if (room == UINT64_MAX)
+		return UINT64_MAX;
+	/* Very little is better than nothing, unless there is next to none. */
+	least = room / 4 < LEDGER_MAX_MIN ? room / 4 : LEDGER_MAX_MIN;
+	return room / SHARE_OF_GROUP > least ? room / SHARE_OF_GROUP : least;
+}
+
+static uint64_t default_max(long fd, bool is_fork)
+{
+	uint64_t max = group_max(is_fork);
 	struct statfs fs;
 	uint64_t quarter;
 
 	if (rt_syscall3(SYS_fstatfs, fd, (long)&fs, 0) != 0 || fs.f_blocks == 0)
-		return UINT64_MAX;
+		return max;
 	quarter = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 4;
-	return quarter > LEDGER_MAX_MIN ? quarter : LEDGER_MAX_MIN;
+	if (quarter < LEDGER_MAX_MIN)
+		quarter = LEDGER_MAX_MIN;
+	return quarter < max ? quarter : max;
 }
 
 /* Lay the tables out in at most @limit bytes; returns the file's size, 0 when that is too small. */
@@ -462,7 +485,8 @@ static bool make_file(struct file *file, const struct rt_make *make, const struc
 	memcpy(((struct ledger_header *)base)->table, tables, sizeof(tables));
 	point_at(base, bytes);
 	rt_global.header->file_bytes = bytes;
-	rt_global.header->ledger_max_bytes = wanted ? wanted : default_max(file->fd);
+	rt_global.header->ledger_max_bytes =
+		wanted ? wanted : default_max(file->fd, make->origin == LEDGER_ORIGIN_FORK);
 	rt_global.header->instance = file->instance;
 	rt_store(&rt_global.state->real_bytes, HEADER_PAGES * LEDGER_PAGE_BYTES);
 	rt_store(&rt_global.state->private_bytes, make->private_bytes);

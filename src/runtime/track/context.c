@@ -12,6 +12,7 @@ _Atomic(struct rt_raw_table *) rt_raw_table;
 
 enum {
 	RAW_FIRST = 1 << 12,
+	RAW_SHARE = 4,	     /* of ledger_max: how large the table may grow */
 	RAW_PER_FOLDED = 64, /* raw paths of one folded context that enter the table */
 };
 
@@ -51,14 +52,24 @@ static void raw_empty(struct rt_raw_table *table)
 	rt_empty_table(table, sizeof(*table), table->map_bytes);
 }
 
+static bool raw_is_full(const struct rt_raw_table *table)
+{
+	return table->used * 4 > table->mask * 3;
+}
+
+/* False: its places are others'. In a full table, what it has is changed and nothing added. */
 static bool raw_put(struct rt_raw_table *table, uint64_t key, uint64_t row)
 {
+	bool is_full = raw_is_full(table);
+
 	for (uint64_t i = 0; i < RT_RAW_PROBES; i++) {
 		struct rt_raw_entry *entry = &table->entries[((key >> 20) + i) & table->mask];
 		uint64_t seen = rt_load(&entry->key);
 
 		if (seen && seen != key)
 			continue;
+		if (!seen && is_full)
+			return true;
 		rt_store(&entry->row, row);
 		rt_store_release(&entry->key, key);
 		table->used += !seen;
@@ -70,8 +81,12 @@ static bool raw_put(struct rt_raw_table *table, uint64_t key, uint64_t row)
 static struct rt_raw_table *raw_grow(struct rt_raw_table *old)
 {
 	uint64_t entries = old ? (old->mask + 1) * 2 : RAW_FIRST;
-	struct rt_raw_table *table = raw_new(entries);
+	struct rt_raw_table *table = NULL;
 
+	/* Stacks that the ledger has no room for are entered too: not without an end. */
+	if (!old ||
+	    entries * sizeof(struct rt_raw_entry) <= rt_global.header->ledger_max_bytes / RAW_SHARE)
+		table = raw_new(entries);
 	if (!table)
 		return old;
 	for (uint64_t i = 0; old && i <= old->mask; i++) {
@@ -98,7 +113,7 @@ static void raw_enter(uint64_t key, uint64_t row)
 		raw_empty(table);
 		table->generation = generation;
 	}
-	if (!table || table->used * 4 > table->mask * 3)
+	if (!table || raw_is_full(table))
 		table = raw_grow(table);
 	if (table && !raw_put(table, key, row)) {
 		table = raw_grow(table);

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""How large a ledger grows where memory is scarce: in a container's small /dev/shm, and in a memory
+control group, which is killed when it takes too much."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from harness import SEEP, parse_truth, program
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and makes groups")
+
+STACKS = 40000
+GROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+class Group:
+    """A memory control group of this machine's kind, version 1 or 2."""
+
+    def __init__(self, limit_bytes):
+        self.is_v1 = (GROUPS / "memory" / "memory.limit_in_bytes").exists()
+        parent = GROUPS / "memory" if self.is_v1 else GROUPS
+        self.path = parent / f"seep-test-{os.getpid()}"
+        if not self.is_v1:
+            try:
+                (parent / "cgroup.subtree_control").write_text("+memory")
+            except OSError:
+                pytest.skip("no memory control groups can be made here")
+        try:
+            self.path.mkdir()
+        except OSError:
+            pytest.skip("no memory control groups can be made here")
+        name = "memory.limit_in_bytes" if self.is_v1 else "memory.max"
+        (self.path / name).write_text(str(limit_bytes))
+        swap = self.path / "memory.swap.max"
+        if swap.exists():
+            swap.write_text("0")
+
+    def kills(self):
+        name = "memory.oom_control" if self.is_v1 else "memory.events"
+        return int(re.search(r"oom_kill (\d+)", (self.path / name).read_text())[1])
+
+    def run_in(self, command):
+        """A command that runs another one inside."""
+        join = 'echo $$ >"$0" && exec "$@"'
+        return ["/bin/sh", "-c", join, self.path / "cgroup.procs", *command]
+
+    def remove(self):
+        self.path.rmdir()
+
+
+@pytest.fixture
+def group():
+    made = Group(12 << 20)
+    yield made
+    made.remove()
+
+
+def ask(seep, path, sql):
+    """Rows of a recording; as JSON its stacks would fill gigabytes."""
+    done = seep.command("query", path, "--json", sql)
+    assert done.status == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def figures(seep, path):
+    """Of what counted() allocated under its stacks, and of the context "other"."""
+    columns = "SELECT ifnull(sum(allocs), 0) AS allocs, ifnull(sum(live_bytes), 0) AS live_bytes"
+    (own,) = ask(seep, path, f"{columns} FROM top WHERE function = 'counted'")
+    (other,) = ask(seep, path, f"{columns} FROM context WHERE other")
+    return own, other
+
+
+def check_full_ledger(seep, path, truth):
+    """
+    Everything is counted; the stacks that had no room are one, which is said with a remedy. Returns
+    the limit in MB.
+    """
+    counted = truth.sites["counted"]
+    own, other = figures(seep, path)
+    for key in ("allocs", "live_bytes"):
+        assert own[key] + other[key] == counted[key]
+    assert own["allocs"] > 1000
+    assert ask(seep, path, "SELECT value FROM total WHERE name = 'dropped'") == [
+        {"value": other["allocs"]}
+    ]
+    assert other["allocs"] > 1000
+    (full,) = ask(seep, path, "SELECT detail FROM unseen WHERE code = 'ledger-full'")
+    assert "--ledger-max SIZE" in full["detail"]
+    return float(re.search(r"limit \((\d+\.\d) MB", full["detail"])[1])
+
+
+def test_a_memory_group_is_not_filled_by_the_ledger(seep, group):
+    """Without the limit these stacks take more than the group has, ledger and private memory."""
+    result, recordings = seep.run(group.run_in([program("many_stacks"), str(STACKS)]))
+    assert result.status == 0, result.stderr
+    assert group.kills() == 0
+    limit = check_full_ledger(seep, recordings.path, parse_truth(result.stdout.decode()))
+    assert 1 <= limit <= 1.5
+    (own,) = ask(seep, recordings.path, "SELECT value FROM total WHERE name = 'own_bytes'")
+    assert own["value"] < 5 << 20
+
+
+def in_small_shm(seep, tmp_path, *options):
+    """Record in a mount namespace whose /dev/shm is small; a container's has 64 MB."""
+    script = 'mount -t tmpfs -o size=16m none /dev/shm && exec "$@"'
+    path = tmp_path / "run.seep"
+    words = ["unshare", "-m", "sh", "-c", script, "sh", SEEP, "run", "-q", "-o", path, *options]
+    done = subprocess.run(
+        [*words, "--", program("many_stacks"), str(STACKS)],
+        env={k: v for k, v in os.environ.items() if k != "SEEP_DIR"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return path, parse_truth(done.stdout.decode())
+
+
+def test_a_quarter_of_a_small_shm_is_taken(seep, tmp_path):
+    path, truth = in_small_shm(seep, tmp_path)
+    assert check_full_ledger(seep, path, truth) == 4.0
+
+
+def test_ledger_max_raises_the_limit(seep, tmp_path):
+    path, truth = in_small_shm(seep, tmp_path, "--ledger-max", "14M")
+    own, other = figures(seep, path)
+    assert own["allocs"] == truth.sites["counted"]["allocs"]
+    assert other["allocs"] == 0
