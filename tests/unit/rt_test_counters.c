@@ -28,6 +28,7 @@ enum {
 struct rt_global rt_global;
 struct rt_mine rt_mine;
 
+static struct ledger_header header;
 static struct ledger_control control;
 static struct ledger_state state;
 static struct ledger_cache caches[2];
@@ -35,10 +36,12 @@ static struct ledger_slot slots[SLOTS];
 static struct ledger_row rows[ROWS];
 static struct rt_thread thread;
 
+static uint64_t slots_asked_for;
+
 uint64_t rt_table_take(enum ledger_table_type type, uint64_t count)
 {
-	(void)type;
-	(void)count;
+	assert_int_equal(type, LEDGER_TABLE_SLOTS);
+	slots_asked_for = count;
 	return RT_NO_INDEX;
 }
 
@@ -53,6 +56,7 @@ static int open_books(void **unused)
 	rt_store(&control.peak_turn, 1);
 	rt_store(&control.caches, 2);
 	rt_mine.control = &control;
+	rt_global.header = &header;
 	rt_global.control = &control;
 	rt_global.state = &state;
 	rt_global.caches = caches;
@@ -122,6 +126,22 @@ static void an_operation_whose_row_is_taken_too_is_counted_without_a_stack(void 
 	assert_int_equal(rt_load(&row_of(row)->allocs), 0);
 	assert_int_equal(rt_load(&rows[0].allocs), 1);
 	assert_int_equal(rt_load(&rows[0].alloc_bytes), 7);
+}
+
+static void growing_leaves_room_for_threads_that_begin(void **unused)
+{
+	(void)unused;
+	header.table[LEDGER_TABLE_SLOTS].capacity = 1000;
+	slots_asked_for = 0;
+	rt_store(&state.table[LEDGER_TABLE_SLOTS].reserved, 300);
+	thread.conflicts = 2 * SLOTS + 1;
+	alloc_in(FIRST_ROW, 1);
+	assert_int_equal(slots_asked_for, 0);
+	rt_store(&state.table[LEDGER_TABLE_SLOTS].reserved, 200);
+	thread.conflicts = 2 * SLOTS + 1;
+	alloc_in(FIRST_ROW + 1, 1);
+	assert_int_equal(slots_asked_for, SLOTS * GROW_FACTOR);
+	rt_leave(&thread);
 }
 
 static void a_handlers_free_goes_to_its_row_at_once(void **unused)
@@ -417,6 +437,7 @@ int main(void)
 				       open_books),
 		cmocka_unit_test_setup(
 			an_operation_whose_row_is_taken_too_is_counted_without_a_stack, open_books),
+		cmocka_unit_test_setup(growing_leaves_room_for_threads_that_begin, open_books),
 		cmocka_unit_test_setup(a_handlers_free_goes_to_its_row_at_once, open_books),
 		cmocka_unit_test_setup(a_peak_from_before_a_handlers_free_has_the_block,
 				       open_books),

@@ -217,6 +217,16 @@ static void slots_use(struct rt_thread *thread, uint64_t index, unsigned log2)
 	rt_slots_find(thread);
 }
 
+/*
+ * Half of the table is for threads that begin: one that finds no slots at all is counted without
+ * stacks, one that has few only flushes more often.
+ */
+static bool may_grow_by(uint64_t count)
+{
+	return rt_load(&rt_global.state->table[LEDGER_TABLE_SLOTS].reserved) + count <=
+	       rt_global.header->table[LEDGER_TABLE_SLOTS].capacity / 2;
+}
+
 /* More conflicts than slots: move to a run four times as long. The old one is given up. */
 static void slots_grow(struct rt_thread *thread)
 {
@@ -226,7 +236,7 @@ static void slots_grow(struct rt_thread *thread)
 	uint64_t index;
 
 	thread->conflicts = 0;
-	if (count * GROW_FACTOR > most)
+	if (count * GROW_FACTOR > most || !may_grow_by((uint64_t)count * GROW_FACTOR))
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		if (rt_load(&thread->slots[i].row) && !flush(thread, &thread->slots[i]))
