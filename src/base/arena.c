@@ -24,8 +24,15 @@ struct chunk {
 	unsigned char data[];
 };
 
+/* A block from elsewhere. */
+struct taken {
+	struct taken *next;
+	void *block;
+};
+
 struct seep_arena {
 	struct chunk *chunks;
+	struct taken *taken;
 	unsigned char *at;
 	size_t left;
 	size_t chunk_bytes;
@@ -44,6 +51,8 @@ void seep_arena_free(struct seep_arena *arena)
 {
 	if (!arena)
 		return;
+	for (const struct taken *taken = arena->taken; taken; taken = taken->next)
+		free(taken->block);
 	while (arena->chunks) {
 		struct chunk *next = arena->chunks->next;
 
@@ -103,6 +112,18 @@ void *seep_arena_calloc(struct seep_arena *arena, size_t count, size_t bytes)
 	if (__builtin_mul_overflow(count, bytes, &product))
 		over_the_ceiling(SIZE_MAX);
 	return seep_arena_alloc(arena, product);
+}
+
+void seep_arena_take(struct seep_arena *arena, void *block)
+{
+	struct taken *taken;
+
+	if (!block)
+		return;
+	taken = seep_arena_alloc(arena, sizeof(*taken));
+	taken->block = block;
+	taken->next = arena->taken;
+	arena->taken = taken;
 }
 
 char *seep_arena_strndup(struct seep_arena *arena, const char *bytes, size_t count)

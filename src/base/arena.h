@@ -32,6 +32,9 @@ void *seep_arena_alloc(struct seep_arena *arena, size_t bytes);
 /* The same for @count items of @bytes each; an overflow of the product ends the tool. */
 void *seep_arena_calloc(struct seep_arena *arena, size_t count, size_t bytes);
 
+/* @block, from malloc() or realloc(), is released with @arena from now on. NULL is a no-op. */
+void seep_arena_take(struct seep_arena *arena, void *block);
+
 /* A terminated copy of the first @count bytes of @bytes, or up to a zero byte before that. */
 char *seep_arena_strndup(struct seep_arena *arena, const char *bytes, size_t count);
 

@@ -11,6 +11,7 @@
 #define FNV_PRIME 0x100000001b3ull
 
 enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8 };
+enum { LANES = 4 };
 
 static uint64_t fnv_byte(uint64_t hash, uint8_t byte)
 {
@@ -66,30 +67,59 @@ static uint64_t hash_frame(const struct seep_profile *profile,
 			  frame->address);
 }
 
-static uint64_t hash_context(const struct seep_profile_context *context, const uint64_t *frames)
+/* Before its frames. */
+static uint64_t hash_start(const struct seep_profile_context *context)
 {
-	uint64_t hash = fnv_byte(FNV_BASIS, context->kind);
 	int marks = 0;
 
 	marks |= context->no_stack ? MARK_NO_STACK : 0;
 	marks |= context->other ? MARK_OTHER : 0;
 	marks |= context->truncated ? MARK_TRUNCATED : 0;
 	marks |= context->cut ? MARK_CUT : 0;
-	hash = fnv_byte(hash, (uint8_t)marks);
-	for (uint32_t i = 0; i < context->stack_count; i++) {
-		hash = fnv_byte(hash, context->stack[i].period);
-		hash = fnv_number(hash, frames[context->stack[i].frame]);
+	return fnv_byte(fnv_byte(FNV_BASIS, context->kind), (uint8_t)marks);
+}
+
+static uint64_t hash_entry(uint64_t hash, const struct seep_profile_stack_entry *entry,
+			   const uint64_t *frames)
+{
+	return fnv_number(fnv_byte(hash, entry->period), frames[entry->frame]);
+}
+
+/*
+ * Each byte waits for the multiplication of the one before it, so several contexts are hashed side
+ * by side as far as the shortest of them goes.
+ */
+static void hash_together(struct seep_profile_context *contexts, uint32_t count,
+			  const uint64_t *frames)
+{
+	uint32_t shared = UINT32_MAX;
+	uint64_t hashes[LANES];
+
+	for (uint32_t k = 0; k < count; k++) {
+		hashes[k] = hash_start(&contexts[k]);
+		if (contexts[k].stack_count < shared)
+			shared = contexts[k].stack_count;
 	}
-	return hash;
+	if (count < LANES)
+		shared = 0;
+	for (uint32_t i = 0; i < shared; i++)
+		for (uint32_t k = 0; k < LANES; k++)
+			hashes[k] = hash_entry(hashes[k], &contexts[k].stack[i], frames);
+	for (uint32_t k = 0; k < count; k++) {
+		for (uint32_t i = shared; i < contexts[k].stack_count; i++)
+			hashes[k] = hash_entry(hashes[k], &contexts[k].stack[i], frames);
+		contexts[k].hash = hashes[k];
+	}
 }
 
 void seep_profile_hash_contexts(struct seep_profile *profile)
 {
 	uint64_t *frames = seep_xcalloc((size_t)profile->frame_count + 1, sizeof(*frames));
+	const uint32_t count = profile->context_count;
 
 	for (uint32_t i = 0; i < profile->frame_count; i++)
 		frames[i] = hash_frame(profile, &profile->frames[i]);
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		profile->contexts[i].hash = hash_context(&profile->contexts[i], frames);
+	for (uint32_t i = 0; i < count; i += LANES)
+		hash_together(&profile->contexts[i], count - i < LANES ? count - i : LANES, frames);
 	free(frames);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recording/recording_reader.h"
 
+#include "base/arena.h"
 #include "base/xalloc.h"
 
 #include <stdlib.h>
@@ -111,15 +112,18 @@ void *seep_reader_add(struct seep_reader *l, size_t bytes)
 	return item;
 }
 
+/* What there is room for too much of is left: of pages that were never touched. */
 void *seep_reader_take(struct seep_reader *l, size_t bytes, uint32_t *ret_count)
 {
-	void *moved = seep_profile_calloc(l->profile, l->item_count, bytes);
+	void *items = l->items;
 
-	if (l->item_count)
-		memcpy(moved, l->items, l->item_count * bytes);
 	*ret_count = l->item_count;
+	if (!items)
+		return seep_profile_calloc(l->profile, 0, bytes);
+	seep_arena_take(l->profile->arena, items);
+	l->items = NULL;
 	seep_reader_drop(l);
-	return moved;
+	return items;
 }
 
 void seep_reader_drop(struct seep_reader *l)
