@@ -459,7 +459,7 @@ static void complain_no_account(const struct run *run)
 	seep_complainf("run", "no account of %s was made: the library did not start in it",
 		       run->program.name);
 	seep_hint("%s%sits loader ignores LD_PRELOAD, the program removed it, or no ledger could "
-		  "be made in %s",
+		  "be made in %s; \"seep doctor\" looks at all of these",
 		  space.rlim_cur == RLIM_INFINITY
 			  ? ""
 			  : "too little address space is left (\"ulimit -v\"), ",

@@ -59,12 +59,16 @@ static void take_line(struct seep_doctor_facts *facts, char *line)
 static void list_libraries(struct seep_doctor_facts *facts)
 {
 	struct seep_doctor_program *program = &facts->program;
-	char *argv[] = { program->kind.loader, (char *)(uintptr_t)program->loaded, NULL };
+	/* Of a link the loader would take $ORIGIN for the link's folder, the kernel does not. */
+	char *real = realpath(program->loaded, NULL);
+	char *argv[] = { program->kind.loader, real, NULL };
 	struct seep_capture capture;
 	char **envp;
 
-	if (!program->kind.loader[0])
+	if (!program->kind.loader[0] || !real) {
+		free(real);
 		return;
+	}
 	envp = listing_environment();
 	if (seep_capture_run(argv, envp, SEEP_CAPTURE_STDOUT, &capture, NULL) == 0) {
 		char *rest = capture.text, *line;
@@ -75,6 +79,7 @@ static void list_libraries(struct seep_doctor_facts *facts)
 		free(capture.text);
 	}
 	free(envp);
+	free(real);
 }
 
 /* ---- names -------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "target/doctor_checks.h"
 
 #include "base/units.h"
+#include "ledger/ledger.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,6 @@
 
 /* docs/ledger.md, "Where it is", and docs/limits.md: what a ledger asks for. */
 #define FILE_MIN_BYTES (512ull << 10)
-#define ADDRESS_SPACE_MIN_BYTES MIB(160)
 /* A process of 500 MB in all gets a ledger of the usual size; below it, a smaller one. */
 #define ADDRESS_SPACE_PLENTY_BYTES MIB(4096)
 /* An eighth of it holds what a few thousand stacks need. */
@@ -182,7 +182,7 @@ static bool is_explained(const struct seep_doctor_machine *machine)
 {
 	return !machine->library || machine->ledgers_problem || !machine->kernel_populates ||
 	       machine->library_noexec || machine->ledgers.free_bytes < ROOM_MIN_BYTES ||
-	       machine->limits.address_space_bytes < ADDRESS_SPACE_MIN_BYTES ||
+	       machine->limits.address_space_bytes < LEDGER_ADDRESS_SPACE_MIN_BYTES ||
 	       machine->limits.file_bytes < FILE_MIN_BYTES ||
 	       (machine->tried && (strstr(machine->tried, "SEEP_OPTIONS") ||
 				   strstr(machine->tried, "cannot be preloaded")));
@@ -244,13 +244,13 @@ void seep_doctor_check_preload(const struct seep_doctor_facts *facts,
 static void judge_limits(const struct seep_doctor_limits *limits, const char *how,
 			 struct seep_doctor_finding *finding)
 {
-	if (limits->address_space_bytes < ADDRESS_SPACE_MIN_BYTES) {
+	if (limits->address_space_bytes < LEDGER_ADDRESS_SPACE_MIN_BYTES) {
 		seep_doctor_say(
 			finding, PROBLEM,
 			"The limit of address space is %s; no ledger is made with less than "
 			"%s left",
 			seep_bytes_text(limits->address_space_bytes).text,
-			seep_bytes_text(ADDRESS_SPACE_MIN_BYTES).text);
+			seep_bytes_text(LEDGER_ADDRESS_SPACE_MIN_BYTES).text);
 		seep_doctor_advise(finding, "Raise it (%s), or remove it.", how);
 	} else if (limits->file_bytes < FILE_MIN_BYTES) {
 		seep_doctor_say(finding, PROBLEM,

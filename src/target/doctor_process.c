@@ -78,21 +78,21 @@ void seep_doctor_check_user(const struct seep_doctor_facts *facts,
 
 	if (!process->exists)
 		return;
-	if (process->uid != process->real_uid) {
+	if (process->uid != process->real_uid && !process->recorded) {
 		seep_doctor_say(finding, NOTE, "Started by user %u, it runs as user %u",
 				process->real_uid, process->uid);
 		seep_doctor_advise(finding,
 				   "Its ledger lies where user %u may write; look there "
 				   "as that user, or set SEEP_DIR.",
 				   process->uid);
-	} else if (process->uid != facts->uid) {
+	} else if (process->uid != facts->uid && !process->recorded) {
 		seep_doctor_say(finding, NOTE, "It is user %u's, not ours", process->uid);
 		seep_doctor_advise(finding,
 				   "Its ledger would be in /dev/shm/seep-%u; look there "
 				   "as that user.",
 				   process->uid);
 	} else {
-		seep_doctor_say(finding, OK, "Ours");
+		seep_doctor_say(finding, OK, "User %u's", process->uid);
 	}
 }
 

@@ -180,11 +180,6 @@ void seep_doctor_check_imports(const struct seep_doctor_facts *facts,
 
 	if (is_unknown(program))
 		return;
-	if (program->kind.imports_malloc || program->kind.exports_malloc ||
-	    program->kind.is_loader) {
-		seep_doctor_say(finding, OK, "It does");
-		return;
-	}
 	if (program->kind.is_go) {
 		seep_doctor_say(finding, NOTE,
 				"%s is a Go program: Go takes its memory by mmap, only what C code "
@@ -193,7 +188,10 @@ void seep_doctor_check_imports(const struct seep_doctor_facts *facts,
 		seep_doctor_advise(finding, "Use Go's own heap profile (runtime/pprof) for Go.");
 		return;
 	}
-	seep_doctor_say(finding, OK, "Only its libraries do");
+	seep_doctor_say(finding, OK,
+			program->kind.imports_malloc || program->kind.exports_malloc
+				? "It does"
+				: "Only its libraries do");
 }
 
 void seep_doctor_check_manager(const struct seep_doctor_facts *facts,

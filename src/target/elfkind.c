@@ -250,6 +250,11 @@ int seep_elfkind_check(const struct seep_elfkind *kind, const char *name, struct
 	if (!kind->loader[0] && !kind->is_loader && kind->is_library)
 		return seep_fail(err, SEEP_EUNSUPPORTED, "%s is a shared library, not a program",
 				 name);
+	if (!kind->loader[0] && !kind->is_loader && kind->is_go)
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "%s is a Go program without C code: it is static and takes its "
+				 "memory by mmap; use Go's own heap profile, runtime/pprof",
+				 name);
 	if (!kind->loader[0] && !kind->is_loader)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s is statically linked, so that no library can be preloaded "

@@ -115,8 +115,10 @@ CASE(a_library_that_was_not_taken_is_a_problem, "library-loaded", PROBLEM, "more
      facts.process.has_library = false;
      facts.process.asked_for_library = true)
 CASE(another_user_has_another_folder, "user", NOTE, "/dev/shm/seep-33",
+     facts.process.recorded = NULL;
      facts.process.uid = facts.process.real_uid = 33)
 CASE(a_process_that_dropped_privileges_is_said, "user", NOTE, "Started by user 0",
+     facts.process.recorded = NULL;
      facts.process.uid = 33;
      facts.process.real_uid = 0)
 CASE(a_container_is_said, "namespaces", NOTE, "and other processes",
@@ -157,9 +159,7 @@ CASE(a_malloc_of_its_own_is_a_problem, "own-malloc", PROBLEM, "malloc of its own
      facts.program.kind.exports_malloc = true)
 CASE(a_linked_allocator_is_said, "allocator", NOTE, "mimalloc (/usr/lib/libmimalloc.so.2)",
      facts.program.libraries[facts.program.library_count++] = "/usr/lib/libmimalloc.so.2")
-CASE(a_go_program_is_said, "imports", NOTE, "runtime/pprof",
-     facts.program.kind.imports_malloc = false;
-     facts.program.kind.is_go = true)
+CASE(a_go_program_is_said, "imports", NOTE, "runtime/pprof", facts.program.kind.is_go = true)
 CASE(a_program_of_libraries_is_well, "imports", OK, "Only its libraries",
      facts.program.kind.imports_malloc = false)
 CASE(python_is_told_by_its_name, "memory-manager", NOTE, "PYTHONMALLOC=malloc",
