@@ -119,8 +119,7 @@ CASE(another_user_has_another_folder, "user", NOTE, "/dev/shm/seep-33",
      facts.process.uid = facts.process.real_uid = 33)
 CASE(a_process_that_dropped_privileges_is_said, "user", NOTE, "Started by user 0",
      facts.process.recorded = NULL;
-     facts.process.uid = 33;
-     facts.process.real_uid = 0)
+     facts.process.uid = 33; facts.process.real_uid = 0)
 CASE(a_container_is_said, "namespaces", NOTE, "and other processes",
      facts.process.other_root = facts.process.other_pid_namespace = true)
 CASE(another_pid_namespace_is_said, "namespaces", NOTE, "another PID namespace",
