@@ -133,6 +133,24 @@ static char *child_output(struct seep_recorder *recorder, const struct seep_imag
 	return path;
 }
 
+/*
+ * Of a fork that got no recording: a server has millions of them. With snapshots the name stays
+ * taken, for theirs are made from it.
+ */
+static void give_back_name(struct seep_recorder *recorder, const char *path)
+{
+	char **found = recorder->plan.snapshot_every_ns
+			       ? NULL
+			       : tfind(path, &recorder->names, compare_names);
+	char *name;
+
+	if (!found)
+		return;
+	name = *found;
+	(void)tdelete(path, &recorder->names, compare_names);
+	free(name);
+}
+
 static const char *settled_output(struct seep_recorder *recorder, struct seep_image *image)
 {
 	if (!image->output)
@@ -233,6 +251,8 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	} else if (job->recorded) {
 		add_file(&result->children, output, image);
 		output = NULL;
+	} else if (job->err.code == 0) {
+		give_back_name(recorder, output);
 	}
 	free(output);
 	free(job);

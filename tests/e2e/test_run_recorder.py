@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from harness import LIMIT_S, SEEP, check_totals, run_plain
-from running import CATCH, PYTHON, start, wait_until, watched
+from harness import LIMIT_S, RUNTIME, SEEP, check_totals, run_plain
+from running import CATCH, PYTHON, finish, start, wait_until, watched
 
 
 def test_two_recorders_share_a_folder(seep):
@@ -172,3 +172,38 @@ def test_a_recorder_killed_while_it_writes_leaves_no_part_of_a_recording(seep):
     assert [name for name in os.listdir(seep.directory) if name != "run.seep"] == []
     # It may have been done before it was killed.
     assert seep.ledgers() or (seep.directory / "run.seep").exists()
+
+
+FORKS = """
+import os, sys
+kept = bytearray(1000)
+for _ in range(int(sys.argv[1])):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_recorder_does_not_grow_with_small_forks(seep):
+    """seep counts its own blocks: a server may fork for months."""
+    live = []
+    for count in (50, 350):
+        process = start(
+            seep, [PYTHON, "-c", FORKS, str(count)], "--force",
+            env={"LD_PRELOAD": str(RUNTIME)}, stdin=subprocess.PIPE,
+        )
+        assert process.stdout.readline() == b"ready\n"
+
+        def alone():
+            return [name for name in seep.ledgers() if name.startswith("python")][1:] == []
+
+        wait_until(alone, "the forks to be summed")
+        (own,) = (p for p in seep.ledger_dir.glob("seep.*.ledger"))
+        report = json.loads(seep.command("report", own, "--json").stdout)
+        live.append(report["totals"]["live_blocks"])
+        assert finish(process)[0] == 0
+        own.unlink()
+    assert live[1] < live[0] + 100
