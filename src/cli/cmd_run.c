@@ -404,16 +404,31 @@ static void list_notes(const struct seep_recorder_result *result)
 	}
 }
 
+static int by_peak(const void *a, const void *b)
+{
+	const struct seep_recorder_file *left = a;
+	const struct seep_recorder_file *right = b;
+
+	if (left->peak_bytes != right->peak_bytes)
+		return left->peak_bytes < right->peak_bytes ? 1 : -1;
+	return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
 static void list_children(const struct seep_recorder_list *children)
 {
 	size_t shown = children->count <= LISTED_MAX ? children->count : LISTED_MAX;
 
 	if (children->count == 0)
 		return;
-	(void)fprintf(stderr, "seep: %zu child %s recorded:\n", children->count,
-		      children->count == 1 ? "process was" : "processes were");
+	qsort(children->items, children->count, sizeof(*children->items), by_peak);
+	(void)fprintf(stderr, "seep: %zu child %s recorded%s:\n", children->count,
+		      children->count == 1 ? "process was" : "processes were",
+		      children->count == 1 ? "" : ", by peak");
 	for (size_t i = 0; i < shown; i++) {
-		char *line = seep_xasprintf("  %s", children->items[i].path);
+		const struct seep_recorder_file *child = &children->items[i];
+		char *line = seep_xasprintf("  %s  %s at its peak, %s allocations", child->path,
+					    seep_bytes_text(child->peak_bytes).text,
+					    seep_count_text(child->allocs).text);
 
 		print_line(line);
 		free(line);

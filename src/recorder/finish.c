@@ -202,6 +202,8 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	if (rc < 0)
 		return;
 	job->loaded = true;
+	job->allocs = profile->totals.allocs;
+	job->peak_bytes = profile->totals.peak_bytes;
 	add_outside_view(profile, job);
 	if (!job->keep_small && profile->totals.allocs < SEEP_FINISH_SMALL_ALLOCS)
 		sum_small(job, &profile->totals);

@@ -52,6 +52,7 @@ struct seep_finish_job {
 	bool recorded;
 	bool loaded;
 	struct seep_profile_forked small; /* valid when loaded and not recorded for being small */
+	uint64_t allocs, peak_bytes;	  /* valid when loaded */
 	struct seep_profile *profile;	  /* with keep_profile; the caller's */
 	struct seep_error err;		  /* code 0 = all went well */
 };

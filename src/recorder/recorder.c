@@ -250,6 +250,8 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		result->recorded = job->recorded;
 	} else if (job->recorded) {
 		add_file(&result->children, output, image);
+		result->children.items[result->children.count - 1].allocs = job->allocs;
+		result->children.items[result->children.count - 1].peak_bytes = job->peak_bytes;
 		output = NULL;
 	} else if (job->err.code == 0) {
 		give_back_name(recorder, output);

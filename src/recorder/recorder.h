@@ -42,6 +42,8 @@ struct seep_recorder_file {
 	char *path;
 	char *exe;
 	uint32_t pid;
+	uint64_t allocs; /* of a recording; else 0 */
+	uint64_t peak_bytes;
 };
 
 struct seep_recorder_list {

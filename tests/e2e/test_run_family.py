@@ -2,6 +2,7 @@
 """`seep run` and the children of the program: whose file is it, and who waits for whom?"""
 
 import os
+import re
 import time
 
 from harness import LIMIT_S
@@ -121,3 +122,17 @@ os._exit(4)
     os.unlink(daemon["ledger"])
     assert seep.run([TRUE])[0].status == 0
     assert not os.path.exists(parent["ledger"])
+
+
+def test_the_largest_children_are_listed_first(seep):
+    grow = "kept = [bytearray(1000) for _ in range({})]"
+    script = "; ".join(f'{PYTHON} -c "{grow.format(n)}"' for n in (10, 9000, 3000))
+    command = ["run", "-o", seep.directory / "run.seep", "--", "/bin/sh", "-c", f"{script}; exit 0"]
+    done = seep.command(*command, env={"PYTHONMALLOC": "malloc"})
+    lines = done.stderr.decode().splitlines()
+    first = lines.index("seep: 3 child processes were recorded, by peak:") + 1
+    peaks = [line.split(maxsplit=1)[1] for line in lines[first : first + 3]]
+    assert all(re.fullmatch(r"[\d.]+ MB at its peak, [\d.]+ k allocations", p) for p in peaks)
+    figures = [float(p.split()[0]) for p in peaks]
+    assert figures == sorted(figures, reverse=True)
+    assert figures[0] > 9
