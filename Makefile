@@ -6,7 +6,7 @@ DESTDIR ?=
 # More options of bench/run, such as BENCH="--rows list2 --peers none".
 BENCH ?=
 
-.PHONY: all test lint check bench fuzz soak install clean
+.PHONY: all test lint check bench fuzz soak programs install clean
 
 all:
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
@@ -34,6 +34,9 @@ fuzz: all
 soak: all
 	@test -x tests/soak/run || { echo "tests/soak/run is not there" >&2; exit 1; }
 	@tests/soak/run build
+
+programs: all
+	@/usr/bin/python3 tests/soak/programs.py build
 
 .PHONY: release
 release:

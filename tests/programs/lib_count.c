@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An independent count of a program's allocations, to compare a recording with: the C library's
+ * An independent count of a program's allocations, to compare a recording with: the next library's
  * functions with an atomic add in front, and nothing else. Counters live in a shared mapping of
  * $COUNT_PREFIX.<pid>.<n>, so they are complete however the process ends; n grows with every
  * exec. A forked child starts a file of its own; a vfork child counts to its parent.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -27,17 +28,36 @@ struct counts {
 
 enum function { F_MALLOC, F_CALLOC, F_REALLOC, F_REALLOCARRAY, F_ALIGNED, F_FREE };
 
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void *__libc_valloc(size_t size);
-void *__libc_pvalloc(size_t size);
-void __libc_free(void *block);
+/* The program's own allocator may be another library's: jemalloc's blocks must not meet libc's. */
+static struct {
+	void *(*malloc)(size_t size);
+	void *(*calloc)(size_t n, size_t size);
+	void *(*realloc)(void *old, size_t size);
+	void *(*memalign)(size_t alignment, size_t size);
+	void *(*valloc)(size_t size);
+	void *(*pvalloc)(size_t size);
+	void (*free)(void *block);
+} next;
 
 /* Until the constructor has run, and when the file cannot be made, counts stay here. */
 static struct counts early;
 static struct counts *counts = &early;
+
+/* Before the first call that is counted, and so while there is one thread. */
+static void find_next(void)
+{
+	*(void **)&next.calloc = dlsym(RTLD_NEXT, "calloc");
+	*(void **)&next.realloc = dlsym(RTLD_NEXT, "realloc");
+	*(void **)&next.memalign = dlsym(RTLD_NEXT, "memalign");
+	*(void **)&next.valloc = dlsym(RTLD_NEXT, "valloc");
+	*(void **)&next.pvalloc = dlsym(RTLD_NEXT, "pvalloc");
+	*(void **)&next.free = dlsym(RTLD_NEXT, "free");
+	*(void **)&next.malloc = dlsym(RTLD_NEXT, "malloc");
+	if (!next.malloc || !next.calloc || !next.realloc || !next.memalign || !next.free)
+		abort();
+}
+
+#define NEXT(function) (next.malloc ? (void)0 : find_next(), next.function)
 
 static inline void add(uint64_t *counter, uint64_t amount)
 {
@@ -62,24 +82,24 @@ static void count_free(void)
 
 void *malloc(size_t size)
 {
-	return counted(__libc_malloc(size), size, F_MALLOC);
+	return counted(NEXT(malloc)(size), size, F_MALLOC);
 }
 
 void *calloc(size_t n, size_t size)
 {
-	return counted(__libc_calloc(n, size), n * size, F_CALLOC);
+	return counted(NEXT(calloc)(n, size), n * size, F_CALLOC);
 }
 
 void free(void *block)
 {
 	if (block)
 		count_free();
-	__libc_free(block);
+	NEXT(free)(block);
 }
 
 static void *resize(void *old, size_t size, enum function function)
 {
-	void *block = __libc_realloc(old, size);
+	void *block = NEXT(realloc)(old, size);
 
 	if (old && (block || size == 0))
 		count_free();
@@ -104,7 +124,7 @@ void *reallocarray(void *old, size_t n, size_t size)
 
 void *memalign(size_t alignment, size_t size)
 {
-	return counted(__libc_memalign(alignment, size), size, F_ALIGNED);
+	return counted(NEXT(memalign)(alignment, size), size, F_ALIGNED);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
@@ -129,12 +149,12 @@ int posix_memalign(void **ret_block, size_t alignment, size_t size)
 
 void *valloc(size_t size)
 {
-	return counted(__libc_valloc(size), size, F_ALIGNED);
+	return counted(NEXT(valloc)(size), size, F_ALIGNED);
 }
 
 void *pvalloc(size_t size)
 {
-	return counted(__libc_pvalloc(size), size, F_ALIGNED);
+	return counted(NEXT(pvalloc)(size), size, F_ALIGNED);
 }
 
 static int create(const char *prefix)
