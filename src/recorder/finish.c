@@ -5,6 +5,7 @@
 #include "profile/generated_names.h"
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"
+#include "recorder/outside.h"
 #include "recorder/peek.h"
 #include "recording/recording.h"
 #include "symbol/symbol.h"
@@ -91,6 +92,8 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_fin
 	process->peak_rss_bytes = job->peak_rss_bytes;
 	if (process->end_ns == 0 && job->sample_count && process->ended != SEEP_ENDED_RUNNING)
 		process->end_ns = job->timeline[job->sample_count - 1].at_ns;
+	if (job->outside)
+		seep_outside_explain(job->outside, profile);
 	if (job->no_argv)
 		process->argv = NULL;
 }

@@ -19,6 +19,7 @@
 enum { SEEP_FINISH_SMALL_ALLOCS = 1000 };
 
 struct seep_finisher;
+struct seep_outside;
 
 struct seep_finish_job {
 	struct seep_finish_job *next;
@@ -40,7 +41,8 @@ struct seep_finish_job {
 	bool has_status;
 	int wait_status;
 	uint64_t peak_rss_bytes;
-	int perf_map_fd; /* -1 none */
+	int perf_map_fd;		    /* -1 none */
+	const struct seep_outside *outside; /* NULL: nobody looked */
 	const struct seep_profile_sample *timeline;
 	uint32_t sample_count;
 	const struct seep_profile_forked *forked;

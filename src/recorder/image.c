@@ -47,6 +47,7 @@ void seep_image_free(struct seep_image *image)
 	seep_timeline_done(&image->gathered.timeline);
 	if (image->gathered.perf_map_fd >= 0)
 		(void)close(image->gathered.perf_map_fd);
+	seep_outside_done(&image->gathered.outside);
 	if (image->pidfd >= 0)
 		(void)close(image->pidfd);
 	free(image->file_name);

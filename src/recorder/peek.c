@@ -154,6 +154,27 @@ uint64_t seep_peek_live_bytes(struct seep_peek *peek)
 	return live > 0 ? (uint64_t)live : 0;
 }
 
+static void add_cache_usable(const void *item, void *context)
+{
+	const struct ledger_cache *cache = item;
+	int64_t *usable = context;
+
+	if (atomic_load_explicit(&cache->ready, memory_order_relaxed))
+		*usable += (int64_t)(atomic_load_explicit(&cache->usable_alloc_bytes,
+							  memory_order_relaxed) -
+				     atomic_load_explicit(&cache->usable_freed_bytes,
+							  memory_order_relaxed));
+}
+
+uint64_t seep_peek_usable_bytes(struct seep_peek *peek)
+{
+	int64_t usable = 0;
+
+	ledger_view_refresh(&peek->view);
+	each_item(peek, LEDGER_TABLE_CACHES, add_cache_usable, &usable);
+	return usable > 0 ? (uint64_t)usable : 0;
+}
+
 static void add_row(const void *item, void *context)
 {
 	const struct ledger_row *row = item;

@@ -54,6 +54,9 @@ void seep_peek_close(struct seep_peek *peek);
 /* Live bytes now: of a ledger that is being written, to within what is in flight. Never negative. */
 uint64_t seep_peek_live_bytes(struct seep_peek *peek);
 
+/* What the next allocator holds for the live blocks, as far as it says; to within what is in flight. */
+uint64_t seep_peek_usable_bytes(struct seep_peek *peek);
+
 /* A pass over rows and slots. Slightly low while the program runs. */
 struct seep_peek_totals seep_peek_totals(struct seep_peek *peek);
 

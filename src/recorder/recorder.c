@@ -179,6 +179,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.wait_status = image->wait_status,
 		.peak_rss_bytes = image->gathered.peak_rss_bytes,
 		.perf_map_fd = image->gathered.perf_map_fd,
+		.outside = &image->gathered.outside,
 		.timeline = image->gathered.timeline.samples,
 		.sample_count = image->gathered.timeline.count,
 		.forked = &image->forked,

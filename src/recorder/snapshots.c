@@ -147,6 +147,7 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 		snapshot->children = seep_xmemdup(image->children,
 						  image->child_count * sizeof(*image->children));
 	seep_watch_peek_result(image->watch, &snapshot->gathered);
+	seep_outside_look(&snapshot->gathered.outside, image->pid);
 	snapshot->job = (struct seep_finish_job){
 		.snapshot = true,
 		.ledger_dir = plan->ledger_dir,
@@ -158,6 +159,7 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 		.no_argv = plan->no_argv,
 		.symbols = plan->symbols,
 		.peak_rss_bytes = snapshot->gathered.peak_rss_bytes,
+		.outside = &snapshot->gathered.outside,
 		.timeline = snapshot->gathered.timeline.samples,
 		.sample_count = snapshot->gathered.timeline.count,
 		.forked = &snapshot->forked,
@@ -194,6 +196,7 @@ void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job
 			ring->problem = seep_xstrdup(job->err.text);
 	}
 	seep_timeline_done(&snapshot->gathered.timeline);
+	seep_outside_done(&snapshot->gathered.outside);
 	free(snapshot->children);
 	free(snapshot->output);
 	free(snapshot);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000ull
+#define EARLY_LOOK_NS 100000000ull
 
 enum {
 	SAMPLE_COST_SHARE = 100, /* sampling may take 1/100 of the time */
@@ -34,11 +35,13 @@ struct seep_watch {
 	/* The thread's own, the caller's after it was joined. */
 	uint64_t last_rss_bytes;
 	struct seep_peek_totals totals;
+	struct seep_outside outside;
 	uint64_t next_sample_ns;
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
 	bool answered;
 	int perf_map_fd; /* -1 none */
+	bool looked;	 /* outside, at an early age */
 };
 
 /* The words are in a mapping shared with the target, so none of these are private futexes. */
@@ -75,6 +78,18 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* A fork has its parent's modules; only one that lives on may load others. */
+static void look_outside(struct seep_watch *watch)
+{
+	const struct ledger_header *header = &watch->peek.view.header;
+
+	if (header->origin == LEDGER_ORIGIN_FORK &&
+	    seep_monotonic_ns() - header->created_ns < NS_PER_S)
+		return;
+	watch->looked = true;
+	seep_outside_look(&watch->outside, header->pid);
+}
+
 static void read_memory(struct seep_watch *watch)
 {
 	struct seep_procfs_memory memory;
@@ -83,6 +98,7 @@ static void read_memory(struct seep_watch *watch)
 		return;
 	watch->last_rss_bytes = memory.rss_bytes;
 	(void)pthread_mutex_lock(&watch->lock);
+	seep_outside_sample(&watch->outside, &watch->peek, memory.anon_rss_bytes);
 	watch->peak_rss_bytes = larger(watch->peak_rss_bytes, memory.peak_rss_bytes);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
@@ -108,6 +124,9 @@ static void take_sample(struct seep_watch *watch)
 	(void)pthread_mutex_lock(&watch->lock);
 	seep_timeline_add(&watch->timeline, &sample);
 	(void)pthread_mutex_unlock(&watch->lock);
+	/* One that is killed later has been looked at. */
+	if (!watch->looked && sample.at_ns - watch->peek.view.header.created_ns > EARLY_LOOK_NS)
+		look_outside(watch);
 	cost = thread_cpu_ns() - began;
 	watch->next_sample_ns = sample.at_ns +
 				larger(watch->timeline.interval_ns, cost * SAMPLE_COST_SHARE);
@@ -129,6 +148,7 @@ static void plan_epoch(struct seep_watch *watch, uint64_t now_ns)
 static void advance_epoch(struct seep_watch *watch, uint64_t now_ns)
 {
 	(void)seep_peek_mark(&watch->peek, now_ns);
+	look_outside(watch);
 	plan_epoch(watch, now_ns);
 }
 
@@ -166,6 +186,7 @@ static void meet_end(struct seep_watch *watch)
 		return;
 	take_sample(watch);
 	find_perf_map(watch);
+	look_outside(watch);
 	watch->answered = true;
 	answer(&watch->peek);
 }
@@ -270,6 +291,8 @@ void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *
 	(void)pthread_mutex_lock(&watch->lock);
 	ret_result->timeline = watch->timeline;
 	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
+	ret_result->outside = watch->outside;
+	ret_result->outside.bindings = (struct seep_bindings){ 0 };
 	if (watch->timeline.count > 0)
 		ret_result->timeline.samples =
 			seep_xmemdup(watch->timeline.samples,
@@ -296,6 +319,7 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 	ret_result->timeline = watch->timeline;
 	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
 	ret_result->perf_map_fd = watch->perf_map_fd;
+	ret_result->outside = watch->outside;
 	seep_peek_close(peek);
 	(void)pthread_mutex_destroy(&watch->lock);
 	free(watch);

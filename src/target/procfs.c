@@ -79,6 +79,7 @@ int seep_procfs_memory(uint32_t pid, struct seep_procfs_memory *ret_memory, stru
 	if (rc < 0)
 		return rc;
 	if (status_kilobytes(text, "\nVmRSS:", &memory.rss_bytes) &&
+	    status_kilobytes(text, "\nRssAnon:", &memory.anon_rss_bytes) &&
 	    status_kilobytes(text, "\nVmHWM:", &memory.peak_rss_bytes))
 		*ret_memory = memory;
 	else

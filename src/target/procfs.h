@@ -21,6 +21,7 @@ struct seep_procfs_stat {
 struct seep_procfs_memory {
 	uint64_t rss_bytes;
 	uint64_t peak_rss_bytes;
+	uint64_t anon_rss_bytes; /* of the first, what no file is behind */
 };
 
 /* Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS. */

@@ -3,8 +3,12 @@
 not is said, and the program never notices."""
 
 import ctypes.util
+import json
 import os
 import pathlib
+import signal
+import subprocess
+import time
 
 import pytest
 
@@ -18,6 +22,7 @@ from harness import (
     record_with_truth,
     run_plain,
 )
+from running import finish, start, wait_until, watched
 
 PRELOADS = ["jemalloc", "tcmalloc_minimal", "tcmalloc", "mimalloc"]
 LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
@@ -46,7 +51,7 @@ def build(seep, source, *words, name=None):
     output = seep.directory / (name or pathlib.Path(source).stem)
     compiler = "g++" if str(source).endswith(".cc") else "gcc"
     done = run_plain(
-        [need(compiler), "-O2", "-g", "-w", SOURCE / "tests/programs" / source, *words, "-o", output],
+        [need(compiler), "-O1", "-g", "-w", SOURCE / "tests/programs" / source, *words, "-o", output],
         env={"CPATH": str(SOURCE / "tests/programs")},
     )
     assert done.status == 0, done.stderr.decode(errors="replace")
@@ -63,6 +68,18 @@ def record(seep, command, env=None, options=()):
     )
     result.same_as(plain)
     return recordings, truth
+
+
+def record_watched(seep, command):
+    """The same for a program that waits for the end of its input: it ends when it is being watched,
+    which a program of a millisecond may not be on a busy machine."""
+    truth = seep.directory / "watched.truth"
+    plain = run_plain(command, env={"TRUTH_FILE": str(truth)})
+    process = start(seep, command, env={"TRUTH_FILE": str(truth)}, stdin=subprocess.PIPE)
+    wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    assert finish(process) == (plain.status, plain.stdout, plain.stderr)
+    done = seep.command("report", "--json", seep.directory / "run.seep")
+    return json.loads(done.stdout), truth
 
 
 # ---- preloaded -------------------------------------------------------------------------------
@@ -117,3 +134,142 @@ def test_an_allocator_that_wraps_sizes_does_not_spoil_the_sums(seep):
     env = {"LD_PRELOAD": str(library("tcmalloc_minimal"))}
     recordings, _ = record(seep, [program("lone_pvalloc"), "wrap"], env=env)
     assert recordings.main()["totals"]["alloc_bytes"] < 1 << 30
+
+
+# ---- what goes past us -----------------------------------------------------------------------
+
+PAST_US = {
+    "own-allocator",
+    "own-operators",
+    "bound-elsewhere",
+    "private-allocator",
+    "outside-malloc",
+    "no-allocations",
+    "not-looked-at",
+}
+
+
+def past_us(report):
+    return PAST_US & set(codes(report))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["/bin/ls", "/"], ["/usr/bin/python3", "-c", "import json"], [program, "elsewhere"]],
+    ids=["ls", "python", "elsewhere"],
+)
+def test_of_ordinary_programs_nothing_is_said(seep, command):
+    if command[0] is program:
+        command = [program(command[1])]
+    _, recordings = seep.run(command)
+    assert past_us(recordings.main()) == set()
+
+
+def test_a_program_with_its_brk_malloc_is_named(seep):
+    command = [program("brk_malloc")]
+    result, recordings = seep.run(command)
+    result.same_as(run_plain(command))
+    report = recordings.main()
+    assert report["totals"]["allocs"] == 0
+    assert past_us(report) == {"own-allocator"}
+    assert detail(report, "own-allocator").startswith("brk_malloc has a malloc of its own")
+
+
+def test_it_is_named_also_when_the_program_is_killed(seep):
+    process = start(seep, [program("brk_malloc"), "stay"], "-o", seep.directory / "killed.seep")
+    assert process.stdout.readline() == b"1\n"
+    wait_until(lambda: age_s(process) > 0.5, "the program to be half a second old")
+    (watched_one,) = watched(seep)
+    os.kill(watched_one["pid"], signal.SIGKILL)
+    finish(process)
+    done = seep.command("report", "--json", seep.directory / "killed.seep")
+    assert "libc.so.6" in detail(json.loads(done.stdout), "own-allocator")
+
+
+def age_s(process):
+    """Since the program's first output, which is after its start."""
+    process.first = getattr(process, "first", None) or time.monotonic()
+    return time.monotonic() - process.first
+
+
+@pytest.mark.parametrize("archive", ["libjemalloc.a", "libtcmalloc_minimal.a"])
+def test_an_allocator_linked_into_the_program_is_named(seep, archive):
+    if not (LIBRARIES / archive).exists():
+        pytest.skip(f"{archive} is not installed")
+    built = build(seep, "any_allocator.cc", f"-l:{archive}", "-pthread", "-ldl", "-lm", name="linked_in")
+    recordings, _ = record(seep, [built])
+    report = recordings.main()
+    assert past_us(report) == {"own-allocator"}
+    assert detail(report, "own-allocator").startswith("linked_in has a malloc of its own")
+    assert report["totals"]["live_blocks"] == 0
+
+
+@pytest.mark.parametrize("name", ["jemalloc", "tcmalloc_minimal", "mimalloc"])
+def test_a_dynamically_linked_allocator_is_counted_to_the_byte(seep, name):
+    path = library(name)
+    built = build(seep, "any_allocator.cc", "-Wl,--no-as-needed", path, "-pthread", name="linked_to")
+    recordings, truth = record(seep, [built])
+    report = recordings.main()
+    check_truth(report, parse_truth(truth.read_text()))
+    assert os.path.samefile(report["process"]["allocator"], path)
+    assert past_us(report) == set()
+
+
+@pytest.mark.parametrize(
+    "way, code, words",
+    [
+        ("deepbind", "bound-elsewhere", ["lib_elsewhere.so", "libc.so.6"]),
+        ("namespace", "bound-elsewhere", ["lib_elsewhere.so", "libc.so.6"]),
+        ("libc", "private-allocator", ["elsewhere allocates", "__libc_malloc of libc.so.6"]),
+        ("mmap", "outside-malloc", [" MB of private memory"]),
+    ],
+)
+def test_what_goes_past_us_is_said_and_harms_nothing(seep, way, code, words):
+    report, path = record_watched(
+        seep, [program("elsewhere"), way, program("lib_elsewhere.so")]
+    )
+    truth = parse_truth(path.read_text())
+    check_truth(report, truth)
+    assert past_us(report) == {code}
+    for word in words:
+        assert word in detail(report, code)
+    assert report["totals"]["untracked_frees"] == truth.notes["untracked"]
+
+
+@pytest.mark.parametrize("words", [["-lgc"], ["-l:libgc.a", "-pthread", "-ldl"]], ids=["so", "a"])
+def test_a_collectors_blocks_are_said_to_be_unseen(seep, words):
+    if not (LIBRARIES / "libgc.a").exists():
+        pytest.skip("libgc-dev is not installed")
+    source = seep.directory / "collected.c"
+    source.write_text(COLLECTED)
+    built = build(seep, source, *words)
+    report, _ = record_watched(seep, [built])
+    assert past_us(report) == {"private-allocator"}
+
+
+COLLECTED = r"""
+#include <gc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void)
+{
+	size_t sum = 0;
+
+	GC_INIT();
+	for (int i = 0; i < 100000; i++) {
+		char *block = GC_MALLOC(100);
+
+		sum += (size_t)block[i % 100];
+	}
+	free(malloc(33));
+	while (getchar() != EOF)
+		;
+	printf("%zu\n", sum);
+	return 0;
+}
+"""
+
+def test_own_operators_are_named(seep):
+    recordings, _ = record(seep, [program("hostile_new")])
+    assert past_us(recordings.main()) == {"own-operators"}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/outside.h"
+
+#include "base/strbuf.h"
+#include "base/units.h"
+#include "symbol/allocators.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NAMES_MAX = 3,
+	TEXT_MAX_BYTES = 1024,
+	EXCESS_MIN_BYTES = 64 * 1024 * 1024,
+};
+
+void seep_outside_look(struct seep_outside *outside, uint32_t pid)
+{
+	int rc = seep_bindings_read(pid, &outside->bindings, NULL);
+
+	outside->refused = rc == -SEEP_ESYS ? rc : 0;
+}
+
+void seep_outside_sample(struct seep_outside *outside, struct seep_peek *peek, uint64_t anon_bytes)
+{
+	uint64_t own = atomic_load_explicit(&peek->state->private_bytes, memory_order_relaxed);
+	uint64_t peak = atomic_load_explicit(&peek->state->peak_bytes, memory_order_relaxed);
+	uint64_t held = seep_peek_usable_bytes(peek);
+	uint64_t known;
+
+	if (held < peak)
+		held = peak;
+	if (outside->malloc_bytes < held)
+		outside->malloc_bytes = held;
+	/* What was freed may still be malloc's: the most that it ever held is not outside. */
+	known = outside->malloc_bytes + own;
+	if (anon_bytes > known && anon_bytes - known > outside->excess_bytes) {
+		outside->excess_bytes = anon_bytes - known;
+		outside->anon_bytes = anon_bytes;
+		outside->anon_malloc_bytes = outside->malloc_bytes;
+	}
+}
+
+/* ---- in words -------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+typedef bool (*choose_fn)(const struct seep_binding *binding);
+
+static bool is_programs_malloc(const struct seep_binding *binding)
+{
+	return binding->to_program && binding->kind == SEEP_BINDING_MALLOC;
+}
+
+static bool is_programs_operator(const struct seep_binding *binding)
+{
+	return binding->to_program && binding->kind == SEEP_BINDING_OPERATORS;
+}
+
+static bool is_elsewhere(const struct seep_binding *binding)
+{
+	return !binding->to_program && binding->kind != SEEP_BINDING_PRIVATE;
+}
+
+static bool is_private(const struct seep_binding *binding)
+{
+	return binding->kind == SEEP_BINDING_PRIVATE;
+}
+
+/* The allocator that we call does as it likes; that is how it allocates. */
+static bool is_said(const char *allocator, const struct seep_binding *binding, choose_fn choose)
+{
+	return choose(binding) && strcmp(binding->from, allocator) != 0 &&
+	       (binding->kind != SEEP_BINDING_PRIVATE || strcmp(binding->from, binding->to) != 0);
+}
+
+/* "a, b, c and 2 more", each module once. */
+static void list_callers(const struct seep_outside *outside, const char *allocator,
+			 choose_fn choose, struct seep_strbuf *text)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < outside->bindings.count; i++) {
+		const struct seep_binding *binding = &outside->bindings.items[i];
+		bool again = false;
+
+		for (size_t k = 0; k < i && !again; k++)
+			again = is_said(allocator, &outside->bindings.items[k], choose) &&
+				strcmp(outside->bindings.items[k].from, binding->from) == 0;
+		if (again || !is_said(allocator, binding, choose))
+			continue;
+		if (count < NAMES_MAX)
+			seep_strbuf_addf(text, "%s%s", count ? ", " : "", base_name(binding->from));
+		count++;
+	}
+	if (count > NAMES_MAX)
+		seep_strbuf_addf(text, " and %zu more", count - NAMES_MAX);
+}
+
+static const struct seep_binding *first_of(const struct seep_outside *outside,
+					   const char *allocator, choose_fn choose)
+{
+	for (size_t i = 0; i < outside->bindings.count; i++)
+		if (is_said(allocator, &outside->bindings.items[i], choose))
+			return &outside->bindings.items[i];
+	return NULL;
+}
+
+static const struct {
+	choose_fn choose;
+	const char *code;
+	/* Around: the program or the callers; "function of module", or the callers. */
+	const char *before, *between, *after;
+} explanations[] = {
+	{ is_programs_malloc, "own-allocator", "",
+	  " has a malloc of its own, which comes before any other; what it allocates is not "
+	  "counted, nor what these do: ",
+	  "" },
+	{ is_programs_operator, "own-operators", "operator new and delete are those of ",
+	  ", also for ", "; of what they make, that is counted which they take from malloc" },
+	{ is_elsewhere, "bound-elsewhere", "calls of ", " go past seep, such as those to ",
+	  " (RTLD_DEEPBIND, dlmopen or -Bsymbolic); what they allocate is not counted, and what "
+	  "they free of others seems live" },
+	{ is_private, "private-allocator", "", " allocates by other names than malloc, such as ",
+	  "; such blocks are not counted" },
+};
+
+static void explain_bindings(const struct seep_outside *outside, struct seep_profile *profile,
+			     const char *allocator, size_t which)
+{
+	choose_fn choose = explanations[which].choose;
+	const struct seep_binding *first = first_of(outside, allocator, choose);
+	bool of_program = choose == is_programs_malloc || choose == is_programs_operator;
+	struct seep_strbuf text;
+
+	if (!first)
+		return;
+	seep_strbuf_init(&text, TEXT_MAX_BYTES);
+	seep_strbuf_adds(&text, explanations[which].before);
+	if (of_program)
+		seep_strbuf_adds(&text, base_name(first->to));
+	else
+		list_callers(outside, allocator, choose, &text);
+	seep_strbuf_adds(&text, explanations[which].between);
+	if (of_program)
+		list_callers(outside, allocator, choose, &text);
+	else
+		seep_strbuf_addf(&text, "%s of %s", first->name, base_name(first->to));
+	seep_strbuf_adds(&text, explanations[which].after);
+	seep_profile_add_unseen(profile, explanations[which].code, "%s", text.text);
+	seep_strbuf_done(&text);
+}
+
+static bool explain_excess(const struct seep_outside *outside, struct seep_profile *profile)
+{
+	if (outside->excess_bytes <= EXCESS_MIN_BYTES ||
+	    outside->excess_bytes <= outside->anon_bytes / 2)
+		return false;
+	seep_profile_add_unseen(
+		profile, "outside-malloc",
+		"%s of private memory were resident when malloc had held %s at most: the rest is "
+		"mapped by the program itself, such as the heap of a language's runtime",
+		seep_bytes_text(outside->anon_bytes).text,
+		seep_bytes_text(outside->anon_malloc_bytes).text);
+	return true;
+}
+
+/* An allocator linked into the program under a name of its own has no slots that would tell. */
+static bool explain_names(struct seep_profile *profile)
+{
+	const char *name = seep_allocator_in(profile->process.exe);
+
+	if (!name)
+		return false;
+	if (strcmp(name, "malloc") == 0) {
+		seep_profile_add_unseen(profile, "own-allocator",
+					"%s has a malloc of its own; what it allocates is not "
+					"counted",
+					base_name(profile->process.exe));
+		return true;
+	}
+	seep_profile_add_unseen(
+		profile, "private-allocator",
+		"the program has an allocator linked in (%s); what that gives out is not counted, "
+		"only what it takes from malloc",
+		name);
+	return true;
+}
+
+static bool says(const struct seep_profile *profile, const char *code)
+{
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		if (strcmp(profile->unseen[i].code, code) == 0)
+			return true;
+	return false;
+}
+
+void seep_outside_explain(const struct seep_outside *outside, struct seep_profile *profile)
+{
+	/* As the maps have it, behind all links. */
+	char *allocator = realpath(profile->process.allocator, NULL);
+	bool excess;
+
+	for (size_t i = 0; i < sizeof(explanations) / sizeof(explanations[0]); i++)
+		/* Operators on a malloc that is not counted need no line of their own. */
+		if (explanations[i].choose != is_programs_operator ||
+		    !says(profile, "own-allocator"))
+			explain_bindings(outside, profile, allocator ? allocator : "", i);
+	free(allocator);
+	excess = explain_excess(outside, profile);
+	if (!says(profile, "own-allocator") && !says(profile, "private-allocator") &&
+	    !explain_names(profile) && !excess && profile->totals.allocs == 0 &&
+	    !says(profile, "no-space") && !says(profile, "ledger-full"))
+		seep_profile_add_unseen(
+			profile, "no-allocations",
+			"no call of malloc or operator new came by: the program made "
+			"none, or has means of its own that seep does not know");
+	if (outside->refused)
+		seep_profile_add_unseen(
+			profile, "not-looked-at",
+			"seep may not look into this process, so calls that go past "
+			"seep and memory outside malloc would not be noticed");
+}
+
+void seep_outside_done(struct seep_outside *outside)
+{
+	seep_bindings_done(&outside->bindings);
+	*outside = (struct seep_outside){ 0 };
+}

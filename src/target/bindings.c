@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/bindings.h"
+
+#include "base/file.h"
+#include "base/xalloc.h"
+#include "target/slots.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	MAPS_MAX_BYTES = 16 * 1024 * 1024,
+	MODULES_MAX = 4096,
+	FOUND_MAX = 256, /* more modules than anybody reads about */
+	KNOWN_MAX = 8192,
+};
+
+/* ---- slots by file --------------------------------------------------------------------------- */
+
+struct known {
+	struct known *next;
+	char *path;
+	uint64_t identity;
+	struct seep_slots slots;
+};
+
+/* Of this whole run, because a build starts the same few files thousands of times. */
+static struct known *known_files;
+static size_t known_count;
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER; /* leaf; guards both above */
+
+static const struct seep_slots *slots_of(const struct seep_slots_module *module, const char *path)
+{
+	uint64_t identity = seep_slots_identity(module);
+	struct known *known;
+
+	(void)pthread_mutex_lock(&known_lock);
+	for (known = known_files; known; known = known->next)
+		if (known->identity == identity && strcmp(known->path, path) == 0)
+			break;
+	if (!known && known_count < KNOWN_MAX) {
+		known = seep_xcalloc(1, sizeof(*known));
+		known->path = seep_xstrdup(path);
+		known->identity = identity;
+		seep_slots_read(module, &known->slots);
+		known->next = known_files;
+		known_files = known;
+		known_count++;
+	}
+	(void)pthread_mutex_unlock(&known_lock);
+	/* An entry is never changed nor released. */
+	return known ? &known->slots : NULL;
+}
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+struct mapped {
+	struct seep_slots_module module;
+	char *path; /* borrowed from the text of the maps */
+	bool has_code;
+	bool is_program;
+	bool is_ours;
+	const struct seep_slots *slots;
+};
+
+struct process {
+	int memory_fd;
+	char *maps;
+	char *program; /* path; NULL unknown */
+	struct mapped *modules;
+	size_t count;
+	size_t capacity;
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static struct mapped *module_at(const struct process *process, uint64_t address)
+{
+	for (size_t i = 0; i < process->count; i++)
+		if (address >= process->modules[i].module.start &&
+		    address < process->modules[i].module.end)
+			return &process->modules[i];
+	return NULL;
+}
+
+/* "start-end perms offset device inode path" */
+static void take_line(struct process *process, char *line)
+{
+	struct seep_slots_module module;
+	uint64_t start, end, offset;
+	struct mapped *around;
+	char perms[5];
+	int used = 0;
+	char *path;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &start, &end, perms,
+		   &offset, &used) < 4 ||
+	    used == 0 || line[used] != '/')
+		return;
+	path = line + used;
+	around = module_at(process, start);
+	if (around && strcmp(around->path, path) == 0) {
+		around->has_code |= perms[2] == 'x';
+		return;
+	}
+	/* What else begins with an ELF header, a file that is only read, has no code. */
+	if (offset != 0 || perms[0] != 'r' || process->count >= MODULES_MAX ||
+	    !seep_slots_find_module(process->memory_fd, start, &module))
+		return;
+	process->modules = seep_xgrow(process->modules, &process->capacity, process->count + 1,
+				      sizeof(*process->modules));
+	process->modules[process->count++] = (struct mapped){
+		.module = module,
+		.path = path,
+		.has_code = perms[2] == 'x',
+		.is_program = process->program && strcmp(path, process->program) == 0,
+		.is_ours = strcmp(base_name(path), "libseep.so") == 0,
+	};
+}
+
+static char *read_program(uint32_t pid)
+{
+	char link[64], path[4096];
+	ssize_t length;
+
+	(void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length <= 0)
+		return NULL;
+	path[length] = '\0';
+	return seep_xstrdup(path);
+}
+
+static int open_process(uint32_t pid, struct process *ret_process, struct seep_error *err)
+{
+	char path[64];
+	int rc;
+
+	*ret_process = (struct process){ .memory_fd = -1 };
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
+	rc = seep_file_read(path, MAPS_MAX_BYTES, &ret_process->maps, NULL, err);
+	if (rc < 0)
+		return rc;
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mem", pid);
+	ret_process->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (ret_process->memory_fd < 0)
+		return seep_fail_errno(err, errno, "cannot read the memory of process %" PRIu32,
+				       pid);
+	ret_process->program = read_program(pid);
+	for (char *line = ret_process->maps, *end; *line; line = end + 1) {
+		end = strchrnul(line, '\n');
+		if (!*end)
+			break;
+		*end = '\0';
+		take_line(ret_process, line);
+	}
+	return 0;
+}
+
+static void close_process(struct process *process)
+{
+	if (process->memory_fd >= 0)
+		(void)close(process->memory_fd);
+	free(process->maps);
+	free(process->program);
+	free(process->modules);
+}
+
+/* ---- where slots lead ------------------------------------------------------------------------ */
+
+static bool has_slot(const struct mapped *module, const char *name)
+{
+	for (size_t i = 0; module->slots && i < module->slots->count; i++)
+		if (strcmp(module->slots->items[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* push $index, perhaps behind endbr64: what a slot leads to until it is first called. */
+static bool is_lazy_stub(int memory_fd, uint64_t address)
+{
+	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned char code[5];
+
+	if (!seep_slots_peek(memory_fd, address, code, sizeof(code)))
+		return true;
+	return code[0] == 0x68 || (memcmp(code, endbr, sizeof(endbr)) == 0 && code[4] == 0x68);
+}
+
+static void add_found(struct seep_bindings *bindings, const struct mapped *from,
+		      const struct mapped *to, const struct seep_slot *slot)
+{
+	for (size_t i = 0; i < bindings->count; i++) {
+		const struct seep_binding *seen = &bindings->items[i];
+
+		if (seen->kind == slot->kind && strcmp(seen->from, from->path) == 0 &&
+		    strcmp(seen->to, to->path) == 0)
+			return;
+	}
+	if (bindings->count >= FOUND_MAX)
+		return;
+	bindings->items = seep_xgrow(bindings->items, &bindings->capacity, bindings->count + 1,
+				     sizeof(*bindings->items));
+	bindings->items[bindings->count++] = (struct seep_binding){
+		.from = seep_xstrdup(from->path),
+		.to = seep_xstrdup(to->path),
+		.name = seep_xstrdup(slot->name),
+		.kind = slot->kind,
+		.to_program = to->is_program,
+	};
+}
+
+static void look_at_slot(const struct process *process, const struct mapped *from,
+			 const struct seep_slot *slot, struct seep_bindings *bindings)
+{
+	const struct mapped *to;
+	uint64_t target;
+
+	if (!seep_slots_peek(process->memory_fd, from->module.bias + slot->address, &target,
+			     sizeof(target)))
+		return;
+	to = module_at(process, target);
+	/* Of no module: somebody's own interposition, made while the program runs. */
+	if (!to || to->is_ours || !to->has_code)
+		return;
+	if (to == from && slot->may_be_lazy && is_lazy_stub(process->memory_fd, target))
+		return;
+	/* A program that takes the address of a function has a stub, which is that address for all. */
+	if (to->is_program && has_slot(to, slot->name))
+		return;
+	add_found(bindings, from, to, slot);
+}
+
+static void look_at(struct process *process, struct seep_bindings *bindings)
+{
+	bool has_ours = false;
+
+	for (size_t i = 0; i < process->count; i++) {
+		struct mapped *mapped = &process->modules[i];
+
+		has_ours |= mapped->is_ours;
+		if (mapped->has_code && !mapped->is_ours)
+			mapped->slots = slots_of(&mapped->module, mapped->path);
+	}
+	for (size_t i = 0; has_ours && i < process->count; i++) {
+		const struct mapped *from = &process->modules[i];
+
+		for (size_t k = 0; from->slots && k < from->slots->count; k++)
+			look_at_slot(process, from, &from->slots->items[k], bindings);
+	}
+}
+
+int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings, struct seep_error *err)
+{
+	struct process process;
+	int rc;
+
+	rc = open_process(pid, &process, err);
+	if (rc == 0)
+		look_at(&process, bindings);
+	close_process(&process);
+	return rc;
+}
+
+void seep_bindings_done(struct seep_bindings *bindings)
+{
+	for (size_t i = 0; i < bindings->count; i++) {
+		free(bindings->items[i].from);
+		free(bindings->items[i].to);
+		free(bindings->items[i].name);
+	}
+	free(bindings->items);
+	*bindings = (struct seep_bindings){ 0 };
+}

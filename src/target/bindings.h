@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the calls of allocation functions in a running process lead. Calls between modules go
+ * through slots that the dynamic linker has filled in; a slot that does not lead to libseep.so is a
+ * call that is not counted: the program defines malloc itself, a plugin was loaded with
+ * RTLD_DEEPBIND or into a namespace of its own, or the function has a name that nobody hooks.
+ *
+ * Everything is read from the process's memory, as hostile input: modules that were deleted, or
+ * lie in another mount namespace, are read like any other.
+ */
+#ifndef SEEP_TARGET_BINDINGS_H
+#define SEEP_TARGET_BINDINGS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum seep_binding_kind {
+	SEEP_BINDING_MALLOC = 1,    /* malloc and its relatives */
+	SEEP_BINDING_OPERATORS = 2, /* operator new and delete */
+	SEEP_BINDING_PRIVATE = 4,   /* an allocator's functions by names of its own */
+};
+
+/* One module whose calls lead past us, and where to. */
+struct seep_binding {
+	char *from; /* path */
+	char *to;   /* path */
+	char *name; /* of the first such function */
+	enum seep_binding_kind kind;
+	bool to_program;
+};
+
+/* Zeroed storage is empty. Release with seep_bindings_done(). */
+struct seep_bindings {
+	struct seep_binding *items;
+	size_t count;
+	size_t capacity;
+};
+
+/**
+ * seep_bindings_read - look at a process now
+ * @bindings: what is found is added; what is there already is not added again
+ *
+ * Meant for a process that stands still or is at its end; of one that runs on, a module that comes
+ * or goes meanwhile may be missed. Costs some 0.2 ms: what does not change is remembered by file.
+ *
+ * Threads: any number at once.
+ * Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS (we may not look).
+ */
+SEEP_NODISCARD int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings,
+				      struct seep_error *err);
+
+void seep_bindings_done(struct seep_bindings *bindings);
+
+#endif
