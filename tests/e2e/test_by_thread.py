@@ -7,6 +7,7 @@ import pytest
 
 from harness import check_truth, contexts_of, record_with_truth
 
+STORM_NAMES = ("main", "own a", "own b", "other a", "other b")
 NAME_LINE = re.compile(r"^thread (.*) allocs=(\d+) bytes=(\d+)$", re.M)
 
 
@@ -47,6 +48,16 @@ def test_without_the_option_threads_share_their_stacks(seep):
     report = recordings.main()
     check_truth(report, truth)
     assert by_thread(report, "kept").keys() == {None}
+
+
+def test_names_that_change_all_the_time_lose_no_allocation(seep):
+    recordings, truth, _ = record(seep, "storm")
+    report = recordings.main()
+    check_truth(report, truth)
+    found = by_thread(report, "kept")
+    assert found.keys() >= {"stormby own a", "stormby own b"}
+    # And no name was read in the middle of a change.
+    assert found.keys() <= {f"stormby {name}" for name in STORM_NAMES}
 
 
 def test_names_beyond_the_limit_are_counted_together_and_that_is_said(seep):

@@ -5,6 +5,8 @@ import os
 import re
 import time
 
+import pytest
+
 from harness import LIMIT_S
 from running import PYTHON, TRUE, start, wait_until, watched
 
@@ -46,6 +48,70 @@ def test_following_can_be_limited_by_path(seep):
     assert seep.ledgers() == []
     wrong = seep.command("run", "--follow", "(", TRUE, cwd=seep.directory)
     assert wrong.status == 2
+
+
+def exe_of(report):
+    return os.path.basename(report["process"]["exe"])
+
+
+def followed(seep, script, regex):
+    """The main report, and those of the children that match, by program."""
+    script_path = seep.directory / "a script"
+    if not script_path.exists():
+        script_path.write_text(f"#!/bin/sh\n{script}\n")
+        script_path.chmod(0o700)
+    options = ["--follow", regex]
+    result, recordings = seep.run(["/bin/bash", "-c", '"$0"; exit 5', script_path], options=options)
+    assert result.status == 5
+    assert result.stderr == b""
+    assert seep.ledgers() == []
+    main, *others = recordings.all()
+    assert exe_of(main) == "bash"
+    return main, sorted(others, key=exe_of)
+
+
+@pytest.mark.parametrize(
+    "script, regex, programs",
+    [
+        ("/bin/echo a | /bin/cat | /bin/sed s/a/b/", "/(cat|sed)$", ["cat", "sed"]),
+        # Of a script the path is its interpreter's.
+        ("/bin/true", "a script", []),
+        ("/bin/true", "/(da)?sh$", ["dash"]),
+        # Programs that replace each other, of which one in the middle or the last one counts.
+        ("exec /usr/bin/env /bin/sh -c 'exec /bin/cat /dev/null'", "/env$", ["env"]),
+        ("exec /usr/bin/env /bin/sh -c 'exec /bin/cat /dev/null'", "/cat$", ["cat"]),
+        ("exec /usr/bin/env /bin/sh -c 'exec /bin/cat /dev/null'", "/(env|cat)$", ["cat", "env"]),
+        # Below programs that are not followed: by fork and exec, by posix_spawn, in the background.
+        ("/usr/bin/env /bin/sh -c '/bin/cat /dev/null; exit'", "/cat$", ["cat"]),
+        ("echo x | /usr/bin/xargs -n1 /bin/sh -c '/bin/cat /dev/null'", "/cat$", ["cat"]),
+        ("(/bin/cat /dev/null &) ; wait", "/cat$", ["cat"]),
+        ("/bin/cat /dev/null", "nothing like it", []),
+    ],
+)
+def test_odd_programs_are_followed_by_their_path(seep, script, regex, programs):
+    main, others = followed(seep, script, regex)
+    assert [exe_of(report) for report in others] == programs
+    assert set(main["process"]["children"]) == {report["process"]["pid"] for report in others}
+    # What is not followed is in no figure.
+    assert main["forked"]["processes"] == 0
+    for report in others:
+        assert report["totals"]["allocs"] > 0
+        assert report["process"]["ended"] in ("exit", "exec")
+
+
+def test_forks_of_a_followed_child_are_its_own_and_those_of_others_are_nobodys(seep):
+    fork = "import os\nfor _ in range(3):\n  if os.fork() == 0: os._exit(0)\n  os.wait()"
+    script = f"/usr/bin/python3 -c '{fork}'; /bin/sh -c '(/bin/true); (exit 1)'"
+    main, others = followed(seep, script, "/python3[^/]*$")
+    # The forks have the path that matches, however small they are.
+    assert len(others) == 4
+    (parent,) = [r for r in others if r["process"]["ppid"] not in pids(others)]
+    assert set(parent["process"]["children"]) == pids(others) - {parent["process"]["pid"]}
+    assert main["forked"]["processes"] == 0
+
+
+def pids(reports):
+    return {report["process"]["pid"] for report in reports}
 
 
 def test_the_last_program_of_a_process_gets_the_file(seep):

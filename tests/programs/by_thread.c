@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { NAMES_MAX = 16, ROUNDS = 50 };
+enum { NAMES_MAX = 16, ROUNDS = 50, STORM_THREADS = 8, STORM_ROUNDS = 5000 };
 
 TRUTH_SITE(kept);
 
@@ -21,6 +21,7 @@ static struct {
 static void *volatile blocks[1 << 16];
 static unsigned block_count;
 static pthread_barrier_t step;
+static int storms_over;
 
 SITE static void kept(size_t bytes)
 {
@@ -117,10 +118,45 @@ static void *many(void *argument)
 	return NULL;
 }
 
+/*
+ * Eight threads allocate while all their names change, by themselves and by main(). The names differ in
+ * their second halves only: the kernel changes and reads one in two pieces.
+ */
+static void *storm(void *argument)
+{
+	for (int i = 0; i < STORM_ROUNDS; i++) {
+		kept(100);
+		if (i % 64 == 0)
+			(void)prctl(PR_SET_NAME, i % 128 ? "stormby own a" : "stormby own b", 0, 0,
+				    0);
+	}
+	__atomic_fetch_add(&storms_over, 1, __ATOMIC_RELEASE);
+	return argument;
+}
+
+static void name_in_a_storm(void)
+{
+	pthread_t threads[STORM_THREADS];
+
+	for (int i = 0; i < STORM_THREADS; i++)
+		(void)pthread_create(&threads[i], NULL, storm, NULL);
+	for (int i = 0; __atomic_load_n(&storms_over, __ATOMIC_ACQUIRE) < STORM_THREADS; i++)
+		(void)pthread_setname_np(threads[i % STORM_THREADS],
+					 i % 2 ? "stormby other a" : "stormby other b");
+	for (int i = 0; i < STORM_THREADS; i++)
+		(void)pthread_join(threads[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
 
+	if (argc > 1 && strcmp(argv[1], "storm") == 0) {
+		EXPECT(prctl(PR_SET_NAME, "stormby main", 0, 0, 0) == 0);
+		name_in_a_storm();
+		truth_print();
+		return truth_failures;
+	}
 	if (argc > 1) {
 		for (size_t i = 0; i < (size_t)atoi(argv[1]); i++) {
 			(void)pthread_create(&thread, NULL, many, (void *)i);
