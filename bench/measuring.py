@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import random
@@ -182,7 +183,7 @@ class Bench:
         if len(rates) != 1 + REDIS_KINDS.count(","):
             raise Failure(f"redis-benchmark printed {out!r}")
         self.prove(variant, directory)
-        return {"requests_per_s": statistics.harmonic_mean(rates)}
+        return {"requests_per_s": statistics.harmonic_mean(rates), "cpu_ns": running.cpu_ns}
 
     @staticmethod
     def await_redis(running, client):
@@ -211,12 +212,16 @@ class Bench:
         picks = chosen.choices(functions, [size for _, size in functions], k=count)
         return [address + chosen.randrange(size) for address, size in picks]
 
+    @functools.cache
+    def addresses(self):
+        sh("cmake", "--build", self.build, "--target", "bench_addresses")
+        return self.build / "bench_addresses"
+
     def run_symbols(self, row, variant, directory):
         module = self.symbols_module()
         addresses = self.symbols_addresses(2000 if variant.small else 20000)
         if variant.name == "seep":
-            sh("cmake", "--build", self.build, "--target", "bench_addresses")
-            command = [self.build / "bench_addresses", module]
+            command = [self.addresses(), module]
         else:
             command = [ORACLE, "-e", module, "--functions=linkage"]
         running = Running(command, dict(os.environ), directory, row.wait_s, stdin=subprocess.PIPE)

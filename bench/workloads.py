@@ -24,7 +24,8 @@ def sh(*command, **options):
         [str(c) for c in command], capture_output=True, text=True, check=False, **options
     )
     if done.returncode:
-        raise Failure(f"{' '.join(map(str, command))}: {done.stderr.strip()[-500:]}")
+        said = done.stderr.strip() or done.stdout.strip()
+        raise Failure(f"{' '.join(map(str, command))}: {said[-500:]}")
     return done.stdout
 
 
