@@ -77,6 +77,12 @@ def test_adversary_of_many_seeds(tmp_path, seed):
     adversary(tmp_path, 500_000, seed, 1 + seed % 3)
 
 
+def test_places_that_come_again_below_stacks_that_differ_a_little(tmp_path):
+    program = BUILD / "programs" / "shortcuts"
+    out = verify(tmp_path, [program, "20000"], at_least=100_000)
+    assert out == run([program, "20000"])
+
+
 PERL = r"""
 use strict;
 my %count;

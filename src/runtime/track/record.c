@@ -9,6 +9,7 @@
 #include "runtime/track/quick.h"
 #include "runtime/track/thread_names.h"
 #include "runtime/track/usable.h"
+#include "runtime/unwind/shortcut.h"
 #include "runtime/unwind/verify.h"
 
 /* A cell stands for blocks at multiples of 16, which is what every malloc must give. */
@@ -205,12 +206,24 @@ RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t so
 RT_INLINE uint32_t walk_to_row(struct rt_thread *thread, struct ledger_control *control,
 			       uint32_t sort, const void *frame)
 {
-	uint64_t hash = rt_walk(&thread->walk, frame);
+	struct rt_outcome outcome = { .sort = sort & RT_SORT_MASK,
+				      .epoch = rt_load(&control->epoch) };
+	const struct rt_shortcut *way = rt_shortcut_find(&thread->walk, frame);
+	uint64_t hash;
 
-	rt_verify(thread, frame);
+	if (RT_LIKELY(way != NULL) && RT_LIKELY(way->outcome.sort == outcome.sort) &&
+	    RT_LIKELY(way->outcome.epoch == outcome.epoch)) {
+		rt_verify(thread, frame, way);
+		return way->outcome.row;
+	}
+	hash = rt_walk(&thread->walk, frame);
+	rt_verify(thread, frame, NULL);
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);
-	return find_row(thread, hash, sort & RT_SORT_MASK, rt_load(&control->epoch));
+	outcome.row = find_row(thread, hash, outcome.sort, outcome.epoch);
+	if (RT_LIKELY(is_context_row(outcome.row)))
+		rt_shortcut_offer(&thread->walk, frame, &outcome);
+	return outcome.row;
 }
 
 /*

@@ -222,6 +222,8 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_settle(thread);
 	rt_lock_recover(thread->tid);
 	rt_walk_reset(&thread->walk);
+	/* Of verify; made again when it is needed. */
+	thread->proof_started = false;
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
 	rt_add_own(&thread->cache->abandoned, 1);
 	rt_store(&thread->cache->pending_row, 0);

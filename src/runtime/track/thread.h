@@ -38,6 +38,8 @@ struct rt_thread {
 	/* Rows that are being changed without a slot, by handlers too; row = 0: not in use. */
 	struct ledger_redo entered[RT_LATE_ROWS];
 	struct rt_walk walk;
+	struct rt_walk proof; /* with verify only: of walks that were made by a shortcut */
+	bool proof_started;
 	/* The row that the last walk led to; most often the next one does too. */
 	struct rt_last_row {
 		uint64_t hash;

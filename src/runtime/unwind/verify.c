@@ -139,30 +139,62 @@ bool rt_verify_start(void)
 	return true;
 }
 
-void rt_verify_walk(struct rt_thread *thread, const void *frame)
+/* Compare @walk, just made from hook frame @frame, with libgcc's. */
+static bool equals_libgcc(struct rt_thread *thread, const struct rt_walk *walk, const void *frame)
 {
-	struct ledger_state *state = rt_global.state;
 	struct comparison c = {
-		.walk = &thread->walk,
+		.walk = walk,
 		.leaf_cfa = (uintptr_t)frame + 16,
 	};
+
+	thread->verifying = true;
+	(void)backtrace(compare, &c);
+	thread->verifying = false;
+	/* Longer than libgcc's would be none: it ends where it knows less. */
+	if (!c.differs && c.began)
+		return true;
+	show(&c);
+	return false;
+}
+
+/* The remembered walks apart from the thread's own; NULL: no memory. */
+static struct rt_walk *proof_of(struct rt_thread *thread)
+{
+	if (!thread->proof_started && !rt_walk_start(&thread->proof))
+		return NULL;
+	thread->proof.full_walks = &thread->cache->walks_full;
+	thread->proof_started = true;
+	return &thread->proof;
+}
+
+void rt_verify_walk(struct rt_thread *thread, const void *frame, const struct rt_shortcut *shortcut)
+{
+	struct ledger_state *state = rt_global.state;
+	struct rt_walk *walk = &thread->walk;
+	bool same = true;
 
 	if (!get_cfa || atomic_fetch_add_explicit(&walk_number, 1, memory_order_relaxed) %
 				rt_global.verify_every)
 		return;
-	if (is_inside_libgcc(&thread->walk))
+	if (shortcut) {
+		/* Walked apart: what the next shortcut needs stays as it would be without us. */
+		walk = proof_of(thread);
+		if (!walk)
+			return;
+		same = rt_walk(walk, frame) == shortcut->hash;
+	}
+	if (is_inside_libgcc(walk))
 		return;
-	thread->verifying = true;
-	(void)backtrace(compare, &c);
-	thread->verifying = false;
+	if (!same) {
+		const char *const text[] = { "seep: verify: a shortcut led elsewhere", NULL };
+
+		rt_say(text);
+	}
+	same &= equals_libgcc(thread, walk, frame);
 	rt_add(&state->verify_walks, 1);
-	rt_add(&state->verify_landed, thread->walk.landed);
-	rt_add(&state->verify_truncated, thread->walk.truncated);
+	rt_add(&state->verify_landed, shortcut || walk->landed);
+	rt_add(&state->verify_truncated, walk->truncated);
+	rt_add(&state->verify_differences, !same);
 	/* A walk from the same place as this one writes nothing: it lands. */
-	thread->walk.landed = true;
-	/* Longer than libgcc's would be none: it ends where it knows less. */
-	if (!c.differs && c.began)
-		return;
-	rt_add(&state->verify_differences, 1);
-	show(&c);
+	walk->landed = true;
 }

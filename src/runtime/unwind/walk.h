@@ -78,7 +78,8 @@ struct rt_walk {
 	uintptr_t floor;	/* the next remembered root below the present one; 0: none */
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
-	uint32_t oldest; /* of memories: to be replaced next */
+	struct rt_shortcuts *shortcuts; /* NULL: none yet; src/runtime/unwind/shortcut.h */
+	uint32_t oldest;		/* of memories: to be replaced next */
 	struct rt_memory *memories[RT_STACKS];
 };
 

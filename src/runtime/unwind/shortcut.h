@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shortcuts. A thread that allocates in turns from several places takes the same few steps again
+ * and again, from each place to the frame that it has in common with the last walk. A shortcut
+ * keeps the words that were read on such a way, and the remembered frame where it landed. When
+ * they all hold now, and the words beyond that frame do too, the walk is the one of then, and no
+ * step was taken. docs/unwinding.md, "Shortcuts".
+ *
+ * Looking for one writes nothing: the last walk stays remembered as it was.
+ */
+#ifndef SEEP_RUNTIME_SHORTCUT_H
+#define SEEP_RUNTIME_SHORTCUT_H
+
+#include "runtime/rt.h"
+#include "runtime/unwind/walk.h"
+
+enum {
+	RT_SHORTCUT_WORDS = 10,
+	RT_SHORTCUT_WAYS = 4, /* from one place, by different callers */
+};
+
+/* What a walk led to, for whoever walks. */
+struct rt_outcome {
+	uint32_t row;
+	uint32_t sort;
+	uint32_t epoch;
+};
+
+struct rt_shortcut {
+	uintptr_t leaf; /* slot of the hook's return address; 0: not in use. Written last */
+	uint32_t generation;
+	uint32_t words;
+	struct rt_outcome outcome;
+	/* The frame where it landed: which of the remembered ones, and in which state. */
+	uint32_t landing;
+	uintptr_t landing_slot;
+	uintptr_t landing_fp;
+	uint64_t landing_hash;
+	uint64_t hash; /* of the whole path */
+	/* In the order of the walk; places relative to the leaf. */
+	uint64_t value[RT_SHORTCUT_WORDS];
+	int32_t at[RT_SHORTCUT_WORDS];
+};
+
+struct rt_shortcuts {
+	unsigned shift;	   /* of a hash, to the index of an entry */
+	uint32_t offered;  /* walks that could have become shortcuts */
+	uint32_t replaced; /* entries in use that gave way to others */
+	uint64_t map_bytes;
+	struct rt_shortcut entries[];
+};
+
+/* The first of the entries for walks from hook frame @fp. */
+RT_INLINE struct rt_shortcut *rt_shortcut_place(struct rt_shortcuts *table, const uintptr_t *fp)
+{
+	uint64_t hash = ((uintptr_t)fp ^ fp[1] << 20) * 0x9e3779b97f4a7c15ull;
+
+	return &table->entries[hash >> table->shift & ~(uint64_t)(RT_SHORTCUT_WAYS - 1)];
+}
+
+/* Would a walk from @leaf go this way now? Looks at nothing that the walk would not look at. */
+RT_INLINE bool rt_shortcut_holds(const struct rt_shortcut *way, const struct rt_memory *now,
+				 uintptr_t leaf, uint32_t generation)
+{
+	const struct rt_frame *landing;
+
+	if (way->leaf != leaf || way->generation != generation)
+		return false;
+	for (uint32_t i = 0; i < way->words; i++)
+		if (*(const uintptr_t *)(leaf + (uintptr_t)(intptr_t)way->at[i]) != way->value[i])
+			return false;
+	landing = &now->frames[way->landing];
+	return way->landing < now->count && landing->slot == way->landing_slot &&
+	       landing->hash == way->landing_hash &&
+	       (!(landing->rule & RT_RULE_NEEDS_FP) || landing->fp == way->landing_fp) &&
+	       rt_walk_reread(now->words, (int64_t)landing->words - 1) < 0;
+}
+
+/* The shortcut of a walk from hook frame @fp; NULL: it has to be walked. */
+RT_INLINE const struct rt_shortcut *rt_shortcut_find(const struct rt_walk *walk,
+						     const uintptr_t *fp)
+{
+	uint32_t generation = rt_load(&rt_generation);
+	const struct rt_shortcut *way;
+
+	if (RT_UNLIKELY(!walk->shortcuts))
+		return NULL;
+	way = rt_shortcut_place(walk->shortcuts, fp);
+	for (unsigned i = 0; i < RT_SHORTCUT_WAYS; i++, way++)
+		if (rt_shortcut_holds(way, walk->now, (uintptr_t)(fp + 1), generation))
+			return way;
+	return NULL;
+}
+
+/*
+ * The last walk, from hook frame @fp, was not by a shortcut: it may become one, if it landed after
+ * a few frames. Not each time: most walks do not come again, and would drive out those that do.
+ */
+RT_APART void rt_shortcut_offer(struct rt_walk *walk, const uintptr_t *fp,
+				const struct rt_outcome *outcome);
+
+#endif
