@@ -118,6 +118,13 @@ ssize_t __wrap_pread(int fd, void *buffer, size_t bytes, off_t at)
 	return fuzz_fails() ? -1 : __real_pread(fd, buffer, bytes, at);
 }
 
+ssize_t __real_read(int fd, void *buffer, size_t bytes);
+ssize_t __wrap_read(int fd, void *buffer, size_t bytes);
+ssize_t __wrap_read(int fd, void *buffer, size_t bytes)
+{
+	return fuzz_fails() ? -1 : __real_read(fd, buffer, bytes);
+}
+
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
@@ -151,6 +158,9 @@ off_t __wrap_lseek(int fd, off_t offset, int whence)
 {
 	return fuzz_fails() ? -1 : __real_lseek(fd, offset, whence);
 }
+
+/* What is read of a result, so that the compiler lets it be read. */
+static FUZZ_UNUSED volatile size_t fuzz_length;
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 

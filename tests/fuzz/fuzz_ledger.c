@@ -67,6 +67,35 @@ static void change_item(struct fuzz_random *random, uint8_t *data, size_t size)
 			    table_items(data, other));
 }
 
+/* A flush that its thread did not live to finish: row, redo record and slot agree. */
+static void leave_flush(struct fuzz_random *random, uint8_t *data, size_t size)
+{
+	struct ledger_header header;
+	uint64_t index = fuzz_below(random, table_items(data, LEDGER_TABLE_ROWS));
+	uint64_t cache = fuzz_below(random, table_items(data, LEDGER_TABLE_CACHES));
+	uint64_t count = fuzz_below(random, 100);
+	uint64_t row_at;
+	uint64_t cache_at;
+	struct ledger_redo redo = { 0 };
+	uint64_t sequence = count << LEDGER_SEQ_COUNT_SHIFT | cache << LEDGER_SEQ_CACHE_SHIFT |
+			    LEDGER_SEQ_ODD;
+
+	memcpy(&header, data, sizeof(header));
+	row_at = header.table[LEDGER_TABLE_ROWS].offset + index * sizeof(struct ledger_row);
+	cache_at = header.table[LEDGER_TABLE_CACHES].offset + cache * sizeof(struct ledger_cache);
+	if (row_at >= size || size - row_at < sizeof(struct ledger_row) || cache_at >= size ||
+	    size - cache_at < sizeof(struct ledger_cache))
+		return;
+	redo.active = (uint32_t)fuzz_below(random, 2);
+	redo.row = header.first_row + (uint32_t)index;
+	redo.slot = fuzz_below(random, table_items(data, LEDGER_TABLE_SLOTS));
+	redo.sequence_after = (count + 1) << LEDGER_SEQ_COUNT_SHIFT;
+	redo.values.allocs = fuzz_below(random, 1000);
+	redo.values.turn = fuzz_below(random, 3);
+	memcpy(data + row_at + offsetof(struct ledger_row, sequence), &sequence, sizeof(sequence));
+	memcpy(data + cache_at + offsetof(struct ledger_cache, redo), &redo, sizeof(redo));
+}
+
 static size_t cut(struct fuzz_random *random, size_t size)
 {
 	if (fuzz_below(random, 2))
@@ -85,7 +114,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	if (fuzz_below(&random, 24) == 0)
 		return cut(&random, size);
 	while (changes-- > 0) {
-		switch (fuzz_below(&random, 8)) {
+		switch (fuzz_below(&random, 9)) {
+		case 8:
+			leave_flush(&random, data, size);
+			break;
 		case 0:
 			change_word(&random, data, 8, sizeof(struct ledger_header), size);
 			break;

@@ -3,7 +3,8 @@
  * libFuzzer: an ELF file of any bytes, asked for names and lines. See tests/fuzz/run.
  *
  * The file also stands where separate debug files are looked for, so that a link, a build-id or a
- * dwz file in it leads to itself.
+ * dwz file in it leads to itself. An input that begins with "TWO:" and a length is two files: what
+ * stands there is then the second, a split unit or a package of them.
  */
 #include "fuzz_common.h"
 
@@ -11,7 +12,7 @@
 
 #include <elf.h>
 
-enum { LOOKUPS = 24, FRAMES_MAX = 16, CHANGES_MAX = 4 };
+enum { LOOKUPS = 24, FRAMES_MAX = 16, CHANGES_MAX = 4, TWO_BYTES = 8 };
 
 /* ---- the mutator --------------------------------------------------------------------------- */
 
@@ -65,9 +66,29 @@ static void change_section_header(struct fuzz_random *random, uint8_t *data, siz
 	memcpy(data + at, &word, sizeof(word));
 }
 
+/* Of two files, one; cutting it would move the other. */
+static void change_one_of_two(struct fuzz_random *random, uint8_t *data, size_t size)
+{
+	uint32_t first;
+
+	memcpy(&first, data + 4, sizeof(first));
+	if (first % 8 != 0 || first > size - TWO_BYTES)
+		return;
+	if (fuzz_below(random, 2))
+		change_section(random, data + TWO_BYTES, first);
+	else
+		change_section(random, data + TWO_BYTES + first, size - TWO_BYTES - first);
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
 	struct fuzz_random random = { seed };
+
+	if (size > sizeof(Elf64_Ehdr) + TWO_BYTES && memcmp(data, "TWO:", 4) == 0 &&
+	    fuzz_below(&random, 12)) {
+		change_one_of_two(&random, data, size);
+		return size;
+	}
 
 	if (size < sizeof(Elf64_Ehdr) || fuzz_below(&random, 12) == 0)
 		return LLVMFuzzerMutate(data, size, max_size);
@@ -85,12 +106,14 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 /* ---- the reader ------------------------------------------------------------------------------ */
 
 static char directory[64];
+static char second_path[80];
 
 static void remove_links(void)
 {
-	char command[128];
+	char command[256];
 
-	(void)snprintf(command, sizeof(command), "rm -rf %s", directory);
+	(void)snprintf(command, sizeof(command), "rm -rf %s %s %s.dwp", directory, second_path,
+		       fuzz_path);
 	(void)system(command);
 }
 
@@ -99,8 +122,8 @@ static void make_links(void)
 {
 	static const char *const places[] = { "", "/.build-id", "/.build-id/5e", "/.dwz" };
 	static const char *const links[] = {
-		"/seed.debug", "/.build-id/5e/e95eed.debug", "/.dwz/seed.dwz", "/seed.dwo",
-		"/seed.dwp",
+		"/main.so.dwp",	  "/seed.debug", "/.build-id/5e/e95eed.debug",
+		"/.dwz/seed.dwz", "/seed.dwo",	 "/seed.dwp",
 	};
 	char path[160];
 
@@ -111,8 +134,10 @@ static void make_links(void)
 	}
 	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s%s", directory, links[i]);
-		(void)symlink(fuzz_path, path);
+		(void)symlink(second_path, path);
 	}
+	(void)snprintf(path, sizeof(path), "%s.dwp", fuzz_path);
+	(void)symlink(second_path, path);
 	(void)atexit(remove_links);
 }
 
@@ -121,14 +146,12 @@ static void look(struct seep_symbol_module *module, uint64_t address)
 {
 	struct seep_symbol_frame frames[FRAMES_MAX];
 	size_t count = seep_symbol_lookup(module, address, frames, FRAMES_MAX);
-	static volatile size_t length;
-
 	if (count == 0 || count > FRAMES_MAX)
 		abort();
 	for (size_t i = 0; i < count; i++) {
-		length += frames[i].function ? strlen(frames[i].function) : 0;
-		length += frames[i].linkage_name ? strlen(frames[i].linkage_name) : 0;
-		length += frames[i].file ? strlen(frames[i].file) : 0;
+		fuzz_length += frames[i].function ? strlen(frames[i].function) : 0;
+		fuzz_length += frames[i].linkage_name ? strlen(frames[i].linkage_name) : 0;
+		fuzz_length += frames[i].file ? strlen(frames[i].file) : 0;
 	}
 }
 
@@ -145,6 +168,37 @@ static void look_around(struct seep_symbol_module *module, uint64_t choice)
 	look(module, 0x1010);
 }
 
+static void write_second(const uint8_t *data, size_t size)
+{
+	char first[sizeof(fuzz_path)];
+
+	memcpy(first, fuzz_path, sizeof(first));
+	(void)snprintf(fuzz_path, sizeof(fuzz_path), "%s", second_path);
+	fuzz_write_file(data, size);
+	memcpy(fuzz_path, first, sizeof(first));
+}
+
+static void write_files(const uint8_t *data, size_t size)
+{
+	uint32_t first = 0;
+
+	if (size >= TWO_BYTES && memcmp(data, "TWO:", 4) == 0)
+		memcpy(&first, data + 4, sizeof(first));
+	if (first > 0 && first <= size - TWO_BYTES)
+		fuzz_write_file(data + TWO_BYTES, first);
+	else
+		fuzz_write_file(data, size);
+	if (!*directory) {
+		(void)snprintf(second_path, sizeof(second_path), "/dev/shm/seep_fuzz_2.%d",
+			       (int)getpid());
+		make_links();
+	}
+	if (first > 0 && first <= size - TWO_BYTES)
+		write_second(data + TWO_BYTES + first, size - TWO_BYTES - first);
+	else
+		write_second(data, size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint8_t build_id[] = { 0x5e, 0xe9, 0x5e, 0xed };
@@ -153,9 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t choice = fuzz_hash(data, size);
 	struct seep_symbols *symbols = NULL;
 
-	fuzz_write_file(data, size);
-	if (!*directory)
-		make_links();
+	write_files(data, size);
 	fuzz_begin();
 	if (seep_symbols_new(&options, &symbols, NULL) != 0)
 		abort();

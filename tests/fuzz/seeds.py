@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import sqlite3
 import struct
@@ -241,6 +242,46 @@ def build_one(folder, number, compiler, language, flags):
     return out if done.returncode == 0 and out.exists() else None
 
 
+def two_files(first, second):
+    first += bytes(-len(first) % 8)
+    return b"TWO:" + struct.pack("<I", len(first)) + first + second
+
+
+def split_pairs(folder):
+    """A file and the split unit that it names, or a package of it."""
+    source = folder / "seed.c"
+    source.write_text(CODE, encoding="ascii")
+    for compiler, version in (("gcc", 5), ("gcc", 4), ("clang", 5)):
+        out = folder / "main.so"
+        flags = ["-g", "-O2", f"-gdwarf-{version}", "-gsplit-dwarf", "-fPIC"]
+        commands = [[compiler, *flags, "-c", "-o", "seed.o", source],
+                    [compiler, *LINK, "-o", out, "seed.o"]]
+        try:
+            if any(subprocess.run(c, cwd=folder, capture_output=True, check=False).returncode
+                   for c in commands):
+                continue
+        except FileNotFoundError:
+            continue
+        yield two_files(out.read_bytes(), (folder / "seed.dwo").read_bytes())
+        for packer in ("dwp", "llvm-dwp-19", "llvm-dwp"):
+            if shutil.which(packer) and subprocess.run(
+                    [packer, "-e", out, "-o", "main.so.dwp"], cwd=folder, capture_output=True,
+                    check=False).returncode == 0:
+                yield two_files(out.read_bytes(), (folder / "main.so.dwp").read_bytes())
+                break
+        (folder / "seed.dwo").unlink()
+
+
+def answers(_build, _limit):
+    yield b"nothing: the mutator makes the first file"
+
+
+def perf_maps(_build, _limit):
+    yield b"10 20 LazyCompile:*one /a/b.js:1:2\n30 8 two\n28 10 over two\n"
+    yield b"0 ffffffffffffffff all\nx\n\n40 zz bad\nffffffffffffffff 1 last"
+    yield b"0x10 0x4 prefixed\r\n 20 4 blank\n20\t4\ttabs\n" + b"7 7 " + b"n" * 5000 + b"\n"
+
+
 def variants(folder, path):
     """Of one file: with its debug information elsewhere, without symbols, and packed inside."""
     plain, debug, mini = (folder / f"variant.{kind}" for kind in ("plain", "debug", "mini"))
@@ -274,6 +315,7 @@ def elf_files(_build, limit):
                     yield file.read_bytes()
             for file in folder.glob("*.dwo"):
                 file.unlink()
+        yield from (data for data in split_pairs(folder) if len(data) <= limit)
 
 
 def write_all(folder, items, progress):
