@@ -124,7 +124,9 @@ static void finish(struct dwarf_abbrevs *abbrevs)
 
 	for (i = 0; i < abbrevs->count; i++) {
 		abbrevs->items[i].attributes = attributes;
-		attributes += abbrevs->items[i].attribute_count;
+		/* There may be none at all, and a null pointer must not be added to. */
+		if (abbrevs->items[i].attribute_count)
+			attributes += abbrevs->items[i].attribute_count;
 		sorted &= i == 0 || abbrevs->items[i - 1].code < abbrevs->items[i].code;
 	}
 	if (!sorted)
