@@ -449,7 +449,7 @@ void seep_head_own(FILE *out, const struct seep_profile *profile,
 	if (forked->processes > 0)
 		seep_strbuf_addf(&line,
 				 "%s forked child%s too small for a recording: %s allocations, "
-				 "%s never freed. ",
+				 "%s live at their ends. ",
 				 seep_digits_text(forked->processes).text,
 				 forked->processes == 1 ? "" : "ren",
 				 seep_count_text(forked->allocs).text,
