@@ -150,6 +150,28 @@ static void print_command(FILE *out, const struct seep_report_options *options, 
 	seep_strbuf_done(&words);
 }
 
+static bool begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Its file's name, and what it was started as when nobody would know it by that: sh, which is dash. */
+static void add_program(struct seep_strbuf *line, const struct seep_profile_process *process)
+{
+	const char *exe = process->exe != NULL ? seep_path_base(process->exe) : NULL;
+	const char *as = process->argv != NULL ? process->argv[0] : NULL;
+
+	add_escaped(line, exe != NULL ? exe : "(unknown program)");
+	if (exe == NULL || as == NULL)
+		return;
+	/* A login shell's. */
+	as = seep_path_base(*as == '-' ? as + 1 : as);
+	if (*as == '\0' || begins_with(exe, as) || begins_with(as, exe))
+		return;
+	seep_strbuf_adds(line, " as" SEEP_NO_BREAK);
+	add_escaped(line, as);
+}
+
 void seep_head_process(FILE *out, const struct seep_profile *profile,
 		       const struct seep_report_options *options, const char *prefix, bool command)
 {
@@ -159,8 +181,7 @@ void seep_head_process(FILE *out, const struct seep_profile *profile,
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&line, prefix);
-	add_escaped(&line,
-		    process->exe != NULL ? seep_path_base(process->exe) : "(unknown program)");
+	add_program(&line, process);
 	seep_strbuf_addf(&line, " (pid" SEEP_NO_BREAK "%" PRIu32 ")", process->pid);
 	add_date(&line, process->start_realtime_ns);
 	if (ns > 0)

@@ -317,11 +317,13 @@ info types .
 info scope main
 disassemble /s main
 break operator new
-commands
-silent
-backtrace 3
+set $i = 0
+while $i < 150
 continue
+backtrace 3
+set $i = $i + 1
 end
+delete
 continue
 info threads
 maint info symtabs

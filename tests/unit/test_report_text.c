@@ -306,6 +306,35 @@ static void color_only_adds_escape_sequences(void **state)
 	seep_profile_free(profile);
 }
 
+static void a_program_has_the_name_that_it_was_started_by_too(void **state)
+{
+	static const struct {
+		const char *exe, *as, *head;
+	} cases[] = {
+		{ "/usr/bin/redis-check-rdb", "redis-server", "redis-check-rdb as redis-server (" },
+		{ "/bin/dash", "/bin/sh", "dash as sh (" },
+		{ "/usr/bin/python3.11", "python3", "python3.11 (" },
+		{ "/usr/bin/bash", "-bash", "bash (" },
+		{ "/srv/app", "app --started", "app (" },
+		{ "/srv/app", "", "app (" },
+		{ "/srv/app", "\033[31m", "app as \\x1b[31m (" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_profile *profile = sample_profile();
+		char *text;
+
+		profile->process.exe = seep_profile_strdup(profile, cases[i].exe);
+		profile->process.argv[0] = seep_profile_strdup(profile, cases[i].as);
+		text = render(seep_report_flat, profile, &plain);
+		if (strncmp(text, cases[i].head, strlen(cases[i].head)) != 0)
+			fail_msg("not \"%s\": %.60s", cases[i].head, text);
+		free(text);
+		seep_profile_free(profile);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +353,7 @@ int main(void)
 		cmocka_unit_test(summary_never_exceeds_24_lines),
 		cmocka_unit_test(summary_of_nothing_is_short_and_says_so),
 		cmocka_unit_test(every_view_of_nothing_works),
+		cmocka_unit_test(a_program_has_the_name_that_it_was_started_by_too),
 		cmocka_unit_test(color_only_adds_escape_sequences),
 	};
 
