@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Stacks that are not the usual kind: several on one thread, and through code without tables."""
 
-from harness import check_truth, contexts_of, functions, record_with_truth
+from harness import check_truth, contexts_of, functions, program, record_with_truth
 
 VERIFY = {"SEEP_OPTIONS": "verify=1"}
 
@@ -71,3 +71,14 @@ def test_code_registered_with_libgcc_does_not_make_it_wait_for_itself(seep):
     check_truth(report, truth)
     figures = report["totals"]["verify"]
     assert figures["walks"] > 1000 and figures["differences"] == 0
+
+
+def test_threads_that_meet_new_stacks_at_once_lose_none(seep):
+    """They wait for each other, and not so long that one gives up."""
+    result, recordings = seep.run([program("stack_crowd")])
+    assert result.status == 0, result.stderr
+    stacks = int(result.stdout)
+    sql = ("SELECT coalesce(sum(allocs) FILTER (WHERE no_stack OR other), 0),"
+           " count(*) FILTER (WHERE alloc_bytes IN (24, 25)) FROM context")  # fmt: skip
+    done = seep.command("query", recordings.path, "--csv", sql)
+    assert done.stdout.decode().splitlines()[-1] == f"0,{stacks}"

@@ -12,7 +12,10 @@
 
 #include "runtime/rt.h"
 
-/* False after about 200 ms without success: the caller then counts without a stack. */
+/*
+ * False after 200 ms under one owner that does nothing, or 5 s in all: the caller then counts
+ * without a stack.
+ */
 RT_COLD bool rt_lock_slow(uint32_t tid);
 void rt_unlock_slow(uint32_t tid);
 

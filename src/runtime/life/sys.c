@@ -110,6 +110,11 @@ void rt_futex_wake(void *word)
 	(void)rt_syscall3(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX);
 }
 
+long rt_futex_wake_one(void *word)
+{
+	return rt_syscall3(SYS_futex, (long)word, FUTEX_WAKE, 1);
+}
+
 void rt_say(const char *const *parts)
 {
 	char line[1024];

@@ -56,9 +56,10 @@ uint32_t rt_gettid(void);
 uint64_t rt_now_ns(void);
 uint64_t rt_realtime_ns(void);
 
-/* Wait on / wake a futex shared between processes. Returns as the kernel does. */
+/* Wait on a futex shared between processes; wake all who do, or one. Return as the kernel does. */
 long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms);
 void rt_futex_wake(void *word);
+long rt_futex_wake_one(void *word);
 
 /* For the one-line messages of a misconfiguration: write(2) to standard error, whole. */
 void rt_say(const char *const *parts);
