@@ -40,6 +40,10 @@ static bool is_type_unit(const struct dwarf_unit *unit)
 	return unit->type == DW_UT_type || unit->type == DW_UT_split_type;
 }
 
+/*
+ * Of an inline function that several units have, the linker keeps the first one's code and lets the
+ * others' descriptions point to it: the first unit is inside, where they start together.
+ */
 static void add_unit_ranges(struct seep_dwarf *dwarf, struct seep_interval_list *list, uint32_t id)
 {
 	struct dwarf_unit *unit = &dwarf->file.units[id];
@@ -59,6 +63,7 @@ static void add_unit_ranges(struct seep_dwarf *dwarf, struct seep_interval_list 
 			seep_interval_add(list, (struct seep_interval){
 							.from = from,
 							.to = to,
+							.depth = UINT32_MAX - id,
 							.id = id,
 						});
 	}
