@@ -1,5 +1,5 @@
-// build: -pthread
 /* SPDX-License-Identifier: MIT */
+// build: -pthread
 /*
  * Many threads that all come by stacks of their own for the first time, at once: 2^DEPTH ways
  * through two call sites each. The lock under which stacks are entered is where they meet. Prints how
