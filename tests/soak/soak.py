@@ -40,6 +40,8 @@ WARM_UP_SHARE = 0.25
 OWN_SHARE, OWN_SLACK_BYTES, OWN_OF_PLAIN = 0.02, 512 << 10, 0.25
 # Resident sets depend on how threads happen to run: a loose bound, for what nobody thought of.
 RSS_SHARE, RSS_SLACK_BYTES = 0.10, 8 << 20
+# Address space that is mapped and never given back shows in page tables, and nowhere else.
+TABLES_SHARE, TABLES_SLACK_BYTES = 0.10, 192 << 10
 
 
 @dataclasses.dataclass
@@ -52,6 +54,7 @@ class Look:
     rss_bytes: int
     plain_rss_bytes: int
     recorder_rss_bytes: int
+    tables_bytes: int  # page tables, beyond plain
     other_bytes: int  # live in stacks that are not the program's own account
 
 
@@ -224,6 +227,8 @@ class Soak:
                 status_bytes(self.pid, "VmRSS"),
                 status_bytes(self.plain.process.pid, "VmRSS"),
                 status_bytes(self.recorded.process.pid, "VmRSS"),
+                max(0, status_bytes(self.pid, "VmPTE")
+                    - status_bytes(self.plain.process.pid, "VmPTE")),
                 other,
             )
         )
@@ -238,7 +243,7 @@ class Soak:
             f"{account['loads']} loads, {account['throws']} throws, {account['jumps']} jumps, "
             f"{self.marks} marks, {self.viewers.looks} views | own {look.own_bytes >> 10} KiB, "
             f"{look.rows} rows, rss {look.rss_bytes >> 10} (plain {look.plain_rss_bytes >> 10}), "
-            f"recorder {look.recorder_rss_bytes >> 10}, others' live {look.other_bytes}"
+            f"page tables {look.tables_bytes >> 10}, recorder {look.recorder_rss_bytes >> 10}, others' live {look.other_bytes}"
         )
 
     def mark(self):
@@ -286,6 +291,8 @@ class Soak:
             RSS_SHARE,
             RSS_SLACK_BYTES,
         )
+        tables = [k.tables_bytes for k in self.looks]
+        self.check_flat("page tables beyond plain", tables, TABLES_SHARE, TABLES_SLACK_BYTES)
         recorder = [k.recorder_rss_bytes for k in self.looks]
         self.check_flat("recorder", recorder, RSS_SHARE, 1 << 20)
 

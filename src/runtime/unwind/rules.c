@@ -5,16 +5,108 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/stack.h"
 
+#include <errno.h>
+
 _Atomic(struct rt_rule_table *) rt_rule_table;
 _Atomic uint32_t rt_generation;
 
 enum { FIRST_ENTRIES = 1 << 13, LAST_ENTRIES = 1 << 22 };
 
+/* ---- tables that were given up ------------------------------------------------------------- */
+
+/*
+ * Such a table stays mapped, for readers that hold it, but gives all its pages back: mask and keys
+ * then read 0, which is a miss. It is used again, so that a program that loads and unloads for ever
+ * needs no more address space either, but not before every thread has been seen outside of its
+ * hooks once: a reader that is between key and rule would find another key's rule. A thread that
+ * stays inside (it left by longjmp and allocates no more) keeps tables from being used again, not
+ * more. What is beyond the list is forgotten.
+ */
+enum { GIVEN_UP_MAX = 64 };
+
+static struct given_up {
+	struct rt_rule_table *table;
+	uint64_t bytes;
+	uint32_t caches; /* of these threads the first ones have not been seen outside yet */
+} given_up[GIVEN_UP_MAX];
+static uint32_t given_up_count;
+/* Not waited for. If its holder vanishes, nothing is used again. */
+static _Atomic uint32_t given_up_lock;
+
+static bool list_enter(void)
+{
+	return atomic_exchange_explicit(&given_up_lock, 1, memory_order_acquire) == 0;
+}
+
+static void list_leave(void)
+{
+	rt_store_release(&given_up_lock, 0);
+}
+
+/* Called in a hook; this thread holds no table. A forked child has only this thread. */
+static bool is_outside(uint32_t index)
+{
+	const struct ledger_cache *cache = &rt_global.caches[index];
+	uint32_t owner;
+
+	if (index >= rt_load(&rt_global.control->caches) || rt_load_acquire(&cache->busy) == 0)
+		return true;
+	owner = rt_load(&cache->owner_tid);
+	return owner == rt_gettid() || rt_syscall3(SYS_tgkill, rt_global.pid, owner, 0) == -ESRCH;
+}
+
+static void table_give_up(struct rt_rule_table *table)
+{
+	uint64_t bytes = table->map_bytes;
+
+	rt_empty_table(table, 0, bytes);
+	rt_add(&rt_global.state->private_bytes, -bytes);
+	if (!list_enter())
+		return;
+	if (given_up_count < GIVEN_UP_MAX)
+		given_up[given_up_count++] = (struct given_up){
+			.table = table,
+			.bytes = bytes,
+			.caches = rt_load(&rt_global.control->caches),
+		};
+	list_leave();
+}
+
+/* NULL: none of this size can be used again yet. */
+static struct rt_rule_table *table_again(uint64_t bytes)
+{
+	struct rt_rule_table *table = NULL;
+
+	if (!list_enter())
+		return NULL;
+	for (uint32_t i = 0; i < given_up_count && !table; i++) {
+		struct given_up *old = &given_up[i];
+
+		while (old->caches && is_outside(old->caches - 1))
+			old->caches--;
+		if (old->caches || old->bytes != bytes)
+			continue;
+		table = old->table;
+		*old = given_up[--given_up_count];
+	}
+	list_leave();
+	if (!table)
+		return NULL;
+	/* Who was late may have entered a rule after it was emptied. */
+	rt_empty_table(table, 0, bytes);
+	rt_add(&rt_global.state->private_bytes, bytes);
+	return table;
+}
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
 static struct rt_rule_table *table_new(uint64_t entries)
 {
 	size_t bytes = sizeof(struct rt_rule_table) + entries * sizeof(struct rt_rule_entry);
-	struct rt_rule_table *table = rt_mmap(bytes);
+	struct rt_rule_table *table = table_again(bytes);
 
+	if (!table)
+		table = rt_mmap(bytes);
 	if (table) {
 		table->mask = entries - 1;
 		table->map_bytes = bytes;
@@ -23,21 +115,9 @@ static struct rt_rule_table *table_new(uint64_t entries)
 }
 
 /*
- * It stays mapped, for readers that hold it, but gives all its pages back: mask and keys then read
- * 0, which is a miss.
- */
-static void table_give_up(struct rt_rule_table *table)
-{
-	uint64_t bytes = table->map_bytes;
-
-	rt_empty_table(table, 0, bytes);
-	rt_add(&rt_global.state->private_bytes, -bytes);
-}
-
-/*
  * Replace a table that is three quarters full by an empty one; its entries are compiled again as
  * they are met. It is twice the size only if a single generation filled the old one: a program
- * that loads and unloads for ever needs no more room for it.
+ * that loads and unloads for ever needs no more room for it. The old one's figures may read 0.
  */
 static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 {
@@ -45,6 +125,9 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 	uint64_t entries = old ? old->mask + 1 : FIRST_ENTRIES;
 	struct rt_rule_table *table;
 
+	/* Given up meanwhile. */
+	if (entries == 1)
+		return atomic_load_explicit(&rt_rule_table, memory_order_acquire);
 	if (old && old->generation == generation && entries < LAST_ENTRIES)
 		entries *= 2;
 	table = table_new(entries);
@@ -53,7 +136,7 @@ static struct rt_rule_table *table_grow(struct rt_rule_table *old)
 	table->generation = generation;
 	if (!atomic_compare_exchange_strong_explicit(&rt_rule_table, &old, table,
 						     memory_order_acq_rel, memory_order_acquire)) {
-		rt_munmap(table, table->map_bytes);
+		table_give_up(table);
 		return old;
 	}
 	if (old)

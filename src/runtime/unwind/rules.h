@@ -140,9 +140,11 @@ RT_INLINE rt_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
 
 static inline rt_rule rt_rule_peek(uintptr_t pc, bool exact, uint32_t generation)
 {
-	rt_rule rule;
+	uint64_t key = rt_rule_key(pc, exact, generation);
+	rt_rule rule, again;
 
-	if (rt_rule_seek(rt_rule_key(pc, exact, generation), &rule))
+	/* Not in a hook of its own, so the table may be in use again meanwhile: see rules.c. */
+	if (rt_rule_seek(key, &rule) && rt_rule_seek(key, &again) && rule == again)
 		return rule;
 	return rt_rule_compile(pc, exact);
 }
