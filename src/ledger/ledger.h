@@ -367,4 +367,24 @@ _Static_assert(sizeof(struct ledger_module) == 80, "module layout");
 _Static_assert(sizeof(struct ledger_mark) == 64, "mark layout");
 _Static_assert(sizeof(struct ledger_cache) == 640, "cache layout");
 
+/*
+ * T of docs/ledger.md, "Peak": what a thread may keep to itself of a change to the live total, when
+ * @peak_bytes were once alive and @caches handed out. Usually a thousandth of the peak in all; small
+ * heaps of many threads get more, up to 1 KiB, or every operation would change one shared word.
+ */
+static inline int64_t ledger_peak_threshold_bytes(int64_t peak_bytes, uint32_t caches)
+{
+	int64_t share, least;
+
+	if (caches <= 1 || peak_bytes <= 0)
+		return 0;
+	share = peak_bytes / (1024 * (int64_t)caches);
+	least = peak_bytes / (64 * (int64_t)caches);
+	if (least > 1024)
+		least = 1024;
+	if (share < least)
+		share = least;
+	return share < 65536 ? share : 65536;
+}
+
 #endif

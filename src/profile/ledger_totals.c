@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { PEAK_SLACK_MAX_BYTES = 64 * 1024, PEAK_SLACK_SHARE = 1024 };
-
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
 
 static void sum_contexts(struct seep_profile *profile)
@@ -81,21 +79,16 @@ static void copy_state(struct seep_ledger_load *load)
 			       asks_for_verify(load->profile->process.options);
 }
 
-/* (2n + 1) T with T = min(64 KiB, M / (1024 n)); nothing while there was one thread. */
+/* (2n + 1) T; nothing while there was one thread. */
 static void bound_peak(struct seep_ledger_load *load)
 {
 	struct seep_profile_totals *totals = &load->profile->totals;
-	uint64_t n = LOAD(ledger_view_control(&load->view)->caches);
+	uint32_t n = LOAD(ledger_view_control(&load->view)->caches);
 	int64_t m = LOAD(ledger_view_state(&load->view)->peak_bytes);
-	uint64_t t;
 
 	totals->peak_exact = n <= 1 && !load->rows.peak_turn_moved;
-	if (n <= 1)
-		return;
-	t = m > 0 ? (uint64_t)m / (PEAK_SLACK_SHARE * n) : 0;
-	if (t > PEAK_SLACK_MAX_BYTES)
-		t = PEAK_SLACK_MAX_BYTES;
-	totals->peak_error_bytes = (2 * n + 1) * t;
+	totals->peak_error_bytes = (2 * (uint64_t)n + 1) *
+				   (uint64_t)ledger_peak_threshold_bytes(m, n);
 }
 
 void seep_ledger_load_totals(struct seep_ledger_load *load)

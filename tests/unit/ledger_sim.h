@@ -187,10 +187,8 @@ static BUILD_UNUSED void sim_change(struct sim_thread *t, uint32_t row, bool all
 
 static inline int64_t sim_threshold(struct sim_thread *t)
 {
-	int64_t n = SIM_LOAD(t->ledger->control->caches);
-	int64_t share = n > 1 ? SIM_LOAD(t->ledger->state->peak_bytes) / (1024 * n) : 0;
-
-	return share < 65536 ? share : 65536;
+	return ledger_peak_threshold_bytes(SIM_LOAD(t->ledger->state->peak_bytes),
+					   SIM_LOAD(t->ledger->control->caches));
 }
 
 static BUILD_UNUSED void sim_alloc(struct sim_thread *t, uint32_t row, uint64_t bytes)

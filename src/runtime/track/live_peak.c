@@ -6,14 +6,14 @@
 #include "runtime/life/sys.h"
 #include "runtime/track/counters.h"
 
-enum { THRESHOLD_MAX = 64 << 10, STAMP_FRACTION = 1024 };
+enum { STAMP_FRACTION = 1024 };
 
 /* The peak from which T was last computed. */
 static _Atomic int64_t threshold_from;
 
 void rt_threshold_update(void)
 {
-	int64_t n = rt_load(&rt_global.control->caches);
+	uint32_t n = rt_load(&rt_global.control->caches);
 	int64_t live = rt_load(&rt_global.state->live_bytes) + rt_load(&rt_global.caches[0].first);
 	int64_t peak = rt_load(&rt_global.state->peak_bytes);
 	int64_t bytes = 0;
@@ -23,9 +23,7 @@ void rt_threshold_update(void)
 		if (peak < live)
 			peak = live;
 		rt_store(&threshold_from, peak);
-		bytes = peak / (1024 * n);
-		if (bytes > THRESHOLD_MAX)
-			bytes = THRESHOLD_MAX;
+		bytes = ledger_peak_threshold_bytes(peak, n);
 	}
 	rt_store(&rt_global.threshold_bytes, bytes);
 }
