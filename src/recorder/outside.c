@@ -16,7 +16,7 @@ enum {
 
 void seep_outside_look(struct seep_outside *outside, uint32_t pid)
 {
-	int rc = seep_bindings_read(pid, &outside->bindings, NULL);
+	int rc = pid ? seep_bindings_read(pid, &outside->bindings, NULL) : -SEEP_ESYS;
 
 	outside->refused = rc == -SEEP_ESYS ? rc : 0;
 }

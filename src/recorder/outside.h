@@ -24,7 +24,7 @@ struct seep_outside {
 	uint64_t anon_malloc_bytes; /* malloc_bytes then */
 };
 
-/* Where do the calls of this process lead now? */
+/* Where do the calls of this process lead now? 0: it cannot be named from here. */
 void seep_outside_look(struct seep_outside *outside, uint32_t pid);
 
 /* @anon_bytes: resident anonymous memory of the process now. */

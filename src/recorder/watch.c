@@ -36,6 +36,8 @@ struct seep_watch {
 	uint64_t last_rss_bytes;
 	struct seep_peek_totals totals;
 	struct seep_outside outside;
+	uint32_t
+		pid; /* 0: of another PID namespace, where the ledger's pid is somebody else's here */
 	uint64_t next_sample_ns;
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
@@ -87,14 +89,14 @@ static void look_outside(struct seep_watch *watch)
 	    seep_monotonic_ns() - header->created_ns < NS_PER_S)
 		return;
 	watch->looked = true;
-	seep_outside_look(&watch->outside, header->pid);
+	seep_outside_look(&watch->outside, watch->pid);
 }
 
 static void read_memory(struct seep_watch *watch)
 {
 	struct seep_procfs_memory memory;
 
-	if (seep_procfs_memory(watch->peek.view.header.pid, &memory, NULL) < 0)
+	if (!watch->pid || seep_procfs_memory(watch->pid, &memory, NULL) < 0)
 		return;
 	watch->last_rss_bytes = memory.rss_bytes;
 	(void)pthread_mutex_lock(&watch->lock);
@@ -263,6 +265,8 @@ int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch, stru
 	int problem;
 
 	watch->peek = *peek;
+	if (seep_peek_life(peek) != SEEP_PEEK_UNKNOWN)
+		watch->pid = peek->view.header.pid;
 	watch->epoch_age_ns = NS_PER_S;
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->perf_map_fd = -1;

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Programs that confine themselves, or are confined by whoever starts them: they end as they would
+have ended, and are counted to the byte."""
+
+import os
+import shutil
+import socket
+
+import pytest
+
+from harness import check_truth, need, parse_truth, program, run_plain
+
+
+def both(seep, command, env=None):
+    """Run plainly and recorded, alike to the byte; the recordings. The truth is their output."""
+    plain = run_plain(command, env=env)
+    result, recordings = seep.run(command, env=env)
+    result.same_as(plain)
+    assert plain.status == 0 and plain.stderr == b""
+    return recordings, parse_truth(result.stdout.decode())
+
+
+def need_root():
+    if os.geteuid() != 0:
+        pytest.skip("only root may do this")
+
+
+@pytest.mark.parametrize("way", ["not", "errno", "kill"])
+def test_a_seccomp_filter_that_allows_what_is_listed_changes_nothing(seep, way):
+    recordings, truth = both(seep, [program("confined"), way])
+    check_truth(recordings.main(), truth)
+
+
+@pytest.mark.parametrize("way", ["user", "chroot", "namespaces"])
+def test_a_program_that_confines_itself_is_counted_to_the_end(seep, way):
+    need_root()
+    recordings, truth = both(seep, [program("confined"), way])
+    check_truth(recordings.main(), truth)
+
+
+def test_a_daemon_is_recorded_behind_its_double_fork(seep):
+    """The program's own process ends at once; who goes on has a recording with its pid."""
+    recordings, truth = both(seep, [program("confined"), "daemon"])
+    reports = recordings.all()
+    found = [r for r in reports if r["totals"]["allocs"] >= 2000 and r is not reports[0]]
+    assert len(found) == 1
+    truth.sites.pop("before")
+    check_truth(found[0], truth)
+    assert found[0]["process"]["ended"] == "exit"
+
+
+def test_a_program_in_other_namespaces_is_recorded(seep):
+    need_root()
+    words = [need("unshare"), "--mount", "--net", "--ipc", "--uts", "--fork", "--pid"]
+    if run_plain([*words, "true"]).status != 0:
+        pytest.skip("namespaces may not be made here")
+    recordings, truth = both(seep, [*words, program("confined"), "not"])
+    found = [r for r in recordings.all() if r["process"]["exe"].endswith("/confined")]
+    assert len(found) == 1
+    check_truth(found[0], truth)
+    # Its pid is somebody else's here, who must not be looked at in its place.
+    assert "not-looked-at" in [entry["code"] for entry in found[0]["unseen"]]
+    assert {sample["rss_bytes"] for sample in found[0]["timeline"]} <= {0}
+
+
+def test_a_bubblewrapped_program_is_recorded(seep):
+    words = [need("bwrap"), "--dev-bind", "/", "/", "--unshare-ipc", "--unshare-uts"]
+    if run_plain([*words, "true"]).status != 0:
+        pytest.skip("bubblewrap cannot work here")
+    recordings, truth = both(seep, [*words, program("confined"), "not"])
+    found = [r for r in recordings.all() if r["process"]["exe"].endswith("/confined")]
+    assert len(found) == 1
+    check_truth(found[0], truth)
+
+
+def test_another_user_with_a_view_of_its_own_ends_as_without(seep):
+    """As DynamicUser= and PrivateTmp= do: whether it could be recorded is said, never more."""
+    need_root()
+    words = [need("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    folder = seep.directory / "private"
+    folder.mkdir(mode=0o755)
+    copy = folder / "confined"
+    shutil.copy(program("confined"), copy)
+    os.chmod(seep.directory, 0o755)
+    if run_plain([*words, copy, "not"]).status != 0:
+        pytest.skip("another user may not reach the test's folder")
+    both(seep, [*words, copy, "not"])
+
+
+def test_what_systemd_hands_over_arrives(seep):
+    """Type=notify and socket activation: the variables and the descriptor 3."""
+    path = seep.directory / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+        notify.bind(str(path))
+        script = (
+            "import os, socket\n"
+            "assert os.environ['LISTEN_FDS'] == '1'\n"
+            "assert os.readlink('/proc/self/fd/3') == '/dev/null'\n"
+            "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+            "s.sendto(b'READY=1', os.environ['NOTIFY_SOCKET'])\n"
+        )
+        shell = 'exec 3</dev/null; exec "$0" "$@"'
+        env = {"NOTIFY_SOCKET": str(path), "LISTEN_FDS": "1"}
+        words = [need("bash"), "-c", shell, "/usr/bin/python3", "-c", script]
+        plain = run_plain(words, env=env)
+        result, recordings = seep.run(words, env=env)
+        result.same_as(plain)
+        assert [notify.recv(100) for _ in range(2)] == [b"READY=1"] * 2
+    assert recordings.main()["totals"]["allocs"] > 1000
