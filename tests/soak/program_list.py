@@ -199,7 +199,7 @@ def node_server(run):
     run.finish()
 
 
-@program("node with names", "the program below with --perf-basic-prof: a perf map", "nodejs")
+@program("node with names", "the same program with --perf-basic-prof: a perf map", "nodejs")
 def node_names(run):
     (run.work / "work.js").write_text(inputs.NODE_WORK)
     run.batch(["node", "--perf-basic-prof", "--interpreted-frames-native-stack", "work.js"])
@@ -335,7 +335,7 @@ def sshd(run):
 # ---- programs that end by themselves -----------------------------------------------------------
 
 
-@program("gdb", "batch: symbols of a C++ program, breakpoints, backtraces, python", "gdb")
+@program("gdb", "batch: symbols of a C++ program, 150 breakpoints with backtraces, disassembly", "gdb")
 def gdb(run):
     script = run.work / "script.gdb"
     script.write_text(inputs.GDB)

@@ -198,7 +198,7 @@ def show_count(count):
 def row(result):
     title = f"**{result['name']}**: {result['load']}"
     if "error" in result or "refused" in result:
-        return f"| {title} | {result.get('refused') or 'FAILED: ' + result['error']} | | | | | | | |"
+        return f"| {title} | {result.get('refused') or 'FAILED: ' + result['error']} | | | | | | | | |"
     walks = result["verify"]["walks"]
     answers = "same" if not result["answers_differ"] else ", ".join(result["answers_differ"])
     unseen = ", ".join(f"{code}" for code in result["unseen"]) or "–"
