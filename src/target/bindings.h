@@ -44,7 +44,8 @@ struct seep_bindings {
  * @bindings: what is found is added; what is there already is not added again
  *
  * Meant for a process that stands still or is at its end; of one that runs on, a module that comes
- * or goes meanwhile may be missed. Costs some 0.2 ms: what does not change is remembered by file.
+ * or goes meanwhile may be missed. Costs some 0.1 ms: what does not change is remembered by file, whose
+ * first time costs up to 10 ms.
  *
  * Threads: any number at once.
  * Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS (we may not look).
