@@ -260,7 +260,7 @@ def asyncio_server(run):
     run.finish()
 
 
-@program("php-fpm", "master and 3 workers as www-data behind nginx; ab", "php-fpm nginx-light")
+@program("php-fpm", "master and 3 workers as www-data behind nginx; ab", "php-fpm nginx-light apache2-utils")
 def php_fpm(run):
     location = f"location ~ php$ {{ fastcgi_pass unix:{run.work}/fpm.sock; " \
                "include /etc/nginx/fastcgi.conf; }"
