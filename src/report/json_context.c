@@ -2,10 +2,16 @@
 /* Contexts in JSON. This is nearly all of a document's bytes. */
 #include "report/json_context.h"
 
+#include <stdlib.h>
+
+#include "base/xalloc.h"
 #include "profile/kind_name.h"
 
 /* repeats of a stack entry that are this many or more */
 enum { REPEATS_SATURATED = 65535 };
+
+/* Of frames that are kept as text; the others are written anew each time. */
+enum { KEPT_BYTES_MAX = 128 << 20 };
 
 static void write_folded(struct seep_json *json, const struct seep_profile_stack_entry *entry)
 {
@@ -47,24 +53,64 @@ static void write_place(struct seep_json *json, const struct seep_profile *profi
 	seep_json_u64(json, "address", frame->address + module->bias);
 }
 
-void seep_json_frames(struct seep_json *json, const struct seep_profile *profile,
-		      const struct seep_profile_context *context)
+struct one_frame {
+	const struct seep_profile *profile;
+	const struct seep_profile_stack_entry *entry;
+};
+
+static void write_frame(struct seep_json *json, const void *user)
+{
+	const struct one_frame *one = user;
+	const struct seep_profile_frame *frame = &one->profile->frames[one->entry->frame];
+
+	seep_json_open_object(json, NULL);
+	seep_json_text(json, "function", frame->function);
+	seep_json_text(json, "file", frame->file);
+	write_line(json, frame->line);
+	write_place(json, one->profile, frame);
+	seep_json_bool(json, "exact", frame->exact);
+	seep_json_bool(json, "inlined", frame->inlined);
+	write_folded(json, one->entry);
+	seep_json_close(json);
+}
+
+void seep_json_frames_init(struct seep_json_frames *frames, const struct seep_profile *profile)
+{
+	*frames = (struct seep_json_frames){ .profile = profile };
+	frames->texts = seep_xcalloc(profile->frame_count, sizeof(*frames->texts));
+}
+
+void seep_json_frames_done(struct seep_json_frames *frames)
+{
+	for (uint32_t i = 0; i < frames->profile->frame_count; i++)
+		free(frames->texts[i].text);
+	free(frames->texts);
+}
+
+/* Without recursion a frame is the same wherever it stands. */
+static void write_entry(struct seep_json *json, struct seep_json_frames *frames,
+			const struct seep_profile_stack_entry *entry)
+{
+	const struct one_frame one = { frames->profile, entry };
+	struct seep_json_frame_text *text = &frames->texts[entry->frame];
+
+	if (entry->period > 0 || (!text->text && frames->bytes > KEPT_BYTES_MAX)) {
+		write_frame(json, &one);
+		return;
+	}
+	if (!text->text) {
+		text->text = seep_json_capture(json, write_frame, &one, &text->bytes);
+		frames->bytes += text->bytes;
+	}
+	seep_json_captured(json, NULL, text->text, text->bytes);
+}
+
+static void write_frames(struct seep_json *json, struct seep_json_frames *frames,
+			 const struct seep_profile_context *context)
 {
 	seep_json_open_array(json, "frames");
-	for (uint32_t i = 0; i < context->stack_count; i++) {
-		const struct seep_profile_stack_entry *entry = &context->stack[i];
-		const struct seep_profile_frame *frame = &profile->frames[entry->frame];
-
-		seep_json_open_object(json, NULL);
-		seep_json_text(json, "function", frame->function);
-		seep_json_text(json, "file", frame->file);
-		write_line(json, frame->line);
-		write_place(json, profile, frame);
-		seep_json_bool(json, "exact", frame->exact);
-		seep_json_bool(json, "inlined", frame->inlined);
-		write_folded(json, entry);
-		seep_json_close(json);
-	}
+	for (uint32_t i = 0; i < context->stack_count; i++)
+		write_entry(json, frames, &context->stack[i]);
 	seep_json_close(json);
 }
 
@@ -102,7 +148,7 @@ static void write_flags(struct seep_json *json, const struct seep_profile_contex
 	seep_json_close(json);
 }
 
-void seep_json_context(struct seep_json *json, const struct seep_profile *profile,
+void seep_json_context(struct seep_json *json, struct seep_json_frames *frames,
 		       const struct seep_profile_context *context)
 {
 	seep_json_open_object(json, NULL);
@@ -129,6 +175,6 @@ void seep_json_context(struct seep_json *json, const struct seep_profile *profil
 	write_flags(json, context);
 	write_epochs(json, context);
 	seep_json_null(json, "growth");
-	seep_json_frames(json, profile, context);
+	write_frames(json, frames, context);
 	seep_json_close(json);
 }

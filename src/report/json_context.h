@@ -6,12 +6,22 @@
 #include "profile/profile.h"
 #include "report/json_writer.h"
 
-/* An element of "contexts". */
-void seep_json_context(struct seep_json *json, const struct seep_profile *profile,
-		       const struct seep_profile_context *context);
+/* Frames as text: a million stacks are made of some ten thousand. */
+struct seep_json_frames {
+	const struct seep_profile *profile;
+	struct seep_json_frame_text {
+		char *text; /* NULL: not written yet */
+		size_t bytes;
+	} * texts; /* by frame index */
+	size_t bytes;
+};
 
-/* The member "frames" of @context, innermost first. */
-void seep_json_frames(struct seep_json *json, const struct seep_profile *profile,
-		      const struct seep_profile_context *context);
+/* @profile must outlive @frames, which serve one document. */
+void seep_json_frames_init(struct seep_json_frames *frames, const struct seep_profile *profile);
+void seep_json_frames_done(struct seep_json_frames *frames);
+
+/* A context as an object of an array. */
+void seep_json_context(struct seep_json *json, struct seep_json_frames *frames,
+		       const struct seep_profile_context *context);
 
 #endif

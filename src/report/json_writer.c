@@ -3,9 +3,11 @@
 #include "report/json_writer.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/terminal.h"
+#include "base/xalloc.h"
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -106,6 +108,31 @@ void seep_json_close(struct seep_json *json)
 	if (json->started[json->depth] && json->depth < DEPTH_WITH_LINES)
 		new_line(json);
 	put(json, &json->close[json->depth], 1);
+}
+
+void seep_json_captured(struct seep_json *json, const char *key, const char *text, size_t bytes)
+{
+	begin_value(json, key);
+	put(json, text, bytes);
+}
+
+char *seep_json_capture(const struct seep_json *like,
+			void (*write)(struct seep_json *json, const void *user), const void *user,
+			size_t *ret_bytes)
+{
+	struct seep_json *json = seep_xmalloc(sizeof(*json));
+	char *text = NULL;
+	FILE *out = open_memstream(&text, ret_bytes);
+
+	assert(like->depth > DEPTH_WITH_LINES && out);
+	seep_json_init(json, out, like->strings);
+	json->depth = like->depth;
+	json->started[json->depth - 1] = false;
+	write(json, user);
+	flush(json);
+	(void)fclose(out);
+	free(json);
+	return text;
 }
 
 void seep_json_null(struct seep_json *json, const char *key)

@@ -177,6 +177,7 @@ static uint32_t write_contexts(struct seep_json *json, const struct seep_profile
 {
 	const uint32_t count = profile->context_count;
 	struct seep_ranked *ranked = seep_xcalloc(count, sizeof(*ranked));
+	struct seep_json_frames frames;
 	size_t shown;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -190,10 +191,12 @@ static uint32_t write_contexts(struct seep_json *json, const struct seep_profile
 		};
 	}
 	shown = seep_rank_top(ranked, count, top > 0 ? top : count);
+	seep_json_frames_init(&frames, profile);
 	seep_json_open_array(json, "contexts");
 	for (size_t i = 0; i < shown; i++)
-		seep_json_context(json, profile, &profile->contexts[ranked[i].index]);
+		seep_json_context(json, &frames, &profile->contexts[ranked[i].index]);
 	seep_json_close(json);
+	seep_json_frames_done(&frames);
 	free(ranked);
 	return count - (uint32_t)shown;
 }

@@ -22,12 +22,13 @@ static void add_escaped(struct seep_strbuf *buf, const char *text)
 	seep_escape(buf, text, strlen(text));
 }
 
-static void print_frame(FILE *out, const struct seep_profile *profile,
-			const struct seep_profile_frame *frame)
+/* The line of one frame, made once: stacks share frames. Released with free(). */
+static char *frame_line(const struct seep_profile *profile, const struct seep_profile_frame *frame)
 {
 	const char *path = seep_frame_module_path(profile, frame);
 	uint64_t bias = 0;
 	struct seep_strbuf line;
+	char *copy;
 
 	if (frame->module > 0 && frame->module <= profile->module_count)
 		bias = profile->modules[frame->module - 1].bias;
@@ -36,12 +37,13 @@ static void print_frame(FILE *out, const struct seep_profile *profile,
 	add_escaped(&line, path != NULL ? path : "??");
 	seep_strbuf_addf(&line, " + 0x%" PRIx64 " : ", frame->address);
 	add_escaped(&line, frame->function != NULL ? frame->function : "??");
-	fprintf(out, "%s\n", line.text);
+	copy = seep_xstrdup(line.text);
 	seep_strbuf_done(&line);
+	return copy;
 }
 
 static void print_context(FILE *out, const struct seep_profile *profile,
-			  const struct seep_profile_context *context)
+			  const struct seep_profile_context *context, char **lines)
 {
 	fprintf(out,
 		"context %" PRIu32 ": hash %016" PRIx64 ", %s, live %" PRIu64 " bytes in %" PRIu64
@@ -53,10 +55,14 @@ static void print_context(FILE *out, const struct seep_profile *profile,
 		context->peak_blocks, context->alloc_bytes, context->allocs, context->freed_bytes,
 		context->frees, context->temporary);
 	for (uint32_t i = 0; i < context->stack_count; i++) {
-		const struct seep_profile_frame *frame = &profile->frames[context->stack[i].frame];
+		const uint32_t index = context->stack[i].frame;
 
-		if (!frame->inlined)
-			print_frame(out, profile, frame);
+		if (profile->frames[index].inlined)
+			continue;
+		if (lines[index] == NULL)
+			lines[index] = frame_line(profile, &profile->frames[index]);
+		(void)fputs(lines[index], out);
+		(void)fputc('\n', out);
 	}
 	fputc('\n', out);
 }
@@ -67,6 +73,7 @@ void seep_report_raw(FILE *out, const struct seep_profile *profile,
 	const enum seep_measure measure = seep_report_measure(profile, options);
 	const uint32_t count = profile->context_count;
 	struct seep_ranked *ranked = seep_xcalloc(count, sizeof(*ranked));
+	char **lines = seep_xcalloc(profile->frame_count, sizeof(*lines));
 	size_t shown;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -81,6 +88,9 @@ void seep_report_raw(FILE *out, const struct seep_profile *profile,
 	}
 	shown = seep_rank_top(ranked, count, options->top > 0 ? options->top : count);
 	for (size_t i = 0; i < shown; i++)
-		print_context(out, profile, &profile->contexts[ranked[i].index]);
+		print_context(out, profile, &profile->contexts[ranked[i].index], lines);
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		free(lines[i]);
+	free(lines);
 	free(ranked);
 }
