@@ -177,17 +177,7 @@ RT_INLINE void remember_row(struct rt_last_row *last, uint64_t hash, uint32_t so
 	last->row = row;
 }
 
-static RT_COLD uint32_t find_named_row(struct rt_thread *thread, uint64_t hash, uint32_t sort,
-				       uint32_t epoch)
-{
-	uint32_t name = rt_name_now(thread);
-	uint32_t row = rt_context_row(thread, hash, sort | name << RT_SORT_NAME_SHIFT, epoch);
-
-	remember_row(&thread->last_row, hash, sort, epoch, row);
-	rt_name_check(thread);
-	return row;
-}
-
+/* @sort with the thread's name, where that counts. */
 RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort, uint32_t epoch)
 {
 	struct rt_last_row *last = &thread->last_row;
@@ -195,10 +185,10 @@ RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t so
 
 	if (last->hash == hash && last->sort == sort && last->epoch == epoch)
 		return last->row;
-	if (RT_UNLIKELY(rt_load(&rt_names_generation)))
-		return find_named_row(thread, hash, sort, epoch);
 	row = rt_context_row(thread, hash, sort, epoch);
-	remember_row(last, hash, sort, epoch, row);
+	remember_row(last, hash, sort & RT_SORT_MASK, epoch, row);
+	if (RT_UNLIKELY(sort >> RT_SORT_NAME_SHIFT))
+		rt_name_check(thread);
 	return row;
 }
 
@@ -211,6 +201,8 @@ RT_INLINE uint32_t walk_to_row(struct rt_thread *thread, struct ledger_control *
 	const struct rt_shortcut *way = rt_shortcut_find(&thread->walk, frame);
 	uint64_t hash;
 
+	if (RT_UNLIKELY(rt_load(&rt_names_generation)))
+		outcome.sort |= rt_name_now(thread) << RT_SORT_NAME_SHIFT;
 	if (RT_LIKELY(way != NULL) && RT_LIKELY(way->outcome.sort == outcome.sort) &&
 	    RT_LIKELY(way->outcome.epoch == outcome.epoch)) {
 		rt_verify(thread, frame, way);
