@@ -277,8 +277,8 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 		return;
 	}
 	thread = rt_thread_self();
-	if (RT_UNLIKELY(!rt_global.glibc) && !(sort & RT_SORT_FOREIGN))
-		rt_usable_ask_first((uintptr_t)block);
+	if (RT_UNLIKELY(!rt_global.glibc))
+		rt_usable_ask_first((uintptr_t)block, sort & RT_SORT_FOREIGN);
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
 		record_no_stack(block, size, sort);
 		return;

@@ -9,7 +9,7 @@
 #include <linux/prctl.h>
 #include <string.h>
 
-enum { NAME_BYTES = 16, NO_NAME = 0, OTHER_NAME = 1 };
+enum { NAME_BYTES = 16, NO_NAME = 0, OTHER_NAME = 1, NAME_READS_MAX = 16 };
 
 /* Longer than a thread's name can be, so none is mistaken for it. */
 static const char other_name[] = "(all other threads)";
@@ -59,6 +59,22 @@ static uint32_t find(const char *key)
 	return name_count++;
 }
 
+/*
+ * Padded with zeros by the kernel, which changes and reads a name in pieces: what was read in the
+ * middle of a change is not read twice.
+ */
+static void read_name(char key[NAME_BYTES])
+{
+	char before[NAME_BYTES];
+	unsigned reads = 0;
+
+	(void)rt_syscall3(SYS_prctl, PR_GET_NAME, (long)key, 0);
+	do {
+		memcpy(before, key, NAME_BYTES);
+		(void)rt_syscall3(SYS_prctl, PR_GET_NAME, (long)key, 0);
+	} while (memcmp(before, key, NAME_BYTES) != 0 && ++reads < NAME_READS_MAX);
+}
+
 static RT_COLD void ask(struct rt_thread *thread, uint32_t generation)
 {
 	char key[NAME_BYTES + 1] = { 0 };
@@ -66,8 +82,7 @@ static RT_COLD void ask(struct rt_thread *thread, uint32_t generation)
 	/* Before the kernel is asked: a handler may change the name meanwhile. */
 	rt_store(&thread->name_generation, generation);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Padded with zeros by the kernel. */
-	(void)rt_syscall3(SYS_prctl, PR_GET_NAME, (long)key, 0);
+	read_name(key);
 	if (!key[0])
 		key[0] = '?';
 	if (rt_lock_slow(thread->tid)) {

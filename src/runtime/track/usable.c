@@ -14,12 +14,12 @@ uint64_t rt_usable_ask(uintptr_t address)
 	return bytes;
 }
 
-void rt_usable_ask_first(uintptr_t address)
+void rt_usable_ask_first(uintptr_t address, bool is_foreign)
 {
 	static _Atomic uint32_t asked;
 
 	/* tcmalloc's first answer makes an object by operator new, which is us again. */
-	if (rt_load(&asked))
+	if (is_foreign || rt_load(&asked))
 		return;
 	rt_store(&asked, 1);
 	(void)rt_usable_ask(address);

@@ -22,8 +22,8 @@ RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 /* By asking another allocator; 0 where it cannot be asked. */
 RT_COLD uint64_t rt_usable_ask(uintptr_t address);
 
-/* Before the first block is entered in the books: the first answer may allocate. */
-RT_COLD void rt_usable_ask_first(uintptr_t address);
+/* Before the first block is entered in the books: the first answer may allocate. Not of a foreign one. */
+RT_COLD void rt_usable_ask_first(uintptr_t address, bool is_foreign);
 
 RT_INLINE uint64_t rt_usable(uintptr_t address)
 {

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-enum { MODULES_MAX = 8192, PATH_MAX_BYTES = 4096, NOTES_MAX_BYTES = 1 << 16 };
+enum { MODULES_MAX = 8192, MODULE_PAGES_LOG2 = 8 };
+enum { PATH_MAX_BYTES = 4096, NOTES_MAX_BYTES = 1 << 16 };
 
 /* An object met in this generation: what must still be true for its rules to hold. */
 struct seen {
@@ -319,28 +320,32 @@ static uint32_t list_module(const struct dl_find_object *object)
 	return listed_count;
 }
 
+/* For pages of 4 KiB that share a place: in which module one of them was. Under the slow lock. */
+static struct {
+	uint32_t module; /* in listed, plus 1; 0: none */
+	uint32_t generation;
+} module_of_page[1 << MODULE_PAGES_LOG2];
+
 uint32_t rt_module_index(uintptr_t pc, uint64_t *ret_bias)
 {
-	static uint32_t last, last_generation; /* under the slow lock */
+	uint32_t place = pc >> 12 & ((1u << MODULE_PAGES_LOG2) - 1);
 	uint32_t generation = rt_load(&rt_generation);
+	uint32_t found = module_of_page[place].module;
 	struct dl_find_object object;
-	uint32_t found;
 
 	if (!listed)
 		listed = rt_mmap_sparse(MODULES_MAX * sizeof(*listed));
 	if (!listed)
 		return 0;
-	if (last && last <= listed_count && last_generation == generation &&
-	    pc - listed[last - 1].start < listed[last - 1].end - listed[last - 1].start) {
-		found = last;
-	} else {
+	if (!found || found > listed_count || module_of_page[place].generation != generation ||
+	    pc - listed[found - 1].start >= listed[found - 1].end - listed[found - 1].start) {
 		if (!loader_find(pc, &object))
 			return 0;
 		found = list_module(&object);
 		if (!found)
 			return 0;
-		last = found;
-		last_generation = generation;
+		module_of_page[place].module = found;
+		module_of_page[place].generation = generation;
 	}
 	*ret_bias = listed[found - 1].bias;
 	return listed[found - 1].index;

@@ -6,17 +6,19 @@
 /* 64 entries are 12 KiB; 1,024 are what a thread of a large program gets at last. */
 enum { LOG2_FIRST = 6, LOG2_STEP = 2, LOG2_LAST = 10 };
 
-enum { ONE_IN = 8 };
+enum { ONE_IN = 8, WAYS_LOG2 = 2 };
+_Static_assert(RT_SHORTCUT_WAYS == 1 << WAYS_LOG2, "a set is a power of two");
 
 static struct rt_shortcuts *table_new(unsigned log2)
 {
-	uint64_t bytes = sizeof(struct rt_shortcuts) +
-			 ((uint64_t)sizeof(struct rt_shortcut) << log2);
+	uint64_t before = sizeof(struct rt_shortcuts) + (sizeof(uint32_t) << log2);
+	uint64_t bytes = before + (sizeof(struct rt_shortcut) << log2);
 	struct rt_shortcuts *table = rt_mmap(bytes);
 
 	if (table) {
-		table->shift = 64 - log2;
+		table->shift = 64 - (log2 - WAYS_LOG2);
 		table->map_bytes = bytes;
+		table->entries = (struct rt_shortcut *)((char *)table + before);
 	}
 	return table;
 }
@@ -25,7 +27,7 @@ static struct rt_shortcuts *table_new(unsigned log2)
 static struct rt_shortcuts *table_get(struct rt_walk *walk)
 {
 	struct rt_shortcuts *old = walk->shortcuts;
-	unsigned log2 = old ? 64 - old->shift : 0;
+	unsigned log2 = old ? 64 - old->shift + WAYS_LOG2 : 0;
 	struct rt_shortcuts *table;
 
 	if (old && (old->replaced >> log2 == 0 || log2 == LOG2_LAST))
@@ -63,6 +65,7 @@ void rt_shortcut_offer(struct rt_walk *walk, const uintptr_t *fp, const struct r
 	const struct rt_frame *landing;
 	struct rt_shortcuts *table;
 	struct rt_shortcut *into;
+	uint64_t hash, place;
 
 	if (!walk->landed || !walk->stored || walk->truncated || walk->leaf != leaf || !walk->base)
 		return;
@@ -72,9 +75,11 @@ void rt_shortcut_offer(struct rt_walk *walk, const uintptr_t *fp, const struct r
 	if (end - first > RT_SHORTCUT_WORDS)
 		return;
 	table = table_get(walk);
-	if (!table || ++table->offered % ONE_IN)
+	if (!table || table->pause || ++table->offered % ONE_IN)
 		return;
-	into = rt_shortcut_place(table, fp) + table->offered / ONE_IN % RT_SHORTCUT_WAYS;
+	hash = rt_shortcut_hash(fp);
+	place = rt_shortcut_place(table, hash) + table->offered / ONE_IN % RT_SHORTCUT_WAYS;
+	into = &table->entries[place];
 	table->replaced += into->leaf != 0 && into->generation == walk->generation;
 	/* Left by longjmp from here on, it is not in use. */
 	into->leaf = 0;
@@ -91,4 +96,5 @@ void rt_shortcut_offer(struct rt_walk *walk, const uintptr_t *fp, const struct r
 	into->hash = walk->hash;
 	atomic_signal_fence(memory_order_seq_cst);
 	into->leaf = leaf;
+	table->tags[place] = rt_shortcut_tag(hash);
 }

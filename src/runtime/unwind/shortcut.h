@@ -17,6 +17,9 @@
 enum {
 	RT_SHORTCUT_WORDS = 10,
 	RT_SHORTCUT_WAYS = 4, /* from one place, by different callers */
+	RT_SHORTCUT_LATELY = 4096,
+	RT_SHORTCUT_PATIENCE = 256,
+	RT_SHORTCUT_PAUSE = 8192,
 };
 
 /* What a walk led to, for whoever walks. */
@@ -42,20 +45,34 @@ struct rt_shortcut {
 	int32_t at[RT_SHORTCUT_WORDS];
 };
 
+/* Sets of RT_SHORTCUT_WAYS entries; before them their tags, so that most that are none cost a line. */
 struct rt_shortcuts {
-	unsigned shift;	   /* of a hash, to the index of an entry */
+	unsigned shift;	   /* of a hash, to the index of a set */
 	uint32_t offered;  /* walks that could have become shortcuts */
 	uint32_t replaced; /* entries in use that gave way to others */
+	uint32_t pause;	   /* so many walks are not looked for: it was in vain too often */
+	uint32_t found;	   /* lately */
+	uint32_t in_vain;  /* lately looked at, and none held */
 	uint64_t map_bytes;
-	struct rt_shortcut entries[];
+	struct rt_shortcut *entries;
+	uint32_t tags[];
 };
 
-/* The first of the entries for walks from hook frame @fp. */
-RT_INLINE struct rt_shortcut *rt_shortcut_place(struct rt_shortcuts *table, const uintptr_t *fp)
+RT_INLINE uint64_t rt_shortcut_hash(const uintptr_t *fp)
 {
-	uint64_t hash = ((uintptr_t)fp ^ fp[1] << 20) * 0x9e3779b97f4a7c15ull;
+	return ((uintptr_t)fp ^ fp[1] << 20) * 0x9e3779b97f4a7c15ull;
+}
 
-	return &table->entries[hash >> table->shift & ~(uint64_t)(RT_SHORTCUT_WAYS - 1)];
+/* The first of the entries for walks with @hash. */
+RT_INLINE uint64_t rt_shortcut_place(const struct rt_shortcuts *table, uint64_t hash)
+{
+	return (hash >> table->shift) * RT_SHORTCUT_WAYS;
+}
+
+/* Never 0, which is the tag of an entry not in use. */
+RT_INLINE uint32_t rt_shortcut_tag(uint64_t hash)
+{
+	return (uint32_t)(hash >> 16) | 1;
 }
 
 /* Would a walk from @leaf go this way now? Looks at nothing that the walk would not look at. */
@@ -76,19 +93,48 @@ RT_INLINE bool rt_shortcut_holds(const struct rt_shortcut *way, const struct rt_
 	       rt_walk_reread(now->words, (int64_t)landing->words - 1) < 0;
 }
 
-/* The shortcut of a walk from hook frame @fp; NULL: it has to be walked. */
-RT_INLINE const struct rt_shortcut *rt_shortcut_find(const struct rt_walk *walk,
-						     const uintptr_t *fp)
+/* There were shortcuts from this place, and none held. */
+RT_INLINE void rt_shortcut_note_vain(struct rt_shortcuts *table)
 {
-	uint32_t generation = rt_load(&rt_generation);
-	const struct rt_shortcut *way;
+	if (RT_UNLIKELY(++table->in_vain > 2 * table->found + RT_SHORTCUT_PATIENCE)) {
+		table->in_vain = table->found = 0;
+		table->pause = RT_SHORTCUT_PAUSE;
+	}
+}
 
-	if (RT_UNLIKELY(!walk->shortcuts))
+/* The shortcut of a walk from hook frame @fp; NULL: it has to be walked. */
+RT_INLINE const struct rt_shortcut *rt_shortcut_find(struct rt_walk *walk, const uintptr_t *fp)
+{
+	struct rt_shortcuts *table = walk->shortcuts;
+	uint32_t generation = rt_load(&rt_generation);
+	bool looked = false;
+	uint64_t hash, place;
+	uint32_t tag;
+
+	if (RT_UNLIKELY(!table))
 		return NULL;
-	way = rt_shortcut_place(walk->shortcuts, fp);
-	for (unsigned i = 0; i < RT_SHORTCUT_WAYS; i++, way++)
-		if (rt_shortcut_holds(way, walk->now, (uintptr_t)(fp + 1), generation))
-			return way;
+	if (table->pause) {
+		table->pause--;
+		return NULL;
+	}
+	hash = rt_shortcut_hash(fp);
+	place = rt_shortcut_place(table, hash);
+	tag = rt_shortcut_tag(hash);
+	for (unsigned i = 0; i < RT_SHORTCUT_WAYS; i++) {
+		if (table->tags[place + i] != tag)
+			continue;
+		looked = true;
+		if (rt_shortcut_holds(&table->entries[place + i], walk->now, (uintptr_t)(fp + 1),
+				      generation)) {
+			if (RT_UNLIKELY(++table->found == RT_SHORTCUT_LATELY)) {
+				table->found /= 2;
+				table->in_vain /= 2;
+			}
+			return &table->entries[place + i];
+		}
+	}
+	if (looked)
+		rt_shortcut_note_vain(table);
 	return NULL;
 }
 
