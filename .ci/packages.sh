@@ -3,6 +3,7 @@
 # Sourced by ./try and ./check: which Debian packages each needs, and how to get the missing ones.
 # Plain sh; $build is where logs go. What is there is not installed again.
 
+# libdw-dev: <dwarf.h>, the numbers of DWARF, to build; the library for a unit test.
 build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libelf-dev libiberty-dev
 	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev"
 fast_packages="$build_packages binutils python3 libcmocka-dev python3-pytest"
