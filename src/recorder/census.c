@@ -3,7 +3,7 @@
 
 #include "base/xalloc.h"
 #include "recorder/ledgerdir.h"
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>

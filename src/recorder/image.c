@@ -2,7 +2,7 @@
 #include "recorder/image.h"
 
 #include "base/xalloc.h"
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "recorder/peek.h"
 
 #include "base/xalloc.h"
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -288,7 +288,7 @@ uint32_t seep_peek_mark(struct seep_peek *peek, uint64_t now_ns)
 static bool same_namespace(const struct seep_peek *peek)
 {
 	uint64_t theirs = peek->view.header.pid_namespace;
-	uint64_t ours = seep_procfs_pid_namespace();
+	uint64_t ours = seep_procfs_pid_namespace(0);
 
 	return theirs == 0 || ours == 0 || theirs == ours;
 }

@@ -8,7 +8,7 @@
 #include "recorder/run_signals.h"
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/run_signals.h"
 
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include <errno.h>
 #include <signal.h>

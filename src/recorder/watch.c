@@ -3,7 +3,7 @@
 
 #include "base/xalloc.h"
 #include "recorder/perf_map_file.h"
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -94,9 +94,9 @@ static void look_outside(struct seep_watch *watch)
 
 static void read_memory(struct seep_watch *watch)
 {
-	struct seep_procfs_memory memory;
+	struct seep_procfs_status memory;
 
-	if (!watch->pid || seep_procfs_memory(watch->pid, &memory, NULL) < 0)
+	if (!watch->pid || seep_procfs_status(watch->pid, &memory, NULL) < 0 || !memory.has_memory)
 		return;
 	watch->last_rss_bytes = memory.rss_bytes;
 	(void)pthread_mutex_lock(&watch->lock);

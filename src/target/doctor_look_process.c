@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "target/doctor_checks.h"
 #include "target/doctor_look.h"
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -44,41 +44,18 @@ static const char *link_of(struct seep_doctor_facts *facts, uint32_t pid, const 
 	return bytes > 0 ? seep_arena_strndup(facts->arena, target, (size_t)bytes) : NULL;
 }
 
-/* The number behind a key at the beginning of a line; @skip numbers are passed over. */
-static uint64_t number_of(const char *text, const char *key, unsigned skip)
-{
-	const char *at = strstr(text, key);
-	char *end;
-	uint64_t number;
-
-	if (!at)
-		return 0;
-	at += strlen(key);
-	do {
-		number = strtoull(at, &end, 10);
-		at = end;
-	} while (skip--);
-	return number;
-}
-
-static uint64_t kilobytes_of(const char *text, const char *key)
-{
-	return number_of(text, key, 0) * 1024;
-}
-
 static bool read_status(struct seep_doctor_process *process)
 {
-	char *text = read_of(process->pid, "status", SMALL_MAX_BYTES, NULL);
+	struct seep_procfs_status status;
 
-	if (!text)
+	if (seep_procfs_status(process->pid, &status, NULL) < 0)
 		return false;
-	process->real_uid = (uint32_t)number_of(text, "\nUid:", 0);
-	process->uid = (uint32_t)number_of(text, "\nUid:", 1);
-	process->seccomp = (unsigned)number_of(text, "\nSeccomp:", 0);
-	process->rss_bytes = kilobytes_of(text, "\nVmRSS:");
-	process->anonymous_bytes = kilobytes_of(text, "\nRssAnon:");
-	process->locked_bytes = kilobytes_of(text, "\nVmLck:");
-	free(text);
+	process->real_uid = status.real_uid;
+	process->uid = status.uid;
+	process->seccomp = status.seccomp;
+	process->rss_bytes = status.rss_bytes;
+	process->anonymous_bytes = status.anon_rss_bytes;
+	process->locked_bytes = status.locked_bytes;
 	return true;
 }
 

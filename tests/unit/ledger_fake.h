@@ -7,7 +7,7 @@
 #define SEEP_TESTS_LEDGER_FAKE_H
 
 #include "ledger_build.h"
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -59,7 +59,7 @@ static inline void ledger_fake_header(const struct ledger_fake *fake, struct bui
 	struct ledger_header *header = b->header;
 
 	seep_procfs_boot_id(header->boot_id);
-	header->pid_namespace = seep_procfs_pid_namespace();
+	header->pid_namespace = seep_procfs_pid_namespace(0);
 	header->pid = fake->pid;
 	header->ppid = fake->ppid;
 	header->uid = geteuid();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "target/procfs.h"
+#include "base/procfs.h"
 
 #include "base/file.h"
 
@@ -59,33 +59,66 @@ int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat, struct see
 	return rc;
 }
 
-static bool status_kilobytes(const char *text, const char *key, uint64_t *ret_bytes)
+/* The number behind a key of /proc/PID/status, or the one after it; 0 without the key. */
+static uint64_t status_number(const char *text, const char *key, bool second)
 {
 	const char *at = strstr(text, key);
+	char *end;
+	uint64_t number;
 
 	if (!at)
-		return false;
-	*ret_bytes = strtoull(at + strlen(key), NULL, 10) * 1024;
-	return true;
+		return 0;
+	number = strtoull(at + strlen(key), &end, 10);
+	return second ? strtoull(end, NULL, 10) : number;
 }
 
-int seep_procfs_memory(uint32_t pid, struct seep_procfs_memory *ret_memory, struct seep_error *err)
+static uint64_t status_bytes(const char *text, const char *key)
 {
-	struct seep_procfs_memory memory;
+	return status_number(text, key, false) * 1024;
+}
+
+/* The last number of the NSpid line. */
+static uint32_t status_own_pid(const char *text)
+{
+	const char *at = strstr(text, "\nNSpid:");
+	const char *line_end = at ? strchr(at + 1, '\n') : NULL;
+	uint32_t number = 0;
+	char *end;
+
+	if (!line_end)
+		return 0;
+	for (at += strlen("\nNSpid:"); at < line_end; at = end) {
+		unsigned long next = strtoul(at, &end, 10);
+
+		if (end == at || end > line_end)
+			break;
+		number = (uint32_t)next;
+	}
+	return number;
+}
+
+int seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status, struct seep_error *err)
+{
 	char *text;
 	int rc;
 
 	rc = read_proc(pid, "status", &text, err);
 	if (rc < 0)
 		return rc;
-	if (status_kilobytes(text, "\nVmRSS:", &memory.rss_bytes) &&
-	    status_kilobytes(text, "\nRssAnon:", &memory.anon_rss_bytes) &&
-	    status_kilobytes(text, "\nVmHWM:", &memory.peak_rss_bytes))
-		*ret_memory = memory;
-	else
-		rc = seep_fail(err, SEEP_ENOTFOUND, "process %u has no memory any more", pid);
+	*ret_status = (struct seep_procfs_status){
+		.real_uid = (uint32_t)status_number(text, "\nUid:", false),
+		.uid = (uint32_t)status_number(text, "\nUid:", true),
+		.own_pid = status_own_pid(text),
+		.seccomp = (unsigned)status_number(text, "\nSeccomp:", false),
+		.has_memory = strstr(text, "\nVmRSS:") && strstr(text, "\nRssAnon:") &&
+			      strstr(text, "\nVmHWM:"),
+		.rss_bytes = status_bytes(text, "\nVmRSS:"),
+		.peak_rss_bytes = status_bytes(text, "\nVmHWM:"),
+		.anon_rss_bytes = status_bytes(text, "\nRssAnon:"),
+		.locked_bytes = status_bytes(text, "\nVmLck:"),
+	};
 	free(text);
-	return rc;
+	return 0;
 }
 
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
@@ -123,9 +156,12 @@ void seep_procfs_boot_id(uint8_t ret_id[16])
 	free(text);
 }
 
-uint64_t seep_procfs_pid_namespace(void)
+uint64_t seep_procfs_pid_namespace(uint32_t pid)
 {
+	char path[64] = "/proc/self/ns/pid";
 	struct stat st;
 
-	return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+	if (pid)
+		(void)snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
 }

@@ -3,8 +3,8 @@
  * What /proc says about a process, read from outside. A pid alone names nothing for long: a process
  * is identified by pid and start time together.
  */
-#ifndef SEEP_TARGET_PROCFS_H
-#define SEEP_TARGET_PROCFS_H
+#ifndef SEEP_BASE_PROCFS_H
+#define SEEP_BASE_PROCFS_H
 
 #include "base/error.h"
 
@@ -18,24 +18,24 @@ struct seep_procfs_stat {
 	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
 };
 
-struct seep_procfs_memory {
+struct seep_procfs_status {
+	uint32_t real_uid;
+	uint32_t uid;	  /* effective */
+	uint32_t own_pid; /* as it sees itself, in its own PID namespace; 0 unknown */
+	unsigned seccomp; /* 0 none, 1 strict, 2 filter */
+	bool has_memory;  /* one that is ending has none any more, and zeros here: */
 	uint64_t rss_bytes;
 	uint64_t peak_rss_bytes;
 	uint64_t anon_rss_bytes; /* of the first, what no file is behind */
+	uint64_t locked_bytes;	 /* by mlock */
 };
 
 /* Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS. */
 SEEP_NODISCARD int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat,
 				    struct seep_error *err);
 
-/**
- * seep_procfs_memory - resident memory now and at its greatest
- *
- * A process that is ending has none any more: that is -SEEP_ENOTFOUND, not zeros.
- *
- * Returns: 0, -SEEP_ENOTFOUND, or -SEEP_ESYS.
- */
-SEEP_NODISCARD int seep_procfs_memory(uint32_t pid, struct seep_procfs_memory *ret_memory,
+/* Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS. */
+SEEP_NODISCARD int seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status,
 				      struct seep_error *err);
 
 /*
@@ -47,7 +47,7 @@ bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks);
 /* The 16 bytes of the kernel's boot id; all zero when it cannot be read. */
 void seep_procfs_boot_id(uint8_t ret_id[16]);
 
-/* Inode of the PID namespace of this process; 0 unknown. */
-uint64_t seep_procfs_pid_namespace(void);
+/* Inode of the PID namespace of @pid, 0: of this process. Returns 0 when it cannot be told. */
+uint64_t seep_procfs_pid_namespace(uint32_t pid);
 
 #endif
