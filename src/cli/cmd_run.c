@@ -4,32 +4,28 @@
 #include <inttypes.h>
 #include <regex.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/progress.h"
 #include "base/strbuf.h"
-#include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
-#include "ledger/ledger.h"
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
 #include "recorder/outname.h"
 #include "recorder/recorder.h"
-#include "report/report.h"
 #include "target/preflight.h"
 #include "target/spawn.h"
 
-enum { OPTIONS_MAX_BYTES = 4095, LISTED_MAX = 8, DEPTH_MAX = 65536, SNAPSHOT_KEEP_MAX = 100000 };
+enum { OPTIONS_MAX_BYTES = 4095, DEPTH_MAX = 65536, SNAPSHOT_KEEP_MAX = 100000 };
 
 /* Much more often, and nothing else would be done. */
 #define SNAPSHOT_EVERY_MIN_NS 10000000ull
@@ -387,154 +383,6 @@ static int record(struct run *run, char **argv, struct seep_recorder_result *res
 	return 0;
 }
 
-/* ---- afterwards --------------------------------------------------------------------------- */
-
-static void print_line(const char *text)
-{
-	char *safe = seep_escape_dup(text);
-
-	(void)fprintf(stderr, "%s\n", safe);
-	free(safe);
-}
-
-static void list_notes(const struct seep_recorder_result *result)
-{
-	for (size_t i = 0; i < result->note_count; i++) {
-		char *line = seep_xasprintf("seep: %s", result->notes[i]);
-
-		print_line(line);
-		free(line);
-	}
-}
-
-static int by_peak(const void *a, const void *b)
-{
-	const struct seep_recorder_file *left = a;
-	const struct seep_recorder_file *right = b;
-
-	if (left->peak_bytes != right->peak_bytes)
-		return left->peak_bytes < right->peak_bytes ? 1 : -1;
-	return (left->pid > right->pid) - (left->pid < right->pid);
-}
-
-static void list_children(const struct seep_recorder_list *children)
-{
-	size_t shown = children->count <= LISTED_MAX ? children->count : LISTED_MAX;
-
-	if (children->count == 0)
-		return;
-	qsort(children->items, children->count, sizeof(*children->items), by_peak);
-	(void)fprintf(stderr, "seep: %zu child %s recorded%s:\n", children->count,
-		      children->count == 1 ? "process was" : "processes were",
-		      children->count == 1 ? "" : ", by peak");
-	for (size_t i = 0; i < shown; i++) {
-		const struct seep_recorder_file *child = &children->items[i];
-		char *line = seep_xasprintf("  %s  %s at its peak, %s allocations", child->path,
-					    seep_bytes_text(child->peak_bytes).text,
-					    seep_count_text(child->allocs).text);
-
-		print_line(line);
-		free(line);
-	}
-	if (shown < children->count)
-		(void)fprintf(stderr, "  and %zu more\n", children->count - shown);
-}
-
-static void list_left(const struct seep_recorder_list *left)
-{
-	size_t shown = left->count <= LISTED_MAX ? left->count : LISTED_MAX;
-
-	if (left->count == 0)
-		return;
-	(void)fprintf(stderr, "seep: %zu %s counting:\n", left->count,
-		      left->count == 1 ? "process still runs and goes on"
-				       : "processes still run and go on");
-	for (size_t i = 0; i < shown; i++) {
-		char *line = seep_xasprintf("  %s (%u): seep report %s", left->items[i].exe,
-					    left->items[i].pid, left->items[i].path);
-
-		print_line(line);
-		free(line);
-	}
-	if (shown < left->count)
-		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
-}
-
-static void complain_no_account(const struct run *run)
-{
-	struct rlimit space = { RLIM_INFINITY, RLIM_INFINITY };
-
-	(void)getrlimit(RLIMIT_AS, &space);
-	if (space.rlim_cur < LEDGER_ADDRESS_SPACE_MIN_BYTES) {
-		seep_complainf("run",
-			       "no account of %s was made: its address space is limited to %s, "
-			       "recording needs %s",
-			       run->program.name, seep_bytes_text(space.rlim_cur).text,
-			       seep_bytes_text(LEDGER_ADDRESS_SPACE_MIN_BYTES).text);
-		seep_hint("\"ulimit -v\" sets that limit");
-		return;
-	}
-	seep_complainf("run", "no account of %s was made: the library did not start in it",
-		       run->program.name);
-	seep_hint("%s%sits loader ignores LD_PRELOAD, the program removed it, or no ledger could "
-		  "be made in %s; \"seep doctor\" looks at all of these",
-		  space.rlim_cur == RLIM_INFINITY
-			  ? ""
-			  : "too little address space is left (\"ulimit -v\"), ",
-		  getenv("SEEP_OPTIONS") ? "SEEP_OPTIONS is wrong, " : "", run->ledger_dir);
-}
-
-static void list_problems(const struct seep_recorder_result *result)
-{
-	size_t count = result->problem_count;
-	size_t first = count <= LISTED_MAX ? 0 : count - LISTED_MAX;
-
-	/* FILE is written last: what went wrong with it must not be among those left out. */
-	if (first > 0)
-		seep_complainf("run", "%zu problems, the last %d of them:", count, LISTED_MAX);
-	for (size_t i = first; i < count; i++) {
-		seep_complainf("run", "%s", result->problems[i]);
-	}
-}
-
-static void print_json(const struct seep_profile *profile, const struct seep_report_options *report)
-{
-	seep_report_json(stdout, profile, report);
-	/* A reader that has gone has its reasons; the status is the program's in any case. */
-	if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
-		seep_complainf("run", "cannot write the report to standard output: %s",
-			       strerror(errno));
-}
-
-static void show_result(const struct run *run, const struct seep_recorder_result *result)
-{
-	struct seep_report_options report = {
-		.path = result->recorded ? run->output : NULL,
-		.width = seep_terminal_width(STDERR_FILENO, 80),
-		.color = seep_terminal_color(STDERR_FILENO),
-		.by = SEEP_BY_CHOICE,
-	};
-
-	list_problems(result);
-	if (result->profile && !result->recorded)
-		seep_hint("the ledger was kept: \"seep ps\" names it, \"seep report\" reads it");
-	if (!result->profile && result->problem_count == 0)
-		complain_no_account(run);
-	if (result->profile && !run->values.quiet)
-		seep_report_summary(stderr, result->profile, &report);
-	if (!run->values.quiet) {
-		list_notes(result);
-		list_children(&result->children);
-	}
-	list_left(&result->left);
-	if (run->values.json && result->profile) {
-		report.width = 0;
-		report.color = false;
-		report.strings = *run->values.json != '\0';
-		print_json(result->profile, &report);
-	}
-}
-
 static void run_done(struct run *run)
 {
 	seep_program_done(&run->program);
@@ -555,6 +403,7 @@ int cmd_run(int argc, char **argv)
 		.values = { .snapshot_every_ns = UINT64_MAX, .snapshot_keep = 10 },
 	};
 	struct seep_recorder_result result = { 0 };
+	struct seep_run_outcome outcome;
 	int wait_status;
 	int status;
 
@@ -572,7 +421,14 @@ int cmd_run(int argc, char **argv)
 	}
 	/* A reader that has gone must not change how we end. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	show_result(&run, &result);
+	outcome = (struct seep_run_outcome){
+		.program = run.program.name,
+		.ledger_dir = run.ledger_dir,
+		.output = run.output,
+		.json = run.values.json,
+		.quiet = run.values.quiet,
+	};
+	seep_run_outcome_print(&outcome, &result);
 	wait_status = result.wait_status;
 	seep_recorder_result_done(&result);
 	run_done(&run);
