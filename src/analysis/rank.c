@@ -5,6 +5,8 @@
  */
 #include "analysis/rank.h"
 
+#include "base/xalloc.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -64,4 +66,27 @@ size_t seep_rank_top(struct seep_ranked *items, size_t count, size_t top)
 	}
 	qsort(items, top, sizeof(*items), compare);
 	return top;
+}
+
+uint32_t seep_rank_contexts(const struct seep_profile *profile, enum seep_measure measure,
+			    uint32_t top, uint32_t *ret_order)
+{
+	struct seep_ranked *ranked = seep_xcalloc(profile->context_count, sizeof(*ranked));
+	size_t count;
+
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		struct seep_counts counts = { 0 };
+
+		seep_counts_add_context(&counts, &profile->contexts[i]);
+		ranked[i] = (struct seep_ranked){
+			.value = seep_counts_value(&counts, measure),
+			.tie = profile->contexts[i].hash,
+			.index = i,
+		};
+	}
+	count = seep_rank_top(ranked, profile->context_count, top);
+	for (size_t i = 0; i < count; i++)
+		ret_order[i] = ranked[i].index;
+	free(ranked);
+	return (uint32_t)count;
 }

@@ -3,6 +3,8 @@
 #ifndef SEEP_ANALYSIS_RANK_H
 #define SEEP_ANALYSIS_RANK_H
 
+#include "analysis/counts.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +21,9 @@ struct seep_ranked {
  * Returns: how many were ordered: the smaller of @count and @top.
  */
 size_t seep_rank_top(struct seep_ranked *items, size_t count, size_t top);
+
+/* The @top largest contexts, in descending order: their indices at @ret_order. Returns how many. */
+uint32_t seep_rank_contexts(const struct seep_profile *profile, enum seep_measure measure,
+			    uint32_t top, uint32_t *ret_order);
 
 #endif

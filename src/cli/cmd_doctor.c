@@ -303,11 +303,7 @@ static void print_json(const struct seep_doctor_facts *facts, const struct verdi
 	struct seep_json *json = seep_xmalloc(sizeof(*json));
 
 	seep_json_init(json, stdout, strings);
-	seep_json_open_object(json, NULL);
-	seep_json_open_object(json, "seep");
-	seep_json_text(json, "version", SEEP_VERSION);
-	seep_json_int(json, "schema", 1);
-	seep_json_close(json);
+	seep_json_open_document(json);
 	write_subject(json, facts);
 	seep_json_int(json, "problems", (int64_t)verdict->problems);
 	seep_json_int(json, "notes", (int64_t)verdict->notes);

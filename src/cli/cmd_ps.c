@@ -43,11 +43,7 @@ static void print_json(const struct seep_census *census, bool strings)
 	struct seep_json *json = seep_xmalloc(sizeof(*json));
 
 	seep_json_init(json, stdout, strings);
-	seep_json_open_object(json, NULL);
-	seep_json_open_object(json, "seep");
-	seep_json_text(json, "version", SEEP_VERSION);
-	seep_json_int(json, "schema", 1);
-	seep_json_close(json);
+	seep_json_open_document(json);
 	seep_json_open_array(json, "processes");
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the numbers that a profile takes over from the ledger are called. Stable: part of the JSON. */
+/* What the numbers of a profile are called. Stable: part of the JSON and of recordings. */
 #ifndef SEEP_PROFILE_KIND_NAME_H
 #define SEEP_PROFILE_KIND_NAME_H
+
+#include "profile/profile.h"
 
 #include <stdint.h>
 
@@ -10,5 +12,11 @@ const char *seep_profile_kind_name(uint8_t kind);
 
 /* "all", "scoped", "off" or "unknown". */
 const char *seep_profile_mode_name(uint32_t mode);
+
+/* "exit", "killed", ...; "unknown" for a number out of range. */
+const char *seep_profile_ended_name(enum seep_profile_ended ended);
+
+/* The reverse; SEEP_ENDED_UNKNOWN for any other name, and for NULL. */
+enum seep_profile_ended seep_profile_ended_value(const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recording/recording.h"
 
+#include "profile/kind_name.h"
 #include "profile/profile.h"
 #include "recording/recording_reader.h"
 #include "recording/recording_schema.h"
@@ -29,7 +30,7 @@ static int process_row(struct seep_reader *l)
 	process->start_realtime_ns = seep_reader_number(l, 9);
 	process->end_ns = seep_reader_number(l, 10);
 	ended = seep_reader_text(l, 11);
-	process->ended = seep_recording_ended_value(ended);
+	process->ended = seep_profile_ended_value(ended);
 	process->has_status = !seep_reader_is_null(l, 12) || !seep_reader_is_null(l, 13);
 	process->status_code = (int)(seep_reader_number(l, 12) & 0xff);
 	process->status_signal = (int)(seep_reader_number(l, 13) & 0x7f);

@@ -2,8 +2,6 @@
 /* Comments in the SQL stay in the file: ".schema" in any client shows them. */
 #include "recording/recording_schema.h"
 
-#include <string.h>
-
 const char seep_recording_tables_sql[] =
 	"CREATE TABLE process (\n"
 	"	id INTEGER PRIMARY KEY CHECK (id = 1),\n"
@@ -236,25 +234,3 @@ const struct seep_recording_total seep_recording_totals[] = {
 };
 const size_t seep_recording_total_count = sizeof(seep_recording_totals) /
 					  sizeof(seep_recording_totals[0]);
-
-static const char *const ended_names[] = {
-	[SEEP_ENDED_UNKNOWN] = "unknown", [SEEP_ENDED_RUNNING] = "running",
-	[SEEP_ENDED_EXIT] = "exit",	  [SEEP_ENDED_SIGNAL] = "signal",
-	[SEEP_ENDED_EXEC] = "exec",	  [SEEP_ENDED_KILLED] = "killed",
-};
-enum { ENDED_COUNT = sizeof(ended_names) / sizeof(ended_names[0]) };
-
-const char *seep_recording_ended_name(enum seep_profile_ended ended)
-{
-	if ((int)ended < 0 || (int)ended >= ENDED_COUNT)
-		ended = SEEP_ENDED_UNKNOWN;
-	return ended_names[ended];
-}
-
-enum seep_profile_ended seep_recording_ended_value(const char *name)
-{
-	for (int i = 0; name && i < ENDED_COUNT; i++)
-		if (strcmp(ended_names[i], name) == 0)
-			return (enum seep_profile_ended)i;
-	return SEEP_ENDED_UNKNOWN;
-}

@@ -21,8 +21,4 @@ struct seep_recording_total {
 extern const struct seep_recording_total seep_recording_totals[];
 extern const size_t seep_recording_total_count;
 
-/* "exit", "killed", ... for process.ended; "unknown" for a number out of range. */
-const char *seep_recording_ended_name(enum seep_profile_ended ended);
-enum seep_profile_ended seep_recording_ended_value(const char *name);
-
 #endif

@@ -76,7 +76,7 @@ static int write_process(struct writer *w)
 	seep_db_put_number(&in, process->start_ns);
 	seep_db_put_number(&in, process->start_realtime_ns);
 	seep_db_put_number(&in, process->end_ns);
-	seep_db_put_text(&in, seep_recording_ended_name(process->ended));
+	seep_db_put_text(&in, seep_profile_ended_name(process->ended));
 	if (is_code)
 		seep_db_put_number(&in, (uint64_t)process->status_code);
 	else

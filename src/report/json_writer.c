@@ -9,6 +9,13 @@
 #include "base/terminal.h"
 #include "base/xalloc.h"
 
+#ifndef SEEP_VERSION
+#define SEEP_VERSION "unknown"
+#endif
+
+/* Of the promise in docs/json.md. */
+enum { SCHEMA = 1 };
+
 static const char hex_digits[] = "0123456789abcdef";
 
 /* Levels up to this one have a line per value. */
@@ -108,6 +115,15 @@ void seep_json_close(struct seep_json *json)
 	if (json->started[json->depth] && json->depth < DEPTH_WITH_LINES)
 		new_line(json);
 	put(json, &json->close[json->depth], 1);
+}
+
+void seep_json_open_document(struct seep_json *json)
+{
+	seep_json_open_object(json, NULL);
+	seep_json_open_object(json, "seep");
+	seep_json_text(json, "version", SEEP_VERSION);
+	seep_json_int(json, "schema", SCHEMA);
+	seep_json_close(json);
 }
 
 void seep_json_captured(struct seep_json *json, const char *key, const char *text, size_t bytes)

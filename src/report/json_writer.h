@@ -31,6 +31,9 @@ struct seep_json {
 /* @strings: numbers that may pass 2^53 are written as strings, for JavaScript. */
 void seep_json_init(struct seep_json *json, FILE *out, bool strings);
 
+/* Open the document's object, with its member "seep": this version, and that of the promised keys. */
+void seep_json_open_document(struct seep_json *json);
+
 /* End the line and hand everything to the stream, whose ferror() tells whether all was written. */
 void seep_json_finish(struct seep_json *json);
 

@@ -13,14 +13,6 @@
 #include "report/json_context.h"
 #include "report/json_writer.h"
 
-enum { JSON_SCHEMA = 1 };
-
-static const char *const ended_names[] = {
-	[SEEP_ENDED_UNKNOWN] = "unknown", [SEEP_ENDED_RUNNING] = "running",
-	[SEEP_ENDED_EXIT] = "exit",	  [SEEP_ENDED_SIGNAL] = "signal",
-	[SEEP_ENDED_EXEC] = "exec",	  [SEEP_ENDED_KILLED] = "killed",
-};
-
 /* A time or size of which 0 means that it is not known. */
 static void known_u64(struct seep_json *json, const char *key, uint64_t value)
 {
@@ -28,14 +20,6 @@ static void known_u64(struct seep_json *json, const char *key, uint64_t value)
 		seep_json_null(json, key);
 	else
 		seep_json_u64(json, key, value);
-}
-
-static void write_seep(struct seep_json *json)
-{
-	seep_json_open_object(json, "seep");
-	seep_json_text(json, "version", SEEP_VERSION);
-	seep_json_int(json, "schema", JSON_SCHEMA);
-	seep_json_close(json);
 }
 
 static void write_status(struct seep_json *json, const struct seep_profile_process *process)
@@ -80,7 +64,7 @@ static void write_process(struct seep_json *json, const struct seep_profile_proc
 	seep_json_u64(json, "start_ns", process->start_ns);
 	known_u64(json, "start_realtime_ns", process->start_realtime_ns);
 	known_u64(json, "end_ns", process->end_ns);
-	seep_json_text(json, "ended", ended_names[process->ended]);
+	seep_json_text(json, "ended", seep_profile_ended_name(process->ended));
 	write_status(json, process);
 	seep_json_bool(json, "core_dumped", process->core_dumped);
 	known_u64(json, "peak_rss_bytes", process->peak_rss_bytes);
@@ -176,29 +160,18 @@ static uint32_t write_contexts(struct seep_json *json, const struct seep_profile
 			       enum seep_measure measure, uint32_t top)
 {
 	const uint32_t count = profile->context_count;
-	struct seep_ranked *ranked = seep_xcalloc(count, sizeof(*ranked));
+	uint32_t *order = seep_xcalloc(count, sizeof(*order));
+	const uint32_t shown = seep_rank_contexts(profile, measure, top > 0 ? top : count, order);
 	struct seep_json_frames frames;
-	size_t shown;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct seep_counts counts = { 0 };
-
-		seep_counts_add_context(&counts, &profile->contexts[i]);
-		ranked[i] = (struct seep_ranked){
-			.value = seep_counts_value(&counts, measure),
-			.tie = profile->contexts[i].hash,
-			.index = i,
-		};
-	}
-	shown = seep_rank_top(ranked, count, top > 0 ? top : count);
 	seep_json_frames_init(&frames, profile);
 	seep_json_open_array(json, "contexts");
-	for (size_t i = 0; i < shown; i++)
-		seep_json_context(json, &frames, &profile->contexts[ranked[i].index]);
+	for (uint32_t i = 0; i < shown; i++)
+		seep_json_context(json, &frames, &profile->contexts[order[i]]);
 	seep_json_close(json);
 	seep_json_frames_done(&frames);
-	free(ranked);
-	return count - (uint32_t)shown;
+	free(order);
+	return count - shown;
 }
 
 /* Members whose content other commands add; they are there so that readers need not ask. */
@@ -285,8 +258,7 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 	uint32_t omitted;
 
 	seep_json_init(json, out, options->strings);
-	seep_json_open_object(json, NULL);
-	write_seep(json);
+	seep_json_open_document(json);
 	write_process(json, &profile->process);
 	write_totals(json, &profile->totals);
 	write_forked(json, &profile->forked);

@@ -72,25 +72,15 @@ void seep_report_raw(FILE *out, const struct seep_profile *profile,
 {
 	const enum seep_measure measure = seep_report_measure(profile, options);
 	const uint32_t count = profile->context_count;
-	struct seep_ranked *ranked = seep_xcalloc(count, sizeof(*ranked));
+	uint32_t *order = seep_xcalloc(count, sizeof(*order));
+	const uint32_t shown = seep_rank_contexts(profile, measure,
+						  options->top > 0 ? options->top : count, order);
 	char **lines = seep_xcalloc(profile->frame_count, sizeof(*lines));
-	size_t shown;
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct seep_counts counts = { 0 };
-
-		seep_counts_add_context(&counts, &profile->contexts[i]);
-		ranked[i] = (struct seep_ranked){
-			.value = seep_counts_value(&counts, measure),
-			.tie = profile->contexts[i].hash,
-			.index = i,
-		};
-	}
-	shown = seep_rank_top(ranked, count, options->top > 0 ? options->top : count);
-	for (size_t i = 0; i < shown; i++)
-		print_context(out, profile, &profile->contexts[ranked[i].index], lines);
+	for (uint32_t i = 0; i < shown; i++)
+		print_context(out, profile, &profile->contexts[order[i]], lines);
 	for (uint32_t i = 0; i < profile->frame_count; i++)
 		free(lines[i]);
 	free(lines);
-	free(ranked);
+	free(order);
 }
