@@ -109,13 +109,35 @@ static uint32_t fold(const struct rt_walk *walk, uint32_t known, uint32_t *ret_p
 	return count;
 }
 
-static uint64_t node_hash(uint32_t parent, uint32_t module, uint64_t address, uint32_t flags,
-			  uint32_t period)
-{
-	uint64_t hash = core_hash_step(rt_global.seed, parent);
+#define ADDRESS_MASK ((1ull << 48) - 1)
 
-	hash = core_hash_step(hash, address);
-	return core_hash_step(hash, (uint64_t)module << 16 | flags << 8 | period);
+/* A frame on its way into the tree. */
+struct entrant {
+	uint64_t
+		hash; /* of the path up to here, so that all places are known before the first look */
+	uint64_t address;
+	uint32_t module;
+	uint32_t flags;
+};
+
+/* As many look-ups are under way at once. */
+enum { ENTRANTS = 16 };
+
+static uint64_t prepare(struct entrant *entrant, const struct folded *frame, uint64_t parent_hash)
+{
+	uint64_t bias = 0;
+	uint64_t hash;
+
+	entrant->module = rt_module_index(frame->ra - !frame->exact, &bias);
+	entrant->address = (frame->ra - bias) & ADDRESS_MASK;
+	entrant->flags = LEDGER_NODE_READY | (frame->exact ? LEDGER_NODE_EXACT : 0);
+	hash = core_hash_step(parent_hash, entrant->address);
+	hash = core_hash_step(hash, (uint64_t)entrant->module << 16 | entrant->flags << 8 |
+					    frame->period);
+	entrant->hash = hash;
+	if (nodes.entries)
+		__builtin_prefetch(&nodes.entries[rt_index_place(hash) & nodes.mask]);
+	return hash;
 }
 
 static void raise_repeats(struct ledger_node *node, uint16_t repeats)
@@ -125,25 +147,20 @@ static void raise_repeats(struct ledger_node *node, uint16_t repeats)
 }
 
 /* The node of @frame under @parent; RT_NO_INDEX when the tables are full. */
-static uint64_t enter(uint32_t parent, const struct folded *frame)
+static uint64_t enter(uint32_t parent, const struct folded *frame, const struct entrant *entrant)
 {
-	uint64_t bias = 0;
-	uint32_t module = rt_module_index(frame->ra - !frame->exact, &bias);
-	uint64_t address = (frame->ra - bias) & ((1ull << 48) - 1);
-	uint32_t flags = LEDGER_NODE_READY | (frame->exact ? LEDGER_NODE_EXACT : 0);
-	uint64_t hash = node_hash(parent, module, address, flags, frame->period);
-	uint64_t place = rt_index_place(hash);
+	uint64_t place = rt_index_place(entrant->hash);
 	struct ledger_node *node;
 	uint32_t candidate;
 	uint64_t index;
 
 	if (!rt_index_reserve(&nodes))
 		return RT_NO_INDEX;
-	while ((candidate = rt_index_next(&nodes, hash, &place)) != UINT32_MAX) {
+	while ((candidate = rt_index_next(&nodes, entrant->hash, &place)) != UINT32_MAX) {
 		node = &rt_global.nodes[candidate];
-		if (rt_load(&node->parent_ready) == parent + 1 && node->address == address &&
-		    node->module == module && node->flags == flags &&
-		    node->period == frame->period) {
+		if (rt_load(&node->parent_ready) == parent + 1 &&
+		    node->address == entrant->address && node->module == entrant->module &&
+		    node->flags == entrant->flags && node->period == frame->period) {
 			raise_repeats(node, frame->repeats);
 			return candidate;
 		}
@@ -152,13 +169,13 @@ static uint64_t enter(uint32_t parent, const struct folded *frame)
 	if (index == RT_NO_INDEX || index >= UINT32_MAX - 1)
 		return RT_NO_INDEX;
 	node = &rt_global.nodes[index];
-	node->module = (uint16_t)module;
-	node->flags = (uint8_t)flags;
+	node->module = (uint16_t)entrant->module;
+	node->flags = (uint8_t)entrant->flags;
 	node->period = frame->period;
-	node->address = address & ((1ull << 48) - 1);
+	node->address = entrant->address & ADDRESS_MASK;
 	node->repeats = frame->repeats;
 	rt_store_release(&node->parent_ready, parent + 1);
-	rt_index_put(&nodes, hash, place, (uint32_t)index);
+	rt_index_put(&nodes, entrant->hash, place, (uint32_t)index);
 	return index;
 }
 
@@ -172,13 +189,39 @@ static uint32_t known_frames(const struct rt_walk *walk)
 	return known;
 }
 
+/* Where in the tree: a node, and the hash of its path. */
+struct branch {
+	uint64_t node;
+	uint64_t hash;
+};
+
+/* Enter scratch[first] to scratch[end - 1] at @at; note the nodes of the first @noted frames. */
+static struct branch enter_some(struct rt_walk *walk, struct branch at, uint32_t first,
+				uint32_t end, uint32_t noted)
+{
+	struct entrant entrants[ENTRANTS];
+
+	for (uint32_t i = first; i < end; i++)
+		at.hash = prepare(&entrants[i - first], &scratch[i], at.hash);
+	for (uint32_t i = first; i < end; i++) {
+		at.node = enter((uint32_t)at.node, &scratch[i], &entrants[i - first]);
+		if (at.node == RT_NO_INDEX)
+			break;
+		if (i < noted) {
+			walk->now->frames[i].node_hash = entrants[i - first].hash;
+			walk->now->frames[i].node = (uint32_t)at.node;
+		}
+	}
+	return at;
+}
+
 void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 {
 	uint32_t depth_max = rt_global.header->depth_max;
 	uint32_t known = depth_max ? 0 : known_frames(walk);
+	struct branch at = { .hash = rt_global.seed };
 	uint32_t plain, count;
 	uint32_t first = 0;
-	uint64_t node = 0;
 
 	*ret_path = (struct rt_path){ 0 };
 	count = fold(walk, known, &plain);
@@ -188,18 +231,20 @@ void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 		ret_path->cut = true;
 	} else if (known) {
 		first = known < plain ? known : plain;
-		node = first ? walk->now->frames[first - 1].node : 0;
 	}
-	for (uint32_t i = first; i < count; i++) {
-		node = enter((uint32_t)node, &scratch[i]);
-		if (node == RT_NO_INDEX) {
+	if (!ret_path->cut && first) {
+		at.node = walk->now->frames[first - 1].node;
+		at.hash = walk->now->frames[first - 1].node_hash;
+	}
+	for (uint32_t end; first < count; first = end) {
+		end = count - first < ENTRANTS ? count : first + ENTRANTS;
+		at = enter_some(walk, at, first, end, depth_max || !walk->stored ? 0 : plain);
+		if (at.node == RT_NO_INDEX) {
 			ret_path->full = true;
 			return;
 		}
-		if (!depth_max && walk->stored && i < plain)
-			walk->now->frames[i].node = (uint32_t)node;
 	}
-	ret_path->leaf = (uint32_t)node;
+	ret_path->leaf = (uint32_t)at.node;
 }
 
 bool rt_nodes_start(void)

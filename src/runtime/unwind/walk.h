@@ -27,7 +27,9 @@ struct rt_frame {
 	uintptr_t fp;  /* read as the rule of the next inner frame says, or inherited from it */
 	rt_rule rule;
 	uint32_t words; /* index of its first word among the words to re-read */
-	uint32_t node;	/* of the path up to here, for src/runtime/track/nodes.c; 0 unknown */
+	/* For src/runtime/track/nodes.c: of the path up to here; 0 unknown, and then no hash. */
+	uint32_t node;
+	uint64_t node_hash;
 };
 
 /* The same, of a walk in progress. */
