@@ -20,6 +20,8 @@ static const struct {
 	{ "libmsan.so", "__msan_init", "MemorySanitizer" },
 };
 
+enum { VERSIONS_MAX = 16384 };
+
 enum { SANITIZER_COUNT = sizeof(sanitizers) / sizeof(sanitizers[0]) };
 
 static bool has_prefix(const char *text, const char *prefix)
@@ -116,23 +118,34 @@ static void note_version(struct seep_elfkind *kind, const char *version)
 		strcpy(kind->glibc, version);
 }
 
+/* One library's versions. @left: how many more are looked at. */
+static void read_library_versions(Elf *elf, Elf_Data *data, const GElf_Shdr *header, size_t at,
+				  unsigned *left, struct seep_elfkind *kind)
+{
+	GElf_Vernaux item = { .vna_next = 1 };
+
+	for (; item.vna_next && *left && gelf_getvernaux(data, (int)at, &item);
+	     at += item.vna_next) {
+		const char *name = elf_strptr(elf, header->sh_link, item.vna_name);
+
+		*left -= 1;
+		if (name)
+			note_version(kind, name);
+	}
+}
+
 static void read_versions(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 			  struct seep_elfkind *kind)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	GElf_Verneed need = { .vn_next = 1 };
+	/* Far more than there are. Both lists may lead back to where they were. */
+	unsigned left = VERSIONS_MAX;
 
-	for (size_t at = 0; data && need.vn_next && gelf_getverneed(data, (int)at, &need);
+	for (size_t at = 0; data && need.vn_next && left && gelf_getverneed(data, (int)at, &need);
 	     at += need.vn_next) {
-		GElf_Vernaux item = { .vna_next = 1 };
-
-		for (size_t i = at + need.vn_aux;
-		     item.vna_next && gelf_getvernaux(data, (int)i, &item); i += item.vna_next) {
-			const char *name = elf_strptr(elf, header->sh_link, item.vna_name);
-
-			if (name)
-				note_version(kind, name);
-		}
+		left--;
+		read_library_versions(elf, data, header, at + need.vn_aux, &left, kind);
 	}
 }
 
