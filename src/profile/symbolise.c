@@ -203,7 +203,8 @@ static void keep_all(struct symboliser *s, const struct sort_key *keys, uint32_t
 
 /*
  * All frames of one module that was looked up before. What was inlined at an address belongs to
- * the one frame there that was not, of which alone is known how much was known.
+ * the one frame there that was not; its names count as well, for a file that was missing may have
+ * held nothing but them.
  */
 static void look_up_again(struct symboliser *s, const struct sort_key *keys, uint32_t count)
 {
@@ -214,14 +215,14 @@ static void look_up_again(struct symboliser *s, const struct sort_key *keys, uin
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t index = keys[i].index;
 
-		if (frames[index].inlined) {
-			s->expansions[index] = (struct expansion){ .first = s->count };
-			continue;
-		}
 		know(&before, &frames[index]);
-		look_up(s, index);
-		know(&now, &s->frames[s->count - 1]);
+		if (frames[index].inlined)
+			s->expansions[index] = (struct expansion){ .first = s->count };
+		else
+			look_up(s, index);
 	}
+	for (uint32_t i = first; i < s->count; i++)
+		know(&now, &s->frames[i]);
 	if (is_more(&now, &before))
 		return;
 	s->count = first;

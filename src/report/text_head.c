@@ -380,41 +380,109 @@ static void collect_counters(struct unseen_lines *lines, const struct seep_profi
 						  counters[i].sentence));
 }
 
+/* What is known of a module's code, in frames. */
+struct module_names {
+	uint32_t unnamed; /* without a function */
+	uint32_t lines;	  /* with a line */
+};
+
+/* Names from the symbol table, lines from debug information of which a file is missing. */
+static bool lacks_inlined(const struct seep_profile_module *module,
+			  const struct module_names *names)
+{
+	return module->problem != NULL && names->unnamed == 0 && names->lines > 0;
+}
+
+/* Of the program only: most of the system's libraries are like that. */
+static bool lacks_lines(const struct seep_profile *profile,
+			const struct seep_profile_module *module, const struct module_names *names)
+{
+	return module->problem != NULL && names->unnamed == 0 && names->lines == 0 &&
+	       module->path != NULL && profile->process.exe != NULL &&
+	       strcmp(module->path, profile->process.exe) == 0;
+}
+
+static void add_module(struct seep_strbuf *line, const char *what,
+		       const struct seep_profile_module *module)
+{
+	seep_strbuf_adds(line, line->length == 0 ? what : ", ");
+	add_escaped(line, module->path != NULL ? seep_path_base(module->path) : "?");
+	if (module->problem == NULL)
+		return;
+	seep_strbuf_adds(line, " (");
+	add_escaped(line, module->problem);
+	seep_strbuf_addc(line, ')');
+}
+
+static void end_line(FILE *out, const struct seep_report_options *options, struct seep_strbuf *line)
+{
+	if (line->length > 0)
+		seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line->text);
+	seep_strbuf_done(line);
+}
+
 /* The modules with the most frames that have no name, and why. */
 static void print_unnamed(FILE *out, const struct seep_profile *profile,
-			  const struct seep_report_options *options)
+			  const struct seep_report_options *options, struct module_names *names)
 {
-	uint32_t *frames = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*frames));
 	struct seep_strbuf line;
 
-	for (uint32_t i = 0; i < profile->frame_count; i++)
-		if (profile->frames[i].function == NULL &&
-		    profile->frames[i].module <= profile->module_count)
-			frames[profile->frames[i].module]++;
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	for (unsigned n = 0; n < MODULES_NAMED; n++) {
-		const struct seep_profile_module *module;
 		uint32_t most = 0;
 
 		for (uint32_t i = 1; i <= profile->module_count; i++)
-			if (frames[i] > 0 && (most == 0 || frames[i] > frames[most]))
+			if (names[i].unnamed > 0 &&
+			    (most == 0 || names[i].unnamed > names[most].unnamed))
 				most = i;
 		if (most == 0)
 			break;
-		frames[most] = 0;
-		module = &profile->modules[most - 1];
-		seep_strbuf_adds(&line, n == 0 ? "No names for code in " : ", ");
-		add_escaped(&line, module->path != NULL ? seep_path_base(module->path) : "?");
-		if (module->problem == NULL)
-			continue;
-		seep_strbuf_adds(&line, " (");
-		add_escaped(&line, module->problem);
-		seep_strbuf_addc(&line, ')');
+		names[most].unnamed = 0;
+		add_module(&line, "No names for code in ", &profile->modules[most - 1]);
 	}
-	if (line.length > 0)
-		seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
-	seep_strbuf_done(&line);
-	free(frames);
+	end_line(out, options, &line);
+}
+
+/* Modules whose code has names, but not all that debug information would tell. */
+static void print_half_known(FILE *out, const struct seep_profile *profile,
+			     const struct seep_report_options *options,
+			     const struct module_names *names)
+{
+	struct seep_strbuf inlined;
+	struct seep_strbuf lines;
+	unsigned named = 0;
+
+	seep_strbuf_init(&inlined, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_init(&lines, SEEP_LINE_BYTES_MAX);
+	for (uint32_t i = 1; i <= profile->module_count; i++) {
+		const struct seep_profile_module *module = &profile->modules[i - 1];
+
+		if (lacks_inlined(module, &names[i]) && named++ < MODULES_NAMED)
+			add_module(&inlined, "Inlined functions are missing in ", module);
+		else if (lacks_lines(profile, module, &names[i]))
+			add_module(&lines, "No lines for code in ", module);
+	}
+	end_line(out, options, &inlined);
+	end_line(out, options, &lines);
+}
+
+static void print_missing_names(FILE *out, const struct seep_profile *profile,
+				const struct seep_report_options *options)
+{
+	struct module_names *names = seep_xcalloc((size_t)profile->module_count + 1,
+						  sizeof(*names));
+
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		const struct seep_profile_frame *frame = &profile->frames[i];
+
+		if (frame->module > profile->module_count)
+			continue;
+		names[frame->module].unnamed += frame->function == NULL;
+		names[frame->module].lines += frame->line > 0;
+	}
+	print_half_known(out, profile, options, names);
+	print_unnamed(out, profile, options, names);
+	free(names);
 }
 
 void seep_head_unseen(FILE *out, const struct seep_profile *profile,
@@ -427,7 +495,7 @@ void seep_head_unseen(FILE *out, const struct seep_profile *profile,
 		add_unseen(&lines, seep_escape_dup(profile->unseen[i].detail));
 	collect_counters(&lines, profile);
 	if (lines_max == 0)
-		print_unnamed(out, profile, options);
+		print_missing_names(out, profile, options);
 	shown = lines.count;
 	if (lines_max > 0 && lines.count > lines_max)
 		shown = lines_max - 1;

@@ -274,6 +274,16 @@ struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
 	return elf;
 }
 
+const char *seep_debug_alternate_name(const struct seep_elf *elf)
+{
+	struct seep_elf_bytes section = seep_elf_section(elf, ".gnu_debugaltlink");
+	const char *name = (const char *)section.data;
+
+	if (!section.bytes || strnlen(name, section.bytes) == section.bytes)
+		return "a file";
+	return base_name(name);
+}
+
 struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 					   const struct seep_elf *elf)
 {

@@ -64,4 +64,7 @@ struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
 struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 					   const struct seep_elf *elf);
 
+/* The name of that file without its folder, for messages; lives as long as @elf is loaded. */
+const char *seep_debug_alternate_name(const struct seep_elf *elf);
+
 #endif

@@ -147,12 +147,25 @@ static bool load(struct seep_elf **elf)
 	return *elf != NULL;
 }
 
+/* @name, a file with a part of the module's debug information, is not to be had. */
+static void set_missing(struct seep_symbol_module *module, const char *name)
+{
+	struct seep_strbuf text;
+
+	seep_strbuf_init(&text, PROBLEM_MAX_BYTES);
+	seep_strbuf_addf(&text, "%s with its debug information was not found", name);
+	module->problem = seep_arena_strndup(module->symbols->arena, text.text, text.length);
+	seep_strbuf_done(&text);
+}
+
 /* @elf has the module's DWARF, and what dwz moved elsewhere is looked for. */
 static void open_dwarf(struct seep_symbol_module *module, const struct seep_elf *elf)
 {
 	module->alternate = seep_debug_find_alternate(&module->symbols->dirs, elf);
 	module->lacks_alternate = !load(&module->alternate) &&
 				  seep_elf_has_section(elf, ".gnu_debugaltlink");
+	if (module->lacks_alternate)
+		set_missing(module, seep_debug_alternate_name(elf));
 	module->dwarf = seep_dwarf_open(&(struct seep_dwarf_source){
 		.elf = elf,
 		.alternate = module->alternate,
@@ -178,9 +191,9 @@ static void open_mini(struct seep_symbol_module *module)
 
 static void explain(struct seep_symbol_module *module)
 {
-	if (module->dwarf)
+	if (module->dwarf && !module->lacks_alternate)
 		module->problem = NULL;
-	else if (module->problem)
+	else if (module->dwarf || module->problem)
 		return;
 	else if (!module->main)
 		module->problem = "file cannot be read";
@@ -335,14 +348,9 @@ static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 static void note_missing(struct seep_symbol_module *module)
 {
 	const char *name = seep_dwarf_missing(module->dwarf);
-	struct seep_strbuf text;
 
-	if (!name || module->problem)
-		return;
-	seep_strbuf_init(&text, PROBLEM_MAX_BYTES);
-	seep_strbuf_addf(&text, "%s with its debug information was not found", name);
-	module->problem = seep_arena_strndup(module->symbols->arena, text.text, text.length);
-	seep_strbuf_done(&text);
+	if (name && !module->problem)
+		set_missing(module, name);
 }
 
 /* Where debug information may still turn up, what is known today is not kept. */

@@ -167,3 +167,73 @@ def test_a_directory_that_cannot_be_searched_is_an_error(seep):
             assert (done.status, done.stdout) == (2, b"")
             assert f"--symbols {directory}: {why}" in done.stderr.decode()
     assert os.listdir(seep.directory / "recorded-1")
+
+
+INLINED = r"""
+#include <stdlib.h>
+static void *volatile kept;
+static inline __attribute__((always_inline)) void keep_one(size_t bytes) { kept = malloc(bytes); }
+int main(void)
+{
+	for (int i = 0; i < 10; i++)
+		keep_one(VARIANT + 100);
+	return 0;
+}
+"""
+
+
+def compile_inlined(seep, name, *options):
+    """SEEP's directory/built/NAME, whose main() has keep_one() inlined."""
+    built = seep.directory / "built"
+    built.mkdir(exist_ok=True)
+    (built / f"{name}.c").write_text(INLINED.replace("VARIANT", str(len(name))))
+    command = [need("gcc"), "-O1", *options, "-o", name, f"{name}.c"]
+    subprocess.run(command, cwd=built, check=True)
+    return built / name
+
+
+def report_text(seep, *arguments):
+    done = seep.command("report", *arguments)
+    assert done.status == 0, done.stderr
+    return " ".join(done.stdout.decode().split())
+
+
+def test_a_lost_split_unit_is_named_and_can_be_given_later(seep):
+    binary = compile_inlined(seep, "split", "-g", "-gsplit-dwarf")
+    (unit,) = binary.parent.glob("*.dwo")
+    (seep.directory / "later").mkdir()
+    unit.rename(seep.directory / "later" / unit.name)
+    result, recordings = seep.run([binary])
+    assert result.status == 0, result.stderr
+    text = report_text(seep, recordings.path)
+    missing = f"{unit.name} with its debug information was not found"
+    assert f"Inlined functions are missing in split ({missing})" in text
+    assert "keep_one" not in text and "main" in text
+    text = report_text(seep, recordings.path, "--symbols", seep.directory / "later")
+    assert "keep_one" in text and missing not in text
+
+
+def test_a_lost_dwz_file_is_named_and_can_be_given_later(seep):
+    # Long names, which dwz moves from both to the file that they share.
+    binary = compile_inlined(seep, "one", "-g")
+    other = compile_inlined(seep, "another", "-g")
+    command = [need("dwz"), "-m", "shared.dwz", binary, other]
+    subprocess.run(command, cwd=binary.parent, check=True)
+    later = seep.directory / "later" / ".dwz"
+    later.mkdir(parents=True)
+    (binary.parent / "shared.dwz").rename(later / "shared.dwz")
+    result, recordings = seep.run([binary])
+    assert result.status == 0, result.stderr
+    text = report_text(seep, recordings.path)
+    assert "in one (shared.dwz with its debug information was not found)" in text
+    assert "keep_one" not in text
+    text = report_text(seep, recordings.path, "--symbols", seep.directory / "later")
+    assert "keep_one" in text and "was not found" not in text
+
+
+def test_a_program_without_lines_is_named(seep):
+    binary = compile_inlined(seep, "bare")
+    result, recordings = seep.run([binary])
+    assert result.status == 0, result.stderr
+    text = report_text(seep, recordings.path)
+    assert "No lines for code in bare (no debug information)" in text
