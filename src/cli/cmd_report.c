@@ -86,6 +86,12 @@ static int check(const struct report_options *values, struct seep_error *err)
 	if (values->by_thread && (values->tree || values->flat))
 		return seep_fail(err, SEEP_EUSAGE, "--by-thread has no meaning with --%s",
 				 values->tree ? "tree" : "flat");
+	if (values->top_count > 0 && values->tree)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--top has no meaning with --tree, which shows all from 1%% on");
+	for (size_t i = 0; i < values->modules.count; i++)
+		if (!values->modules.items[i][strspn(values->modules.items[i], "!")])
+			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
 	return 0;
 }
 

@@ -68,6 +68,9 @@ def test_a_terminal_gets_lines_that_fit_and_no_color_is_respected(seep, recordin
         (["--tree", "--flat", "x"], "exclude each other"),
         (["--json=xml", "x"], "--json=strings"),
         (["--top", "many", "x"], "many"),
+        (["--top", "3", "--tree", "x"], "no meaning with --tree"),
+        (["--module", "", "x"], "name of a module"),
+        (["--module", "!", "x"], "name of a module"),
     ],
 )
 def test_a_mistake_is_one_clear_sentence(seep, words, message):
