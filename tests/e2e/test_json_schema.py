@@ -57,6 +57,21 @@ def test_the_page_describes_every_key():
 
 
 @pytest.mark.fast
+def test_the_page_describes_every_unseen_code():
+    given_to = r"add_unseen\(\s*[\w>-]+,|write_unseen_line\(json,|LEDGER_UNSEEN_\w+,|{ is_\w+,"
+    place = re.compile(rf'(?:{given_to})\s*"([a-z-]+)"')
+    codes = set()
+    for source in (harness.SOURCE / "src").glob("*/*.c"):
+        codes.update(place.findall(source.read_text()))
+    page = (harness.SOURCE / "docs" / "json.md").read_text()
+    table = page[page.index("\n`unseen`:") : page.index("\n## The hash")]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.M)
+    described = set(re.findall(r"`([a-z-]+)`", " ".join(rows)))
+    assert "stacks-cut" in codes and "other-allocator" in codes and "bound-elsewhere" in codes
+    assert sorted(codes - described) == [] and sorted(described - codes) == []
+
+
+@pytest.mark.fast
 @pytest.mark.parametrize(
     "change, complaint",
     [
