@@ -156,6 +156,20 @@ static void explain_bindings(const struct seep_outside *outside, struct seep_pro
 	seep_strbuf_done(&text);
 }
 
+static bool says(const struct seep_profile *profile, const char *code)
+{
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		if (strcmp(profile->unseen[i].code, code) == 0)
+			return true;
+	return false;
+}
+
+/* Nothing that came by was passed over: what is missing went past us. */
+static bool is_whole(const struct seep_profile *profile)
+{
+	return !says(profile, "double-free-off") && !says(profile, "filtered");
+}
+
 static bool explain_excess(const struct seep_outside *outside, struct seep_profile *profile)
 {
 	if (outside->excess_bytes <= EXCESS_MIN_BYTES ||
@@ -192,14 +206,6 @@ static bool explain_names(struct seep_profile *profile)
 	return true;
 }
 
-static bool says(const struct seep_profile *profile, const char *code)
-{
-	for (uint32_t i = 0; i < profile->unseen_count; i++)
-		if (strcmp(profile->unseen[i].code, code) == 0)
-			return true;
-	return false;
-}
-
 void seep_outside_explain(const struct seep_outside *outside, struct seep_profile *profile)
 {
 	/* As the maps have it, behind all links. */
@@ -212,10 +218,10 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 		    !says(profile, "own-allocator"))
 			explain_bindings(outside, profile, allocator ? allocator : "", i);
 	free(allocator);
-	excess = explain_excess(outside, profile);
+	excess = is_whole(profile) && explain_excess(outside, profile);
 	if (!says(profile, "own-allocator") && !says(profile, "private-allocator") &&
 	    !explain_names(profile) && !excess && profile->totals.allocs == 0 &&
-	    !says(profile, "no-space") && !says(profile, "ledger-full"))
+	    is_whole(profile) && !says(profile, "no-space") && !says(profile, "ledger-full"))
 		seep_profile_add_unseen(
 			profile, "no-allocations",
 			"no call of malloc or operator new came by: the program made "

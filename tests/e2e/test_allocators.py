@@ -165,6 +165,17 @@ def test_of_ordinary_programs_nothing_is_said(seep, command):
     assert past_us(recordings.main()) == set()
 
 
+@pytest.mark.parametrize("option", [["--mode", "off"], ["--size-max", "1"], ["--module", "no*"]])
+def test_what_was_left_out_on_request_did_not_go_past(seep, option):
+    """100 MB by malloc, none of which is recorded: no mapping of the program's, no lack of calls."""
+    script = "import time; x = bytearray(100 << 20); time.sleep(0.5)"
+    command = [need("python3"), "-c", script]
+    result, recordings = seep.run(command, option)
+    assert result.status == 0, result.stderr
+    assert recordings.main()["totals"]["live_bytes"] < 50 << 20
+    assert not past_us(recordings.main()) & {"outside-malloc", "no-allocations"}
+
+
 def test_a_program_with_its_brk_malloc_is_named(seep):
     command = [program("brk_malloc")]
     result, recordings = seep.run(command)
