@@ -8,9 +8,8 @@ enum {
 	GROUP = 4, /* slots in which a row may stand: its home and the three beside it */
 	GROW_FACTOR = 4,
 	SLOTS_MANY_THREADS = 1024, /* 64 KiB per thread; more only for a few threads */
-	FEW_THREADS = 16,
-	YIELDS = 50, /* at a row that another thread does not leave, */
-	SLEEPS = 10, /* of a millisecond */
+	YIELDS = 50,		   /* at a row that another thread does not leave, */
+	SLEEPS = 10,		   /* of a millisecond */
 };
 
 /* In the redo record of a row that is changed without a slot, where RT_NO_INDEX means "none". */
@@ -231,8 +230,7 @@ static bool may_grow_by(uint64_t count)
 static void slots_grow(struct rt_thread *thread)
 {
 	uint32_t count = thread->slot_mask + 1;
-	uint32_t most = rt_load(&rt_global.control->caches) <= FEW_THREADS ? LEDGER_SLOTS_MAX
-									   : SLOTS_MANY_THREADS;
+	uint32_t most = rt_threads_are_few() ? LEDGER_SLOTS_MAX : SLOTS_MANY_THREADS;
 	uint64_t index;
 
 	thread->conflicts = 0;

@@ -12,6 +12,14 @@
 /* Rows that one thread may be at, at once: a flush, and a handler at each level above it. */
 enum { RT_LATE_ROWS = 8 };
 
+/* So many threads at once may take memory as they like; where there are more, each gets less. */
+enum { RT_FEW_THREADS = 16 };
+
+static inline bool rt_threads_are_few(void)
+{
+	return rt_load(&rt_global.control->caches) <= RT_FEW_THREADS;
+}
+
 struct rt_thread {
 	struct ledger_cache *cache;
 	struct ledger_slot *slots;

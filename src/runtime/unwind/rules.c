@@ -18,7 +18,9 @@ enum { FIRST_ENTRIES = 1 << 13, LAST_ENTRIES = 1 << 22 };
  * Such a table stays mapped, for readers that hold it, but gives all its pages back: mask and keys
  * then read 0, which is a miss. It is used again, so that a program that loads and unloads for ever
  * needs no more address space either, but not before every thread has been seen outside of its
- * hooks once: a reader that is between key and rule would find another key's rule. A thread that
+ * hooks once: a reader that is between key and rule would find another key's rule. (Its busy word
+ * and its load of the table are ordered by nothing. But a table is looked at only when the next one
+ * is full or void, and that takes longer than a store does to become visible.) A thread that
  * stays inside (it left by longjmp and allocates no more) keeps tables from being used again, not
  * more. What is beyond the list is forgotten.
  */

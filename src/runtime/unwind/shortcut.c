@@ -2,9 +2,13 @@
 #include "runtime/unwind/shortcut.h"
 
 #include "runtime/life/sys.h"
+#include "runtime/track/thread.h"
 
-/* 64 entries are 12 KiB; 1,024 are what a thread of a large program gets at last. */
-enum { LOG2_FIRST = 6, LOG2_STEP = 2, LOG2_LAST = 10 };
+/*
+ * 64 entries are 12 KiB; 1,024 are what a thread of a large program gets at last, 256 (47 KiB) where
+ * there are many threads.
+ */
+enum { LOG2_FIRST = 6, LOG2_STEP = 2, LOG2_MANY_THREADS = 8, LOG2_LAST = 10 };
 
 enum { ONE_IN = 8, WAYS_LOG2 = 2 };
 _Static_assert(RT_SHORTCUT_WAYS == 1 << WAYS_LOG2, "a set is a power of two");
@@ -30,11 +34,16 @@ static struct rt_shortcuts *table_get(struct rt_walk *walk)
 	unsigned log2 = old ? 64 - old->shift + WAYS_LOG2 : 0;
 	struct rt_shortcuts *table;
 
-	if (old && (old->replaced >> log2 == 0 || log2 == LOG2_LAST))
+	if (old && (old->replaced >> log2 == 0 ||
+		    log2 >= (rt_threads_are_few() ? LOG2_LAST : LOG2_MANY_THREADS)))
 		return old;
 	table = table_new(old ? log2 + LOG2_STEP : LOG2_FIRST);
-	if (!table)
+	if (!table) {
+		/* Not at each walk. */
+		if (old)
+			old->replaced = 0;
 		return old;
+	}
 	walk->shortcuts = table;
 	atomic_signal_fence(memory_order_seq_cst);
 	if (old)
