@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "report/text_foot.h"
 #include "report/text_frame.h"
 #include "report/text_head.h"
 #include "report/text_style.h"
@@ -116,8 +117,8 @@ void seep_report_flat(FILE *out, const struct seep_profile *profile,
 		fprintf(out, "There are no %s.\n", seep_head_measure_words(profile, measure));
 	}
 	fputc('\n', out);
-	seep_head_unseen(out, profile, options, 0);
-	seep_head_next(out, options, &next, 1);
+	seep_foot_unseen(out, profile, options, 0);
+	seep_foot_next(out, options, &next, 1);
 	free(title);
 	seep_flat_free(flat);
 	seep_sites_free(sites);

@@ -17,11 +17,6 @@
 #include "report/text_frame.h"
 #include "report/text_style.h"
 
-static void add_escaped(struct seep_strbuf *buf, const char *text)
-{
-	seep_escape(buf, text, strlen(text));
-}
-
 /* The line of one frame, made once: stacks share frames. Released with free(). */
 static char *frame_line(const struct seep_profile *profile, const struct seep_profile_frame *frame)
 {
@@ -34,9 +29,9 @@ static char *frame_line(const struct seep_profile *profile, const struct seep_pr
 		bias = profile->modules[frame->module - 1].bias;
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_addf(&line, "0x%" PRIx64 ": ", frame->address + bias);
-	add_escaped(&line, path != NULL ? path : "??");
+	seep_escapes(&line, path != NULL ? path : "??");
 	seep_strbuf_addf(&line, " + 0x%" PRIx64 " : ", frame->address);
-	add_escaped(&line, frame->function != NULL ? frame->function : "??");
+	seep_escapes(&line, frame->function != NULL ? frame->function : "??");
 	copy = seep_xstrdup(line.text);
 	seep_strbuf_done(&line);
 	return copy;

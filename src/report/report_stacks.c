@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
+#include "report/text_foot.h"
 #include "report/text_frame.h"
 #include "report/text_head.h"
 #include "report/text_style.h"
@@ -256,7 +257,7 @@ static void add_name(struct seep_strbuf *line, const char *what, const char *nam
 	if (name == NULL)
 		return;
 	seep_strbuf_adds(line, what);
-	seep_escape(line, name, strlen(name));
+	seep_escapes(line, name);
 }
 
 /* Whose the stack is, when it is several threads': those with most of it. */
@@ -369,7 +370,7 @@ static void print_next(const struct view *view)
 			: (struct seep_next_command){ " --by peak", "what was alive at the peak" },
 	};
 
-	seep_head_next(view->out, view->options, commands, 2);
+	seep_foot_next(view->out, view->options, commands, 2);
 }
 
 void seep_report_stacks(FILE *out, const struct seep_profile *profile,
@@ -394,8 +395,8 @@ void seep_report_stacks(FILE *out, const struct seep_profile *profile,
 		seep_report_threads(out, view.groups, profile, options, view.measure);
 	print_top(&view);
 	fputc('\n', out);
-	seep_head_unseen(out, profile, options, 0);
-	seep_head_own(out, profile, options);
+	seep_foot_unseen(out, profile, options, 0);
+	seep_foot_own(out, profile, options);
 	print_next(&view);
 	seep_groups_free(view.groups);
 	seep_sites_free(view.sites);

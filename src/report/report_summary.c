@@ -14,6 +14,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "report/text_foot.h"
 #include "report/text_frame.h"
 #include "report/text_head.h"
 #include "report/text_style.h"
@@ -138,7 +139,7 @@ void seep_report_summary(FILE *out, const struct seep_profile *profile,
 	seep_head_process(out, profile, &narrow, "seep: ", false);
 	seep_head_lead(out, profile, &narrow);
 	print_stacks(out, profile, &narrow);
-	seep_head_unseen(out, profile, &narrow, UNSEEN_LINES);
-	seep_head_own(out, profile, &narrow);
-	seep_head_next(out, &narrow, next, sizeof(next) / sizeof(next[0]));
+	seep_foot_unseen(out, profile, &narrow, UNSEEN_LINES);
+	seep_foot_own(out, profile, &narrow);
+	seep_foot_next(out, &narrow, next, sizeof(next) / sizeof(next[0]));
 }

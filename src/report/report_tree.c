@@ -13,6 +13,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "report/text_foot.h"
 #include "report/text_frame.h"
 #include "report/text_head.h"
 #include "report/text_style.h"
@@ -268,8 +269,8 @@ void seep_report_tree(FILE *out, const struct seep_profile *profile,
 	else
 		fprintf(out, "\nThere are no %s.\n", seep_head_measure_words(profile, measure));
 	fputc('\n', out);
-	seep_head_unseen(out, profile, options, 0);
-	seep_head_next(out, options, &next, 1);
+	seep_foot_unseen(out, profile, options, 0);
+	seep_foot_next(out, options, &next, 1);
 	seep_strbuf_done(&view.prefix);
 	seep_tree_free(tree);
 	seep_sites_free(sites);

@@ -87,7 +87,7 @@ void seep_frame_name(struct seep_strbuf *buf, const struct seep_profile *profile
 	seep_strbuf_init(&text, SEEP_LINE_BYTES_MAX);
 	if (path != NULL) {
 		path = full ? path : seep_path_base(path);
-		seep_escape(&text, path, strlen(path));
+		seep_escapes(&text, path);
 		seep_strbuf_adds(&text, " + ");
 	}
 	seep_strbuf_addf(&text, "0x%" PRIx64, frame->address);
@@ -117,12 +117,12 @@ void seep_frame_place(struct seep_strbuf *buf, const struct seep_profile *profil
 	if (frame->file != NULL) {
 		const char *file = below(frame->file, profile->process.cwd);
 
-		seep_escape(&text, file, strlen(file));
+		seep_escapes(&text, file);
 		if (line && frame->line > 0)
 			seep_strbuf_addf(&text, ":%" PRIu32, frame->line);
 	} else if (frame->function != NULL && module != NULL) {
 		module = seep_path_base(module);
-		seep_escape(&text, module, strlen(module));
+		seep_escapes(&text, module);
 	}
 	seep_text_fit(buf, text.text, columns, true);
 	seep_strbuf_done(&text);

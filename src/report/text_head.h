@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts around a view: whose profile this is, how it went, what was not seen, what to do next. */
+/* What stands before a view: whose profile this is, how it went, where to look first. */
 #ifndef SEEP_REPORT_TEXT_HEAD_H
 #define SEEP_REPORT_TEXT_HEAD_H
 
@@ -24,26 +24,5 @@ void seep_head_shown(FILE *out, const struct seep_profile *profile,
 /* And where to look first: the function with the largest share of @measure, over all its stacks. */
 void seep_head_start_at(FILE *out, const struct seep_sites *sites,
 			const struct seep_report_options *options, enum seep_measure measure);
-
-/*
- * What is not in the figures, one folded line each, and code without names. With @lines_max at most
- * so many lines, without the names; the last one says how many more there are. Prints nothing when
- * all was seen.
- */
-void seep_head_unseen(FILE *out, const struct seep_profile *profile,
-		      const struct seep_report_options *options, size_t lines_max);
-
-/* Children, and seep's own memory. */
-void seep_head_own(FILE *out, const struct seep_profile *profile,
-		   const struct seep_report_options *options);
-
-struct seep_next_command {
-	const char *arguments; /* after the file's name: " --tree" */
-	const char *shows;
-};
-
-/* "seep report FILE<arguments>   # what it shows", one line each; nothing when there is no file. */
-void seep_head_next(FILE *out, const struct seep_report_options *options,
-		    const struct seep_next_command *commands, size_t count);
 
 #endif
