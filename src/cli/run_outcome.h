@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "recorder/recorder.h"
+#include "recorder/recorder_result.h"
 
 /* All borrowed. */
 struct seep_run_outcome {

@@ -14,8 +14,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <search.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -45,64 +43,6 @@ struct seep_recorder {
 	struct pollfd *polls;
 	size_t poll_capacity;
 };
-
-/* ---- the result --------------------------------------------------------------------------- */
-
-void seep_recorder_add_problem(struct seep_recorder_result *result, const struct seep_error *err)
-{
-	result->problems = seep_xgrow(result->problems, &result->problem_capacity,
-				      result->problem_count + 1, sizeof(*result->problems));
-	result->problems[result->problem_count++] = seep_xstrdup(err->text);
-}
-
-void seep_recorder_add_note(struct seep_recorder_result *result, const char *fmt, ...)
-{
-	struct seep_error text = { 0 };
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(text.text, sizeof(text.text), fmt, args);
-	va_end(args);
-	result->notes = seep_xgrow(result->notes, &result->note_capacity, result->note_count + 1,
-				   sizeof(*result->notes));
-	result->notes[result->note_count++] = seep_xstrdup(text.text);
-}
-
-static void add_file(struct seep_recorder_list *list, char *path, const struct seep_image *image)
-{
-	list->items = seep_xgrow(list->items, &list->capacity, list->count + 1,
-				 sizeof(*list->items));
-	list->items[list->count++] = (struct seep_recorder_file){
-		.path = path,
-		.exe = seep_xstrdup(image->exe),
-		.pid = image->pid,
-	};
-}
-
-static void list_done(struct seep_recorder_list *list)
-{
-	for (size_t i = 0; i < list->count; i++) {
-		free(list->items[i].path);
-		free(list->items[i].exe);
-	}
-	free(list->items);
-}
-
-void seep_recorder_result_done(struct seep_recorder_result *result)
-{
-	seep_profile_free(result->profile);
-	list_done(&result->children);
-	list_done(&result->left);
-	for (size_t i = 0; i < result->problem_count; i++) {
-		free(result->problems[i]);
-	}
-	free(result->problems);
-	for (size_t i = 0; i < result->note_count; i++) {
-		free(result->notes[i]);
-	}
-	free(result->notes);
-	*result = (struct seep_recorder_result){ 0 };
-}
 
 /* ---- recordings --------------------------------------------------------------------------- */
 
@@ -250,9 +190,11 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		result->profile = job->profile;
 		result->recorded = job->recorded;
 	} else if (job->recorded) {
-		add_file(&result->children, output, image);
-		result->children.items[result->children.count - 1].allocs = job->allocs;
-		result->children.items[result->children.count - 1].peak_bytes = job->peak_bytes;
+		struct seep_recorder_file *file = seep_recorder_list_add(&result->children, output,
+									 image->exe, image->pid);
+
+		file->allocs = job->allocs;
+		file->peak_bytes = job->peak_bytes;
 		output = NULL;
 	} else if (job->err.code == 0) {
 		give_back_name(recorder, output);
@@ -432,10 +374,11 @@ static void leave_the_living(struct seep_recorder *recorder)
 			continue;
 		seep_session_leave(session, image);
 		if (image->followed)
-			add_file(&recorder->result->left,
-				 seep_xasprintf("%s/%s", recorder->plan.ledger_dir,
-						image->file_name),
-				 image);
+			(void)seep_recorder_list_add(&recorder->result->left,
+						     seep_xasprintf("%s/%s",
+								    recorder->plan.ledger_dir,
+								    image->file_name),
+						     image->exe, image->pid);
 	}
 }
 

@@ -11,7 +11,7 @@
 #define SEEP_RECORDER_RECORDER_H
 
 #include "base/error.h"
-#include "profile/profile.h"
+#include "recorder/recorder_result.h"
 #include "symbol/symbol.h"
 
 #include <regex.h>
@@ -38,34 +38,6 @@ struct seep_recorder_plan {
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
 };
 
-struct seep_recorder_file {
-	char *path;
-	char *exe;
-	uint32_t pid;
-	uint64_t allocs; /* of a recording; else 0 */
-	uint64_t peak_bytes;
-};
-
-struct seep_recorder_list {
-	struct seep_recorder_file *items;
-	size_t count;
-	size_t capacity;
-};
-
-struct seep_recorder_result {
-	int wait_status;		    /* the main program's */
-	struct seep_profile *profile;	    /* the main program's; NULL when there is no account */
-	bool recorded;			    /* FILE is written */
-	struct seep_recorder_list children; /* recordings of other processes */
-	struct seep_recorder_list left;	    /* processes that go on; path is their ledger */
-	char **problems;		    /* sentences */
-	size_t problem_count;
-	size_t problem_capacity;
-	char **notes; /* sentences about what went well */
-	size_t note_count;
-	size_t note_capacity;
-};
-
 struct seep_recorder;
 
 /**
@@ -89,11 +61,5 @@ SEEP_NODISCARD int seep_recorder_new(const struct seep_recorder_plan *plan, pid_
 void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result);
 
 void seep_recorder_free(struct seep_recorder *recorder);
-
-void seep_recorder_result_done(struct seep_recorder_result *result);
-
-void seep_recorder_add_problem(struct seep_recorder_result *result, const struct seep_error *err);
-void seep_recorder_add_note(struct seep_recorder_result *result, const char *fmt, ...)
-	SEEP_PRINTF(2, 3);
 
 #endif
