@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/terminal.h"
 #include "base/units.h"
 
@@ -14,14 +15,6 @@
 #define REDRAW_NS 100000000ULL
 
 static atomic_bool silenced;
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 void seep_progress_silence(bool silent)
 {
@@ -38,7 +31,7 @@ void seep_progress_start(struct seep_progress *progress, const char *what, uint6
 	};
 	if (!progress->enabled)
 		return;
-	progress->start_ns = now_ns();
+	progress->start_ns = seep_clock_ns(CLOCK_MONOTONIC_COARSE);
 	progress->next_ns = progress->start_ns + QUIET_NS;
 }
 
@@ -48,7 +41,7 @@ void seep_progress_step(struct seep_progress *progress, uint64_t done)
 
 	if (!progress->enabled)
 		return;
-	now = now_ns();
+	now = seep_clock_ns(CLOCK_MONOTONIC_COARSE);
 	if (now < progress->next_ns)
 		return;
 	progress->next_ns = now + REDRAW_NS;

@@ -6,13 +6,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 
-enum {
-	NS_PER_S = 1000 * 1000 * 1000,
-	GRACE_NS = 500 * 1000 * 1000,
-	LOOK_NS_MIN = 50 * 1000 * 1000
-};
+enum { GRACE_NS = 500 * 1000 * 1000, LOOK_NS_MIN = 50 * 1000 * 1000 };
 
 struct seep_query_watch {
 	uint64_t limit_ns;
@@ -27,25 +24,17 @@ struct seep_query_watch {
 	bool stop;
 };
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now = { 0 };
-
-	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t used_ns(const struct seep_query_watch *watch)
 {
-	return read_clock(watch->clock) - watch->began_ns;
+	return seep_clock_ns(watch->clock) - watch->began_ns;
 }
 
 /* Until a moment of the monotonic clock, or until the watch is stopped. */
 static void wait_ns(struct seep_query_watch *watch, uint64_t ns)
 {
-	uint64_t until = read_clock(CLOCK_MONOTONIC) + ns;
-	const struct timespec moment = { .tv_sec = (time_t)(until / NS_PER_S),
-					 .tv_nsec = (long)(until % NS_PER_S) };
+	uint64_t until = seep_clock_ns(CLOCK_MONOTONIC) + ns;
+	const struct timespec moment = { .tv_sec = (time_t)(until / SEEP_NS_PER_S),
+					 .tv_nsec = (long)(until % SEEP_NS_PER_S) };
 
 	(void)pthread_cond_timedwait(&watch->changed, &watch->mutex, &moment);
 }
@@ -94,7 +83,7 @@ struct seep_query_watch *seep_query_watch_start(uint64_t limit_ns, void (*end)(v
 	watch->context = context;
 	if (pthread_getcpuclockid(pthread_self(), &watch->clock) != 0)
 		watch->clock = CLOCK_MONOTONIC;
-	watch->began_ns = read_clock(watch->clock);
+	watch->began_ns = seep_clock_ns(watch->clock);
 	(void)pthread_mutex_init(&watch->mutex, NULL);
 	(void)pthread_condattr_init(&monotonic);
 	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

@@ -6,12 +6,10 @@
 #include "profile/ledger_load.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "profile/ledger_parts.h"
 
 #include <string.h>
-#include <time.h>
-
-enum { NS_PER_S = 1000 * 1000 * 1000 };
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
 
@@ -105,13 +103,11 @@ int seep_profile_sample_ledger(const void *map, size_t bytes, struct seep_profil
 {
 	struct ledger_view view;
 	enum ledger_view_status status = ledger_view_init(&view, map, bytes);
-	struct timespec now;
 	uint64_t live_bytes;
 
 	if (status != LEDGER_VIEW_OK)
 		return refuse(err, &view, status);
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	sample->at_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	sample->at_ns = seep_monotonic_ns();
 	sample->allocs = 0;
 	sample->frees = 0;
 	live_bytes = (uint64_t)LOAD(ledger_view_state(&view)->live_bytes);

@@ -8,6 +8,7 @@
 #include "profile/ledger_rows.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 
 #include <string.h>
 #include <time.h>
@@ -18,7 +19,6 @@ enum {
 	EAGER_ROUNDS = 8,
 	ROUND_PAUSE_NS = 200 * 1000,
 	RETRY_MAX_NS = 50 * 1000 * 1000,
-	NS_PER_S = 1000 * 1000 * 1000,
 };
 
 /* What is still to be done for a row. In a finished reading WANTED means "in doubt". */
@@ -280,14 +280,6 @@ static void read_wanted_rows(struct reader *r)
 		settle_row(r, r->wanted[i]);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static void pause_for_writers(void)
 {
 	struct timespec pause = { .tv_sec = 0, .tv_nsec = ROUND_PAUSE_NS };
@@ -303,10 +295,10 @@ static bool turn_moved(const struct reader *r)
 /* A dead ledger does not move, and a pass that will be repeated is not worth a wait. */
 static void retry_moved_rows(struct reader *r)
 {
-	uint64_t deadline = now_ns() + RETRY_MAX_NS;
+	uint64_t deadline = seep_monotonic_ns() + RETRY_MAX_NS;
 	int rounds = 0;
 
-	while (r->live && r->wanted_count > 0 && now_ns() < deadline) {
+	while (r->live && r->wanted_count > 0 && seep_monotonic_ns() < deadline) {
 		if (!r->last && turn_moved(r))
 			break;
 		if (++rounds > EAGER_ROUNDS)

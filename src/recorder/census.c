@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/census.h"
 
+#include "base/clock.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "recorder/ledgerdir.h"
-#include "base/procfs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -68,19 +69,11 @@ static enum seep_census_state state_of(const struct seep_peek *peek)
 	}
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void fill_entry(struct seep_census_entry *entry, struct seep_peek *peek, const char *dir)
 {
 	const struct ledger_header *header = &peek->view.header;
 	struct seep_peek_totals totals = seep_peek_totals(peek);
-	uint64_t now = realtime_ns();
+	uint64_t now = seep_clock_ns(CLOCK_REALTIME);
 	struct stat st;
 
 	*entry = (struct seep_census_entry){

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/finish.h"
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "profile/generated_names.h"
 #include "profile/ledger_load.h"

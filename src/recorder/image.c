@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/image.h"
 
-#include "base/xalloc.h"
 #include "base/procfs.h"
+#include "base/xalloc.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/peek.h"
 
-#include "base/xalloc.h"
 #include "base/procfs.h"
+#include "base/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,18 +10,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, CHUNK_BYTES = 64 * 1024 };
-
-uint64_t seep_monotonic_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- opening ------------------------------------------------------------------------------ */
 

@@ -88,6 +88,4 @@ enum seep_peek_life seep_peek_life(const struct seep_peek *peek);
 /* Is a recorder registered, and does it live? In the target's PID namespace. */
 bool seep_peek_has_recorder(const struct seep_peek *peek);
 
-uint64_t seep_monotonic_ns(void);
-
 #endif

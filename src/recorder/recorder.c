@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/recorder.h"
 
+#include "base/clock.h"
+#include "base/procfs.h"
 #include "base/progress.h"
 #include "base/xalloc.h"
 #include "recorder/finish.h"
@@ -8,7 +10,6 @@
 #include "recorder/run_signals.h"
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
-#include "base/procfs.h"
 
 #include <errno.h>
 #include <limits.h>

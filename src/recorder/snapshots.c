@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/snapshots.h"
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "recorder/outname.h"
 

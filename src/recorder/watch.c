@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/watch.h"
 
+#include "base/clock.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "recorder/perf_map_file.h"
-#include "base/procfs.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ull
 #define EARLY_LOOK_NS 100000000ull
 
 enum {
@@ -49,8 +49,8 @@ struct seep_watch {
 /* The words are in a mapping shared with the target, so none of these are private futexes. */
 static void futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
 {
-	const struct timespec timeout = { .tv_sec = (time_t)(ns / NS_PER_S),
-					  .tv_nsec = (long)(ns % NS_PER_S) };
+	const struct timespec timeout = { .tv_sec = (time_t)(ns / SEEP_NS_PER_S),
+					  .tv_nsec = (long)(ns % SEEP_NS_PER_S) };
 
 	(void)syscall(SYS_futex, word, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
@@ -61,14 +61,6 @@ static void futex_wake(_Atomic uint32_t *word)
 }
 
 /* ---- samples ------------------------------------------------------------------------------ */
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
@@ -86,7 +78,7 @@ static void look_outside(struct seep_watch *watch)
 	const struct ledger_header *header = &watch->peek.view.header;
 
 	if (header->origin == LEDGER_ORIGIN_FORK &&
-	    seep_monotonic_ns() - header->created_ns < NS_PER_S)
+	    seep_monotonic_ns() - header->created_ns < SEEP_NS_PER_S)
 		return;
 	watch->looked = true;
 	seep_outside_look(&watch->outside, watch->pid);
@@ -107,7 +99,7 @@ static void read_memory(struct seep_watch *watch)
 
 static void take_sample(struct seep_watch *watch)
 {
-	uint64_t began = thread_cpu_ns();
+	uint64_t began = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct seep_peek_totals totals = seep_peek_totals(&watch->peek);
 	struct seep_profile_sample sample;
 	uint64_t cost;
@@ -129,7 +121,7 @@ static void take_sample(struct seep_watch *watch)
 	/* One that is killed later has been looked at. */
 	if (!watch->looked && sample.at_ns - watch->peek.view.header.created_ns > EARLY_LOOK_NS)
 		look_outside(watch);
-	cost = thread_cpu_ns() - began;
+	cost = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	watch->next_sample_ns = sample.at_ns +
 				larger(watch->timeline.interval_ns, cost * SAMPLE_COST_SHARE);
 }
@@ -267,7 +259,7 @@ int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch, stru
 	watch->peek = *peek;
 	if (seep_peek_life(peek) != SEEP_PEEK_UNKNOWN)
 		watch->pid = peek->view.header.pid;
-	watch->epoch_age_ns = NS_PER_S;
+	watch->epoch_age_ns = SEEP_NS_PER_S;
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->perf_map_fd = -1;
 	seep_timeline_init(&watch->timeline);

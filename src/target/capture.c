@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/capture.h"
 
+#include "base/clock.h"
 #include "base/strbuf.h"
 
 #include <errno.h>
@@ -10,17 +11,13 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TEXT_MAX_BYTES = 256 * 1024, TIME_MAX_MS = 10000 };
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(seep_monotonic_ns() / 1000000);
 }
 
 static int start(char *const argv[], char *const envp[], enum seep_capture_stream stream, int to,

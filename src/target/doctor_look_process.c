@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/procfs.h"
 #include "target/doctor_checks.h"
 #include "target/doctor_look.h"
-#include "base/procfs.h"
 
 #include <ctype.h>
 #include <limits.h>

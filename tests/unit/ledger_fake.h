@@ -6,8 +6,8 @@
 #ifndef SEEP_TESTS_LEDGER_FAKE_H
 #define SEEP_TESTS_LEDGER_FAKE_H
 
-#include "ledger_build.h"
 #include "base/procfs.h"
+#include "ledger_build.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The system's clocks in nanoseconds. */
+#ifndef SEEP_BASE_CLOCK_H
+#define SEEP_BASE_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define SEEP_NS_PER_S 1000000000ull
+
+/* CLOCK_REALTIME, CLOCK_THREAD_CPUTIME_ID, ...; 0 for one that is not there. */
+uint64_t seep_clock_ns(clockid_t clock);
+
+/* CLOCK_MONOTONIC, which ledgers, timelines and waits are by. */
+uint64_t seep_monotonic_ns(void);
+
+#endif
