@@ -26,16 +26,17 @@ static void print_choices(const struct seep_command *command)
 
 		if (option->type != SEEP_OPTION_CHOICE)
 			continue;
-		printf("\t%s:--%s) words=\"", command->name, option->name);
+		printf("\t%s:--%s:*) words=\"", command->name, option->name);
 		for (size_t j = 0; option->choices[j]; j++)
 			printf("%s%s", j ? " " : "", option->choices[j]);
 		printf("\" ;;\n");
 	}
 }
 
+/* For a word that begins like one: where nothing is offered bash offers files, which FILE is. */
 static void print_options(const struct seep_command *command)
 {
-	printf("\t%s:*) words=\"", command->name);
+	printf("\t%s:*:-*) words=\"", command->name);
 	for (size_t i = 0; i < command->options->count; i++)
 		printf("--%s ", command->options->options[i].name);
 	printf("--help\" ;;\n");
@@ -53,14 +54,14 @@ int cmd_completion(int argc, char **argv)
 	       "\t\tCOMPREPLY=($(compgen -W \"");
 	print_command_names();
 	printf("\" -- \"$current\"))\n\t\treturn\n\tfi\n"
-	       "\tcase \"${COMP_WORDS[1]}:${COMP_WORDS[COMP_CWORD-1]}\" in\n");
+	       "\tcase \"${COMP_WORDS[1]}:${COMP_WORDS[COMP_CWORD-1]}:$current\" in\n");
 	for (size_t i = 0; i < seep_command_count; i++) {
 		if (seep_commands[i].options->hidden)
 			continue;
 		print_choices(&seep_commands[i]);
 		print_options(&seep_commands[i]);
 	}
-	printf("\thelp:*) words=\"");
+	printf("\thelp:*:*) words=\"");
 	print_command_names();
 	printf("\" ;;\n\tesac\n"
 	       "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
