@@ -6,11 +6,24 @@ DESTDIR ?=
 # More options of bench/run, such as BENCH="--rows list2 --peers none".
 BENCH ?=
 
-.PHONY: all test lint check bench fuzz soak programs install clean
+.PHONY: all help test lint check bench fuzz soak programs install clean
 
+#| make            build/seep and build/libseep.so
+#| make lint       format, names, includes and the like: half a minute
+#| make test       units, lints, end to end: up to 20 minutes on 2 cores
+#| make check      ./check, the same: installs what is missing, ends with a line of counts
+#| make programs   30 real servers and tools under load: half an hour
+#| make fuzz       damaged files to the readers, MINUTES=10 for each of six: an hour
+#| make bench      speed beside plain runs and other tools: hours; BENCH=--quick: minutes
+#| make soak       what check leaves out, fuzz, and an hour of work: three hours
+#| make install    a release, to PREFIX=/usr/local; DESTDIR= goes before it
+#| make clean      remove the build folders
 all:
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
 	@cmake --build --preset $(PRESET)
+
+help:
+	@sed -n 's/^#| //p' Makefile
 
 test: all
 	@ctest --preset dev
@@ -22,7 +35,6 @@ check:
 	@./check
 
 bench: release
-	@test -x bench/run || { echo "bench/run is not there" >&2; exit 1; }
 	@bench/run build-release --markdown bench/RESULTS.md $(BENCH)
 
 # MINUTES for each reader; see tests/fuzz/run.
@@ -32,7 +44,6 @@ fuzz: all
 	@tests/fuzz/run $(MINUTES)
 
 soak: all
-	@test -x tests/soak/run || { echo "tests/soak/run is not there" >&2; exit 1; }
 	@tests/soak/run build
 
 programs: all

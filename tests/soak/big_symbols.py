@@ -7,8 +7,7 @@
 Prints a table of sizes, differences, time and memory of both. FOLDER keeps what is built. Times are
 the processor's (user + system, opening included), which a busy machine does not change.
 
-Needs, on Debian 12: python3.11-dbg libc6-dbg libboost-dev llvm-19 binutils cargo
-librust-regex-dev librust-serde-json-dev librust-syn-dev (with what these recommend).
+Needs soak_packages of .ci/packages.sh.
 """
 
 import os
@@ -140,7 +139,7 @@ def row(name, folder):
     path = build(folder)
     separate = debug_file(path)
     if not info_bytes(separate or path):
-        raise SystemExit(f"{path}: no debug information; are the packages above installed?")
+        raise SystemExit(f"{path}: no debug information; see soak_packages of .ci/packages.sh")
     counts = oracle.compare(path, *([separate] if separate else []), count=COUNT,
                             allowed_share=ALLOWED.get(name, 0) / COUNT)
     addresses = oracle.random_addresses(path, COUNT)
