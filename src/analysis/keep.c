@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/sites.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "core/glob.h"
 
@@ -37,15 +38,6 @@ static unsigned judge(const struct seep_keep_globs *globs, const char *name)
 static bool is_kept(const struct seep_keep_globs *globs, unsigned verdict)
 {
 	return !(verdict & EXCLUDED) && (verdict & WANTED || !has_wanted(globs));
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	if (!path)
-		return "";
-	return slash ? slash + 1 : path;
 }
 
 /* What comes before main counts for no module: it is libc's in all stacks. */
@@ -90,8 +82,9 @@ void seep_keep(struct seep_profile *profile, const struct seep_keep_globs *modul
 
 	of_module[0] = (unsigned char)judge(modules, "");
 	for (uint32_t i = 0; i < profile->module_count; i++)
-		of_module[i + 1] = (unsigned char)judge(modules,
-							base_name(profile->modules[i].path));
+		of_module[i + 1] = (unsigned char)judge(
+			modules,
+			profile->modules[i].path ? seep_path_base(profile->modules[i].path) : "");
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *context = &profile->contexts[i];
 		const char *thread = context->thread ? context->thread : "";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/outside.h"
 
+#include "base/path.h"
 #include "base/strbuf.h"
 #include "base/units.h"
 #include "symbol/allocators.h"
@@ -42,13 +43,6 @@ void seep_outside_sample(struct seep_outside *outside, struct seep_peek *peek, u
 }
 
 /* ---- in words -------------------------------------------------------------------------------- */
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 typedef bool (*choose_fn)(const struct seep_binding *binding);
 
@@ -95,7 +89,8 @@ static void list_callers(const struct seep_outside *outside, const char *allocat
 		if (again || !is_said(allocator, binding, choose))
 			continue;
 		if (count < NAMES_MAX)
-			seep_strbuf_addf(text, "%s%s", count ? ", " : "", base_name(binding->from));
+			seep_strbuf_addf(text, "%s%s", count ? ", " : "",
+					 seep_path_base(binding->from));
 		count++;
 	}
 	if (count > NAMES_MAX)
@@ -143,14 +138,14 @@ static void explain_bindings(const struct seep_outside *outside, struct seep_pro
 	seep_strbuf_init(&text, TEXT_MAX_BYTES);
 	seep_strbuf_adds(&text, explanations[which].before);
 	if (of_program)
-		seep_strbuf_adds(&text, base_name(first->to));
+		seep_strbuf_adds(&text, seep_path_base(first->to));
 	else
 		list_callers(outside, allocator, choose, &text);
 	seep_strbuf_adds(&text, explanations[which].between);
 	if (of_program)
 		list_callers(outside, allocator, choose, &text);
 	else
-		seep_strbuf_addf(&text, "%s of %s", first->name, base_name(first->to));
+		seep_strbuf_addf(&text, "%s of %s", first->name, seep_path_base(first->to));
 	seep_strbuf_adds(&text, explanations[which].after);
 	seep_profile_add_unseen(profile, explanations[which].code, "%s", text.text);
 	seep_strbuf_done(&text);
@@ -195,7 +190,7 @@ static bool explain_names(struct seep_profile *profile)
 		seep_profile_add_unseen(profile, "own-allocator",
 					"%s has a malloc of its own; what it allocates is not "
 					"counted",
-					base_name(profile->process.exe));
+					seep_path_base(profile->process.exe));
 		return true;
 	}
 	seep_profile_add_unseen(

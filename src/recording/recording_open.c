@@ -97,7 +97,6 @@ static int check_head(const char *path, struct seep_error *err)
 		return r;
 	if (!seep_recording_is_recording(head, read.count))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: not a recording", path);
-	/* Version 1, with a row for each frame of a stack, was never released. */
 	if (big_endian(head + USER_VERSION_AT) != SEEP_RECORDING_VERSION)
 		return seep_fail(err, SEEP_EVERSION, "%s: version %u, this seep reads %d", path,
 				 big_endian(head + USER_VERSION_AT), SEEP_RECORDING_VERSION);

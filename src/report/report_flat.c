@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions in a table. */
+#include "base/path.h"
 #include "report/report.h"
 
 #include <inttypes.h>

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"

@@ -7,15 +7,9 @@
 
 #include "analysis/fold.h"
 #include "analysis/function_name.h"
+#include "base/path.h"
 #include "base/terminal.h"
 #include "report/text_style.h"
-
-const char *seep_path_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
 
 const char *seep_frame_module_path(const struct seep_profile *profile,
 				   const struct seep_profile_frame *frame)

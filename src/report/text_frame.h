@@ -38,7 +38,4 @@ void seep_frame_repeats(struct seep_strbuf *buf, unsigned period, unsigned repea
 const char *seep_frame_module_path(const struct seep_profile *profile,
 				   const struct seep_profile_frame *frame);
 
-/* What follows the last slash of @path; @path itself when nothing does. */
-const char *seep_path_base(const char *path);
-
 #endif

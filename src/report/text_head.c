@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "analysis/flat.h"
+#include "base/path.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"

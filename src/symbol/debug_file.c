@@ -2,6 +2,7 @@
 #include "symbol/debug_file.h"
 
 #include "base/error.h"
+#include "base/path.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -16,13 +17,6 @@ static const char system_dir[] = "/usr/lib/debug";
 static const char *dir_at(const struct seep_debug_dirs *dirs, size_t i)
 {
 	return i < dirs->count ? dirs->items[i] : system_dir;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 static SEEP_PRINTF(2, 3) bool join(char path[PATH_MAX], const char *fmt, ...)
@@ -46,7 +40,7 @@ bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const ch
 {
 	if (index <= dirs->count)
 		return join(ret, "%s/%s", dir_at(dirs, index), path);
-	return join(ret, "%s/%s", dirs->items[index - dirs->count - 1], base_name(path));
+	return join(ret, "%s/%s", dirs->items[index - dirs->count - 1], seep_path_base(path));
 }
 
 /* Open @path if it is an ELF file with that build-id. */
@@ -107,7 +101,7 @@ static struct seep_elf *find_main_in_dirs(const struct seep_debug_dirs *dirs,
 
 		if (join(path, "%s/%s", dirs->items[i], query->path))
 			elf = open_with_id(path, query->build_id, query->build_id_bytes);
-		if (!elf && join(path, "%s/%s", dirs->items[i], base_name(query->path)))
+		if (!elf && join(path, "%s/%s", dirs->items[i], seep_path_base(query->path)))
 			elf = open_with_id(path, query->build_id, query->build_id_bytes);
 		if (elf)
 			return elf;
@@ -146,7 +140,7 @@ struct seep_elf *seep_debug_fetch_main(const struct seep_debug_dirs *dirs,
 				       const struct seep_debug_query *query)
 {
 	return fetch(dirs, SEEP_DEBUGINFOD_EXECUTABLE, query->build_id, query->build_id_bytes,
-		     base_name(query->path));
+		     seep_path_base(query->path));
 }
 
 static bool has_checksum(const char *path, uint32_t expected)
@@ -207,7 +201,7 @@ static struct seep_elf *open_linked(const char *path, const struct seep_elf *mai
 static struct seep_elf *find_by_link(const struct seep_debug_dirs *dirs, const char *main_path,
 				     const struct seep_elf *main)
 {
-	int folder_bytes = (int)(base_name(main_path) - main_path);
+	int folder_bytes = (int)(seep_path_base(main_path) - main_path);
 	struct seep_elf *elf = NULL;
 	char path[PATH_MAX];
 	struct link link;
@@ -233,7 +227,7 @@ static struct seep_elf *find_by_link(const struct seep_debug_dirs *dirs, const c
 static struct seep_elf *find_by_name(const struct seep_debug_dirs *dirs,
 				     const struct seep_debug_query *query)
 {
-	const char *name = base_name(query->path);
+	const char *name = seep_path_base(query->path);
 	char path[PATH_MAX];
 	size_t i;
 
@@ -270,7 +264,7 @@ struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
 		elf = find_by_name(dirs, &known);
 	if (!elf)
 		elf = fetch(dirs, SEEP_DEBUGINFOD_DEBUG, known.build_id, known.build_id_bytes,
-			    base_name(known.path));
+			    seep_path_base(known.path));
 	return elf;
 }
 
@@ -281,7 +275,7 @@ const char *seep_debug_alternate_name(const struct seep_elf *elf)
 
 	if (!section.bytes || strnlen(name, section.bytes) == section.bytes)
 		return "a file";
-	return base_name(name);
+	return seep_path_base(name);
 }
 
 struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
@@ -303,14 +297,15 @@ struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 	if (id_bytes == 0 || id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		return NULL;
 	if (name[0] == '/' ? join(joined, "%s", name)
-			   : join(joined, "%.*s%s", (int)(base_name(path) - path), path, name))
+			   : join(joined, "%.*s%s", (int)(seep_path_base(path) - path), path, name))
 		found = open_with_id(joined, id, id_bytes);
 	for (i = 0; !found && i <= dirs->count; i++)
-		if (join(joined, "%s/.dwz/%s", dir_at(dirs, i), base_name(name)))
+		if (join(joined, "%s/.dwz/%s", dir_at(dirs, i), seep_path_base(name)))
 			found = open_with_id(joined, id, id_bytes);
 	if (!found)
 		found = find_by_build_id(dirs, "", ".debug", id, id_bytes);
 	if (!found)
 		found = find_by_build_id(dirs, "/.dwz", ".debug", id, id_bytes);
-	return found ? found : fetch(dirs, SEEP_DEBUGINFOD_DEBUG, id, id_bytes, base_name(name));
+	return found ? found
+		     : fetch(dirs, SEEP_DEBUGINFOD_DEBUG, id, id_bytes, seep_path_base(name));
 }

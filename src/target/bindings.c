@@ -2,6 +2,7 @@
 #include "target/bindings.h"
 
 #include "base/file.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "target/slots.h"
 
@@ -78,13 +79,6 @@ struct process {
 	size_t capacity;
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static struct mapped *module_at(const struct process *process, uint64_t address)
 {
 	for (size_t i = 0; i < process->count; i++)
@@ -125,7 +119,7 @@ static void take_line(struct process *process, char *line)
 		.path = path,
 		.has_code = perms[2] == 'x',
 		.is_program = process->program && strcmp(path, process->program) == 0,
-		.is_ours = strcmp(base_name(path), "libseep.so") == 0,
+		.is_ours = strcmp(seep_path_base(path), "libseep.so") == 0,
 	};
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The checks of a program. */
+#include "base/path.h"
 #include "target/doctor_checks.h"
 
 #include <stdio.h>
@@ -54,13 +55,6 @@ static const struct {
 	  "seen",
 	  "" },
 };
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static const char *find_library(const struct seep_doctor_program *program, const char *part)
 {
@@ -198,7 +192,7 @@ void seep_doctor_check_manager(const struct seep_doctor_facts *facts,
 			       struct seep_doctor_finding *finding)
 {
 	const struct seep_doctor_program *program = &facts->program;
-	const char *name = program->problem ? "" : base_name(program->loaded);
+	const char *name = program->problem ? "" : seep_path_base(program->loaded);
 
 	if (program->problem)
 		return;

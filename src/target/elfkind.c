@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/elfkind.h"
 
+#include "base/path.h"
+
 #include <gelf.h>
 #include <libelf.h>
 #include <stddef.h>
@@ -27,13 +29,6 @@ enum { SANITIZER_COUNT = sizeof(sanitizers) / sizeof(sanitizers[0]) };
 static bool has_prefix(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 static void note_needed(struct seep_elfkind *kind, const char *library)
@@ -273,13 +268,13 @@ int seep_elfkind_check(const struct seep_elfkind *kind, const char *name, struct
 				 "%s is statically linked, so that no library can be preloaded "
 				 "into it; link it without -static",
 				 name);
-	if (kind->loader[0] && has_prefix(base_name(kind->loader), "ld-musl"))
+	if (kind->loader[0] && has_prefix(seep_path_base(kind->loader), "ld-musl"))
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s is linked with musl; this seep records programs linked with "
 				 "glibc",
 				 name);
-	if (kind->loader[0] && !has_prefix(base_name(kind->loader), "ld-linux") &&
-	    !has_prefix(base_name(kind->loader), "ld-2."))
+	if (kind->loader[0] && !has_prefix(seep_path_base(kind->loader), "ld-linux") &&
+	    !has_prefix(seep_path_base(kind->loader), "ld-2."))
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s starts with the loader %s, which is not glibc's", name,
 				 kind->loader);
