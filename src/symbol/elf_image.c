@@ -2,7 +2,6 @@
 #include "symbol/elf_image.h"
 
 #include "base/xalloc.h"
-#include "symbol/inflate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,27 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IMAGE_MAX_BYTES ((uint64_t)8 << 30)
 #define NAMES_MAX_BYTES ((uint64_t)64 << 20)
 #define SECTIONS_MAX ((uint64_t)1 << 20)
 #define NOTES_MAX_BYTES ((uint64_t)1 << 20)
 
-/* zstd can do better than this on zeros only; a claim beyond it is refused, not tried. */
-#define INFLATE_RATIO_MAX 4096
-
-/* What is read of a file, besides symbol tables. */
-static const char *const wanted_names[] = {
-	".debug_info",	       ".debug_abbrev",	      ".debug_str",
-	".debug_line",	       ".debug_line_str",     ".debug_ranges",
-	".debug_rnglists",     ".debug_addr",	      ".debug_str_offsets",
-	".debug_types",	       ".gnu_debugaltlink",   ".gnu_debuglink",
-	".gnu_debugdata",      ".note.gnu.build-id",  ".debug_cu_index",
-	".debug_info.dwo",     ".debug_abbrev.dwo",   ".debug_str.dwo",
-	".debug_line.dwo",     ".debug_line_str.dwo", ".debug_str_offsets.dwo",
-	".debug_rnglists.dwo", ".debug_types.dwo",
-};
-
-static bool read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes)
+bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes)
 {
 	uint8_t *at = to;
 
@@ -55,7 +38,7 @@ static bool read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint6
 	return true;
 }
 
-static const char *section_name(const struct seep_elf *elf, const Elf64_Shdr *section)
+const char *seep_elf_section_name(const struct seep_elf *elf, const Elf64_Shdr *section)
 {
 	return section->sh_name < elf->names_bytes ? elf->names + section->sh_name : "";
 }
@@ -65,7 +48,7 @@ static const Elf64_Shdr *find_section(const struct seep_elf *elf, const char *na
 	size_t i;
 
 	for (i = 1; i < elf->section_count; i++)
-		if (strcmp(section_name(elf, &elf->sections[i]), name) == 0)
+		if (strcmp(seep_elf_section_name(elf, &elf->sections[i]), name) == 0)
 			return &elf->sections[i];
 	return NULL;
 }
@@ -96,7 +79,7 @@ static bool read_names(struct seep_elf *elf, uint64_t index)
 	    section->sh_size > elf->file_bytes)
 		return false;
 	elf->names = seep_xcalloc(section->sh_size + 1, 1);
-	if (!read_at(elf, section->sh_offset, elf->names, section->sh_size))
+	if (!seep_elf_read_at(elf, section->sh_offset, elf->names, section->sh_size))
 		return false;
 	elf->names_bytes = section->sh_size;
 	return true;
@@ -115,7 +98,7 @@ static bool read_sections(struct seep_elf *elf)
 	if (count == 0) {
 		Elf64_Shdr first;
 
-		if (!read_at(elf, header->e_shoff, &first, sizeof(first)))
+		if (!seep_elf_read_at(elf, header->e_shoff, &first, sizeof(first)))
 			return false;
 		count = first.sh_size;
 	}
@@ -124,7 +107,7 @@ static bool read_sections(struct seep_elf *elf)
 	if (count > SECTIONS_MAX || count * sizeof(Elf64_Shdr) > elf->file_bytes)
 		return false;
 	elf->sections = seep_xcalloc(count, sizeof(*elf->sections));
-	if (!read_at(elf, header->e_shoff, elf->sections, count * sizeof(*elf->sections)))
+	if (!seep_elf_read_at(elf, header->e_shoff, elf->sections, count * sizeof(*elf->sections)))
 		return false;
 	elf->section_count = count;
 	return read_names(elf, header->e_shstrndx);
@@ -165,7 +148,7 @@ static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 	if (elf->build_id_bytes || bytes > NOTES_MAX_BYTES || bytes > elf->file_bytes)
 		return;
 	notes = seep_xcalloc(bytes + 1, 1);
-	if (read_at(elf, offset, notes, bytes))
+	if (seep_elf_read_at(elf, offset, notes, bytes))
 		find_build_id(elf, notes, bytes);
 	free(notes);
 }
@@ -183,8 +166,8 @@ static void read_build_id(struct seep_elf *elf)
 	for (i = 0; i < elf->header.e_phnum; i++) {
 		Elf64_Phdr segment;
 
-		if (!read_at(elf, elf->header.e_phoff + i * sizeof(segment), &segment,
-			     sizeof(segment)))
+		if (!seep_elf_read_at(elf, elf->header.e_phoff + i * sizeof(segment), &segment,
+				      sizeof(segment)))
 			return;
 		if (segment.p_type == PT_NOTE)
 			read_notes(elf, segment.p_offset, segment.p_filesz);
@@ -222,7 +205,7 @@ static bool read_headers(struct seep_elf *elf, const char **ret_problem)
 	const unsigned char *ident = elf->header.e_ident;
 
 	*ret_problem = "not an ELF file";
-	if (!read_at(elf, 0, &elf->header, sizeof(elf->header)) ||
+	if (!seep_elf_read_at(elf, 0, &elf->header, sizeof(elf->header)) ||
 	    memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return false;
 	*ret_problem = "not a 64-bit little-endian ELF file";
@@ -322,202 +305,6 @@ void seep_elf_close(struct seep_elf *elf)
 bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, size_t bytes)
 {
 	return bytes && elf->build_id_bytes == bytes && memcmp(elf->build_id, build_id, bytes) == 0;
-}
-
-static bool is_wanted(const struct seep_elf *elf, const Elf64_Shdr *section)
-{
-	const char *name = section_name(elf, section);
-	size_t i;
-
-	switch (section->sh_type) {
-	case SHT_SYMTAB:
-	case SHT_DYNSYM:
-	case SHT_STRTAB:
-	case SHT_SYMTAB_SHNDX:
-		return true;
-	case SHT_NULL:
-	case SHT_NOBITS:
-		return false;
-	default:
-		break;
-	}
-	if (strncmp(name, ".zdebug_", 8) == 0)
-		return true;
-	for (i = 0; i < sizeof(wanted_names) / sizeof(wanted_names[0]); i++)
-		if (strcmp(name, wanted_names[i]) == 0)
-			return true;
-	return false;
-}
-
-/* How a section lies in the file, and what it will be in the image. */
-struct plan {
-	uint64_t from;	     /* file offset of the contents proper */
-	uint64_t from_bytes; /* 0 = left out */
-	uint64_t bytes;	     /* inflated */
-	uint32_t packing;    /* 0, ELFCOMPRESS_ZLIB or ELFCOMPRESS_ZSTD */
-};
-
-#ifndef ELFCOMPRESS_ZSTD
-#define ELFCOMPRESS_ZSTD 2
-#endif
-
-static bool plan_is_sane(const struct seep_elf *elf, const struct plan *plan)
-{
-	if (plan->from > elf->file_bytes || plan->from_bytes > elf->file_bytes - plan->from)
-		return false;
-	if (plan->packing == 0)
-		return true;
-	return plan->bytes / INFLATE_RATIO_MAX <= plan->from_bytes;
-}
-
-static bool plan_compressed(const struct seep_elf *elf, const Elf64_Shdr *section,
-			    struct plan *plan)
-{
-	Elf64_Chdr packed;
-
-	if (section->sh_size < sizeof(packed) ||
-	    !read_at(elf, section->sh_offset, &packed, sizeof(packed)) ||
-	    (packed.ch_type != ELFCOMPRESS_ZLIB && packed.ch_type != ELFCOMPRESS_ZSTD))
-		return false;
-	plan->from = section->sh_offset + sizeof(packed);
-	plan->from_bytes = section->sh_size - sizeof(packed);
-	plan->bytes = packed.ch_size;
-	plan->packing = packed.ch_type;
-	return true;
-}
-
-/* The form before compression was standardised: "ZLIB", the size big-endian, the stream. */
-static bool plan_zdebug(const struct seep_elf *elf, const Elf64_Shdr *section, struct plan *plan)
-{
-	uint8_t head[12];
-	uint64_t bytes = 0;
-	size_t i;
-
-	if (section->sh_size < sizeof(head) ||
-	    !read_at(elf, section->sh_offset, head, sizeof(head)) || memcmp(head, "ZLIB", 4) != 0)
-		return false;
-	for (i = 4; i < sizeof(head); i++)
-		bytes = bytes << 8 | head[i];
-	plan->from = section->sh_offset + sizeof(head);
-	plan->from_bytes = section->sh_size - sizeof(head);
-	plan->bytes = bytes;
-	plan->packing = ELFCOMPRESS_ZLIB;
-	return true;
-}
-
-static void plan_section(const struct seep_elf *elf, const Elf64_Shdr *section, struct plan *plan)
-{
-	bool known = true;
-
-	*plan = (struct plan){ 0 };
-	if (!is_wanted(elf, section))
-		return;
-	if (section->sh_flags & SHF_COMPRESSED) {
-		known = plan_compressed(elf, section, plan);
-	} else if (strncmp(section_name(elf, section), ".zdebug_", 8) == 0) {
-		known = plan_zdebug(elf, section, plan);
-	} else {
-		plan->from = section->sh_offset;
-		plan->from_bytes = plan->bytes = section->sh_size;
-	}
-	if (!known || !plan_is_sane(elf, plan))
-		*plan = (struct plan){ 0 };
-}
-
-static bool fill(const struct seep_elf *elf, const struct plan *plan, uint8_t *to)
-{
-	uint8_t *packed;
-	bool done;
-
-	if (plan->packing == 0)
-		return read_at(elf, plan->from, to, plan->bytes);
-	packed = seep_xcalloc(plan->from_bytes + 1, 1);
-	done = read_at(elf, plan->from, packed, plan->from_bytes);
-	if (done && plan->packing == ELFCOMPRESS_ZLIB)
-		done = seep_inflate_zlib(packed, plan->from_bytes, to, plan->bytes);
-	else if (done)
-		done = seep_inflate_zstd(packed, plan->from_bytes, to, plan->bytes);
-	free(packed);
-	return done;
-}
-
-/* ".zdebug_info" has become ".debug_info". Names are bytes of ours by now, and may share tails. */
-static void rename_zdebug(struct seep_elf *elf, Elf64_Shdr *section)
-{
-	char *name = elf->names + section->sh_name;
-
-	if (section->sh_name < elf->names_bytes && strncmp(name, ".zdebug_", 8) == 0) {
-		name[1] = '.';
-		section->sh_name++;
-	}
-}
-
-enum { IMAGE_ALIGN = 16 };
-
-/* At least one zero byte stays between two sections. */
-static uint64_t padded(uint64_t bytes)
-{
-	return (bytes + IMAGE_ALIGN) & ~(uint64_t)(IMAGE_ALIGN - 1);
-}
-
-static void place(struct seep_elf *elf, size_t index, const struct plan *plan, uint64_t offset)
-{
-	Elf64_Shdr *section = &elf->sections[index];
-
-	section->sh_flags &= ~(uint64_t)SHF_COMPRESSED;
-	section->sh_offset = offset;
-	if (plan->from_bytes && fill(elf, plan, elf->image + offset)) {
-		section->sh_size = plan->bytes;
-		rename_zdebug(elf, section);
-		return;
-	}
-	/* Address and size stay: they say where code is. */
-	if (section->sh_type != SHT_NULL)
-		section->sh_type = SHT_NOBITS;
-	memset(elf->image + offset, 0, plan->from_bytes ? plan->bytes : 0);
-}
-
-static bool build_image(struct seep_elf *elf, struct plan *plans)
-{
-	uint64_t read_bytes = 0;
-	uint64_t at = 0;
-	size_t i;
-
-	for (i = 0; i < elf->section_count; i++) {
-		plan_section(elf, &elf->sections[i], &plans[i]);
-		/* Sections of an honest file do not overlap. */
-		read_bytes += plans[i].from_bytes;
-		if (read_bytes > elf->file_bytes || plans[i].bytes > IMAGE_MAX_BYTES - at)
-			return false;
-		at += plans[i].from_bytes ? padded(plans[i].bytes) : 0;
-	}
-	elf->image_bytes = at + 1;
-	elf->image = seep_xcalloc(elf->image_bytes, 1);
-	for (i = 0, at = 0; i < elf->section_count; i++) {
-		place(elf, i, &plans[i], at);
-		at += plans[i].from_bytes ? padded(plans[i].bytes) : 0;
-	}
-	return true;
-}
-
-bool seep_elf_load(struct seep_elf *elf)
-{
-	struct plan *plans;
-	bool done;
-
-	if (elf->image)
-		return true;
-	if (!elf->section_count)
-		return false;
-	plans = seep_xcalloc(elf->section_count, sizeof(*plans));
-	done = build_image(elf, plans);
-	free(plans);
-	if (elf->fd >= 0)
-		(void)close(elf->fd);
-	elf->fd = -1;
-	elf->memory = NULL;
-	elf->file_bytes = 0;
-	return done;
 }
 
 struct seep_elf_bytes seep_elf_section_at(const struct seep_elf *elf, size_t index)

@@ -68,6 +68,12 @@ bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, 
 bool seep_elf_has_section(const struct seep_elf *elf, const char *name);
 bool seep_elf_has_dwarf(const struct seep_elf *elf);
 
+/* Exactly @bytes at @offset of the file, before loading. False when they are not there. */
+bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes);
+
+/* "" for a damaged one. */
+const char *seep_elf_section_name(const struct seep_elf *elf, const Elf64_Shdr *section);
+
 /**
  * seep_elf_load - read and inflate what symbols need
  *
