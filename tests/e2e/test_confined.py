@@ -2,7 +2,9 @@
 """Programs that confine themselves, or are confined by whoever starts them: they end as they would
 have ended, and are counted to the byte."""
 
+import json
 import os
+import pathlib
 import shutil
 import socket
 
@@ -73,10 +75,11 @@ def test_a_bubblewrapped_program_is_recorded(seep):
     check_truth(found[0], truth)
 
 
-def test_another_user_with_a_view_of_its_own_ends_as_without(seep):
-    """As DynamicUser= and PrivateTmp= do: whether it could be recorded is said, never more."""
+def test_another_user_with_a_view_of_its_own_is_counted_in_a_ledger_of_its_own(seep):
+    """As DynamicUser= and PrivateTmp= do: the test's folder of ledgers is closed to that user."""
     need_root()
-    words = [need("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    user = str(1_000_000_000 + os.getpid())  # nobody else's
+    words = [need("setpriv"), "--reuid", user, "--regid", user, "--clear-groups"]
     folder = seep.directory / "private"
     folder.mkdir(mode=0o755)
     copy = folder / "confined"
@@ -84,7 +87,16 @@ def test_another_user_with_a_view_of_its_own_ends_as_without(seep):
     os.chmod(seep.directory, 0o755)
     if run_plain([*words, copy, "not"]).status != 0:
         pytest.skip("another user may not reach the test's folder")
-    both(seep, [*words, copy, "not"])
+    ledgers = pathlib.Path(f"/dev/shm/seep-{user}")
+    try:
+        plain = run_plain([*words, copy, "not"])
+        result, _ = seep.run([*words, copy, "not"])
+        result.same_as(plain)
+        (ledger,) = ledgers.glob("confined.*.ledger")
+        report = json.loads(seep.command("report", ledger, "--json").stdout)
+        check_truth(report, parse_truth(result.stdout.decode()))
+    finally:
+        shutil.rmtree(ledgers, ignore_errors=True)
 
 
 def test_what_systemd_hands_over_arrives(seep):

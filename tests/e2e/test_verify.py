@@ -16,6 +16,8 @@ import textwrap
 
 import pytest
 
+from harness import need
+
 SOURCE = pathlib.Path(os.environ.get("SEEP_SOURCE", pathlib.Path(__file__).parents[2]))
 BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", SOURCE / "build"))
 SEEP = BUILD / "seep"
@@ -47,13 +49,6 @@ def verify(directory, command, at_least, environment=None, options="verify=1"):
     assert figures["differences"] == 0
     assert figures["truncated"] < figures["walks"] / 100
     return out
-
-
-def need(name):
-    path = shutil.which(name)
-    if path is None:
-        pytest.skip(f"{name} is not installed")
-    return path
 
 
 def adversary(directory, iterations, seed, threads):
