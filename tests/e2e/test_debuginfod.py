@@ -136,7 +136,7 @@ def test_a_report_fills_in_what_an_old_recording_lacks(seep, server):
 @NEED
 def test_a_program_that_is_gone_is_asked_for_too(seep, server):
     copy = seep.directory / "copy"
-    path = record_what_vanishes(seep, copy, 'rm "$2"')
+    path = record_what_vanishes(seep, copy, f"rm '{copy}'")
     bare = seep.directory / "bare"
     subprocess.run([need("strip"), "--strip-debug", "-o", bare, program("mini_dlsym")], check=True)
     server.files[build_id_of(bare), "executable"] = bare

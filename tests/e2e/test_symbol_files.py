@@ -77,18 +77,16 @@ def test_the_inlined_calls_of_a_recording_survive_another_look(seep):
 
 
 def record_what_vanishes(seep, copy, last):
-    """The recording of a copy of mini_dlsym, on which a shell does `last` before seep looks."""
-    script = f'cp "$1" "$2"; "$2"; {last}'
-    folder = seep.directory / "out"
-    folder.mkdir()
+    """The recording of a copy of mini_dlsym, which runs the shell command `last` before it ends."""
+    shutil.copy(program("mini_dlsym"), copy)
+    path = seep.directory / "out" / "run.seep"
+    path.parent.mkdir()
     done = seep.command(
-        "run", "-o", folder / "run.seep", "-q", "--", "/bin/sh", "-c", script, "sh",
-        program("mini_dlsym"), copy, program("recursion"),
+        "run", "-o", path, "-q", "--no-follow", "--", copy, last,
         env={"TRUTH_FILE": str(seep.directory / "truth")},
     )
     assert done.status == 0, done.stderr
-    (found,) = [p for p in folder.iterdir() if p.name.endswith(".copy.seep")]
-    return found
+    return path
 
 
 def no_names_line(seep, path):
@@ -106,7 +104,7 @@ def test_a_program_that_was_moved_is_found_by_name_path_and_build_id(seep, where
     if where.endswith("/"):
         target = target / build_id[:2] / build_id[2:]
     target.parent.mkdir(parents=True)
-    path = record_what_vanishes(seep, copy, f'mv "$2" "{target}"')
+    path = record_what_vanishes(seep, copy, f"mv '{copy}' '{target}'")
     recordings = Recordings(seep, path.parent)
     frames = own_frames(recordings.load(path), copy)
     assert frames and not any(f["function"] for f in frames)
@@ -119,7 +117,8 @@ def test_a_program_that_was_moved_is_found_by_name_path_and_build_id(seep, where
 
 def test_a_program_that_was_replaced_is_not_believed(seep):
     copy = seep.directory / "copy"
-    found = record_what_vanishes(seep, copy, 'cp --remove-destination "$3" "$2"')
+    other = program("recursion")
+    found = record_what_vanishes(seep, copy, f"cp --remove-destination '{other}' '{copy}'")
     want = "No names for code in copy (build-id differs: the file was replaced)"
     assert no_names_line(seep, found) == want
     # The old file, put aside by an installer, heals it.
