@@ -10,7 +10,7 @@ fast_packages="$build_packages binutils python3 libcmocka-dev python3-pytest"
 # Programs that tests record, compilers whose output they read, and oracles that they compare with.
 check_packages="$fast_packages bubblewrap clang clang-format dwz gdb git libdebuginfod1 libgc-dev
 	libgoogle-perftools-dev libjemalloc-dev libmimalloc-dev libpython3.11-testsuite lld llvm-19
-	mold patchelf perl rustc sqlite3 xz-utils"
+	patchelf perl rustc sqlite3 xz-utils"
 # What `make bench` measures with, and beside.
 bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libjemalloc2 liblsan0
 	llvm-19 redis-server redis-tools valgrind"
@@ -18,7 +18,8 @@ bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libje
 fuzz_packages="$build_packages binutils clang libclang-rt-14-dev llvm-14 python3 rustc xz-utils"
 # What tests/soak/run needs: all of these, and the big binaries of tests/soak/big_symbols.py.
 soak_packages="$check_packages $fuzz_packages cargo libboost-dev libc6-dbg librust-aho-corasick-dev
-	librust-memchr-dev librust-regex-dev librust-serde-json-dev librust-syn-dev python3.11-dbg"
+	librust-memchr-dev librust-regex-dev librust-serde-json-dev librust-syn-dev mold
+	python3.11-dbg"
 
 is_installed() {
 	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

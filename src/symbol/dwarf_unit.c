@@ -148,6 +148,7 @@ static const uint8_t *read_entry(struct walk *walk, const struct dwarf_entry *en
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
+	case DW_TAG_enumeration_type: /* rustc: with methods */
 		*level = (struct level){ .node = SEEP_INTERVAL_NONE, .is_scope = true };
 		break;
 	default:

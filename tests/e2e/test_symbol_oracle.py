@@ -22,6 +22,7 @@ from symbol_oracle import (
     random_addresses,
     run,
     stripped,
+    symbol_extents,
     theirs,
 )
 
@@ -104,6 +105,21 @@ def merged_functions_share(variant):
 )
 def test_frames_of_a_program_equal_the_oracles(variant, tmp_path):
     compare(program(variant, tmp_path), allowed_share=merged_functions_share(variant))
+
+
+def test_what_is_inlined_into_a_method_of_a_plain_enumeration_is_found(tmp_path):
+    """Rust describes it inside the type."""
+    path = program("rust", tmp_path)
+    ((address, size),) = {
+        extent
+        for name, extents in symbol_extents(path).items()
+        if "Shape9from_name" in name
+        for extent in extents
+    }
+    addresses = list(range(address, address + size))
+    places = [[place for _, _, place in frames] for frames in ours(path, addresses)]
+    assert max(map(len, places)) > 2
+    assert places == [[place for _, place in frames] for frames in theirs(path, addresses)]
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,25 @@ impl Speak for &str {
     }
 }
 
+// Without data in it, its type's entry is an enumeration, and what is inlined stands in there.
+#[derive(Clone, Copy)]
+enum Shape {
+    Round,
+    Square,
+    Odd,
+}
+
+impl Shape {
+    #[inline(never)]
+    fn from_name(name: &str) -> Shape {
+        match name {
+            "round" | "circle" | "disc" => Shape::Round,
+            "square" | "box" | "quadrat" => Shape::Square,
+            _ => Shape::Odd,
+        }
+    }
+}
+
 fn main() {
     let mut counter = deep::deeper::Counter { seen: Vec::new() };
     let mut words: HashMap<String, usize> = HashMap::new();
@@ -46,5 +65,6 @@ fn main() {
     }
     let all: Vec<Box<dyn Speak>> = vec![Box::new(3u32), Box::new("abc")];
     let text: Vec<String> = all.iter().map(|s| s.speak()).collect();
-    println!("{} {} {}", words.len(), tree.len(), text.join(","));
+    let shapes: usize = words.keys().map(|w| Shape::from_name(w) as usize).sum();
+    println!("{} {} {} {}", words.len(), tree.len(), text.join(","), shapes);
 }

@@ -26,8 +26,8 @@ import symbol_oracle as oracle  # noqa: E402 (found by the line above)
 COUNT = 20000
 ROUNDS = 3
 # Functions of equal code that LLVM merged: one address has several names, in DWARF and in the symbol
-# table, and the two take different ones.
-ALLOWED = {"rust": 3}
+# table, and the two take different ones. At 6 addresses with Debian's rustc 1.63.
+ALLOWED = {"rust": 6}
 
 MANIFEST = """\
 [package]
