@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "target/slots.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,6 +18,7 @@
 
 enum {
 	MAPS_MAX_BYTES = 16 * 1024 * 1024,
+	FOLDER_BYTES = 48, /* of a thread in /proc */
 	MODULES_MAX = 4096,
 	FOUND_MAX = 256, /* more modules than anybody reads about */
 	KNOWN_MAX = 8192,
@@ -123,12 +125,12 @@ static void take_line(struct process *process, char *line)
 	};
 }
 
-static char *read_program(uint32_t pid)
+static char *read_program(const char *folder)
 {
-	char link[64], path[4096];
+	char link[FOLDER_BYTES + sizeof("/exe")], path[4096];
 	ssize_t length;
 
-	(void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", pid);
+	(void)snprintf(link, sizeof(link), "%s/exe", folder);
 	length = readlink(link, path, sizeof(path) - 1);
 	if (length <= 0)
 		return NULL;
@@ -136,22 +138,54 @@ static char *read_program(uint32_t pid)
 	return seep_xstrdup(path);
 }
 
+static int open_memory(const char *folder)
+{
+	char path[FOLDER_BYTES + sizeof("/mem")];
+
+	(void)snprintf(path, sizeof(path), "%s/mem", folder);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* The first thread may have ended before the others; its folder shows nothing any more. */
+static int open_memory_of_any_thread(uint32_t pid, char folder[FOLDER_BYTES])
+{
+	struct dirent *entry;
+	int fd = -1;
+	DIR *tasks;
+
+	(void)snprintf(folder, FOLDER_BYTES, "/proc/%" PRIu32 "/task", pid);
+	tasks = opendir(folder);
+	while (tasks && fd < 0 && (entry = readdir(tasks))) {
+		(void)snprintf(folder, FOLDER_BYTES, "/proc/%" PRIu32 "/task/%.10s", pid,
+			       entry->d_name);
+		if (entry->d_name[0] != '.')
+			fd = open_memory(folder);
+	}
+	if (tasks)
+		(void)closedir(tasks);
+	return fd;
+}
+
 static int open_process(uint32_t pid, struct process *ret_process, struct seep_error *err)
 {
-	char path[64];
+	char folder[FOLDER_BYTES], path[FOLDER_BYTES + sizeof("/maps")];
 	int rc;
 
 	*ret_process = (struct process){ .memory_fd = -1 };
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", pid);
-	rc = seep_file_read(path, MAPS_MAX_BYTES, &ret_process->maps, NULL, err);
-	if (rc < 0)
-		return rc;
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/mem", pid);
-	ret_process->memory_fd = open(path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(folder, sizeof(folder), "/proc/%" PRIu32, pid);
+	ret_process->memory_fd = open_memory(folder);
+	if (ret_process->memory_fd < 0 && errno == ESRCH)
+		ret_process->memory_fd = open_memory_of_any_thread(pid, folder);
+	if (ret_process->memory_fd < 0 && (errno == ENOENT || errno == ESRCH))
+		return seep_fail(err, SEEP_ENOTFOUND, "process %" PRIu32 " has ended", pid);
 	if (ret_process->memory_fd < 0)
 		return seep_fail_errno(err, errno, "cannot read the memory of process %" PRIu32,
 				       pid);
-	ret_process->program = read_program(pid);
+	(void)snprintf(path, sizeof(path), "%s/maps", folder);
+	rc = seep_file_read(path, MAPS_MAX_BYTES, &ret_process->maps, NULL, err);
+	if (rc < 0)
+		return rc;
+	ret_process->program = read_program(folder);
 	for (char *line = ret_process->maps, *end; *line; line = end + 1) {
 		end = strchrnul(line, '\n');
 		if (!*end)
