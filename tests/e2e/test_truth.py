@@ -138,14 +138,19 @@ def bump_counts(path):
     return {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", path.read_text())}
 
 
-@pytest.mark.parametrize("jumping", [False, True], ids=["stay", "jump"])
-def test_a_handler_may_allocate_inside_malloc(seep, jumping):
+@pytest.mark.parametrize(
+    "jumping, options",
+    [(False, ""), (True, ""), (True, "verify=1")],
+    ids=["stay", "jump", "jump-out-of-verify"],
+)
+def test_a_handler_may_allocate_inside_malloc(seep, jumping, options):
     """With an allocator that allows it the handler allocates wherever the signal hits, in the
     profiler's own bookkeeping too: such a block may have no stack, but it is counted."""
     words = ["any"] if jumping else ["any", "stay"]
     env = {
         "LD_PRELOAD": str(program("lib_bump.so")),
         "BUMP_FILE": str(seep.directory / "bump"),
+        "SEEP_OPTIONS": options,
     }
     truth_path = seep.directory / "truth"
     result, recordings = seep.run(

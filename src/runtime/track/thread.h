@@ -25,7 +25,7 @@ struct rt_thread {
 	struct ledger_slot *slots;
 	uint32_t slot_mask;
 	uint32_t conflicts;   /* since the slots last grew */
-	bool verifying;	      /* libgcc walks for us, and may allocate: nested, not left */
+	uintptr_t verifying;  /* frame out of which libgcc walks for us, and may allocate; else 0 */
 	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
 	uint32_t tid;
 	uint32_t cache_index;

@@ -139,17 +139,23 @@ bool rt_verify_start(void)
 	return true;
 }
 
-/* Compare @walk, just made from hook frame @frame, with libgcc's. */
-static bool equals_libgcc(struct rt_thread *thread, const struct rt_walk *walk, const void *frame)
+/*
+ * Compare @walk, just made from hook frame @frame, with libgcc's. A function of its own: its frame
+ * is what tells a hook that libgcc calls from one after a longjmp out of libgcc.
+ */
+static __attribute__((noinline)) bool equals_libgcc(struct rt_thread *thread,
+						    const struct rt_walk *walk, const void *frame)
 {
 	struct comparison c = {
 		.walk = walk,
 		.leaf_cfa = (uintptr_t)frame + 16,
 	};
 
-	thread->verifying = true;
+	thread->verifying = (uintptr_t)__builtin_frame_address(0);
+	atomic_signal_fence(memory_order_seq_cst);
 	(void)backtrace(compare, &c);
-	thread->verifying = false;
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->verifying = 0;
 	/* Longer than libgcc's would be none: it ends where it knows less. */
 	if (!c.differs && c.began)
 		return true;

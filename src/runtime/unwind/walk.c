@@ -5,6 +5,7 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/step.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 enum { WORDS_PER_FRAME = 2 };
@@ -444,6 +445,31 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 			return true;
 		if (slot < outer && s.slot >= outer)
 			return false;
+	}
+	return false;
+}
+
+static bool is_own_code(uintptr_t pc)
+{
+	const uintptr_t here = (uintptr_t)rt_walk_meets_own;
+	struct dl_find_object object;
+
+	return _dl_find_object((void *)pc, &object) == 0 &&
+	       here >= (uintptr_t)object.dlfo_map_start && here < (uintptr_t)object.dlfo_map_end;
+}
+
+bool rt_walk_meets_own(const uintptr_t *fp, uintptr_t own)
+{
+	uint32_t generation = rt_load(&rt_generation);
+	struct rt_state s = rt_state_begin(fp);
+
+	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX; i++) {
+		/* Only calls made by our library have a return address in it. */
+		if (s.slot == own + sizeof(uintptr_t))
+			return is_own_code(s.ra);
+		s = rt_step(s, rt_rule_peek(s.ra, s.exact, generation), NULL);
+		if (s.ended)
+			return s.truncated;
 	}
 	return false;
 }
