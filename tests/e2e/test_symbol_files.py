@@ -82,7 +82,7 @@ def record_what_vanishes(seep, copy, last):
     path = seep.directory / "out" / "run.seep"
     path.parent.mkdir()
     done = seep.command(
-        "run", "-o", path, "-q", "--no-follow", "--", copy, last,
+        "run", "-o", path, "-q", "--no-follow", "--", copy, "last", last,
         env={"TRUTH_FILE": str(seep.directory / "truth")},
     )
     assert done.status == 0, done.stderr
