@@ -167,16 +167,6 @@ RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *cont
 		rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
 }
 
-RT_INLINE void remember_row(struct rt_last_row *last, uint64_t hash, uint32_t sort, uint32_t epoch,
-			    uint32_t row)
-{
-	last->hash = hash;
-	/* For once without a stack or without a row of its own: ask again next time. */
-	last->sort = RT_LIKELY(is_context_row(row)) ? sort : RT_SORT_NONE;
-	last->epoch = epoch;
-	last->row = row;
-}
-
 /* @sort with the thread's name, where that counts. */
 RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort, uint32_t epoch)
 {
@@ -186,7 +176,11 @@ RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t so
 	if (last->hash == hash && last->sort == sort && last->epoch == epoch)
 		return last->row;
 	row = rt_context_row(thread, hash, sort, epoch);
-	remember_row(last, hash, sort & RT_SORT_MASK, epoch, row);
+	last->hash = hash;
+	/* For once without a stack or without a row of its own: ask again next time. */
+	last->sort = RT_LIKELY(is_context_row(row)) ? sort & RT_SORT_MASK : RT_SORT_NONE;
+	last->epoch = epoch;
+	last->row = row;
 	if (RT_UNLIKELY(sort >> RT_SORT_NAME_SHIFT))
 		rt_name_check(thread);
 	return row;
