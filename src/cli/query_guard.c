@@ -17,8 +17,6 @@
 enum {
 	SQLITE_HEADER_BYTES = 100,
 	APPLICATION_ID_AT = 68, /* big-endian, in the header */
-	CELL_BYTES_MAX = 16 * 1024 * 1024,
-	SQL_BYTES_MAX = 1024 * 1024,
 	STEPS_PER_LOOK = 10000, /* virtual machine steps between looks at the clock */
 };
 
@@ -135,41 +133,19 @@ static void end_now(void *context)
 	guard->end(guard);
 }
 
-/* Before the authorizer stands, which denies these pragmas. */
-static void harden(sqlite3 *db)
+/* Before the authorizer stands, which denies what this does. */
+static int harden(sqlite3 *db)
 {
-	static const struct {
-		int option;
-		int value;
-	} settings[] = {
-		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },
-		{ SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
-		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
-		{ SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0 },
-		{ SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0 },
-		{ SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0 },
-	};
+	int rc = seep_db_harden(db);
 
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		(void)sqlite3_db_config(db, settings[i].option, settings[i].value, NULL);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, CELL_BYTES_MAX);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
-	(void)seep_db_drop_virtual_tables(db);
 	(void)sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
-	/* No memory map: a file that shrinks meanwhile would be a SIGBUS. No temporary files. */
-	(void)sqlite3_exec(db,
-			   "PRAGMA query_only=1; PRAGMA mmap_size=0; PRAGMA temp_store=MEMORY;"
-			   "PRAGMA cell_size_check=1",
-			   NULL, NULL, NULL);
 	/* Functions that give tables say so by a CREATE TABLE, which the authorizer would deny. */
 	(void)sqlite3_exec(db,
 			   "SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_list,"
 			   "pragma_table_info(''), pragma_table_xinfo(''), pragma_index_list('')"
 			   " LIMIT 0",
 			   NULL, NULL, NULL);
+	return rc;
 }
 
 int seep_query_open(const char *path, uint64_t timeout_ns,
@@ -183,9 +159,8 @@ int seep_query_open(const char *path, uint64_t timeout_ns,
 	ret = check_header(path, err);
 	if (ret < 0)
 		return ret;
-	if (seep_db_open_immutable(path, &guard->db) != SQLITE_OK)
+	if (seep_db_open_immutable(path, &guard->db) != SQLITE_OK || harden(guard->db) != SQLITE_OK)
 		return seep_query_fail(guard, err);
-	harden(guard->db);
 	(void)sqlite3_set_authorizer(guard->db, authorize, guard);
 	sqlite3_progress_handler(guard->db, STEPS_PER_LOOK, look_at_clock, guard);
 	return 0;

@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { URI_BYTES_MAX = 3 * PATH_MAX + 64 };
+enum {
+	URI_BYTES_MAX = 3 * PATH_MAX + 64,
+	VALUE_BYTES_MAX = 16 * 1024 * 1024, /* of one text, blob or row */
+	SQL_BYTES_MAX = 1024 * 1024,
+	PATTERN_BYTES_MAX = 1000,
+};
 
 /* ---- files -------------------------------------------------------------------------------- */
 
@@ -86,12 +91,47 @@ int seep_db_open_immutable(const char *path, struct sqlite3 **ret_db)
 	return rc;
 }
 
-int seep_db_drop_virtual_tables(struct sqlite3 *db)
+/* ---- what is allowed ---------------------------------------------------------------------- */
+
+static int drop_virtual_tables(struct sqlite3 *db)
 {
 	/* The parameter lacks const; nothing is written. */
 	static const char *kept[] = { "json_each", "json_tree", NULL };
 
 	return sqlite3_drop_modules(db, kept);
+}
+
+int seep_db_harden(struct sqlite3 *db)
+{
+	static const struct {
+		int option;
+		int value;
+	} settings[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },
+		{ SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0 },
+		{ SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0 },
+	};
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && rc == SQLITE_OK; i++)
+		rc = sqlite3_db_config(db, settings[i].option, settings[i].value, NULL);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
+	if (rc == SQLITE_OK)
+		rc = drop_virtual_tables(db);
+	/* No memory map: a file that shrinks meanwhile would be a SIGBUS. */
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(db,
+				  "PRAGMA query_only = ON; PRAGMA mmap_size = 0;"
+				  "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON",
+				  NULL, NULL, NULL);
+	return rc;
 }
 
 /* ---- errors ------------------------------------------------------------------------------- */

@@ -27,11 +27,17 @@ const char *seep_db_vfs(void) __attribute__((returns_nonnull));
  */
 int seep_db_open_immutable(const char *path, struct sqlite3 **ret_db);
 
-/*
- * Take away the virtual tables that a file can hold: each reads bytes of the file as a format of
- * its own. json_each and json_tree, which recordings' views use, stay. Returns SQLite's code.
+/**
+ * seep_db_harden - see to it that reading is all that @db and the file behind it can do
+ *
+ * No attached files, extensions, triggers or temporary files; functions with side effects are not
+ * run from the file's schema; values, statements and patterns have ceilings; SQLite checks every
+ * cell. Virtual tables, each of which reads bytes of the file as a format of its own, are taken
+ * away but for json_each and json_tree, which recordings' views use.
+ *
+ * Returns: SQLite's code. The pragmas fail where the file is damaged.
  */
-int seep_db_drop_virtual_tables(struct sqlite3 *db);
+int seep_db_harden(struct sqlite3 *db);
 
 /* An INSERT that is filled column by column. Errors stick in rc. */
 struct seep_db_insert {

@@ -21,9 +21,6 @@ enum {
 	USER_VERSION_AT = 60,
 	APPLICATION_ID_AT = 68,
 	PAGES_VALID_FOR_AT = 92,
-	VALUE_BYTES_MAX = 16 * 1024 * 1024, /* of one text, blob or row */
-	COLUMNS_MAX = 100,
-	SQL_BYTES_MAX = 1024 * 1024,
 };
 
 static uint32_t big_endian(const unsigned char *bytes)
@@ -105,27 +102,6 @@ static int check_head(const char *path, struct seep_error *err)
 	return 0;
 }
 
-static int harden(struct sqlite3 *db, struct seep_error *err)
-{
-	int rc = SQLITE_OK;
-
-	rc |= sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	rc |= sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	rc |= sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-	rc |= sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_COLUMN, COLUMNS_MAX);
-	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-	rc |= seep_db_drop_virtual_tables(db);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_exec(db,
-				  "PRAGMA cell_size_check = ON; PRAGMA query_only = ON;"
-				  "PRAGMA mmap_size = 0;",
-				  NULL, NULL, NULL);
-	return seep_db_fail(db, rc, err);
-}
-
 /*
  * A name that we read must be an ordinary table: a view, a virtual table or a computed column
  * under that name would run what the file's author wrote. What the file says of a table's kind
@@ -175,7 +151,7 @@ int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, stru
 		return r;
 	r = seep_db_fail(NULL, seep_db_open_immutable(path, &db), err);
 	if (r == 0)
-		r = harden(db, err);
+		r = seep_db_fail(db, seep_db_harden(db), err);
 	if (r == 0)
 		r = check_tables(db, err);
 	if (r < 0) {
