@@ -24,6 +24,9 @@ static const struct {
 	{ LEDGER_UNSEEN_NO_SPACE, "no-space",
 	  "the file system of the ledger was full; stacks first met after that are counted together "
 	  "as other; SEEP_DIR=FOLDER puts it elsewhere" },
+	{ LEDGER_UNSEEN_REFUSED, "ledger-refused",
+	  "the kernel refused the ledger more pages, as it does under a seccomp filter without "
+	  "madvise; stacks first met after that are counted together as other" },
 	{ LEDGER_UNSEEN_ALLOCATOR, "other-allocator",
 	  "malloc is not glibc's: requests below 16 bytes were made 16" },
 	{ LEDGER_UNSEEN_DOUBLE_FREE_OFF, "double-free-off",
@@ -32,13 +35,12 @@ static const struct {
 	  "the program replaces operator new or delete, so mismatched frees are not judged" },
 	{ LEDGER_UNSEEN_UNRECORDED_CHILD, "unrecorded-child", "a child process was not recorded" },
 	{ LEDGER_UNSEEN_CACHES_FULL, "caches-full",
-	  "there were more threads at once than the ledger has room for; the rest is counted "
-	  "without stacks" },
+	  "some threads found no room in the ledger, or no memory; what they did is counted without "
+	  "stacks" },
 	{ LEDGER_UNSEEN_MODULES_FULL, "modules-full",
-	  "more libraries were loaded than the ledger has room for; frames in the rest have only an "
-	  "address" },
+	  "some libraries found no room in the ledger; frames in them have only an address" },
 	{ LEDGER_UNSEEN_PAGE_MAP, "page-map",
-	  "there was no memory to remember some blocks; their frees were not seen" },
+	  "memory to remember some blocks was not to be had; their frees were not seen" },
 	{ LEDGER_UNSEEN_VERIFY_OFF, "verify-off",
 	  "stacks were to be verified, but libgcc_s could not be loaded" },
 	{ LEDGER_UNSEEN_UNALIGNED, "unaligned",
@@ -54,8 +56,7 @@ static void load_limit(struct seep_ledger_load *load)
 {
 	uint32_t unseen = LOAD(ledger_view_state(&load->view)->unseen);
 
-	if (!(unseen & LEDGER_UNSEEN_FULL) || (unseen & LEDGER_UNSEEN_NO_SPACE) ||
-	    load->profile->totals.allocs == 0)
+	if (!(unseen & LEDGER_UNSEEN_FULL) || load->profile->totals.allocs == 0)
 		return;
 	seep_profile_add_unseen(
 		load->profile, "ledger-full",
@@ -65,16 +66,20 @@ static void load_limit(struct seep_ledger_load *load)
 }
 
 /* The account of a ledger that never had room for a table is no account. */
-static const char *detail_of(const struct seep_ledger_load *load, uint32_t unseen, uint32_t bit,
-			     const char *detail)
+static const char *detail_of(const struct seep_ledger_load *load, uint32_t bit, const char *detail)
 {
-	/* Said once: the full file system, where that is why. */
-	uint32_t why = unseen & LEDGER_UNSEEN_NO_SPACE ? LEDGER_UNSEEN_NO_SPACE
-						       : LEDGER_UNSEEN_FULL;
-
-	if (bit == why && load->profile->totals.allocs == 0)
-		return "there was no room for the ledger; nothing was counted";
-	return detail;
+	if (load->profile->totals.allocs > 0)
+		return detail;
+	switch (bit) {
+	case LEDGER_UNSEEN_FULL:
+		return "the ledger's limit left it no room; nothing was counted";
+	case LEDGER_UNSEEN_NO_SPACE:
+		return "the file system had no room for the ledger; nothing was counted";
+	case LEDGER_UNSEEN_REFUSED:
+		return "the kernel refused the ledger its pages; nothing was counted";
+	default:
+		return detail;
+	}
 }
 
 static void load_bits(struct seep_ledger_load *load)
@@ -84,12 +89,11 @@ static void load_bits(struct seep_ledger_load *load)
 
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
 		if (unseen & bits[i].bit)
-			seep_profile_add_unseen(
-				load->profile, bits[i].code, "%s",
-				detail_of(load, unseen, bits[i].bit, bits[i].detail));
+			seep_profile_add_unseen(load->profile, bits[i].code, "%s",
+						detail_of(load, bits[i].bit, bits[i].detail));
 	if (unseen & LEDGER_UNSEEN_ROWS_FULL)
 		seep_profile_add_unseen(load->profile, "rows-full",
-					"the rows were full; marks from epoch %" PRIu32
+					"there was no room for more rows; marks from epoch %" PRIu32
 					" on are not exact",
 					LOAD(state->unexact_epoch));
 }

@@ -216,7 +216,8 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 	excess = is_whole(profile) && explain_excess(outside, profile);
 	if (!says(profile, "own-allocator") && !says(profile, "private-allocator") &&
 	    !explain_names(profile) && !excess && profile->totals.allocs == 0 &&
-	    is_whole(profile) && !says(profile, "no-space") && !says(profile, "ledger-full"))
+	    is_whole(profile) && !says(profile, "no-space") && !says(profile, "ledger-full") &&
+	    !says(profile, "ledger-refused"))
 		seep_profile_add_unseen(
 			profile, "no-allocations",
 			"no call of malloc or operator new came by: the program made "

@@ -237,7 +237,8 @@ static bool nothing_was_counted(const struct seep_profile *profile)
 {
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		if (strcmp(profile->unseen[i].code, "no-space") == 0 ||
-		    strcmp(profile->unseen[i].code, "ledger-full") == 0)
+		    strcmp(profile->unseen[i].code, "ledger-full") == 0 ||
+		    strcmp(profile->unseen[i].code, "ledger-refused") == 0)
 			return profile->totals.allocs == 0;
 	return false;
 }
@@ -250,7 +251,7 @@ void seep_head_lead(FILE *out, const struct seep_profile *profile,
 
 	if (nothing_was_counted(profile)) {
 		seep_text_fold(out, options, SEEP_STYLE_BOLD, 0, 2,
-			       "Nothing was counted: there was no room for the ledger");
+			       "Nothing was counted: the ledger got no room");
 		return;
 	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);

@@ -97,7 +97,7 @@ static inline uint32_t rt_row_index(uint32_t row)
 
 static inline void rt_note_unseen(uint32_t bit)
 {
-	if (!(rt_load(&rt_global.state->unseen) & bit))
+	if ((rt_load(&rt_global.state->unseen) & bit) != bit)
 		(void)atomic_fetch_or_explicit(&rt_global.state->unseen, bit, memory_order_relaxed);
 }
 

@@ -2,6 +2,7 @@
 """Programs that confine themselves, or are confined by whoever starts them: they end as they would
 have ended, and are counted to the byte."""
 
+import errno
 import json
 import os
 import pathlib
@@ -31,6 +32,21 @@ def need_root():
 def test_a_seccomp_filter_that_allows_what_is_listed_changes_nothing(seep, way):
     recordings, truth = both(seep, [program("confined"), way])
     check_truth(recordings.main(), truth)
+
+
+@pytest.mark.parametrize("error", [errno.EPERM, errno.ENOSYS])
+@pytest.mark.parametrize("way", ["stacks", "threads"])
+def test_a_filter_that_refuses_the_ledger_pages_is_told_from_a_full_file_system(seep, way, error):
+    """Nothing is lost but stacks, and the reason that is given is the filter."""
+    recordings, truth = both(seep, [program("refused"), str(error), way])
+    # Not whole, so main() would complain.
+    report = json.loads(seep.command("report", recordings.path, "--json").stdout)
+    assert report["totals"]["allocs"] >= truth.sites["counted"]["allocs"]
+    codes = {entry["code"]: entry["detail"] for entry in report["unseen"]}
+    assert "seccomp filter" in codes["ledger-refused"]
+    assert not {"no-space", "ledger-full"} & codes.keys()
+    assert ("caches-full" in codes) == (way == "threads")
+    assert ("dropped" in codes) == (way == "stacks")
 
 
 @pytest.mark.parametrize("way", ["user", "chroot", "namespaces"])

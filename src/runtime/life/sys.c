@@ -45,8 +45,12 @@ void rt_empty_table(void *table, size_t keep, size_t bytes)
 
 	for (; from < pages && from < end; from += sizeof(uint64_t))
 		rt_store((_Atomic uint64_t *)from, 0);
-	if (pages < end)
-		(void)rt_syscall3(SYS_madvise, (long)pages, (long)(end - pages), MADV_DONTNEED);
+	if (pages >= end ||
+	    rt_syscall3(SYS_madvise, (long)pages, (long)(end - pages), MADV_DONTNEED) == 0)
+		return;
+	/* Refused, by a filter of the program's: nothing goes back, but nothing stays in it. */
+	for (from = pages; from < end; from += sizeof(uint64_t))
+		rt_store((_Atomic uint64_t *)from, 0);
 }
 
 long rt_read_file(const char *path, char *buffer, size_t max)

@@ -3,6 +3,7 @@
 
 #include "runtime/life/sys.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { FIRST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
@@ -26,6 +27,14 @@ static uint64_t next_step(uint64_t real, uint64_t needed)
 	return page_up(step);
 }
 
+/* The kernel's answer to a page that cannot be had is that of a bad address. */
+static uint32_t why_no_page(long error)
+{
+	bool is_room = error == -EFAULT || error == -ENOMEM || error == -EHWPOISON;
+
+	return is_room ? LEDGER_UNSEEN_NO_SPACE : LEDGER_UNSEEN_REFUSED;
+}
+
 /* Make items real up to @end; false when there is no room, with the reason noted. */
 static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 {
@@ -38,6 +47,7 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 		uint64_t real = page_up(ready * table->item_bytes);
 		uint64_t step = next_step(real, page_up(end * table->item_bytes));
 		uint64_t after;
+		long error;
 
 		if (real + step > limit)
 			step = limit - real;
@@ -46,9 +56,10 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 			rt_note_unseen(LEDGER_UNSEEN_FULL);
 			return false;
 		}
-		if (rt_syscall3(SYS_madvise, (long)(rt_global.base + table->offset + real),
-				(long)step, RT_MADV_POPULATE_WRITE) != 0) {
-			rt_note_unseen(LEDGER_UNSEEN_FULL | LEDGER_UNSEEN_NO_SPACE);
+		error = rt_syscall3(SYS_madvise, (long)(rt_global.base + table->offset + real),
+				    (long)step, RT_MADV_POPULATE_WRITE);
+		if (error) {
+			rt_note_unseen(why_no_page(error));
 			return false;
 		}
 		after = (real + step) / table->item_bytes;

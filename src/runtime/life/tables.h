@@ -12,7 +12,8 @@
 
 /*
  * Reserve @count items in a row, zeroed and real. RT_NO_INDEX when the table is full, ledger_max
- * is reached or the file system is full; the reason is noted in unseen. Any thread, any signal.
+ * is reached, the file system is full or the kernel refuses; the reason is noted in unseen. Any
+ * thread, any signal.
  */
 uint64_t rt_table_take(enum ledger_table_type type, uint64_t count);
 

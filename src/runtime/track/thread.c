@@ -117,7 +117,6 @@ static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 			*ret_index = index;
 			return true;
 		}
-	rt_note_unseen(LEDGER_UNSEEN_CACHES_FULL);
 	return false;
 }
 
@@ -205,6 +204,8 @@ struct rt_thread *rt_thread_start(void)
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_tls.thread = thread;
+	if (!thread)
+		rt_note_unseen(LEDGER_UNSEEN_CACHES_FULL);
 	/* The next allocation would find none either. */
 	rt_store(&rt_tls.starting, thread ? 0 : FOUND_NONE);
 	return thread;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory of the runtime's own, where the kernel does not let it have its way. */
+#include "runtime/life/sys.c"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { TABLE_BYTES = 5 * 4096, KEPT_BYTES = 64 };
+
+struct rt_global rt_global;
+struct rt_mine rt_mine;
+
+static bool refuse_madvise(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* The exit status of a child: 0 if all but the first bytes read zero. */
+static int empty_in_child(bool refused)
+{
+	uint8_t *table = rt_mmap(TABLE_BYTES);
+	int wrong = 0;
+
+	memset(table, 7, TABLE_BYTES);
+	if (refused && !refuse_madvise())
+		return 2;
+	rt_empty_table(table, KEPT_BYTES, TABLE_BYTES);
+	for (unsigned i = 0; i < TABLE_BYTES; i++)
+		wrong += table[i] != (i < KEPT_BYTES ? 7 : 0);
+	return wrong != 0;
+}
+
+static void check(bool refused)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(empty_in_child(refused));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void an_emptied_table_reads_zero(void **state)
+{
+	(void)state;
+	check(false);
+}
+
+static void an_emptied_table_reads_zero_though_its_pages_stay(void **state)
+{
+	(void)state;
+	check(true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_emptied_table_reads_zero),
+		cmocka_unit_test(an_emptied_table_reads_zero_though_its_pages_stay),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
