@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/ledger_parts.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
@@ -59,6 +61,17 @@ static bool asks_for_verify(const char *options)
 	return false;
 }
 
+/* A peak that is the present state has not been stamped: it lasts until now, or lasted to the end. */
+static uint64_t peak_at_ns(const struct seep_ledger_load *load)
+{
+	const struct ledger_state *state = ledger_view_state(&load->view);
+	uint64_t ended_ns = LOAD(state->ended_ns);
+
+	if (!load->rows.peak_is_now || load->profile->totals.live_bytes == 0)
+		return LOAD(state->peak_at_ns);
+	return ended_ns || !load->live ? ended_ns : seep_monotonic_ns();
+}
+
 static void copy_state(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
@@ -69,7 +82,7 @@ static void copy_state(struct seep_ledger_load *load)
 	totals->unrecorded_children = LOAD(state->unrecorded_children);
 	totals->early_allocs = LOAD(state->early_allocs);
 	totals->own_bytes = LOAD(state->real_bytes) + LOAD(state->private_bytes);
-	totals->peak_at_ns = LOAD(state->peak_at_ns);
+	totals->peak_at_ns = peak_at_ns(load);
 	totals->verify.walks = LOAD(state->verify_walks);
 	totals->verify.landed = LOAD(state->verify_landed);
 	totals->verify.truncated = LOAD(state->verify_truncated);

@@ -85,6 +85,7 @@ static void copy_arrays(struct seep_profile *profile, const struct seep_finish_j
 static void add_outside_view(struct seep_profile *profile, const struct seep_finish_job *job)
 {
 	struct seep_profile_process *process = &profile->process;
+	struct seep_profile_totals *totals = &profile->totals;
 
 	set_end(process, job);
 	copy_arrays(profile, job);
@@ -93,6 +94,9 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_fin
 	process->peak_rss_bytes = job->peak_rss_bytes;
 	if (process->end_ns == 0 && job->sample_count && process->ended != SEEP_ENDED_RUNNING)
 		process->end_ns = job->timeline[job->sample_count - 1].at_ns;
+	/* The peak was the last state of a process that could not say when it ended. */
+	if (totals->peak_at_ns == 0 && totals->peak_bytes == totals->live_bytes)
+		totals->peak_at_ns = process->end_ns;
 	if (job->outside)
 		seep_outside_explain(job->outside, profile);
 	if (job->no_argv)

@@ -54,3 +54,12 @@ def test_eight_threads_peak_total_is_within_the_stated_error(seep):
     # The C library's own blocks for eight threads are live then too.
     allowed = error_bytes(totals) + 8 * (400 + 500)
     assert abs(totals["peak_bytes"] - truth.notes["peak_total"]) <= allowed
+
+
+@pytest.mark.parametrize("way", ["exit", "kill"])
+def test_the_time_of_a_peak_that_is_the_last_state_is_the_end(seep, way):
+    recordings, _ = record_with_truth(seep, "peak_end", way)
+    report = recordings.main()
+    totals = report["totals"]
+    assert totals["peak_bytes"] == totals["live_bytes"] > 100_000 - 1
+    assert totals["peak_at_ns"] == report["process"]["end_ns"] > report["process"]["start_ns"]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Dead ledgers: the process, figures, stacks, and what cannot be known. */
+#include "base/clock.h"
 #include "profile_case.h"
 
 #include <signal.h>
@@ -235,6 +236,50 @@ static void impossible_figures_are_lifted_and_in_doubt(void **state)
 	assert_true(context_of(context)->in_doubt);
 }
 
+static void the_time_of_a_peak_that_is_the_last_state_is_the_end(void **state)
+{
+	static const struct {
+		uint64_t frees, ended_ns, at_ns;
+	} cases[] = {
+		{ 0, 9000, 9000 }, /* 1,000 bytes live, above the 600 captured */
+		{ 0, 0, 0 },	   /* killed: nobody knows when */
+		{ 5, 9000, 7000 }, /* 500 live: the captured peak, and its time */
+	};
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+
+	(void)state;
+	ledger.state->peak_bytes = 600;
+	ledger.state->peak_at_ns = 7000;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_row(id, 10, 1000, cases[i].frees, 100 * cases[i].frees);
+		ledger.state->live_bytes = (int64_t)(1000 - 100 * cases[i].frees);
+		ledger.state->ended_ns = cases[i].ended_ns;
+		load();
+		assert_int_equal(profile->totals.peak_at_ns, cases[i].at_ns);
+	}
+}
+
+static void a_running_programs_peak_may_be_now(void **state)
+{
+	struct seep_error err = { 0 };
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	uint64_t before;
+
+	(void)state;
+	set_row(id, 10, 1000, 0, 0);
+	ledger.state->live_bytes = 1000;
+	ledger.state->peak_bytes = 600;
+	ledger.state->peak_at_ns = 1;
+	before = seep_monotonic_ns();
+	load();
+	seep_profile_free(profile);
+	assert_int_equal(
+		seep_profile_load_ledger_memory(ledger.map, ledger.bytes, true, &profile, &err), 0);
+	assert_in_range(profile->totals.peak_at_ns, before, seep_monotonic_ns());
+}
+
 static void every_unseen_bit_has_a_code_and_a_sentence(void **state)
 {
 	static const char *const codes[] = {
@@ -314,6 +359,8 @@ int main(void)
 		TEST(fixed_contexts_appear_only_when_used),
 		TEST(caches_are_summed),
 		TEST(impossible_figures_are_lifted_and_in_doubt),
+		TEST(the_time_of_a_peak_that_is_the_last_state_is_the_end),
+		TEST(a_running_programs_peak_may_be_now),
 		TEST(every_unseen_bit_has_a_code_and_a_sentence),
 		TEST(truncated_stacks_are_told_with_share_and_module),
 		TEST(a_sample_has_totals_only),
