@@ -38,6 +38,13 @@
 
 struct rt_thread;
 
+/* Whose blocks the common case of src/runtime/track/quick.h is for. */
+enum rt_quick {
+	RT_QUICK_NONE,
+	RT_QUICK_GLIBC,	  /* the chunk's header tells the usable size; inlined into the hooks */
+	RT_QUICK_CLASSED, /* the requested size does: src/runtime/track/usable.h */
+};
+
 /* Zero means "not started": what a new thread finds. At most 64 bytes. */
 struct rt_tls {
 	struct rt_thread *thread;
@@ -79,7 +86,7 @@ struct rt_global {
 	uint32_t first_row;
 	uint32_t started;	/* rt_start has run, whatever came of it */
 	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */
-	uint32_t quick;		/* src/runtime/track/quick.h applies */
+	_Atomic uint32_t quick; /* enum rt_quick */
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
 	uint32_t pid;
 	uint32_t verify_every; /* 0 = off */

@@ -114,6 +114,22 @@ def test_a_preloaded_allocator_is_counted_to_the_byte(seep, name):
     assert child["totals"]["inherited_frees"] == 1
 
 
+@pytest.mark.parametrize("name", [None, *PRELOADS])
+def test_usable_bytes_are_those_that_the_allocator_says(seep, name):
+    """By the class of small requests, by asking for the others; what starts by itself is the same
+    in a run that allocates nothing."""
+    env = {"LD_PRELOAD": str(library(name))} if name else {}
+    usable = {}
+    for count in ("0", "50000"):
+        result, recordings = seep.run([program("usable_truth"), count], env=env)
+        totals = recordings.main()["totals"]
+        usable[count] = totals["usable_bytes"], int(result.stdout), totals["live_bytes"]
+        assert totals["missed_frees"] == totals["untracked_frees"] == 0
+    before, after = usable["0"], usable["50000"]
+    assert before[1] == 0 < after[1]
+    assert after[0] - before[0] == after[1] > after[2] - before[2]
+
+
 @pytest.mark.parametrize("name", ["realloc_chain", "temporaries", "dlopen_reload"])
 @pytest.mark.parametrize("allocator", ["jemalloc", "tcmalloc_minimal", "mimalloc"])
 def test_the_ground_truth_programs_under_other_allocators(seep, allocator, name):

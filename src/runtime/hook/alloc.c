@@ -27,7 +27,8 @@ RT_EXPORT RT_HOT void *malloc(size_t size)
 {
 	void *block = rt_next.malloc(request(size));
 
-	rt_record(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, RT_CELL_MALLOC), FRAME);
+	rt_record(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, RT_CELL_MALLOC) | RT_SORT_CLASSED,
+		  FRAME);
 	return block;
 }
 
@@ -43,7 +44,8 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 		block = rt_next.calloc(1, rt_min_request);
 	else
 		block = rt_next.calloc(count, size);
-	rt_record(block, bytes, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC), FRAME);
+	rt_record(block, bytes, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC) | RT_SORT_CLASSED,
+		  FRAME);
 	return block;
 }
 

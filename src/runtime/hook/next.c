@@ -337,6 +337,19 @@ static void *find_operator(const char *symbol, bool replaced)
 	return found && (replaced || !is_plain_provider(found)) ? found : NULL;
 }
 
+rt_class_function *rt_next_class_function(void)
+{
+	const struct link_map *map = object_of((uintptr_t)real.malloc);
+	void *found = NULL;
+
+	if (map) {
+		found = find_in(map, "nallocx");
+		if (!found)
+			found = find_in(map, "mi_good_size");
+	}
+	return (rt_class_function *)(uintptr_t)found;
+}
+
 bool rt_next_is_glibc(void)
 {
 	return strcmp(base_name(rt_next_malloc_path()), "libc.so.6") == 0;

@@ -40,6 +40,13 @@ extern bool rt_usable_unknown;
  */
 extern uint32_t rt_aligned_foreign, rt_paged_foreign;
 
+/*
+ * How many bytes the next malloc gives for a request, by its own word and with no call that
+ * allocates: its nallocx() or mi_good_size(). The second argument of either is 0. NULL: it has none.
+ */
+typedef size_t rt_class_function(size_t size, int flags);
+rt_class_function *rt_next_class_function(void);
+
 /* The next malloc is glibc's own. */
 bool rt_next_is_glibc(void);
 

@@ -102,8 +102,12 @@ static struct ledger_control *start(void)
 	rt_module_filter_start(options.modules);
 	rt_global.seed = random_seed(options.arguments);
 	rt_global.glibc = rt_next_is_glibc();
-	rt_global.quick = rt_global.glibc && !rt_operators_replaced;
-	rt_global.granule_shift = rt_global.quick ? RT_GRANULE_SHIFT_GLIBC : RT_GRANULE_SHIFT_OTHER;
+	if (rt_global.glibc && !rt_operators_replaced) {
+		rt_store(&rt_global.quick, RT_QUICK_GLIBC);
+		rt_global.granule_shift = RT_GRANULE_SHIFT_GLIBC;
+	} else {
+		rt_global.granule_shift = RT_GRANULE_SHIFT_OTHER;
+	}
 	make.allocator_path = rt_next_malloc_path();
 	if (!rt_pagemap_start() || !rt_ledger_make(&make))
 		return NULL;
@@ -315,7 +319,7 @@ static __attribute__((constructor)) void construct(void)
 		return;
 	if (rt_verify_start()) {
 		rt_global.verify_every = (uint32_t)options.verify;
-		rt_global.quick = 0;
+		rt_store(&rt_global.quick, RT_QUICK_NONE);
 	} else {
 		rt_note_unseen(LEDGER_UNSEEN_VERIFY_OFF);
 	}

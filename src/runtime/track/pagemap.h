@@ -14,13 +14,15 @@
 
 enum rt_cell_state { RT_CELL_EMPTY = 0, RT_CELL_LIVE = 1, RT_CELL_FREED = 2 };
 
-/* Bits of a cell, from the lowest: row 25, size 30, half 1, state 2, kind 3, foreign 1, spare 2. */
+/* Bits of a cell, from the lowest: row 25, size 30, half 1, state 2, kind 3, foreign 1, classed 1,
+ * spare 1. */
 enum {
 	RT_CELL_SIZE_SHIFT = 25,
 	RT_CELL_HALF_SHIFT = 55,
 	RT_CELL_STATE_SHIFT = 56,
 	RT_CELL_KIND_SHIFT = 58,
 	RT_CELL_FOREIGN_SHIFT = 61,	  /* no chunk of the next malloc: no usable size */
+	RT_CELL_CLASSED_SHIFT = 62,	  /* see RT_SORT_CLASSED */
 	RT_CELL_SIZE_BIG = (1 << 30) - 1, /* the size is in the side table */
 };
 

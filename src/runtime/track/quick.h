@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common case of one operation, inlined into the hooks: glibc's block, everything recorded,
- * for an allocation the same place as the last one, a counter slot that is at hand. First all is
- * looked at and nothing written but the busy word; if anything is not as usual, record.c does it
- * all. The figures are those of record.c. docs/ledger.md, "Peak", says why the order may differ.
+ * The common case of one operation: a block whose usable size is known without a call, everything
+ * recorded, for an allocation the same place as the last one, a counter slot that is at hand. First
+ * all is looked at and nothing written but the busy word; if anything is not as usual, record.c does
+ * it all. The figures are those of record.c. docs/ledger.md, "Peak", says why the order may differ.
+ *
+ * Inlined into the hooks for glibc's blocks, called from record.c for others': @quick is a constant.
  */
 #ifndef SEEP_RUNTIME_QUICK_H
 #define SEEP_RUNTIME_QUICK_H
@@ -69,22 +71,42 @@ RT_INLINE bool rt_quick_repeats(struct rt_thread *thread, const struct ledger_co
 	       RT_LIKELY(!thread->walk.truncated);
 }
 
+RT_INLINE unsigned rt_quick_granule(enum rt_quick quick)
+{
+	return quick == RT_QUICK_GLIBC ? RT_GRANULE_SHIFT_GLIBC : RT_GRANULE_SHIFT_OTHER;
+}
+
+/* 0: not known without a call. */
+RT_INLINE uint64_t rt_quick_usable(enum rt_quick quick, uintptr_t address, uint64_t size,
+				   bool classed)
+{
+	if (quick == RT_QUICK_GLIBC)
+		return rt_usable_of_glibc(address);
+	return classed ? rt_usable_by_class(size) : 0;
+}
+
 /*
  * Count @block under @row, and leave the books. In bookkeeping. False: nothing was done, for want
  * of a cell (NULL has none) or a slot.
  */
-RT_INLINE bool rt_quick_count(struct rt_thread *thread, struct ledger_control *control,
-			      uint32_t row, void *block, size_t size, uint32_t sort)
+RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
+			      struct ledger_control *control, uint32_t row, void *block,
+			      size_t size, uint32_t sort)
 {
 	struct ledger_cache *cache = thread->cache;
-	rt_cell *cell = rt_cell_real((uintptr_t)block, RT_GRANULE_SHIFT_GLIBC);
+	rt_cell *cell = rt_cell_real((uintptr_t)block, rt_quick_granule(quick));
 	uint64_t turn = rt_load(&control->peak_turn);
 	struct ledger_slot *slot = rt_quick_slot(thread, row, turn);
 	_Atomic int64_t *total;
+	uint64_t usable;
 	int64_t sum;
 
 	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(!slot) || RT_UNLIKELY(size >= RT_CELL_SIZE_BIG) ||
+	    RT_UNLIKELY(sort & RT_SORT_FOREIGN) ||
 	    RT_UNLIKELY(rt_cell_get_state(rt_load(cell)) == RT_CELL_LIVE))
+		return false;
+	usable = rt_quick_usable(quick, (uintptr_t)block, size, sort & RT_SORT_CLASSED);
+	if (quick != RT_QUICK_GLIBC && RT_UNLIKELY(!usable))
 		return false;
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
 		total = &cache->first;
@@ -100,7 +122,7 @@ RT_INLINE bool rt_quick_count(struct rt_thread *thread, struct ledger_control *c
 	rt_add_own(&slot->alloc_bytes, size);
 	rt_store(total, sum);
 	rt_add_own(&cache->histogram[core_bit_width(size)], 1);
-	rt_add_own(&cache->usable_alloc_bytes, rt_usable_of_glibc((uintptr_t)block));
+	rt_add_own(&cache->usable_alloc_bytes, usable);
 	rt_store(cell, rt_cell_value((uintptr_t)block, row, size, sort >> 16));
 	thread->last_block = (uintptr_t)block;
 	rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
@@ -108,37 +130,39 @@ RT_INLINE bool rt_quick_count(struct rt_thread *thread, struct ledger_control *c
 }
 
 /* False: nothing was done. */
-RT_INLINE bool rt_quick_record(struct ledger_control *control, void *block, size_t size,
-			       uint32_t sort, const void *frame)
+RT_INLINE bool rt_quick_record(enum rt_quick quick, struct ledger_control *control, void *block,
+			       size_t size, uint32_t sort, const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
 
-	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!rt_global.quick) ||
+	if (RT_UNLIKELY(!control) || RT_UNLIKELY(rt_load(&rt_global.quick) != quick) ||
 	    !rt_quick_enter(thread, frame))
 		return false;
 	if (!rt_quick_repeats(thread, control, sort, frame) ||
-	    RT_UNLIKELY(!rt_quick_count(thread, control, thread->last_row.row, block, size, sort)))
+	    RT_UNLIKELY(!rt_quick_count(quick, thread, control, thread->last_row.row, block, size,
+					sort)))
 		return rt_quick_give_up(thread);
 	return true;
 }
 
 /* False: nothing was done. */
-RT_INLINE bool rt_quick_forget(struct ledger_control *control, void *block, const void *frame)
+RT_INLINE bool rt_quick_forget(enum rt_quick quick, struct ledger_control *control, void *block,
+			       const void *frame)
 {
 	uintptr_t address = (uintptr_t)block;
 	struct rt_thread *thread = rt_tls.thread;
 	struct ledger_cache *cache;
 	struct ledger_slot *slot;
 	_Atomic int64_t *total;
-	uint64_t value, size, turn;
+	uint64_t value, size, usable, turn;
 	rt_cell *cell;
 	bool temporary;
 	int64_t sum;
 
-	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!rt_global.quick) ||
+	if (RT_UNLIKELY(!control) || RT_UNLIKELY(rt_load(&rt_global.quick) != quick) ||
 	    !rt_quick_enter(thread, frame))
 		return false;
-	cell = rt_cell_seek(address, RT_GRANULE_SHIFT_GLIBC);
+	cell = rt_cell_seek(address, rt_quick_granule(quick));
 	value = RT_LIKELY(cell != NULL) ? rt_load(cell) : 0;
 	size = value >> RT_CELL_SIZE_SHIFT & RT_CELL_SIZE_BIG;
 	turn = rt_load(&control->peak_turn);
@@ -150,6 +174,10 @@ RT_INLINE bool rt_quick_forget(struct ledger_control *control, void *block, cons
 	    RT_UNLIKELY(size == RT_CELL_SIZE_BIG) || RT_UNLIKELY(!slot) ||
 	    RT_UNLIKELY(rt_load(&control->filtered_once)) ||
 	    (temporary && RT_UNLIKELY(rt_load(&slot->temporaries) >> 31)))
+		return rt_quick_give_up(thread);
+	/* After the cell: what is no block of ours may have no readable word before it. */
+	usable = rt_quick_usable(quick, address, size, value >> RT_CELL_CLASSED_SHIFT & 1);
+	if (quick != RT_QUICK_GLIBC && RT_UNLIKELY(!usable))
 		return rt_quick_give_up(thread);
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
 		total = &cache->first;
@@ -169,7 +197,7 @@ RT_INLINE bool rt_quick_forget(struct ledger_control *control, void *block, cons
 	atomic_signal_fence(memory_order_acq_rel);
 	rt_add_own(&slot->frees, 1);
 	rt_add_own(&slot->freed_bytes, size);
-	rt_add_own(&cache->usable_freed_bytes, rt_usable_of_glibc(address));
+	rt_add_own(&cache->usable_freed_bytes, usable);
 	if (temporary) {
 		thread->last_block = 0;
 		rt_add_own(&slot->temporaries, 1);
@@ -179,16 +207,17 @@ RT_INLINE bool rt_quick_forget(struct ledger_control *control, void *block, cons
 	return true;
 }
 
-/* rt_record_any and rt_forget_any, with the common case here. */
+/* rt_record_any and rt_forget_any, with the common case of glibc's blocks here. */
 RT_INLINE void rt_record(void *block, size_t size, uint32_t sort, const void *frame)
 {
-	if (RT_UNLIKELY(!rt_quick_record(rt_mine.control, block, size, sort, frame)))
+	if (RT_UNLIKELY(
+		    !rt_quick_record(RT_QUICK_GLIBC, rt_mine.control, block, size, sort, frame)))
 		rt_record_any(block, size, sort, frame);
 }
 
 RT_INLINE void rt_forget(void *block, const void *frame)
 {
-	if (RT_UNLIKELY(!rt_quick_forget(rt_mine.control, block, frame)))
+	if (RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, rt_mine.control, block, frame)))
 		rt_forget_any(block, frame);
 }
 

@@ -138,7 +138,8 @@ static void take_back(struct rt_thread *thread, struct ledger_control *control, 
 	rt_rise(thread, control, -size);
 	rt_add_own(&thread->cache->histogram[bucket_of(size)], -1ull);
 	if (!(cell >> RT_CELL_FOREIGN_SHIFT & 1))
-		rt_add_own(&thread->cache->usable_alloc_bytes, -rt_usable(address));
+		rt_add_own(&thread->cache->usable_alloc_bytes,
+			   -rt_usable(address, size, cell >> RT_CELL_CLASSED_SHIFT & 1));
 }
 
 /* The new block's cell says that a block is alive there. */
@@ -164,7 +165,8 @@ RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *cont
 	rt_slot_alloc(rt_slot(thread, row), control, size);
 	rt_add_own(&cache->histogram[bucket_of(size)], 1);
 	if (RT_LIKELY(!(sort & RT_SORT_FOREIGN)))
-		rt_add_own(&cache->usable_alloc_bytes, rt_usable(address));
+		rt_add_own(&cache->usable_alloc_bytes,
+			   rt_usable(address, size, sort & RT_SORT_CLASSED));
 }
 
 /* @sort with the thread's name, where that counts. */
@@ -251,6 +253,20 @@ void rt_quick_rest(struct rt_thread *thread, struct ledger_slot *slot, uint64_t 
 	rt_leave(thread);
 }
 
+/* False: nothing was done. */
+RT_INLINE bool count_quickly(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
+			     void *block, size_t size, uint32_t sort)
+{
+	switch (rt_load(&rt_global.quick)) {
+	case RT_QUICK_GLIBC:
+		return rt_quick_count(RT_QUICK_GLIBC, thread, control, row, block, size, sort);
+	case RT_QUICK_CLASSED:
+		return rt_quick_count(RT_QUICK_CLASSED, thread, control, row, block, size, sort);
+	default:
+		return false;
+	}
+}
+
 void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 {
 	struct ledger_control *control = rt_control();
@@ -263,23 +279,25 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
 		return;
 	}
+	if (rt_quick_record(RT_QUICK_CLASSED, control, block, size, sort, frame))
+		return;
 	/* Some round a size up until it wraps, and give a small block. */
 	if (RT_UNLIKELY(size >> RT_ADDRESS_BITS))
-		size = sort & RT_SORT_FOREIGN ? 0 : rt_usable((uintptr_t)block);
+		size = sort & RT_SORT_FOREIGN ? 0 : rt_usable((uintptr_t)block, size, false);
 	if (!wanted(control, size, frame)) {
 		record_unwanted(control, block, frame);
 		return;
 	}
 	thread = rt_thread_self();
-	if (RT_UNLIKELY(!rt_global.glibc))
-		rt_usable_ask_first((uintptr_t)block, sort & RT_SORT_FOREIGN);
+	if (RT_UNLIKELY(!rt_load(&rt_usable_met)))
+		rt_usable_meet((uintptr_t)block, size, sort);
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
 		record_no_stack(block, size, sort);
 		return;
 	}
 	row = walk_to_row(thread, control, sort, frame);
-	if (RT_LIKELY(rt_global.quick) && is_context_row(row) &&
-	    RT_LIKELY(rt_quick_count(thread, control, row, block, size, sort)))
+	if (is_context_row(row) &&
+	    RT_LIKELY(count_quickly(thread, control, row, block, size, sort)))
 		return;
 	if (record_row(thread, control, row, (uintptr_t)block, size, sort))
 		rt_rise(thread, control, size);
@@ -349,7 +367,7 @@ void rt_forget_any(void *block, const void *frame)
 	rt_cell *cell;
 	uint32_t row;
 
-	if (RT_UNLIKELY(!control))
+	if (RT_UNLIKELY(!control) || rt_quick_forget(RT_QUICK_CLASSED, control, block, frame))
 		return;
 	cell = rt_cell_find(address);
 	value = rt_cell_live_at(cell, address);
@@ -376,7 +394,8 @@ void rt_forget_any(void *block, const void *frame)
 	slot = rt_slot(thread, row);
 	rt_slot_free(slot, control, size);
 	if (RT_LIKELY(!(value >> RT_CELL_FOREIGN_SHIFT & 1)))
-		rt_add_own(&thread->cache->usable_freed_bytes, rt_usable(address));
+		rt_add_own(&thread->cache->usable_freed_bytes,
+			   rt_usable(address, size, value >> RT_CELL_CLASSED_SHIFT & 1));
 	if (thread->last_block == address) {
 		thread->last_block = 0;
 		count_temporary(thread, slot, size);
@@ -400,7 +419,8 @@ void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resi
 		return;
 	ret_resize->size = rt_cell_size(value, address);
 	if (!(value >> RT_CELL_FOREIGN_SHIFT & 1) && is_own_row(rt_cell_row(value)))
-		ret_resize->usable = rt_usable(address);
+		ret_resize->usable = rt_usable(address, ret_resize->size,
+					       value >> RT_CELL_CLASSED_SHIFT & 1);
 	if (thread) {
 		rt_store(&thread->cache->pending_pointer, address);
 		rt_store(&thread->cache->pending_size, ret_resize->size);
@@ -417,7 +437,7 @@ static RT_COLD void restore(const struct rt_resize *resize, uintptr_t address)
 	if (!resize->cell)
 		return;
 	write_cell(address, rt_cell_row(resize->cell), resize->size,
-		   (uint32_t)(resize->cell >> RT_CELL_KIND_SHIFT) & 15);
+		   (uint32_t)(resize->cell >> RT_CELL_KIND_SHIFT) & 31);
 }
 
 /* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */

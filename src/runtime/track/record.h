@@ -18,7 +18,11 @@ enum rt_cell_kind {
 	RT_CELL_NEW_ARRAY_ALIGNED,
 };
 
-enum { RT_SORT_FOREIGN = 8 << 16 }; /* becomes the cell's foreign bit */
+enum {
+	RT_SORT_FOREIGN = 8 << 16, /* becomes the cell's foreign bit */
+	/* Its usable size depends on nothing but the requested one; becomes the classed bit. */
+	RT_SORT_CLASSED = 16 << 16,
+};
 
 /* What a hook allocates: ledger kind, log2 of the alignment, cell kind. */
 #define RT_SORT(ledger_kind, align_log2, cell_kind) \

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/usable.h"
 
+#include "runtime/track/record.h"
+
+uint16_t rt_usable_class[RT_CLASSED_BYTES];
+_Atomic uint32_t rt_usable_met;
+
 uint64_t rt_usable_ask(uintptr_t address)
 {
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
@@ -14,13 +19,45 @@ uint64_t rt_usable_ask(uintptr_t address)
 	return bytes;
 }
 
-void rt_usable_ask_first(uintptr_t address, bool is_foreign)
+/* What a block of @size requested bytes holds by the allocator's word; 0: that makes no sense. */
+static uint16_t class_of(rt_class_function *function, size_t size)
+{
+	size_t request = size < rt_min_request ? rt_min_request : size;
+	size_t bytes = function(request, 0);
+
+	return bytes >= request && bytes <= 2 * request ? (uint16_t)bytes : 0;
+}
+
+/* One block says whether the words are true; none are used otherwise. */
+static void learn_classes(uintptr_t address, size_t size)
+{
+	rt_class_function *function = rt_next_class_function();
+
+	if (!function || class_of(function, size) != rt_usable_ask(address))
+		return;
+	for (size_t i = 0; i < RT_CLASSED_BYTES; i++)
+		rt_usable_class[i] = class_of(function, i);
+	if (!rt_operators_replaced && !rt_global.verify_every)
+		rt_store(&rt_global.quick, RT_QUICK_CLASSED);
+}
+
+void rt_usable_meet(uintptr_t address, size_t size, uint32_t sort)
 {
 	static _Atomic uint32_t asked;
 
-	/* tcmalloc's first answer makes an object by operator new, which is us again. */
-	if (is_foreign || rt_load(&asked))
+	if (rt_global.glibc) {
+		rt_store(&rt_usable_met, 1);
 		return;
-	rt_store(&asked, 1);
-	(void)rt_usable_ask(address);
+	}
+	if (sort & RT_SORT_FOREIGN)
+		return;
+	/* tcmalloc's first answer makes an object by operator new, which is us again. */
+	if (!rt_load(&asked)) {
+		rt_store(&asked, 1);
+		(void)rt_usable_ask(address);
+	}
+	if (sort & RT_SORT_CLASSED && size < RT_CLASSED_BYTES && !rt_load(&rt_usable_met)) {
+		rt_store(&rt_usable_met, 1);
+		learn_classes(address, size);
+	}
 }

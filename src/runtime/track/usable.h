@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Usable bytes of a block without a call: glibc keeps the chunk's size in the word before the
- * block, with flags in the three lowest bits (malloc.c, "malloc_chunk details").
+ * Usable bytes of a block. glibc keeps the chunk's size in the word before the block, with flags
+ * in the three lowest bits (malloc.c, "malloc_chunk details"). Other allocators round a request up
+ * to the size of a class; those that tell which one are asked for the small ones once.
  */
 #ifndef SEEP_RUNTIME_USABLE_H
 #define SEEP_RUNTIME_USABLE_H
@@ -11,6 +12,15 @@
 
 enum { RT_CHUNK_MMAPPED = 2, RT_CHUNK_FLAGS = 7 };
 
+/* Requests below this many bytes, in rt_usable_class. */
+enum { RT_CLASSED_BYTES = 2048 };
+
+/* By the requested size; 0: not known. */
+extern uint16_t rt_usable_class[RT_CLASSED_BYTES];
+
+/* What is to be known of the allocator is: rt_usable_meet() need not be called any more. */
+extern _Atomic uint32_t rt_usable_met;
+
 RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 {
 	uint64_t word = *(const uint64_t *)(address - 8);
@@ -19,17 +29,32 @@ RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 	return (word & ~(uint64_t)RT_CHUNK_FLAGS) - 8 - ((word & RT_CHUNK_MMAPPED) << 2);
 }
 
+/*
+ * Of blocks that came from a function whose blocks depend on nothing but the requested @size
+ * (RT_SORT_CLASSED). 0: not known.
+ */
+RT_INLINE uint64_t rt_usable_by_class(uint64_t size)
+{
+	return size < RT_CLASSED_BYTES ? rt_usable_class[size] : 0;
+}
+
 /* By asking another allocator; 0 where it cannot be asked. */
 RT_COLD uint64_t rt_usable_ask(uintptr_t address);
 
-/* Before the first block is entered in the books: the first answer may allocate. Not of a foreign one. */
-RT_COLD void rt_usable_ask_first(uintptr_t address, bool is_foreign);
+/*
+ * A block of @size bytes and @sort is about to be entered in the books, perhaps the first. Asks the
+ * allocator before that, since its first answer may allocate.
+ */
+RT_COLD void rt_usable_meet(uintptr_t address, size_t size, uint32_t sort);
 
-RT_INLINE uint64_t rt_usable(uintptr_t address)
+RT_INLINE uint64_t rt_usable(uintptr_t address, uint64_t size, bool classed)
 {
-	if (RT_UNLIKELY(!rt_global.glibc))
-		return rt_usable_ask(address);
-	return rt_usable_of_glibc(address);
+	uint64_t bytes;
+
+	if (RT_LIKELY(rt_global.glibc))
+		return rt_usable_of_glibc(address);
+	bytes = classed ? rt_usable_by_class(size) : 0;
+	return bytes ? bytes : rt_usable_ask(address);
 }
 
 #endif
