@@ -28,12 +28,12 @@ static uint16_t class_of(rt_class_function *function, size_t size)
 	return bytes >= request && bytes <= 2 * request ? (uint16_t)bytes : 0;
 }
 
-/* One block says whether the words are true; none are used otherwise. */
-static void learn_classes(uintptr_t address, size_t size)
+/* @bytes that the allocator says of a block of @size say whether its words about classes are true. */
+static void learn_classes(size_t size, uint64_t bytes)
 {
 	rt_class_function *function = rt_next_class_function();
 
-	if (!function || class_of(function, size) != rt_usable_ask(address))
+	if (!function || class_of(function, size) != bytes)
 		return;
 	for (size_t i = 0; i < RT_CLASSED_BYTES; i++)
 		rt_usable_class[i] = class_of(function, i);
@@ -44,20 +44,22 @@ static void learn_classes(uintptr_t address, size_t size)
 void rt_usable_meet(uintptr_t address, size_t size, uint32_t sort)
 {
 	static _Atomic uint32_t asked;
+	uint64_t bytes;
 
-	if (rt_global.glibc) {
+	if (rt_global.glibc || rt_usable_unknown) {
 		rt_store(&rt_usable_met, 1);
 		return;
 	}
 	if (sort & RT_SORT_FOREIGN)
 		return;
+	if (rt_load(&asked) && (!(sort & RT_SORT_CLASSED) || size >= RT_CLASSED_BYTES))
+		return;
 	/* tcmalloc's first answer makes an object by operator new, which is us again. */
-	if (!rt_load(&asked)) {
-		rt_store(&asked, 1);
-		(void)rt_usable_ask(address);
-	}
-	if (sort & RT_SORT_CLASSED && size < RT_CLASSED_BYTES && !rt_load(&rt_usable_met)) {
+	rt_store(&asked, 1);
+	bytes = rt_usable_ask(address);
+	if (bytes && sort & RT_SORT_CLASSED && size < RT_CLASSED_BYTES &&
+	    !rt_load(&rt_usable_met)) {
 		rt_store(&rt_usable_met, 1);
-		learn_classes(address, size);
+		learn_classes(size, bytes);
 	}
 }
