@@ -2,41 +2,25 @@
 #include "profile/context_hash.h"
 
 #include "base/xalloc.h"
+#include "core/fnv.h"
 #include "profile/profile.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FNV_BASIS 0xcbf29ce484222325ull
-#define FNV_PRIME 0x100000001b3ull
-
 enum { MARK_NO_STACK = 1, MARK_OTHER = 2, MARK_TRUNCATED = 4, MARK_CUT = 8 };
 enum { LANES = 4 };
-
-static uint64_t fnv_byte(uint64_t hash, uint8_t byte)
-{
-	return (hash ^ byte) * FNV_PRIME;
-}
-
-static uint64_t fnv_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-	const uint8_t *at = bytes;
-
-	for (size_t i = 0; i < count; i++)
-		hash = fnv_byte(hash, at[i]);
-	return hash;
-}
 
 static uint64_t fnv_number(uint64_t hash, uint64_t number)
 {
 	for (int shift = 0; shift < 64; shift += 8)
-		hash = fnv_byte(hash, (uint8_t)(number >> shift));
+		hash = core_fnv_byte(hash, (uint8_t)(number >> shift));
 	return hash;
 }
 
 static uint64_t fnv_string(uint64_t hash, const char *text)
 {
-	return fnv_byte(fnv_bytes(hash, text, strlen(text)), 0);
+	return core_fnv_byte(core_fnv_bytes(hash, text, strlen(text)), 0);
 }
 
 static const char *last_component(const char *path)
@@ -54,17 +38,18 @@ static uint64_t hash_frame(const struct seep_profile *profile,
 	const struct seep_profile_module *module = NULL;
 
 	if (frame->function)
-		return fnv_string(fnv_byte(FNV_BASIS, 'F'), frame->function);
+		return fnv_string(core_fnv_byte(CORE_FNV_BASIS, 'F'), frame->function);
 	if (frame->module > 0 && frame->module <= profile->module_count)
 		module = &profile->modules[frame->module - 1];
 	if (!module)
-		return fnv_byte(FNV_BASIS, 'A');
+		return core_fnv_byte(CORE_FNV_BASIS, 'A');
 	if (module->build_id_bytes > 0)
-		return fnv_number(fnv_bytes(fnv_byte(FNV_BASIS, 'B'), module->build_id,
-					    module->build_id_bytes),
+		return fnv_number(core_fnv_bytes(core_fnv_byte(CORE_FNV_BASIS, 'B'),
+						 module->build_id, module->build_id_bytes),
 				  frame->address);
-	return fnv_number(fnv_string(fnv_byte(FNV_BASIS, 'P'), last_component(module->path)),
-			  frame->address);
+	return fnv_number(
+		fnv_string(core_fnv_byte(CORE_FNV_BASIS, 'P'), last_component(module->path)),
+		frame->address);
 }
 
 /* Before its frames. */
@@ -76,13 +61,13 @@ static uint64_t hash_start(const struct seep_profile_context *context)
 	marks |= context->other ? MARK_OTHER : 0;
 	marks |= context->truncated ? MARK_TRUNCATED : 0;
 	marks |= context->cut ? MARK_CUT : 0;
-	return fnv_byte(fnv_byte(FNV_BASIS, context->kind), (uint8_t)marks);
+	return core_fnv_byte(core_fnv_byte(CORE_FNV_BASIS, context->kind), (uint8_t)marks);
 }
 
 static uint64_t hash_entry(uint64_t hash, const struct seep_profile_stack_entry *entry,
 			   const uint64_t *frames)
 {
-	return fnv_number(fnv_byte(hash, entry->period), frames[entry->frame]);
+	return fnv_number(core_fnv_byte(hash, entry->period), frames[entry->frame]);
 }
 
 /*

@@ -2,6 +2,7 @@
 #include "symbol/answer_file.h"
 
 #include "base/xalloc.h"
+#include "core/fnv.h"
 #include "symbol/pointer_map.h"
 
 #include <link.h>
@@ -31,18 +32,6 @@ _Static_assert(sizeof(struct file_header) % sizeof(uint64_t) == 0, "header of a 
 
 static const char magic[8] = "SEEPSYM";
 
-#define FNV_BASIS 0xcbf29ce484222325ull
-#define FNV_PRIME 0x100000001b3ull
-
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
-{
-	const uint8_t *at = bytes;
-
-	while (count--)
-		hash = (hash ^ *at++) * FNV_PRIME;
-	return hash;
-}
-
 /* ---- this program ------------------------------------------------------------------------- */
 
 static bool is_build_id(const ElfW(Nhdr) * note)
@@ -61,7 +50,8 @@ static uint64_t hash_notes(const uint8_t *at, size_t left)
 		if (bytes > left)
 			break;
 		if (is_build_id(note))
-			return hash_bytes(FNV_BASIS, at + sizeof(*note) + name, note->n_descsz);
+			return core_fnv_bytes(CORE_FNV_BASIS, at + sizeof(*note) + name,
+					      note->n_descsz);
 		at += bytes;
 		left -= bytes;
 	}
@@ -86,7 +76,7 @@ uint64_t seep_answer_program(void)
 	uint64_t hash = 0;
 
 	(void)dl_iterate_phdr(take_notes, &hash);
-	return hash ? hash : hash_bytes(FNV_BASIS, SEEP_VERSION, sizeof(SEEP_VERSION));
+	return hash ? hash : core_fnv_bytes(CORE_FNV_BASIS, SEEP_VERSION, sizeof(SEEP_VERSION));
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */
@@ -103,7 +93,7 @@ static uint64_t sum_of(const void *data, size_t bytes)
 		sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
 		sum ^= sum >> 32;
 	}
-	return hash_bytes(sum, at, bytes);
+	return core_fnv_bytes(sum, at, bytes);
 }
 
 static uint64_t sum_of_file(const void *data, size_t bytes)

@@ -2,6 +2,7 @@
 #include "symbol/dwarf_split.h"
 
 #include "base/xalloc.h"
+#include "core/fnv.h"
 #include "symbol/dwarf_entry.h"
 #include "symbol/dwarf_package.h"
 
@@ -172,10 +173,8 @@ static struct dwarf_unit *find_in_package(struct dwarf_split *split,
 
 static uint64_t hash_of(const char *path)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = core_fnv_bytes(CORE_FNV_BASIS, path, strlen(path));
 
-	while (*path)
-		hash = (hash ^ (uint8_t)*path++) * UINT64_C(0x100000001b3);
 	return hash ? hash : 1;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "core/fnv.h"
 #include "symbol/debug_file.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf_index.h"
@@ -237,15 +238,12 @@ static void open_files(struct seep_symbol_module *module)
 	explain(module);
 }
 
-/* FNV-1a; only the start of a search. */
+/* Only the start of a search. */
 static uint64_t hash_of(const char *path, const uint8_t *build_id, size_t build_id_bytes)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = core_fnv_bytes(CORE_FNV_BASIS, path, strlen(path));
 
-	while (*path)
-		hash = (hash ^ (uint8_t)*path++) * UINT64_C(0x100000001b3);
-	while (build_id_bytes--)
-		hash = (hash ^ *build_id++) * UINT64_C(0x100000001b3);
+	hash = core_fnv_bytes(hash, build_id, build_id_bytes);
 	return hash ? hash : 1;
 }
 

@@ -6,6 +6,8 @@
 #ifndef SEEP_TESTS_FUZZ_COMMON_H
 #define SEEP_TESTS_FUZZ_COMMON_H
 
+#include "core/fnv.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -47,13 +49,11 @@ static FUZZ_UNUSED uint64_t fuzz_below(struct fuzz_random *random, uint64_t limi
 	return limit ? fuzz_next(random) % limit : 0;
 }
 
-/* FNV-1a: how an input chooses what else happens to it, the same each time. */
+/* How an input chooses what else happens to it, the same each time. */
 static FUZZ_UNUSED uint64_t fuzz_hash(const uint8_t *data, size_t size)
 {
-	uint64_t hash = 0xcbf29ce484222325ull;
+	uint64_t hash = core_fnv_bytes(CORE_FNV_BASIS, data, size);
 
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ data[i]) * 0x100000001b3ull;
 	return hash ^ hash >> 29;
 }
 
