@@ -89,20 +89,32 @@ static void list_left(const struct seep_recorder_list *left)
 		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
 }
 
+/* Whether @limit leaves less than a ledger needs, and says so. */
+static bool complain_limit(const struct seep_run_outcome *outcome, struct rlimit limit,
+			   const char *what, uint64_t least_bytes, const char *command)
+{
+	if (limit.rlim_cur >= least_bytes)
+		return false;
+	seep_complainf("run",
+		       "no account of %s was made: its %s is limited to %s, recording needs %s",
+		       outcome->program, what, seep_bytes_text(limit.rlim_cur).text,
+		       seep_bytes_text(least_bytes).text);
+	seep_hint("\"%s\" sets that limit", command);
+	return true;
+}
+
 static void complain_no_account(const struct seep_run_outcome *outcome)
 {
 	struct rlimit space = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit file = { RLIM_INFINITY, RLIM_INFINITY };
 
 	(void)getrlimit(RLIMIT_AS, &space);
-	if (space.rlim_cur < LEDGER_ADDRESS_SPACE_MIN_BYTES) {
-		seep_complainf("run",
-			       "no account of %s was made: its address space is limited to %s, "
-			       "recording needs %s",
-			       outcome->program, seep_bytes_text(space.rlim_cur).text,
-			       seep_bytes_text(LEDGER_ADDRESS_SPACE_MIN_BYTES).text);
-		seep_hint("\"ulimit -v\" sets that limit");
+	(void)getrlimit(RLIMIT_FSIZE, &file);
+	if (complain_limit(outcome, space, "address space", LEDGER_ADDRESS_SPACE_MIN_BYTES,
+			   "ulimit -v") ||
+	    complain_limit(outcome, file, "file size (RLIMIT_FSIZE)", LEDGER_FILE_MIN_BYTES,
+			   "ulimit -f"))
 		return;
-	}
 	seep_complainf("run", "no account of %s was made: the library did not start in it",
 		       outcome->program);
 	seep_hint("%s%sits loader ignores LD_PRELOAD, the program removed it, or no ledger could "

@@ -26,6 +26,7 @@ enum {
 	LEDGER_PAGE_BYTES = 4096,
 	LEDGER_ROW_ID_BITS = 25,
 	LEDGER_ROW_ID_END = 1 << LEDGER_ROW_ID_BITS,
+	LEDGER_ROWS_USUAL = 1 << 21, /* that a file has room for, unless a limit makes it small */
 	LEDGER_HISTOGRAM_BUCKETS = 48,
 	LEDGER_BUILD_ID_BYTES = 32,
 	LEDGER_NAME_BYTES = 256,
@@ -36,6 +37,12 @@ enum {
 
 /* Address space that must be left under RLIMIT_AS: with less a program is not recorded. */
 #define LEDGER_ADDRESS_SPACE_MIN_BYTES (UINT64_C(160) << 20)
+
+/* Sparse size of a file, which RLIMIT_FSIZE bounds: below it a program is not recorded. */
+#define LEDGER_FILE_MIN_BYTES (UINT64_C(512) << 10)
+
+/* The least ledger_max: three pages, and of each table what it takes first, with long arguments. */
+#define LEDGER_MAX_LEAST_BYTES (UINT64_C(256) << 10)
 
 /* The tables, in file order. Numbers are part of the format. */
 enum ledger_table_type {

@@ -52,17 +52,34 @@ static const struct {
 	  "threads had more than 1,024 names; those of later names are counted together" },
 };
 
+/* By RLIMIT_FSIZE or RLIMIT_AS; what pages and rounding take is a fiftieth. */
+static bool is_made_small(const struct ledger_header *header)
+{
+	return header->table[LEDGER_TABLE_ROWS].capacity < LEDGER_ROWS_USUAL / 51 * 50 &&
+	       header->ledger_max_bytes >= header->file_bytes;
+}
+
 static void load_limit(struct seep_ledger_load *load)
 {
+	const struct ledger_header *header = &load->view.header;
 	uint32_t unseen = LOAD(ledger_view_state(&load->view)->unseen);
 
 	if (!(unseen & LEDGER_UNSEEN_FULL) || load->profile->totals.allocs == 0)
 		return;
+	if (is_made_small(header)) {
+		seep_profile_add_unseen(
+			load->profile, "ledger-full",
+			"a limit of file size or of address space (\"ulimit -f\", \"ulimit -v\") "
+			"left %s to the ledger, which is full; stacks first met after that are "
+			"counted together as other",
+			seep_bytes_text(header->file_bytes).text);
+		return;
+	}
 	seep_profile_add_unseen(
 		load->profile, "ledger-full",
 		"the ledger reached its limit (%s of memory, or a table's size); stacks first met "
 		"after that are counted together as other; \"seep run --ledger-max SIZE\" raises it",
-		seep_bytes_text(load->view.header.ledger_max_bytes).text);
+		seep_bytes_text(header->ledger_max_bytes).text);
 }
 
 /* The account of a ledger that never had room for a table is no account. */

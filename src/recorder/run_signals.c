@@ -30,6 +30,8 @@ int seep_run_signals_begin(struct seep_run_signals *signals, struct seep_error *
 	taken_set(&set);
 	/* If it was handed to us ignored, children would vanish without a status. */
 	(void)signal(SIGCHLD, SIG_DFL);
+	/* What is too large for a limit is an error where it is written, not our end. */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0)

@@ -14,7 +14,6 @@
 #define MIB(n) ((uint64_t)(n) << 20)
 
 /* docs/ledger.md, "Where it is", and docs/limits.md: what a ledger asks for. */
-#define FILE_MIN_BYTES (512ull << 10)
 /* A process of 500 MB in all gets a ledger of the usual size; below it, a smaller one. */
 #define ADDRESS_SPACE_PLENTY_BYTES MIB(4096)
 /* An eighth of it holds what a few thousand stacks need. */
@@ -183,7 +182,7 @@ static bool is_explained(const struct seep_doctor_machine *machine)
 	return !machine->library || machine->ledgers_problem || !machine->kernel_populates ||
 	       machine->library_noexec || machine->ledgers.free_bytes < ROOM_MIN_BYTES ||
 	       machine->limits.address_space_bytes < LEDGER_ADDRESS_SPACE_MIN_BYTES ||
-	       machine->limits.file_bytes < FILE_MIN_BYTES ||
+	       machine->limits.file_bytes < LEDGER_FILE_MIN_BYTES ||
 	       (machine->tried && (strstr(machine->tried, "SEEP_OPTIONS") ||
 				   strstr(machine->tried, "cannot be preloaded")));
 }
@@ -252,11 +251,11 @@ static void judge_limits(const struct seep_doctor_limits *limits, const char *ho
 			seep_bytes_text(limits->address_space_bytes).text,
 			seep_bytes_text(LEDGER_ADDRESS_SPACE_MIN_BYTES).text);
 		seep_doctor_advise(finding, "Raise it (%s), or remove it.", how);
-	} else if (limits->file_bytes < FILE_MIN_BYTES) {
+	} else if (limits->file_bytes < LEDGER_FILE_MIN_BYTES) {
 		seep_doctor_say(finding, PROBLEM,
 				"The limit of file size is %s; no ledger is made below %s",
 				seep_bytes_text(limits->file_bytes).text,
-				seep_bytes_text(FILE_MIN_BYTES).text);
+				seep_bytes_text(LEDGER_FILE_MIN_BYTES).text);
 		seep_doctor_advise(finding, "Raise it (ulimit -f, LimitFSIZE=).");
 	} else if (limits->address_space_bytes < ADDRESS_SPACE_PLENTY_BYTES) {
 		seep_doctor_say(finding, NOTE,

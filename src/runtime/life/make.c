@@ -21,16 +21,16 @@ enum {
 	SHARE_OF_GROUP = 8, /* of what the memory control group leaves */
 	NAME_PART_MAX = 120,
 	ARGV_MAX = 64 << 10,
+	ROWS_GROW = LEDGER_ROW_ID_END / LEDGER_ROWS_USUAL,
 };
 
-#define FILE_BYTES_MIN (512ull << 10)
 #define LEDGER_MAX_MIN (1ull << 20) /* on a tiny file system: until it is full */
 
 /* Capacities of a file of the usual size; scaled to what limits and ledger_max allow. */
 static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_CACHES] = { sizeof(struct ledger_cache), 0, 0, 1 << 14 },
 	[LEDGER_TABLE_SLOTS] = { sizeof(struct ledger_slot), 0, 0, 1 << 20 },
-	[LEDGER_TABLE_ROWS] = { sizeof(struct ledger_row), 0, 0, 1 << 21 },
+	[LEDGER_TABLE_ROWS] = { sizeof(struct ledger_row), 0, 0, LEDGER_ROWS_USUAL },
 	[LEDGER_TABLE_CONTEXTS] = { sizeof(struct ledger_context), 0, 0, 3 << 19 },
 	[LEDGER_TABLE_NODES] = { sizeof(struct ledger_node), 0, 0, 1 << 23 },
 	[LEDGER_TABLE_MODULES] = { sizeof(struct ledger_module), 0, 0, 1 << 13 },
@@ -299,7 +299,7 @@ static uint64_t default_max(long fd, bool is_fork)
 	return quarter < max ? quarter : max;
 }
 
-/* Lay the tables out in at most @limit bytes; returns the file's size, 0 when that is too small. */
+/* Lay the tables out in about @limit bytes at most; returns the file's size. */
 static uint64_t lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *tables)
 {
 	uint64_t usual_bytes = 0;
@@ -309,10 +309,11 @@ static uint64_t lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *ta
 		usual_bytes += usual[i].item_bytes * usual[i].capacity;
 	if (wanted < usual_bytes)
 		wanted = usual_bytes;
+	/* No more than ids of rows can name. */
+	if (wanted > usual_bytes * ROWS_GROW)
+		wanted = usual_bytes * ROWS_GROW;
 	if (wanted > limit)
 		wanted = limit;
-	if (wanted < FILE_BYTES_MIN)
-		return 0;
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
 		unsigned __int128 share = (unsigned __int128)usual[i].capacity * wanted /
 					  (usual_bytes + usual_bytes / 50);
@@ -324,11 +325,7 @@ static uint64_t lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *ta
 			tables[i].capacity = LEDGER_PAGE_BYTES / tables[i].item_bytes;
 		at = page_up(at + tables[i].capacity * tables[i].item_bytes);
 	}
-	/* Numbers that other fields can hold. */
-	if (tables[LEDGER_TABLE_ROWS].capacity > LEDGER_ROW_ID_END)
-		tables[LEDGER_TABLE_ROWS].capacity = LEDGER_ROW_ID_END;
-	if (tables[LEDGER_TABLE_CACHES].capacity > 1 << 20)
-		tables[LEDGER_TABLE_CACHES].capacity = 1 << 20;
+	/* A number that another field can hold. */
 	if (tables[LEDGER_TABLE_MODULES].capacity > UINT16_MAX - 1)
 		tables[LEDGER_TABLE_MODULES].capacity = UINT16_MAX - 1;
 	return at;
@@ -467,19 +464,30 @@ static uint64_t bytes_allowed(void)
 	return address_space < limit ? address_space : limit;
 }
 
+/* 0: not said. */
+static uint64_t wanted_max(const struct rt_options *options)
+{
+	if (options->ledger_max && options->ledger_max < LEDGER_MAX_LEAST_BYTES)
+		return LEDGER_MAX_LEAST_BYTES;
+	return options->ledger_max;
+}
+
 static bool make_file(struct file *file, const struct rt_make *make, const struct identity *id)
 {
 	struct ledger_table tables[LEDGER_TABLE_COUNT] = { 0 };
 	const uint64_t rounding = (LEDGER_TABLE_COUNT + HEADER_PAGES) * LEDGER_PAGE_BYTES;
-	uint64_t wanted = make->options->ledger_max;
+	uint64_t wanted = wanted_max(make->options);
 	uint64_t limit = bytes_allowed();
-	uint64_t bytes = lay_out(wanted, limit, tables);
+	uint64_t bytes;
 	uint8_t *base;
 
+	if (limit < LEDGER_FILE_MIN_BYTES)
+		return false;
+	bytes = lay_out(wanted, limit, tables);
 	/* Headers and rounding to pages may have come out above the limit. */
-	if (bytes > limit && limit > rounding)
+	if (bytes > limit)
 		bytes = lay_out(wanted, limit - rounding, tables);
-	base = bytes && bytes <= limit ? map_file(file, bytes) : NULL;
+	base = bytes <= limit ? map_file(file, bytes) : NULL;
 	if (!base)
 		return false;
 	memcpy(((struct ledger_header *)base)->table, tables, sizeof(tables));

@@ -32,14 +32,14 @@ static const char *const thread_keys[] = { "off", "name", NULL };
 static const struct option options[] = {
 	OPTION(mode, "all (default) | scoped | off", .words = modes),
 	OPTION(size_min, "BYTES: do not record smaller requests"),
-	OPTION(size_max, "BYTES: do not record larger requests"),
+	OPTION(size_max, "BYTES: do not record larger requests; 0 = no limit"),
 	OPTION(modules, "GLOB,!GLOB: record only what these modules allocate, or not these",
 	       .text = modules),
 	OPTION(depth, "N: keep the N innermost frames of a stack, after folding; 0 = all"),
 	OPTION(by_thread, "off (default) | name: contexts by their thread's name too",
 	       .words = thread_keys),
 	OPTION(verify, "N: compare every Nth stack with libgcc's unwinder; slow"),
-	OPTION(ledger_max, "BYTES: real size at which the ledger stops growing"),
+	OPTION(ledger_max, "BYTES: real size at which the ledger stops growing; 256K or more"),
 	OPTION(exit_wait_ms, "N: wait at most so long at exit for a live recorder"),
 	OPTION(argv, "0 | 1: keep the program's arguments in the ledger"),
 	OPTION(help, "1: print this list"),
@@ -273,6 +273,8 @@ bool rt_options_read(struct rt_options *ret_options)
 	}
 	if (ret_options->text && !parse(ret_options, ret_options->text))
 		return false;
+	if (ret_options->size_max == 0)
+		ret_options->size_max = UINT64_MAX;
 	if (ret_options->help) {
 		print_help();
 		return false;
