@@ -174,21 +174,26 @@ struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole)
 
 /* ---- parsing ------------------------------------------------------------------------------- */
 
+/* The value is whole + nano / 10^9. */
+struct decimal {
+	uint64_t whole;
+	uint32_t nano;
+	bool too_large; /* beyond 64 bits */
+};
+
 /*
- * Read digits and up to nine decimals: the value is *ret_whole + *ret_nano / 10^9. Returns what
- * follows them, or NULL when there are no digits or too many.
+ * Read digits and up to nine decimals. Returns what follows them, or NULL when there are no digits
+ * or more decimals.
  */
-static const char *read_decimal(const char *at, uint64_t *ret_whole, uint32_t *ret_nano)
+static const char *read_decimal(const char *at, struct decimal *ret)
 {
-	uint64_t whole = 0;
-	uint32_t nano = 0;
 	const char *start = at;
 
-	for (; *at >= '0' && *at <= '9'; at++) {
-		if (__builtin_mul_overflow(whole, 10, &whole) ||
-		    __builtin_add_overflow(whole, (uint64_t)(*at - '0'), &whole))
-			return NULL;
-	}
+	*ret = (struct decimal){ 0 };
+	for (; *at >= '0' && *at <= '9'; at++)
+		ret->too_large |= __builtin_mul_overflow(ret->whole, 10, &ret->whole) ||
+				  __builtin_add_overflow(ret->whole, (uint64_t)(*at - '0'),
+							 &ret->whole);
 	if (at == start)
 		return NULL;
 	if (*at == '.') {
@@ -196,22 +201,20 @@ static const char *read_decimal(const char *at, uint64_t *ret_whole, uint32_t *r
 
 		start = ++at;
 		for (; *at >= '0' && *at <= '9'; at++, place /= 10)
-			nano += place * (uint32_t)(*at - '0');
+			ret->nano += place * (uint32_t)(*at - '0');
 		if (at == start || at - start > 9)
 			return NULL;
 	}
-	*ret_whole = whole;
-	*ret_nano = nano;
 	return at;
 }
 
-/* whole.nano units of @size. Returns false beyond 64 bits. */
-static bool multiply(uint64_t whole, uint32_t nano, uint64_t size, uint64_t *ret)
+/* @number units of @size. Returns false beyond 64 bits. */
+static bool multiply(const struct decimal *number, uint64_t size, uint64_t *ret)
 {
-	unsigned __int128 total = (unsigned __int128)whole * size;
+	unsigned __int128 total = (unsigned __int128)number->whole * size;
 
-	total += (unsigned __int128)nano * size / 1000000000U;
-	if (total >> 64)
+	total += (unsigned __int128)number->nano * size / 1000000000U;
+	if (number->too_large || total >> 64)
 		return false;
 	*ret = (uint64_t)total;
 	return true;
@@ -250,36 +253,18 @@ static uint64_t duration_suffix(const char *suffix)
 	return 0;
 }
 
-static int parse_scaled(const char *text, uint64_t (*suffix_size)(const char *), uint64_t *ret)
-{
-	uint64_t whole;
-	uint32_t nano;
-	const char *end = read_decimal(text, &whole, &nano);
-	uint64_t size;
+enum reading { READ_WELL, READ_NONSENSE, READ_TOO_LARGE };
 
-	if (!end)
-		return -SEEP_EUSAGE;
-	size = suffix_size(end);
-	if (!size || !multiply(whole, nano, size, ret))
-		return -SEEP_EUSAGE;
-	return 0;
-}
-
-int seep_parse_size(const char *text, uint64_t *ret_bytes, struct seep_error *err)
+static enum reading read_scaled(const char *text, uint64_t (*suffix_size)(const char *),
+				uint64_t *ret)
 {
-	if (parse_scaled(text, size_suffix, ret_bytes) < 0)
-		return seep_fail(err, SEEP_EUSAGE,
-				 "'%s' is not a size; write for example 4096, 64K or 1.5G", text);
-	return 0;
-}
+	struct decimal number;
+	const char *end = read_decimal(text, &number);
+	uint64_t size = end ? suffix_size(end) : 0;
 
-int seep_parse_duration(const char *text, uint64_t *ret_ns, struct seep_error *err)
-{
-	if (parse_scaled(text, duration_suffix, ret_ns) < 0)
-		return seep_fail(err, SEEP_EUSAGE,
-				 "'%s' is not a duration; write for example 10s, 500ms or 2m",
-				 text);
-	return 0;
+	if (!size)
+		return READ_NONSENSE;
+	return multiply(&number, size, ret) ? READ_WELL : READ_TOO_LARGE;
 }
 
 static int fail_too_large(const char *text, uint64_t max, struct seep_error *err)
@@ -288,18 +273,43 @@ static int fail_too_large(const char *text, uint64_t max, struct seep_error *err
 			 (unsigned long long)max);
 }
 
+int seep_parse_size(const char *text, uint64_t *ret_bytes, struct seep_error *err)
+{
+	switch (read_scaled(text, size_suffix, ret_bytes)) {
+	case READ_WELL:
+		return 0;
+	case READ_TOO_LARGE:
+		return fail_too_large(text, UINT64_MAX, err);
+	default:
+		return seep_fail(err, SEEP_EUSAGE,
+				 "'%s' is not a size; write for example 4096, 64K or 1.5G", text);
+	}
+}
+
+int seep_parse_duration(const char *text, uint64_t *ret_ns, struct seep_error *err)
+{
+	switch (read_scaled(text, duration_suffix, ret_ns)) {
+	case READ_WELL:
+		return 0;
+	case READ_TOO_LARGE:
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the greatest is %s", text,
+				 seep_duration_text(UINT64_MAX).text);
+	default:
+		return seep_fail(err, SEEP_EUSAGE,
+				 "'%s' is not a duration; write for example 10s, 500ms or 2m",
+				 text);
+	}
+}
+
 int seep_parse_count(const char *text, uint64_t max, uint64_t *ret_count, struct seep_error *err)
 {
-	uint64_t whole;
-	uint32_t nano;
-	const char *end = read_decimal(text, &whole, &nano);
+	struct decimal number;
+	const char *end = read_decimal(text, &number);
 
-	if (!end && *text && text[strspn(text, "0123456789")] == '\0')
-		return fail_too_large(text, max, err);
-	if (!end || *end || nano || strchr(text, '.'))
+	if (!end || *end || strchr(text, '.'))
 		return seep_fail(err, SEEP_EUSAGE, "'%s' is not a number", text);
-	if (whole > max)
+	if (number.too_large || number.whole > max)
 		return fail_too_large(text, max, err);
-	*ret_count = whole;
+	*ret_count = number.whole;
 	return 0;
 }

@@ -42,7 +42,7 @@ struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole);
  *
  * Suffixes K M G T P E, any case, with an optional B or iB; powers of 1024; up to nine decimals.
  *
- * Returns: 0, or -SEEP_EUSAGE (not a size, or beyond 64 bits).
+ * Returns: 0, or -SEEP_EUSAGE (not a size, or beyond 64 bits: the sentence says which).
  */
 SEEP_NODISCARD int seep_parse_size(const char *text, uint64_t *ret_bytes, struct seep_error *err);
 

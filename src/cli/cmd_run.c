@@ -12,12 +12,12 @@
 
 #include "base/progress.h"
 #include "base/strbuf.h"
-#include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
+#include "ledger/ledger.h"
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
 #include "recorder/outname.h"
@@ -72,9 +72,11 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("size-min", 0, SIZE, "SIZE", struct run_options, size_min,
 		    "Do not record smaller requests"),
 	SEEP_OPTION("size-max", 0, SIZE, "SIZE", struct run_options, size_max,
-		    "Do not record larger requests"),
+		    "Do not record larger requests; 0: no limit (0)"),
 	SEEP_OPTION("ledger-max", 0, SIZE, "SIZE", struct run_options, ledger_max,
-		    "Let the ledger of a process grow to SIZE of memory (as it has room)"),
+		    "Let the ledger of a process grow to SIZE of memory, 256K or more (as it has "
+		    "room)",
+		    .min = LEDGER_MAX_LEAST_BYTES),
 	SEEP_OPTION("depth", 0, COUNT, "N", struct run_options, depth,
 		    "Keep the N innermost frames of a stack; 0 keeps all (0)", .max = DEPTH_MAX),
 	SEEP_OPTION("by-thread", 0, FLAG, NULL, struct run_options, by_thread,
@@ -84,9 +86,10 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("no-argv", 0, FLAG, NULL, struct run_options, no_argv,
 		    "Keep the program's arguments out of the recording"),
 	SEEP_OPTION("snapshot-every", 0, DURATION, "T", struct run_options, snapshot_every_ns,
-		    "Save a recording of each running process every T, as FILE.NNN.seep"),
+		    "Save a recording of each running process every T, as FILE.NNN.seep",
+		    .min = SNAPSHOT_EVERY_MIN_NS),
 	SEEP_OPTION("snapshot-keep", 0, COUNT, "N", struct run_options, snapshot_keep,
-		    "Keep the N newest of them (10)", .max = SNAPSHOT_KEEP_MAX),
+		    "Keep the N newest of them (10)", .min = 1, .max = SNAPSHOT_KEEP_MAX),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct run_options, quiet, "Print no summary"),
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct run_options, json,
 		    "Print the report as JSON on standard output when the program has ended"),
@@ -199,21 +202,6 @@ static char *runtime_options(const struct run_options *values)
 	return all;
 }
 
-/* What is not given is UINT64_MAX at first, since 0 is as wrong as other short times. */
-static int check_snapshots(struct run_options *values, struct seep_error *err)
-{
-	if (values->snapshot_every_ns == UINT64_MAX) {
-		values->snapshot_every_ns = 0;
-		return 0;
-	}
-	if (values->snapshot_every_ns < SNAPSHOT_EVERY_MIN_NS)
-		return seep_fail(err, SEEP_EUSAGE, "--snapshot-every needs a time of %s or more",
-				 seep_duration_text(SNAPSHOT_EVERY_MIN_NS).text);
-	if (values->snapshot_keep == 0)
-		return seep_fail(err, SEEP_EUSAGE, "--snapshot-keep needs a number of 1 or more");
-	return 0;
-}
-
 static int check_options(struct run *run, struct seep_error *err)
 {
 	const struct run_options *values = &run->values;
@@ -227,8 +215,6 @@ static int check_options(struct run *run, struct seep_error *err)
 	rc = seep_symbol_options_read(&values->symbols, &run->symbols, err);
 	if (rc < 0)
 		return rc;
-	if (check_snapshots(&run->values, err) < 0)
-		return -SEEP_EUSAGE;
 	if (values->size_max && values->size_max < values->size_min)
 		return seep_fail(err, SEEP_EUSAGE, "--size-max is below --size-min");
 	for (size_t i = 0; i < values->modules.count; i++)
@@ -400,7 +386,7 @@ int cmd_run(int argc, char **argv)
 {
 	struct run run = {
 		.ledger_dir_fd = -1,
-		.values = { .snapshot_every_ns = UINT64_MAX, .snapshot_keep = 10 },
+		.values = { .snapshot_keep = 10 },
 	};
 	struct seep_recorder_result result = { 0 };
 	struct seep_run_outcome outcome;

@@ -99,11 +99,47 @@ static int store_item(const struct cursor *at, const struct seep_option *option,
 	return 0;
 }
 
+/* @field holds what was read of @value. */
+static int check_least(const struct cursor *at, const struct seep_option *option, const char *value,
+		       uint64_t field)
+{
+	struct seep_unit_text least;
+
+	if (field >= option->min)
+		return 0;
+	if (option->type == SEEP_OPTION_SIZE)
+		least = seep_bytes_text(option->min);
+	else if (option->type == SEEP_OPTION_DURATION)
+		least = seep_duration_text(option->min);
+	else
+		least = seep_digits_text(option->min);
+	return seep_fail(at->err, SEEP_EUSAGE, "'%.*s' is too small; the least is %s",
+			 VALUE_SHOWN_BYTES, value, least.text);
+}
+
+static int store_number(const struct cursor *at, const struct seep_option *option,
+			const char *value, uint64_t *field)
+{
+	int ret;
+
+	if (option->type == SEEP_OPTION_SIZE)
+		ret = seep_parse_size(value, field, at->err);
+	else if (option->type == SEEP_OPTION_DURATION)
+		ret = seep_parse_duration(value, field, at->err);
+	else
+		ret = seep_parse_count(value, option->max ? option->max : UINT64_MAX, field,
+				       at->err);
+	if (ret == 0)
+		ret = check_least(at, option, value, *field);
+	if (ret < 0)
+		seep_error_prefix(at->err, "--%s", option->name);
+	return ret;
+}
+
 /* @value: NULL for an option without one. */
 static int store(const struct cursor *at, const struct seep_option *option, const char *value)
 {
 	void *field = (char *)at->values + option->offset;
-	int ret = 0;
 
 	switch (option->type) {
 	case SEEP_OPTION_FLAG:
@@ -121,19 +157,11 @@ static int store(const struct cursor *at, const struct seep_option *option, cons
 	case SEEP_OPTION_LIST:
 		return store_item(at, option, value, field);
 	case SEEP_OPTION_SIZE:
-		ret = seep_parse_size(value, field, at->err);
-		break;
 	case SEEP_OPTION_DURATION:
-		ret = seep_parse_duration(value, field, at->err);
-		break;
 	case SEEP_OPTION_COUNT:
-		ret = seep_parse_count(value, option->max ? option->max : UINT64_MAX, field,
-				       at->err);
-		break;
+		return store_number(at, option, value, field);
 	}
-	if (ret < 0)
-		seep_error_prefix(at->err, "--%s", option->name);
-	return ret;
+	return 0;
 }
 
 static int missing_value(const struct cursor *at, const struct seep_option *option)

@@ -52,6 +52,7 @@ struct seep_option {
 	size_t offset;		    /* of the field in the command's options struct */
 	const char *summary;	    /* one line; the default in parentheses */
 	const char *const *choices; /* CHOICE only; NULL-terminated */
+	uint64_t min;		    /* SIZE, DURATION and COUNT: what is less is refused */
 	uint64_t max;		    /* COUNT only */
 };
 

@@ -112,9 +112,20 @@ def test_filters_by_module_and_size_work_together_and_in_children(seep):
         (["--size-min", "2K", "--size-max", "1K"], b"--size-max is below --size-min"),
         (["--module", ""], b"--module needs the name"),
         (["--module", "x" * 5000], b"more than 4095 bytes"),
+        (["--size-max", "99E"], b"--size-max: '99E' is too large"),
+        (["--size-max", "much"], b"--size-max: 'much' is not a size"),
     ],
 )
 def test_filters_that_make_no_sense_are_refused(seep, options, complaint):
     result = seep.command("run", *options, "/bin/true")
     assert result.status == 2
     assert complaint in result.stderr
+
+
+@pytest.mark.parametrize("way", ["option", "variable"])
+def test_a_largest_size_of_0_is_no_limit(seep, way):
+    env = {"SEEP_OPTIONS": "size_max=0"} if way == "variable" else None
+    _, recordings = seep.run([LEAKY], ["--size-max", "0"] if way == "option" else [], env=env)
+    assert site(recordings.main(), "session_remember")["allocs"] == 10000
+    assert "filtered" not in codes(recordings.main())
+    assert b"0: no limit" in seep.command("run", "--help").stdout

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import LIMIT_S, RUNTIME, SEEP, check_totals, run_plain
+from harness import LIMIT_S, RUNTIME, SEEP, check_totals, program, run_plain
 from running import CATCH, PYTHON, finish, start, wait_until, watched
 
 
@@ -130,21 +130,72 @@ def test_a_full_folder_costs_the_account_but_not_the_run(seep):
     assert b"no account" in done.stderr
 
 
+def run_limited(seep, which, limit, *options):
+    """What seep says when a program is recorded under a limit of its resources."""
+    done = subprocess.run(
+        [SEEP, "run", "-f", "-o", "x.seep", *options, "--", "/bin/echo", "hello"],
+        cwd=seep.directory, env={**os.environ, **seep.environment()}, capture_output=True,
+        preexec_fn=lambda: resource.setrlimit(which, (limit, limit)), check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"hello\n")
+    return done.stderr.decode()
+
+
 def test_too_small_an_address_space_is_said_to_be_why(seep):
     def limited(mebibytes):
-        limit = mebibytes << 20
-        done = subprocess.run(
-            [SEEP, "run", "-o", "x.seep", "--", "/bin/echo", "hello"],
-            cwd=seep.directory, env={**os.environ, **seep.environment()}, capture_output=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)), check=False,
-        )
-        assert (done.returncode, done.stdout) == (0, b"hello\n")
-        return done.stderr.decode()
+        return run_limited(seep, resource.RLIMIT_AS, mebibytes << 20)
 
     assert "address space is limited to 140 MB" in limited(140)
     # Here it depends on what the program itself takes.
     assert "address space" in limited(161)
     assert "no account" not in limited(400)
+
+
+def test_too_small_a_file_size_is_said_to_be_why(seep):
+    def limited(kibibytes):
+        return run_limited(seep, resource.RLIMIT_FSIZE, kibibytes << 10)
+
+    assert "file size (RLIMIT_FSIZE) is limited to 400 KB, recording needs 512 KB" in limited(400)
+    assert '"ulimit -f"' in limited(511)
+    assert "no account" not in limited(512)
+
+
+def test_a_ledger_made_small_by_a_limit_says_so_when_it_is_full(seep):
+    run = [SEEP, "run", "-q", "-o", "x.seep", "--", program("many_stacks"), "40000"]
+    done = run_plain(["/bin/sh", "-c", 'ulimit -f 2048; exec "$@"', "sh", *run],
+                     cwd=seep.directory, env=seep.environment())
+    assert done.status == 0
+    report = json.loads(seep.command("report", "--json", seep.directory / "x.seep").stdout)
+    (full,) = [u["detail"] for u in report["unseen"] if u["code"] == "ledger-full"]
+    assert "ulimit -f" in full and "--ledger-max" not in full
+
+
+def test_a_recording_beyond_the_limit_of_file_size_does_not_end_the_recorder(seep):
+    lower = "import os, resource as r; r.prlimit(os.getppid(), r.RLIMIT_FSIZE, (4096, 4096))"
+    result, _ = seep.run([PYTHON, "-c", lower])
+    assert result.status == 0
+    assert b"cannot write" in result.stderr or b"too large" in result.stderr, result.stderr
+    assert len(seep.ledgers()) == 1
+
+
+@pytest.mark.parametrize("size", [1, 1 << 18, 1 << 50, (1 << 64) - 1])
+def test_whatever_size_the_ledger_is_allowed_the_program_is_recorded(seep, size):
+    _, recordings = seep.run(["/bin/true"], env={"SEEP_OPTIONS": f"ledger_max={size}"})
+    unseen = {entry["code"] for entry in recordings.main()["unseen"]}
+    assert not unseen & {"ledger-full", "caches-full", "no-space"}
+    if size >= 1 << 18:
+        run_limited(seep, resource.RLIMIT_CORE, 0, "--ledger-max", str(size))
+        assert (seep.directory / "x.seep").exists()
+
+
+@pytest.mark.parametrize(
+    "size, said",
+    [("99E", "too large"), ("1", "the least is 256 KB"), ("0", "too small"), ("x", "not a size")],
+)
+def test_a_ledger_that_cannot_be_is_refused(seep, size, said):
+    done = seep.command("run", "--ledger-max", size, "/bin/true")
+    assert done.status == 2
+    assert f"--ledger-max: '{size}'" in done.stderr.decode() and said in done.stderr.decode()
 
 
 def is_writing(pid, folder):

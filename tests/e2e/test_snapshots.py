@@ -123,10 +123,10 @@ def test_a_full_disk_costs_snapshots_and_nothing_else(seep, tmp_path):
 @pytest.mark.parametrize(
     "options, complaint",
     [
-        (["--snapshot-every", "0"], b"--snapshot-every needs a time"),
-        (["--snapshot-every", "5ms"], b"--snapshot-every needs a time"),
+        (["--snapshot-every", "0"], b"the least is 10.0 ms"),
+        (["--snapshot-every", "5ms"], b"--snapshot-every: '5ms' is too small"),
         (["--snapshot-every", "soon"], b"soon"),
-        (["--snapshot-every", "1s", "--snapshot-keep", "0"], b"--snapshot-keep needs"),
+        (["--snapshot-every", "1s", "--snapshot-keep", "0"], b"--snapshot-keep: '0' is too small"),
     ],
 )
 def test_times_and_numbers_that_make_no_sense_are_refused(seep, options, complaint):

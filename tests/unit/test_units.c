@@ -191,6 +191,34 @@ static void durations_are_read_with_their_suffixes(void **state)
 	check_parse(seep_parse_duration, cases, COUNT_OF(cases));
 }
 
+/* A size that is none and one that is too large have different remedies. */
+static void what_is_wrong_with_a_number_is_said(void **state)
+{
+	static const struct {
+		int (*parse)(const char *, uint64_t *, struct seep_error *);
+		const char *text, *said;
+	} cases[] = {
+		{ seep_parse_size, "99E", "too large; the greatest is 18446744073709551615" },
+		{ seep_parse_size, "18446744073709551616", "too large" },
+		{ seep_parse_size, "99999999999999999999999K", "too large" },
+		{ seep_parse_size, "99999999999999999999999Q", "not a size" },
+		{ seep_parse_size, "99Q", "not a size" },
+		{ seep_parse_duration, "99999999d", "too large; the greatest is 213503 d 23 h" },
+		{ seep_parse_duration, "soon", "not a duration" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct seep_error err = { 0 };
+		uint64_t value = 7;
+
+		assert_int_equal(cases[i].parse(cases[i].text, &value, &err), -SEEP_EUSAGE);
+		if (!strstr(err.text, cases[i].said))
+			fail_msg("'%s' does not say '%s'", err.text, cases[i].said);
+		assert_int_equal(value, 7);
+	}
+}
+
 static void counts_are_plain_numbers_up_to_their_bound(void **state)
 {
 	struct seep_error err = { 0 };
@@ -219,6 +247,7 @@ int main(void)
 		cmocka_unit_test(percent_of_nothing_is_a_dash),
 		cmocka_unit_test(sizes_are_read_with_their_suffixes),
 		cmocka_unit_test(durations_are_read_with_their_suffixes),
+		cmocka_unit_test(what_is_wrong_with_a_number_is_said),
 		cmocka_unit_test(counts_are_plain_numbers_up_to_their_bound),
 	};
 
