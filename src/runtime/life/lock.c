@@ -31,11 +31,6 @@ static bool try_take(uint32_t from, uint32_t word)
 	return true;
 }
 
-static bool is_gone(uint32_t tid)
-{
-	return rt_syscall3(SYS_tgkill, rt_global.pid, tid, 0) == -ESRCH;
-}
-
 /* Say that somebody sleeps, and sleep. True: the owner is one that kept it during the whole wait. */
 static bool sleep_once(uint32_t seen)
 {
@@ -70,7 +65,7 @@ static bool take_asleep(uint32_t tid)
 			continue;
 		}
 		seen = rt_load(&owner);
-		if ((seen & ~SLEEPERS) && is_gone(seen & ~SLEEPERS) &&
+		if ((seen & ~SLEEPERS) && rt_is_gone(rt_global.pid, seen & ~SLEEPERS) &&
 		    try_take(seen, tid | SLEEPERS))
 			return true;
 		waits++;

@@ -19,7 +19,6 @@
 #include "runtime/unwind/verify.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
@@ -267,7 +266,7 @@ static struct ledger_control *wait_for_start(void)
 		if (rt_load_acquire(&phase) != RT_STARTING || maker == tid)
 			break;
 		/* Forked away in the middle of it: this process has no account. */
-		if (maker && rt_syscall3(SYS_tgkill, rt_getpid(), maker, 0) == -ESRCH) {
+		if (maker && rt_is_gone(rt_getpid(), maker)) {
 			rt_store_release(&phase, RT_OFF);
 			break;
 		}

@@ -3,6 +3,7 @@
 
 #include "runtime/rt.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -80,6 +81,11 @@ uint32_t rt_getpid(void)
 uint32_t rt_gettid(void)
 {
 	return (uint32_t)rt_syscall3(SYS_gettid, 0, 0, 0);
+}
+
+bool rt_is_gone(uint32_t pid, uint32_t tid)
+{
+	return rt_syscall3(SYS_tgkill, pid, tid, 0) == -ESRCH;
 }
 
 static uint64_t clock_ns(clockid_t clock)

@@ -6,6 +6,7 @@
 #ifndef SEEP_RUNTIME_SYS_H
 #define SEEP_RUNTIME_SYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -51,6 +52,9 @@ long rt_read_file(const char *path, char *buffer, size_t max);
 
 uint32_t rt_getpid(void);
 uint32_t rt_gettid(void);
+
+/* No thread of the process @pid has the id @tid (any more). */
+bool rt_is_gone(uint32_t pid, uint32_t tid);
 
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);

@@ -9,8 +9,6 @@
 #include "runtime/track/record.h"
 #include "runtime/unwind/step.h"
 
-#include <errno.h>
-
 enum {
 	LOOK_AT = 16, /* caches looked at before a new one is handed out */
 	SLOTS_LOG2_FIRST = 6,
@@ -54,7 +52,7 @@ static bool adopt(uint32_t index, uint32_t tid)
 
 	if (!rt_load_acquire(&cache->ready) || !owner)
 		return false;
-	if (owner != tid && rt_syscall3(SYS_tgkill, rt_global.pid, owner, 0) != -ESRCH)
+	if (owner != tid && !rt_is_gone(rt_global.pid, owner))
 		return false;
 	if (!atomic_compare_exchange_strong_explicit(&cache->owner_tid, &owner, tid,
 						     memory_order_acq_rel, memory_order_relaxed))
@@ -198,6 +196,7 @@ struct rt_thread *rt_thread_start(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	tid = rt_gettid();
 	rt_lock_recover(tid);
+	rt_rules_recover(tid);
 	if (threads_map() && cache_get(tid, before != 0, &index)) {
 		thread = thread_make(index, tid);
 		rt_add(&rt_global.state->threads_started, 1);
@@ -229,6 +228,7 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_slots_find(thread);
 	rt_settle(thread);
 	rt_lock_recover(thread->tid);
+	rt_rules_recover(thread->tid);
 	rt_walk_reset(&thread->walk);
 	thread->verifying = 0;
 	/* Of verify; made again when it is needed. */

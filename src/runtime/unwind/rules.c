@@ -5,8 +5,6 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/stack.h"
 
-#include <errno.h>
-
 _Atomic(struct rt_rule_table *) rt_rule_table;
 _Atomic uint32_t rt_generation;
 
@@ -32,17 +30,36 @@ static struct given_up {
 	uint32_t caches; /* of these threads the first ones have not been seen outside yet */
 } given_up[GIVEN_UP_MAX];
 static uint32_t given_up_count;
-/* Not waited for. If its holder vanishes, nothing is used again. */
-static _Atomic uint32_t given_up_lock;
+/* A thread id; not waited for. */
+static _Atomic uint32_t list_owner;
 
-static bool list_enter(void)
+/* What a vanished owner left half done is forgotten: the list begins anew. */
+static bool list_enter(uint32_t tid)
 {
-	return atomic_exchange_explicit(&given_up_lock, 1, memory_order_acquire) == 0;
+	uint32_t owner = 0;
+
+	if (atomic_compare_exchange_strong_explicit(&list_owner, &owner, tid, memory_order_acquire,
+						    memory_order_relaxed))
+		return true;
+	if (!rt_is_gone(rt_global.pid, owner) ||
+	    !atomic_compare_exchange_strong_explicit(&list_owner, &owner, tid, memory_order_acquire,
+						     memory_order_relaxed))
+		return false;
+	given_up_count = 0;
+	return true;
 }
 
 static void list_leave(void)
 {
-	rt_store_release(&given_up_lock, 0);
+	rt_store_release(&list_owner, 0);
+}
+
+void rt_rules_recover(uint32_t tid)
+{
+	if (rt_load(&list_owner) != tid)
+		return;
+	given_up_count = 0;
+	list_leave();
 }
 
 /* Called in a hook; this thread holds no table. A forked child has only this thread. */
@@ -54,7 +71,7 @@ static bool is_outside(uint32_t index)
 	if (index >= rt_load(&rt_global.control->caches) || rt_load_acquire(&cache->busy) == 0)
 		return true;
 	owner = rt_load(&cache->owner_tid);
-	return owner == rt_gettid() || rt_syscall3(SYS_tgkill, rt_global.pid, owner, 0) == -ESRCH;
+	return owner == rt_gettid() || rt_is_gone(rt_global.pid, owner);
 }
 
 static void table_give_up(struct rt_rule_table *table)
@@ -63,7 +80,7 @@ static void table_give_up(struct rt_rule_table *table)
 
 	rt_empty_table(table, 0, bytes);
 	rt_add(&rt_global.state->private_bytes, -bytes);
-	if (!list_enter())
+	if (!list_enter(rt_gettid()))
 		return;
 	if (given_up_count < GIVEN_UP_MAX)
 		given_up[given_up_count++] = (struct given_up){
@@ -79,7 +96,7 @@ static struct rt_rule_table *table_again(uint64_t bytes)
 {
 	struct rt_rule_table *table = NULL;
 
-	if (!list_enter())
+	if (!list_enter(rt_gettid()))
 		return NULL;
 	for (uint32_t i = 0; i < given_up_count && !table; i++) {
 		struct given_up *old = &given_up[i];

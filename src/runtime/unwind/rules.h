@@ -105,6 +105,9 @@ RT_COLD rt_rule rt_rule_compile(uintptr_t pc, bool exact);
 /* Begin with an empty table. */
 RT_COLD void rt_rules_forget(void);
 
+/* If @tid holds the list of tables to be used again: after an abandoned hook, and in a new thread. */
+void rt_rules_recover(uint32_t tid);
+
 RT_INLINE bool rt_rule_seek(uint64_t key, rt_rule *ret_rule)
 {
 	struct rt_rule_table *table = atomic_load_explicit(&rt_rule_table, memory_order_acquire);
