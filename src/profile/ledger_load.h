@@ -30,7 +30,8 @@ bool seep_profile_is_ledger(const void *head, size_t bytes);
  * @err:         filled on failure only; may be NULL
  *
  * The ledger of a running process is mapped and read while it changes: figures are one
- * reading per row, rows that never held still are marked in_doubt. Of any other ledger the real
+ * reading per row, rows that never held still are marked in_doubt; if it is cut meanwhile, that is
+ * an error. Of any other ledger the real
  * parts are copied first, so that a file which shrinks under the reader cannot kill it, and
  * unfinished flushes are finished on the copy; the file is never written. Of a file that was cut,
  * what is there is read, and profile->unseen says "ledger-cut" if something is missing.
@@ -38,7 +39,7 @@ bool seep_profile_is_ledger(const void *head, size_t bytes);
  * Returns: 0, or
  *   -SEEP_ENOTFOUND  there is no such file
  *   -SEEP_ESYS       it cannot be read or mapped
- *   -SEEP_ETRUNC     it is too short to hold anything, or the ledger of a running process was cut
+ *   -SEEP_ETRUNC     it is too short to hold anything, or was cut while it was mapped
  *   -SEEP_ECORRUPT   it is not a ledger, or its header makes no sense
  *   -SEEP_EVERSION   another version of seep wrote it
  *   -SEEP_ELIMIT     it is larger than 64 GiB, holes not counted

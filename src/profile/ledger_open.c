@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From a path to bytes in memory. A ledger whose process runs is mapped, because only a mapping
- * is read word by word in order. Every other ledger is copied with pread(): only items that its
+ * is read word by word in order; if it is cut meanwhile, what was read is no account. Every other ledger is copied with pread(): only items that its
  * watermarks call real, and of those only what is not a hole, so neither a truncation nor a
  * sparse file that claims terabytes does harm.
  */
 #include "profile/ledger_load.h"
 
+#include "base/shared_map.h"
 #include "ledger/ledger_view.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ struct ledger_file {
 	const char *path;
 	int fd;
 	uint64_t bytes;
-	void *map; /* NULL = none yet */
+	void *copy; /* of what is real, @bytes long; NULL: none */
 	uint64_t copied;
 };
 
@@ -46,9 +47,6 @@ static int open_file(struct ledger_file *file, struct seep_error *err)
 
 static void close_file(struct ledger_file *file)
 {
-	if (file->map)
-		(void)munmap(file->map, file->bytes);
-	file->map = NULL;
 	if (file->fd >= 0)
 		(void)close(file->fd);
 	file->fd = -1;
@@ -58,7 +56,7 @@ static void close_file(struct ledger_file *file)
 static int copy_range(struct ledger_file *file, uint64_t from, uint64_t to, struct seep_error *err)
 {
 	while (from < to) {
-		ssize_t got = pread(file->fd, (char *)file->map + from, to - from, (off_t)from);
+		ssize_t got = pread(file->fd, (char *)file->copy + from, to - from, (off_t)from);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -108,7 +106,7 @@ static int reserve(struct ledger_file *file, struct seep_error *err)
 	if (map == MAP_FAILED)
 		return seep_fail_errno(err, errno, "cannot reserve %llu bytes",
 				       (unsigned long long)file->bytes);
-	file->map = map;
+	file->copy = map;
 	return 0;
 }
 
@@ -124,7 +122,7 @@ static int copy_file(struct ledger_file *file, struct seep_error *err)
 	r = copy_range(file, 0, file->bytes < FIXED_BYTES ? file->bytes : FIXED_BYTES, err);
 	if (r < 0)
 		return r;
-	status = ledger_view_init(&view, file->map, file->bytes);
+	status = ledger_view_init(&view, file->copy, file->bytes);
 	if (status != LEDGER_VIEW_OK && status != LEDGER_VIEW_TRUNCATED)
 		return 0;
 	for (int t = 0; t < LEDGER_TABLE_COUNT && r == 0; t++) {
@@ -134,16 +132,6 @@ static int copy_file(struct ledger_file *file, struct seep_error *err)
 			      table->offset + view.count[t] * table->item_bytes, err);
 	}
 	return r;
-}
-
-static int map_file(struct ledger_file *file, struct seep_error *err)
-{
-	void *map = mmap(NULL, file->bytes, PROT_READ, MAP_SHARED, file->fd, 0);
-
-	if (map == MAP_FAILED)
-		return seep_fail_errno(err, errno, "cannot map");
-	file->map = map;
-	return 0;
 }
 
 /* exec leaves pid and start time as they are, so the ledger before it must be asked itself. */
@@ -162,16 +150,42 @@ static bool is_live(struct ledger_file *file)
 	return seep_profile_is_process_alive(&view.header, NULL);
 }
 
-static int load_file(struct ledger_file *file, bool live, struct seep_profile **ret_profile,
+static int load_live(struct ledger_file *file, struct seep_profile **ret_profile,
 		     struct seep_error *err)
 {
-	int r = live ? map_file(file, err) : copy_file(file, err);
+	struct seep_shared_map map;
+	struct seep_profile *profile = NULL;
+	int r = seep_shared_map_open(file->fd, file->bytes, false, &map, err);
 
 	if (r < 0)
 		return r;
-	r = seep_profile_load_ledger_memory(file->map, file->bytes, live, ret_profile, err);
-	(void)munmap(file->map, file->bytes);
-	file->map = NULL;
+	r = seep_profile_load_ledger_memory(map.at, file->bytes, true, &profile, err);
+	if (seep_shared_map_is_cut(&map)) {
+		seep_profile_free(profile);
+		r = seep_fail(err, SEEP_ETRUNC,
+			      "cut while it was read; what is left of it can be read once more");
+	}
+	seep_shared_map_close(&map);
+	if (r == 0)
+		*ret_profile = profile;
+	return r;
+}
+
+/* What was cut while it was copied is known by the file's size afterwards. */
+static int load_dead(struct ledger_file *file, struct seep_profile **ret_profile,
+		     struct seep_error *err)
+{
+	uint64_t bytes = file->bytes;
+	struct stat st;
+	int r = copy_file(file, err);
+
+	if (r == 0 && fstat(file->fd, &st) == 0 && (uint64_t)st.st_size < bytes)
+		bytes = (uint64_t)st.st_size;
+	if (r == 0)
+		r = seep_profile_load_ledger_memory(file->copy, bytes, false, ret_profile, err);
+	if (file->copy)
+		(void)munmap(file->copy, file->bytes);
+	file->copy = NULL;
 	return r;
 }
 
@@ -182,14 +196,17 @@ static int load_file(struct ledger_file *file, bool live, struct seep_profile **
 static int load_opened(struct ledger_file *file, bool live, struct seep_profile **ret_profile,
 		       struct seep_error *err)
 {
-	struct seep_profile *profile;
-	int r = load_file(file, live, &profile, err);
+	struct seep_profile *profile = NULL;
+	int r;
 
+	if (!live)
+		return load_dead(file, ret_profile, err);
+	r = load_live(file, &profile, err);
 	if (r < 0)
 		return r;
-	if (live && !is_live(file)) {
+	if (!is_live(file)) {
 		seep_profile_free(profile);
-		return load_file(file, false, ret_profile, err);
+		return load_dead(file, ret_profile, err);
 	}
 	*ret_profile = profile;
 	return 0;

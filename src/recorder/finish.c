@@ -314,6 +314,7 @@ int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *er
 	problem = finisher->event_fd < 0 ? errno : 0;
 	if (problem == 0) {
 		(void)sigfillset(&all);
+		(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
 		(void)pthread_sigmask(SIG_SETMASK, &all, &held);
 		problem = pthread_create(&finisher->thread, NULL, finish_jobs, finisher);
 		(void)pthread_sigmask(SIG_SETMASK, &held, NULL);

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,10 +30,9 @@ static int view_code(enum ledger_view_status status)
 
 static int map_pages(struct seep_peek *peek, bool writable, struct seep_error *err)
 {
-	int protection = PROT_READ | (writable ? PROT_WRITE : 0);
 	enum ledger_view_status status;
 	struct stat st;
-	void *map;
+	int rc;
 
 	if (fstat(peek->fd, &st) < 0)
 		return seep_fail_errno(err, errno, "cannot look at %s", peek->file_name);
@@ -44,19 +42,20 @@ static int map_pages(struct seep_peek *peek, bool writable, struct seep_error *e
 	if (st.st_size < FIXED_BYTES)
 		return seep_fail(err, SEEP_ETRUNC, "%s: %s", peek->file_name,
 				 ledger_view_problem(LEDGER_VIEW_SHORT));
-	map = mmap(NULL, FIXED_BYTES, protection, MAP_SHARED, peek->fd, 0);
-	if (map == MAP_FAILED)
-		return seep_fail_errno(err, errno, "cannot map %s", peek->file_name);
-	peek->map = map;
+	rc = seep_shared_map_open(peek->fd, FIXED_BYTES, writable, &peek->map, err);
+	if (rc < 0) {
+		seep_error_prefix(err, "%s", peek->file_name);
+		return rc;
+	}
 	/* The view reads no more than the fixed pages from the map; the tables are ours to read. */
-	status = ledger_view_init(&peek->view, map, (uint64_t)st.st_size);
+	status = ledger_view_init(&peek->view, peek->map.at, (uint64_t)st.st_size);
 	/* Nobody will write to a dead ledger that was cut; it can still be looked at. */
 	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || writable))
 		return seep_fail(err, (enum seep_code)view_code(status), "%s: %s", peek->file_name,
 				 ledger_view_problem(status));
 	peek->view.header.parent[LEDGER_NAME_BYTES - 1] = '\0';
-	peek->control = (void *)(peek->map + LEDGER_PAGE_BYTES);
-	peek->state = (void *)(peek->map + 2 * LEDGER_PAGE_BYTES);
+	peek->control = (void *)((char *)peek->map.at + LEDGER_PAGE_BYTES);
+	peek->state = (void *)((char *)peek->map.at + 2 * LEDGER_PAGE_BYTES);
 	return 0;
 }
 
@@ -87,12 +86,16 @@ void seep_peek_close(struct seep_peek *peek)
 {
 	if (!peek)
 		return;
-	if (peek->map)
-		(void)munmap(peek->map, FIXED_BYTES);
+	seep_shared_map_close(&peek->map);
 	if (peek->fd >= 0)
 		(void)close(peek->fd);
 	free(peek->file_name);
 	*peek = (struct seep_peek){ .fd = -1 };
+}
+
+bool seep_peek_is_cut(const struct seep_peek *peek)
+{
+	return seep_shared_map_is_cut(&peek->map);
 }
 
 /* ---- tables ------------------------------------------------------------------------------- */

@@ -3,13 +3,14 @@
  * A light hold on one ledger: its three fixed pages mapped, its tables read in passing. Enough to
  * follow a process and to answer it at its end; the whole account is read by src/profile.
  *
- * The tables are read with pread(): a read of a hole costs no memory, and a file that somebody
- * truncates gives an error instead of a fatal signal.
+ * The tables are read with pread(): a read of a hole costs no memory. A file that somebody truncates
+ * gives an error there and zeros in the pages that are mapped, never a fatal signal.
  */
 #ifndef SEEP_RECORDER_PEEK_H
 #define SEEP_RECORDER_PEEK_H
 
 #include "base/error.h"
+#include "base/shared_map.h"
 #include "ledger/ledger.h"
 #include "ledger/ledger_view.h"
 
@@ -21,7 +22,7 @@ enum { SEEP_PEEK_TEXT_BYTES = 4096 };
 struct seep_peek {
 	int fd;
 	char *file_name; /* within its folder */
-	unsigned char *map;
+	struct seep_shared_map map;
 	struct ledger_view view;	/* header checked; only header and counts are used */
 	struct ledger_control *control; /* may be written only if opened for writing */
 	struct ledger_state *state;
@@ -50,6 +51,12 @@ SEEP_NODISCARD int seep_peek_open(int dir_fd, const char *file_name, bool writab
 				  struct seep_peek *ret_peek, struct seep_error *err);
 
 void seep_peek_close(struct seep_peek *peek);
+
+/*
+ * Has somebody cut the file so short that control or state are gone? What was read from them since is
+ * zeros, and what is written to them reaches nobody.
+ */
+bool seep_peek_is_cut(const struct seep_peek *peek);
 
 /* Live bytes now: of a ledger that is being written, to within what is in flight. Never negative. */
 uint64_t seep_peek_live_bytes(struct seep_peek *peek);

@@ -115,6 +115,8 @@ static void take_sample(struct seep_watch *watch)
 		.frees = watch->totals.frees,
 		.at_ns = seep_monotonic_ns(),
 	};
+	if (seep_peek_is_cut(&watch->peek))
+		return;
 	(void)pthread_mutex_lock(&watch->lock);
 	seep_timeline_add(&watch->timeline, &sample);
 	(void)pthread_mutex_unlock(&watch->lock);
@@ -195,7 +197,9 @@ static void *follow(void *argument)
 		uint32_t seen = atomic_load_explicit(attention, memory_order_acquire);
 		uint64_t now_ns;
 
-		if (atomic_load_explicit(&watch->stop, memory_order_acquire))
+		/* Nothing comes to pass any more in a ledger that was cut: the death is seen elsewhere. */
+		if (atomic_load_explicit(&watch->stop, memory_order_acquire) ||
+		    seep_peek_is_cut(&watch->peek))
 			return NULL;
 		meet_end(watch);
 		now_ns = seep_monotonic_ns();
@@ -226,6 +230,7 @@ static int start_thread(struct seep_watch *watch)
 		return problem;
 	(void)pthread_attr_setstacksize(&attributes, WATCH_STACK_BYTES);
 	(void)sigfillset(&all);
+	(void)sigdelset(&all, SIGBUS); /* base/shared_map.h: it is for who reads a ledger */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
 	problem = pthread_create(&watch->thread, &attributes, follow, watch);
 	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);

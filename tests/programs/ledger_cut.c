@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Cuts its own ledger while others have it mapped, then ends with status 7 and without a word to
+ * the library, which would touch what is gone.
+ *
+ *   away     the whole file; then takes a time in which a recorder looks several times
+ *   BYTES    all but so many, and lengthens it again, over and over until its input ends
+ *
+ * Without a ledger (a plain run) it only ends.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STATUS = 7, AWAY_NS = 300000000, PHASE_NS = 20000 };
+
+static int open_ledger(void)
+{
+	static char prefix[64], path[8192];
+	const char *directory = getenv("SEEP_DIR");
+	DIR *dir = directory ? opendir(directory) : NULL;
+	struct dirent *entry;
+	int fd = -1;
+
+	(void)snprintf(prefix, sizeof(prefix), "ledger_cut.%d.", (int)getpid());
+	while (dir && fd < 0 && (entry = readdir(dir)))
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
+			(void)snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+			fd = open(path, O_RDWR);
+		}
+	if (dir)
+		(void)closedir(dir);
+	return fd;
+}
+
+static void flicker(int fd, off_t least, off_t bytes)
+{
+	const struct timespec phase = { .tv_nsec = PHASE_NS };
+	struct pollfd input = { .fd = 0, .events = POLLIN };
+
+	(void)!write(1, "ready\n", 6);
+	while (ppoll(&input, 1, &phase, NULL) == 0) {
+		(void)!ftruncate(fd, least);
+		(void)nanosleep(&phase, NULL);
+		(void)!ftruncate(fd, bytes);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct timespec away = { .tv_nsec = AWAY_NS };
+	int fd = open_ledger();
+	struct stat st;
+
+	if (fd >= 0 && argc == 2 && fstat(fd, &st) == 0) {
+		if (strcmp(argv[1], "away") != 0)
+			flicker(fd, atol(argv[1]), st.st_size);
+		else if (ftruncate(fd, 0) == 0)
+			(void)nanosleep(&away, NULL);
+	}
+	(void)syscall(SYS_exit_group, STATUS);
+	return STATUS;
+}
