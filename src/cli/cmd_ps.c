@@ -14,6 +14,8 @@
 #include "recorder/census.h"
 #include "report/json_writer.h"
 
+enum { PROBLEMS_SHOWN_MAX = 8 };
+
 struct ps_options {
 	const char *json;
 };
@@ -163,6 +165,20 @@ static void hint_stale(const struct seep_census *census)
 	free(path);
 }
 
+/* What is not in the list for another reason than that it is not there. */
+static void tell_problems(const struct seep_census *census)
+{
+	size_t shown = census->problem_count;
+
+	if (shown > PROBLEMS_SHOWN_MAX)
+		shown = PROBLEMS_SHOWN_MAX;
+	for (size_t i = 0; i < shown; i++)
+		seep_complainf("ps", "not listed: %s", census->problems[i]);
+	if (census->problem_count > shown)
+		seep_complainf("ps", "not listed: %zu more that cannot be read",
+			       census->problem_count - shown);
+}
+
 int cmd_ps(int argc, char **argv)
 {
 	struct ps_options values = { 0 };
@@ -181,11 +197,14 @@ int cmd_ps(int argc, char **argv)
 	if (values.json) {
 		print_json(&census, *values.json != '\0');
 	} else if (census.count == 0) {
-		printf("no process is watched, and no ledger was left behind\n");
+		printf("no process is watched, and no ledger was left behind%s\n",
+		       census.problem_count ? " that can be read" : "");
 	} else {
 		print_table(&census);
 		hint_stale(&census);
 	}
+	(void)fflush(stdout);
+	tell_problems(&census);
 	seep_census_done(&census);
 	return SEEP_EXIT_OK;
 }

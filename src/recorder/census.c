@@ -69,6 +69,12 @@ static enum seep_census_state state_of(const struct seep_peek *peek)
 	}
 }
 
+static void entry_done(struct seep_census_entry *entry)
+{
+	free(entry->path);
+	free(entry->exe);
+}
+
 static void fill_entry(struct seep_census_entry *entry, struct seep_peek *peek, const char *dir)
 {
 	const struct ledger_header *header = &peek->view.header;
@@ -95,19 +101,44 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_peek *peek, 
 		entry->space_bytes = (uint64_t)st.st_blocks * 512;
 }
 
+static void add_problem(struct taking *taking, const struct seep_error *err)
+{
+	struct seep_census *census = taking->census;
+
+	/* One that was removed meanwhile is none. */
+	if (err->code == SEEP_ENOTFOUND)
+		return;
+	census->problems = seep_xgrow(census->problems, &census->problem_capacity,
+				      census->problem_count + 1, sizeof(*census->problems));
+	census->problems[census->problem_count++] = seep_xasprintf("in %s, %s", taking->dir,
+								   err->text);
+}
+
 static void count_file(int dir_fd, const char *file_name, void *context)
 {
 	struct taking *taking = context;
 	struct seep_census *census = taking->census;
+	struct seep_census_entry entry;
 	struct seep_ledgerdir_name name;
+	struct seep_error err = { 0 };
 	struct seep_peek peek;
 
-	if (!seep_ledgerdir_parse(file_name, &name) ||
-	    seep_peek_open(dir_fd, file_name, false, &peek, NULL) < 0)
+	if (!seep_ledgerdir_parse(file_name, &name))
 		return;
-	census->entries = seep_xgrow(census->entries, &census->capacity, census->count + 1,
-				     sizeof(*census->entries));
-	fill_entry(&census->entries[census->count++], &peek, taking->dir);
+	if (seep_peek_open(dir_fd, file_name, false, &peek, &err) < 0) {
+		add_problem(taking, &err);
+		return;
+	}
+	fill_entry(&entry, &peek, taking->dir);
+	if (seep_peek_is_cut(&peek)) {
+		entry_done(&entry);
+		(void)seep_fail(&err, SEEP_ETRUNC, "%s: cut while it was read", file_name);
+		add_problem(taking, &err);
+	} else {
+		census->entries = seep_xgrow(census->entries, &census->capacity, census->count + 1,
+					     sizeof(*census->entries));
+		census->entries[census->count++] = entry;
+	}
 	seep_peek_close(&peek);
 }
 
@@ -172,11 +203,12 @@ int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
 
 void seep_census_done(struct seep_census *census)
 {
-	for (size_t i = 0; i < census->count; i++) {
-		free(census->entries[i].path);
-		free(census->entries[i].exe);
-	}
+	for (size_t i = 0; i < census->count; i++)
+		entry_done(&census->entries[i]);
+	for (size_t i = 0; i < census->problem_count; i++)
+		free(census->problems[i]);
 	free(census->entries);
+	free(census->problems);
 	*census = (struct seep_census){ 0 };
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All ledgers in the folders where ledgers are: of processes that run and of those that left theirs
- * behind. Whatever else lies there is passed over.
+ * behind. Files that are not called as ledgers are passed over.
  */
 #ifndef SEEP_RECORDER_CENSUS_H
 #define SEEP_RECORDER_CENSUS_H
@@ -41,6 +41,9 @@ struct seep_census {
 	struct seep_census_entry *entries; /* running ones first, by age */
 	size_t count;
 	size_t capacity;
+	char **problems; /* a sentence for each file that is called a ledger and could not be read */
+	size_t problem_count;
+	size_t problem_capacity;
 };
 
 /**

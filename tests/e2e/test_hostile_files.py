@@ -74,6 +74,15 @@ def assert_proper(answer, words):
         assert answer.stdout == ""
 
 
+def assert_listed_or_told(answer, words, path):
+    """`seep ps` leaves none out without a word."""
+    told = [line for line in answer.stderr.splitlines() if path.name in line]
+    assert_proper(Answer(answer.status, answer.stdout, ""), words)
+    assert_safe(answer.stderr, words)
+    assert all(line.startswith("seep ps: not listed: ") for line in told)
+    assert (path.name in answer.stdout) != bool(told), (words, answer)
+
+
 def picture(folder):
     """What is in a folder: names, and bytes of the small files."""
     found = {}
@@ -429,7 +438,7 @@ def test_the_answer_is_soon_short_and_safe(kind, text, make, real, cells, tmp_pa
     path = make(tmp_path, real)
     report, query = ask_all(path, tmp_path)
     for words in (["ps"], ["ps", "--json"]) if kind == "ledger" else ():
-        assert_proper(ask(*words, folder=tmp_path), words)
+        assert_listed_or_told(ask(*words, folder=tmp_path), words, path)
     if text in ("as it was left", "as it was written"):
         assert report.status == 0
     cells[kind, text] = shown(report, path), shown(query, path)
@@ -446,7 +455,7 @@ INTRODUCTION = """\
 Each of these was opened with every form of `seep report`, with `seep query` and, ledgers, with `seep ps`. Whatever
 the file: the answer comes within a second or at the time limit of `query`, it is one sentence on stderr and
 status 2 if nothing could be read, control characters from the file never reach the terminal, and neither the file
-nor what lies beside it is changed. `tests/e2e/test_hostile_files.py` makes these files and wrote this page;
+nor what lies beside it is changed. `seep ps` lists a ledger or says on stderr why not. `tests/e2e/test_hostile_files.py` makes these files and wrote this page;
 beside them it flips bits, cuts files at many more places, and puts extreme values into every field of a
 ledger's header. `make fuzz` goes on from there with files that real programs left.
 

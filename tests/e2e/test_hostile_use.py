@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import BUILD, LIMIT_S, SEEP, need, program
+from harness import BUILD, LIMIT_S, RUNTIME, SEEP, need, program
 
 LEAKY = BUILD / "examples" / "leaky"
 
@@ -218,3 +218,40 @@ def test_nobody_is_told_to_close_a_folder_that_all_use(seep):
     made = shell(seep, "SEEP_DIR=$PWD $SEEP run -o x.seep true")
     assert made.returncode == 125
     assert b"chmod" not in made.stderr and b"0700" in made.stderr
+
+
+# ---- a ledger that is cut while it is mapped -----------------------------------------------
+
+
+def test_a_program_that_cuts_its_ledger_away_does_not_end_its_recorder(seep):
+    result, _ = seep.run([program("ledger_cut"), "away"])
+    assert result.status == 7
+    assert b"too short to be a ledger" in result.stderr or b"empty, not a ledger" in result.stderr
+
+
+PAGE = 4096
+
+
+@pytest.mark.parametrize("pages, words, said", [(3, ["report"], b"cut while it was read"),
+                                                (1, ["ps"], b"cut while it was read")])
+def test_a_ledger_that_shrinks_while_it_is_read_ends_no_viewer(seep, pages, words, said):
+    environment = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
+    process = subprocess.Popen([program("ledger_cut"), str(pages * PAGE)], env=environment,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    ledger = seep.ledger_dir / seep.ledgers()[0]
+    words = [*words, ledger] if words == ["report"] else words
+    told = 0
+    try:
+        # Whether it is long or short when somebody looks is chance.
+        for _ in range(2000):
+            answer = seep.command(*words)
+            assert answer.status in ((0, 2) if words[0] == "report" else (0,)), answer
+            assert answer.stderr.count(b"\n") <= 1, answer
+            told += said in answer.stderr
+            if told == 3:
+                break
+    finally:
+        process.communicate(timeout=LIMIT_S)
+    assert told == 3
+    assert process.returncode == 7

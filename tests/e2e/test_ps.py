@@ -20,7 +20,7 @@ WAIT = "import sys; kept = bytearray(300000); print('ready', flush=True); sys.st
 def listed(seep, env=None):
     """What is in this test's folder; the machine's own may hold others'."""
     done = run_plain([SEEP, "ps", "--json"], env={**seep.environment(), **(env or {})})
-    assert (done.status, done.stderr) == (0, b"")
+    assert done.status == 0
     document = json.loads(done.stdout)
     schema = Validator(SCHEMA, closed=True)
     assert list(schema.check(document, SCHEMA["$defs"]["ps"], "$")) == []
@@ -127,6 +127,39 @@ def test_numbers_can_be_strings(seep):
     assert seep.command("ps", "operand").status == 2
 
 
+def left_out(seep, text):
+    """What `seep ps` says of files in this test's folder."""
+    lines = text.decode().splitlines()
+    assert all(line.startswith("seep ps: not listed: ") for line in lines)
+    return [line for line in lines if str(seep.ledger_dir) in line or " more that" in line]
+
+
+@pytest.mark.fast
+def test_a_ledger_that_cannot_be_read_is_told(seep):
+    process = start_alone(seep)
+    (entry,) = listed(seep)
+    whole = open(entry["ledger"], "rb").read(3 * 4096)
+    (seep.ledger_dir / "short.1.2.0.ledger").write_bytes(whole[:-1])
+    (seep.ledger_dir / "no ledger").write_bytes(b"and not called one")
+    plain, document = seep.command("ps"), seep.command("ps", "--json")
+    process.communicate(timeout=LIMIT_S)
+    for done in (plain, document):
+        assert done.status == 0
+        assert str(process.pid).encode() in done.stdout
+        (line,) = left_out(seep, done.stderr)
+        assert line.endswith("short.1.2.0.ledger: too short to be a ledger")
+
+
+def test_of_many_that_cannot_be_read_some_are_named(seep):
+    for number in range(1, 31):
+        (seep.ledger_dir / f"empty.{number}.2.0.ledger").touch()
+    done = seep.command("ps")
+    assert done.status == 0
+    assert len(done.stderr.splitlines()) == 9
+    assert int(done.stderr.split()[-6]) >= 22
+    assert done.stderr.endswith(b" more that cannot be read\n")
+
+
 def test_hostile_files_in_the_folder_are_passed_over(seep):
     folder = seep.ledger_dir
     process = start_alone(seep)
@@ -150,8 +183,9 @@ def test_hostile_files_in_the_folder_are_passed_over(seep):
     (folder / "\x1b]0;x\x07.7.2.0.ledger").write_bytes(whole)
     os.truncate(folder / "\x1b]0;x\x07.7.2.0.ledger", os.path.getsize(entry["ledger"]))
     done = seep.command("ps")
-    assert (done.status, done.stderr) == (0, b"")
-    assert b"\x1b" not in done.stdout
+    assert done.status == 0
+    assert left_out(seep, done.stderr)
+    assert b"\x1b" not in done.stdout + done.stderr
     assert entry["pid"] in [p["pid"] for p in listed(seep)]
     process.communicate(timeout=LIMIT_S)
     # A run in such a folder works as in any other.
