@@ -135,6 +135,9 @@ static void parse_boot_id(const char *text, uint8_t *ret_id)
 
 static void identify(struct identity *id)
 {
+	/* A forked child has its parent's. */
+	static uint8_t boot_id[sizeof(id->boot_id)];
+	static bool boot_id_known;
 	char text[1024];
 	struct stat namespace;
 	long got;
@@ -145,8 +148,11 @@ static void identify(struct identity *id)
 	id->uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
 	if (rt_read_file("/proc/self/stat", text, sizeof(text)) > 0)
 		id->start_ticks = parse_start_ticks(text);
-	if (rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0)
-		parse_boot_id(text, id->boot_id);
+	if (!boot_id_known &&
+	    rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0)
+		parse_boot_id(text, boot_id);
+	boot_id_known = true;
+	memcpy(id->boot_id, boot_id, sizeof(boot_id));
 	if (rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&namespace, 0, 0,
 			0) == 0)
 		id->pid_namespace = namespace.st_ino;

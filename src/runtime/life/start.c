@@ -75,9 +75,12 @@ static bool map_mine(void)
 /* Marks are appended by tools; give them pages now, so that they need none later. */
 static void reserve_marks(void)
 {
+	enum { MARKS_AT_START = 256 };
 	struct ledger_table_state *marks = &rt_global.state->table[LEDGER_TABLE_MARKS];
+	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_MARKS].capacity;
 
-	(void)rt_table_take(LEDGER_TABLE_MARKS, 1);
+	(void)rt_table_take(LEDGER_TABLE_MARKS,
+			    capacity < MARKS_AT_START ? capacity : MARKS_AT_START);
 	rt_store(&marks->reserved, 0);
 }
 

@@ -6,20 +6,23 @@
 #include <errno.h>
 #include <string.h>
 
-enum { FIRST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
+enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
 
 static uint64_t page_up(uint64_t bytes)
 {
 	return (bytes + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
 }
 
-/* Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. */
+/*
+ * Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. Of what
+ * a short life needs, one page: most processes that fork are followed by many like them.
+ */
 static uint64_t next_step(uint64_t real, uint64_t needed)
 {
 	uint64_t step = real / 4;
 
-	if (step < FIRST_STEP)
-		step = FIRST_STEP;
+	if (step < LEAST_STEP)
+		step = real ? LEAST_STEP : LEDGER_PAGE_BYTES;
 	if (step > LAST_STEP)
 		step = LAST_STEP;
 	if (real + step < needed)
