@@ -34,6 +34,18 @@ static const char *stat_field(const char *text, int field)
 	return at ? at + 1 : NULL;
 }
 
+static void copy_name(const char *text, char *name, size_t name_bytes)
+{
+	const char *begin = strchr(text, '(');
+	const char *end = strrchr(text, ')');
+	size_t bytes = begin && end > begin ? (size_t)(end - begin - 1) : 0;
+
+	if (bytes >= name_bytes)
+		bytes = name_bytes - 1;
+	memcpy(name, bytes ? begin + 1 : "", bytes);
+	name[bytes] = '\0';
+}
+
 int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat, struct seep_error *err)
 {
 	const char *state, *ppid, *threads, *start;
@@ -49,6 +61,7 @@ int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat, struct see
 	start = stat_field(text, STAT_FIELD_START);
 	if (state && ppid && threads && start) {
 		ret_stat->state = *state;
+		copy_name(text, ret_stat->name, sizeof(ret_stat->name));
 		ret_stat->ppid = (uint32_t)strtoul(ppid, NULL, 10);
 		ret_stat->threads = (uint32_t)strtoul(threads, NULL, 10);
 		ret_stat->start_ticks = strtoull(start, NULL, 10);

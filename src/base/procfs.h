@@ -15,6 +15,7 @@ struct seep_procfs_stat {
 	char state; /* 'R', 'S', 'Z', ... */
 	uint32_t ppid;
 	uint32_t threads;
+	char name[64];	      /* of its program, cut by the kernel */
 	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
 };
 

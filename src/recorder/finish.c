@@ -8,6 +8,7 @@
 #include "profile/symbolise.h"
 #include "recorder/outside.h"
 #include "recorder/peek.h"
+#include "recorder/successor.h"
 #include "recording/recording.h"
 #include "symbol/symbol.h"
 
@@ -99,6 +100,8 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_fin
 		totals->peak_at_ns = process->end_ns;
 	if (job->outside)
 		seep_outside_explain(job->outside, profile);
+	if (process->ended == SEEP_ENDED_EXEC && !job->replaced && job->successor)
+		seep_successor_explain(job->successor, profile);
 	if (job->no_argv)
 		process->argv = NULL;
 }

@@ -41,8 +41,9 @@ struct seep_finish_job {
 	bool has_status;
 	int wait_status;
 	uint64_t peak_rss_bytes;
-	int perf_map_fd;		    /* -1 none */
-	const struct seep_outside *outside; /* NULL: nobody looked */
+	int perf_map_fd;			/* -1 none */
+	const struct seep_outside *outside;	/* NULL: nobody looked */
+	const struct seep_successor *successor; /* should it have ended by exec */
 	const struct seep_profile_sample *timeline;
 	uint32_t sample_count;
 	const struct seep_profile_forked *forked;

@@ -48,6 +48,7 @@ void seep_image_free(struct seep_image *image)
 	if (image->gathered.perf_map_fd >= 0)
 		(void)close(image->gathered.perf_map_fd);
 	seep_outside_done(&image->gathered.outside);
+	seep_successor_done(&image->gathered.successor);
 	if (image->pidfd >= 0)
 		(void)close(image->pidfd);
 	free(image->file_name);
@@ -90,6 +91,16 @@ bool seep_image_is_gone(const struct seep_image *image)
 	if (image->pidfd >= 0)
 		return poll(&poll_fd, 1, 0) == 1;
 	return !seep_procfs_alive(image->pid, image->start_ticks);
+}
+
+void seep_image_look_at_dead(struct seep_image *image)
+{
+	const struct seep_peek *peek = image->watch ? seep_watch_peek(image->watch) : NULL;
+
+	if (peek && image->reachable && !image->replaced &&
+	    atomic_load_explicit(&peek->state->ended, memory_order_acquire) == LEDGER_ENDED_EXEC)
+		seep_successor_look_at_dead(&image->gathered.successor, &peek->view.header,
+					    image->pid);
 }
 
 bool seep_image_says_ended(const struct seep_image *image)

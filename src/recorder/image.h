@@ -66,6 +66,9 @@ void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_f
 /* Has the process ended (or been replaced) as far as can be told now? */
 bool seep_image_is_gone(const struct seep_image *image);
 
+/* It is gone, but nobody has waited for it yet: what it was by then can still be told. */
+void seep_image_look_at_dead(struct seep_image *image);
+
 /*
  * Of a process that is not reachable, whose death nobody sees: does its ledger say that it ended? It
  * may still be busy with what runs at its end.

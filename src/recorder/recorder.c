@@ -5,18 +5,15 @@
 #include "base/procfs.h"
 #include "base/progress.h"
 #include "base/xalloc.h"
+#include "recorder/child_names.h"
 #include "recorder/finish.h"
-#include "recorder/outname.h"
 #include "recorder/run_signals.h"
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
-#include <search.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -40,62 +37,18 @@ struct seep_recorder {
 	bool main_ended;
 	uint64_t grace_ends_ns; /* once main_ended */
 	struct seep_recorder_result *result;
-	void *names; /* of the children's recordings so far: a tree of tsearch(3) */
+	struct seep_child_names names;
 	struct pollfd *polls;
 	size_t poll_capacity;
 };
 
 /* ---- recordings --------------------------------------------------------------------------- */
 
-static int compare_names(const void *left, const void *right)
-{
-	return strcmp(left, right);
-}
-
-/*
- * A name for a child's recording that no other one has: a process that calls exec again and again
- * runs the same program more than once. Files of earlier runs are replaced only with --force.
- */
-static char *child_output(struct seep_recorder *recorder, const struct seep_image *image)
-{
-	const struct seep_recorder_plan *plan = &recorder->plan;
-	const char *exe = image->is_fork ? NULL : image->exe;
-	char *path = NULL;
-	bool taken = true;
-
-	for (unsigned number = 1; taken && number < UINT_MAX; number++) {
-		free(path);
-		path = seep_outname_child(plan->output, image->pid, exe, number);
-		taken = tfind(path, &recorder->names, compare_names) != NULL ||
-			(!plan->force && access(path, F_OK) == 0);
-	}
-	if (!tsearch(seep_xstrdup(path), &recorder->names, compare_names))
-		abort();
-	return path;
-}
-
-/*
- * Of a fork that got no recording: a server has millions of them. With snapshots the name stays
- * taken, for theirs are made from it.
- */
-static void give_back_name(struct seep_recorder *recorder, const char *path)
-{
-	char **found = recorder->plan.snapshot_every_ns
-			       ? NULL
-			       : tfind(path, &recorder->names, compare_names);
-	char *name;
-
-	if (!found)
-		return;
-	name = *found;
-	(void)tdelete(path, &recorder->names, compare_names);
-	free(name);
-}
-
 static const char *settled_output(struct seep_recorder *recorder, struct seep_image *image)
 {
 	if (!image->output)
-		image->output = child_output(recorder, image);
+		image->output = seep_child_names_take(&recorder->names, recorder->plan.output,
+						      recorder->plan.force, image);
 	return image->output;
 }
 
@@ -121,6 +74,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.peak_rss_bytes = image->gathered.peak_rss_bytes,
 		.perf_map_fd = image->gathered.perf_map_fd,
 		.outside = &image->gathered.outside,
+		.successor = &image->gathered.successor,
 		.timeline = image->gathered.timeline.samples,
 		.sample_count = image->gathered.timeline.count,
 		.forked = &image->forked,
@@ -197,8 +151,9 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		file->allocs = job->allocs;
 		file->peak_bytes = job->peak_bytes;
 		output = NULL;
-	} else if (job->err.code == 0) {
-		give_back_name(recorder, output);
+	} else if (job->err.code == 0 && !recorder->plan.snapshot_every_ns) {
+		/* A server has millions of small forks. Names of snapshots are made from theirs. */
+		seep_child_names_give_back(&recorder->names, output);
 	}
 	free(output);
 	free(job);
@@ -261,17 +216,26 @@ static void read_new_ledgers(struct seep_recorder *recorder)
 	}
 }
 
+/* The next child that waits for being waited for by @options; 0 none. */
+static pid_t next_child(int options)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_ALL, 0, &info, options | WNOHANG) == 0 ? info.si_pid : 0;
+}
+
 static void reap(struct seep_recorder *recorder)
 {
 	pid_t pid;
 	int status;
 
-	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-		if (WIFSTOPPED(status)) {
-			if (pid == recorder->main_pid)
-				seep_run_signals_stopped(pid);
-			continue;
-		}
+	while ((pid = next_child(WSTOPPED)) > 0)
+		if (pid == recorder->main_pid)
+			seep_run_signals_stopped(pid);
+	while ((pid = next_child(WEXITED | WNOWAIT)) > 0) {
+		seep_session_dying(&recorder->session, (uint32_t)pid);
+		if (waitpid(pid, &status, WNOHANG) != pid)
+			break;
 		if (pid == recorder->main_pid) {
 			recorder->main_ended = true;
 			recorder->result->wait_status = status;
@@ -493,7 +457,7 @@ void seep_recorder_free(struct seep_recorder *recorder)
 	seep_run_signals_end(&recorder->signals);
 	if (recorder->inotify_fd >= 0)
 		(void)close(recorder->inotify_fd);
-	tdestroy(recorder->names, free);
+	seep_child_names_done(&recorder->names);
 	free(recorder->polls);
 	free(recorder);
 }

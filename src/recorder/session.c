@@ -203,6 +203,14 @@ int seep_session_scan(struct seep_session *session, struct seep_error *err)
 
 /* ---- going -------------------------------------------------------------------------------- */
 
+void seep_session_dying(struct seep_session *session, uint32_t pid)
+{
+	struct seep_image *image = newest_of(session, pid, NULL);
+
+	if (image)
+		seep_image_look_at_dead(image);
+}
+
 void seep_session_ended(struct seep_session *session, uint32_t pid, int wait_status)
 {
 	struct seep_image *image = newest_of(session, pid, NULL);

@@ -54,6 +54,9 @@ SEEP_NODISCARD int seep_session_meet(struct seep_session *session, const char *f
 /* The same for every file in the folder. Problems are the last one's. */
 SEEP_NODISCARD int seep_session_scan(struct seep_session *session, struct seep_error *err);
 
+/* waitpid() will give a status: what /proc still says of the process is gone after that. */
+void seep_session_dying(struct seep_session *session, uint32_t pid);
+
 /* waitpid() gave this status. */
 void seep_session_ended(struct seep_session *session, uint32_t pid, int wait_status);
 

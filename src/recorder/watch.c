@@ -44,6 +44,8 @@ struct seep_watch {
 	bool answered;
 	int perf_map_fd; /* -1 none */
 	bool looked;	 /* outside, at an early age */
+	bool met_successor;
+	struct seep_successor successor;
 };
 
 /* The words are in a mapping shared with the target, so none of these are private futexes. */
@@ -187,6 +189,16 @@ static void meet_end(struct seep_watch *watch)
 	answer(&watch->peek);
 }
 
+/* Once; a program of another ledger has another watch. */
+static void look_at_successor(struct seep_watch *watch)
+{
+	if (!watch->met_successor && watch->pid &&
+	    atomic_load_explicit(&watch->peek.state->ended, memory_order_acquire) ==
+		    LEDGER_ENDED_EXEC)
+		watch->met_successor = seep_successor_look(&watch->successor,
+							   &watch->peek.view.header, watch->pid);
+}
+
 static void *follow(void *argument)
 {
 	struct seep_watch *watch = argument;
@@ -208,6 +220,8 @@ static void *follow(void *argument)
 		if (now_ns >= watch->next_sample_ns && !watch->answered)
 			take_sample(watch);
 		now_ns = seep_monotonic_ns();
+		if (watch->answered)
+			look_at_successor(watch);
 		if (watch->answered)
 			futex_wait(attention, seen, watch->timeline.interval_ns);
 		else if (smaller(watch->next_sample_ns, watch->next_epoch_ns) > now_ns)
@@ -294,6 +308,7 @@ void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *
 	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
 	ret_result->outside = watch->outside;
 	ret_result->outside.bindings = (struct seep_bindings){ 0 };
+	ret_result->successor = (struct seep_successor){ 0 };
 	if (watch->timeline.count > 0)
 		ret_result->timeline.samples =
 			seep_xmemdup(watch->timeline.samples,
@@ -321,6 +336,11 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
 	ret_result->perf_map_fd = watch->perf_map_fd;
 	ret_result->outside = watch->outside;
+	/* What the caller saw at the end is less than what was seen in life. */
+	if (watch->successor.name) {
+		seep_successor_done(&ret_result->successor);
+		ret_result->successor = watch->successor;
+	}
 	seep_peek_close(peek);
 	(void)pthread_mutex_destroy(&watch->lock);
 	free(watch);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "recorder/outside.h"
 #include "recorder/peek.h"
+#include "recorder/successor.h"
 #include "recorder/timeline.h"
 
 struct seep_watch;
@@ -31,13 +32,14 @@ SEEP_NODISCARD int seep_watch_start(struct seep_peek *peek, struct seep_watch **
 /* Borrowed; fields that do not change (name, header) may be read at any time. */
 const struct seep_peek *seep_watch_peek(const struct seep_watch *watch);
 
-/* What a watch has gathered. Release with seep_timeline_done() and
- * seep_outside_done(). */
+/* What a watch has gathered. Release with seep_timeline_done(), seep_outside_done() and
+ * seep_successor_done(). */
 struct seep_watch_result {
 	struct seep_timeline timeline;
 	uint64_t peak_rss_bytes;     /* 0 unknown */
 	int perf_map_fd;	     /* of the process's perf map; -1 none. The caller closes it */
 	struct seep_outside outside; /* of seep_watch_peek_result(): without bindings */
+	struct seep_successor successor; /* of a process that ended by exec, and lived on */
 };
 
 /* What has been gathered so far, a copy; the watch goes on. Release as above. */

@@ -3,6 +3,8 @@
 
 import os
 import re
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -202,3 +204,56 @@ def test_the_largest_children_are_listed_first(seep):
     figures = [float(p.split()[0]) for p in peaks]
     assert figures == sorted(figures, reverse=True)
     assert figures[0] > 9
+
+
+# ---- a program that becomes one without a ledger ------------------------------------------------
+
+
+def exec_unrecorded(recordings):
+    return [u["detail"] for u in recordings.main()["unseen"] if u["code"] == "exec-unrecorded"]
+
+
+def test_an_exec_past_us_is_said_to_be_one(seep):
+    _, recordings = seep.run(["env", "-u", "LD_PRELOAD", "true"])
+    (said,) = exec_unrecorded(recordings)
+    assert said.startswith("this is about env; true, which it became by exec, was not recorded: ")
+    done = seep.command("run", "-f", "-o", "x.seep", "env", "-u", "LD_PRELOAD", "true")
+    assert f"Not seen: {said}" in " ".join(done.stderr.decode().split())
+    _, recordings = seep.run(["/bin/sh", "-c", "exec env true"])
+    assert exec_unrecorded(recordings) == []
+
+
+@pytest.mark.parametrize(
+    "way, reason",
+    [("environment", "LD_PRELOAD had been taken out of its environment"),
+     ("static", "is statically linked")],
+)
+def test_why_an_exec_went_past_us_is_known_of_what_lives_on(seep, way, reason):
+    words = ["env", "-u", "LD_PRELOAD", "sleep"]
+    if way == "static":
+        source = "#include <stdlib.h>\n#include <unistd.h>\n"
+        source += "int main(int n, char **v) { return usleep(atof(v[n - 1]) * 1e6); }"
+        path = seep.directory / "static"
+        subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", path], input=source, text=True,
+                       check=True)
+        words = ["env", path]
+    # How long is long enough depends on how busy the machine is.
+    for life_s in (0.1, 0.5, 2.5, 12.5):
+        _, recordings = seep.run([*words, str(life_s)])
+        (said,) = exec_unrecorded(recordings)
+        if reason in said:
+            break
+    assert reason in said
+
+
+def test_another_users_program_is_said_to_have_its_ledger_elsewhere(seep):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    user = 1_000_000_000 + os.getpid()
+    words = ["setpriv", "--reuid", str(user), "--clear-groups", "true"]
+    try:
+        _, recordings = seep.run(words)
+    finally:
+        shutil.rmtree(f"/dev/shm/seep-{user}", ignore_errors=True)
+    (said,) = exec_unrecorded(recordings)
+    assert f"it ran as user {user}; should it have a ledger, that is in /dev/shm/seep-{user}" in said
