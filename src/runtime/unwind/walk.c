@@ -1,191 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/walk.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/unwind/memory.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/step.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
-enum { WORDS_PER_FRAME = 2 };
-
-/* ---- memory -------------------------------------------------------------------------------- */
-
-/* What words point at that always hold, or never. */
+/* What a word points at that never holds. */
 static const uintptr_t zero;
-
-static size_t memory_bytes(uint32_t capacity)
-{
-	/* One frame before the first, and one word more: a walk may have ended at a zero. */
-	return sizeof(struct rt_memory) + ((size_t)capacity + 1) * sizeof(struct rt_frame) +
-	       ((size_t)capacity * WORDS_PER_FRAME + RT_WORDS_BEFORE + 1) * sizeof(struct rt_word);
-}
-
-static struct rt_memory *memory_new(uint32_t capacity)
-{
-	struct rt_memory *memory = rt_mmap(memory_bytes(capacity));
-
-	if (!memory)
-		return NULL;
-	memory->capacity = capacity;
-	memory->frames = (struct rt_frame *)(memory + 1) + 1;
-	memory->words = (struct rt_word *)(memory->frames + capacity) + RT_WORDS_BEFORE;
-	/* Beyond the outermost frame is a slot beyond any; before the first word, some that hold. */
-	memory->frames[-1].slot = UINTPTR_MAX;
-	for (int i = 1; i <= RT_WORDS_BEFORE; i++)
-		memory->words[-i] = (struct rt_word){ (uintptr_t)&zero, 0 };
-	return memory;
-}
-
-/* In place of the present memory one with room for @count frames; keeps the first @keep. */
-static RT_COLD bool memory_grow(struct rt_walk *walk, uint32_t count, uint32_t keep)
-{
-	struct rt_memory *old = walk->now;
-	struct rt_memory *memory;
-	uint32_t capacity = old->capacity;
-
-	while (capacity < count)
-		capacity *= 2;
-	memory = capacity <= RT_WALK_FRAMES_MAX ? memory_new(capacity) : NULL;
-	if (!memory)
-		return false;
-	memory->count = keep;
-	memory->generation = old->generation;
-	memory->truncated = old->truncated;
-	memory->root = old->root;
-	memcpy(memory->frames, old->frames, keep * sizeof(struct rt_frame));
-	memcpy(memory->words, old->words, (keep * WORDS_PER_FRAME + 1) * sizeof(struct rt_word));
-	atomic_signal_fence(memory_order_seq_cst);
-	for (unsigned i = 0; i < RT_STACKS; i++)
-		if (walk->memories[i] == old)
-			walk->memories[i] = memory;
-	walk->now = memory;
-	atomic_signal_fence(memory_order_seq_cst);
-	rt_munmap(old, memory_bytes(old->capacity));
-	return true;
-}
-
-/*
- * New frames stand in a mapping of their own. Before the innermost stands one with the hook's
- * rule; its slot is the capacity.
- */
-static struct rt_fresh *fresh_new(uint32_t capacity)
-{
-	struct rt_fresh *map = rt_mmap((capacity + 1) * sizeof(*map));
-
-	if (!map)
-		return NULL;
-	map->slot = capacity;
-	map->rule = RT_RULE_HOOK;
-	return map + 1;
-}
-
-static RT_COLD bool fresh_grow(struct rt_walk *walk)
-{
-	struct rt_fresh *old = walk->fresh;
-	uint32_t capacity = (uint32_t)old[-1].slot;
-	struct rt_fresh *fresh;
-
-	fresh = capacity * 2 <= RT_WALK_FRAMES_MAX ? fresh_new(capacity * 2) : NULL;
-	if (!fresh)
-		return false;
-	memcpy(fresh, old, capacity * sizeof(*old));
-	atomic_signal_fence(memory_order_seq_cst);
-	walk->fresh = fresh;
-	atomic_signal_fence(memory_order_seq_cst);
-	rt_munmap(old - 1, (capacity + 1) * sizeof(*old));
-	return true;
-}
-
-static void drop(struct rt_memory *memory)
-{
-	memory->count = 0;
-	memory->root = 0;
-}
-
-bool rt_walk_start(struct rt_walk *walk)
-{
-	if (!walk->fresh)
-		walk->fresh = fresh_new(RT_WALK_FRAMES_FIRST);
-	if (!walk->memories[0])
-		walk->memories[0] = memory_new(RT_WALK_FRAMES_FIRST);
-	if (!walk->fresh || !walk->memories[0])
-		return false;
-	rt_walk_reset(walk);
-	walk->stack = (struct rt_stack){ 0 };
-	return true;
-}
-
-void rt_walk_reset(struct rt_walk *walk)
-{
-	walk->leaf = 0;
-	walk->floor = 0;
-	walk->now = walk->memories[0];
-	for (unsigned i = 0; i < RT_STACKS; i++)
-		if (walk->memories[i])
-			drop(walk->memories[i]);
-}
-
-/* ---- several stacks ------------------------------------------------------------------------ */
-
-static uintptr_t root_of(const struct rt_memory *memory)
-{
-	return memory ? memory->root : 0;
-}
-
-static void find_floor(struct rt_walk *walk)
-{
-	walk->floor = 0;
-	for (unsigned i = 0; i < RT_STACKS; i++) {
-		uintptr_t root = root_of(walk->memories[i]);
-
-		if (root < walk->now->root && root > walk->floor)
-			walk->floor = root;
-	}
-}
-
-/* Stacks do not overlap: the one that @slot is on, if remembered, has the next root above it. */
-static RT_COLD void choose_stack(struct rt_walk *walk, uintptr_t slot)
-{
-	uintptr_t next = UINTPTR_MAX;
-
-	walk->leaf = 0;
-	for (unsigned i = 0; i < RT_STACKS; i++) {
-		uintptr_t root = root_of(walk->memories[i]);
-
-		if (root >= slot && root < next) {
-			next = root;
-			walk->now = walk->memories[i];
-		}
-	}
-	find_floor(walk);
-}
-
-/* The present memory begins anew. */
-static RT_COLD void new_generation(struct rt_walk *walk, uint32_t generation)
-{
-	walk->leaf = 0;
-	drop(walk->now);
-	walk->now->generation = generation;
-}
-
-/* A whole walk on a stack that is not remembered: take the place of the oldest. */
-static RT_COLD void take_oldest(struct rt_walk *walk)
-{
-	uint32_t generation = walk->now->generation;
-	struct rt_memory **place;
-
-	do {
-		walk->oldest = (walk->oldest + 1) % RT_STACKS;
-		place = &walk->memories[walk->oldest];
-	} while (*place == walk->now);
-	if (!*place)
-		*place = memory_new(RT_WALK_FRAMES_FIRST);
-	if (*place)
-		walk->now = *place;
-	new_generation(walk, generation);
-}
 
 /* ---- remembering --------------------------------------------------------------------------- */
 
@@ -277,8 +100,8 @@ static inline uint64_t finish(struct rt_walk *walk, uint32_t base, struct rt_wor
 	ptrdiff_t at = word - walk->now->words;
 
 	walk->base = base;
-	walk->stored = !forget &&
-		       (RT_LIKELY(count <= walk->now->capacity) || memory_grow(walk, count, base));
+	walk->stored = !forget && (RT_LIKELY(count <= walk->now->capacity) ||
+				   rt_memory_grow(walk, count, base));
 	if (RT_LIKELY(walk->stored))
 		return append(walk, base, walk->now->words + at);
 	return hash_only(walk, base);
@@ -295,7 +118,7 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 		rt_add_own(walk->full_walks, 1);
 	walk->truncated = s.truncated;
 	if (!s.forget && walk->now->root && walk->now->root != root)
-		take_oldest(walk);
+		rt_memory_take_oldest(walk);
 	word = walk->now->words;
 	if (!s.forget && s.ra == 0)
 		/* The word beyond the outermost frame ended the walk by being zero. */
@@ -304,10 +127,10 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 	if (walk->stored) {
 		walk->now->root = root;
 		walk->now->truncated = s.truncated;
-		find_floor(walk);
+		rt_memory_find_floor(walk);
 	} else if (!s.forget) {
 		/* No room, and the first word may be overwritten. */
-		drop(walk->now);
+		rt_memory_drop(walk->now);
 	}
 	return hash;
 }
@@ -343,7 +166,7 @@ RT_INLINE int64_t land(struct rt_walk *walk, struct rt_frame *mem, uintptr_t fp,
 /* The place of the next new frame; NULL when there is no room. */
 RT_INLINE struct rt_fresh *next_fresh(struct rt_walk *walk)
 {
-	if (RT_UNLIKELY(walk->fresh_count == walk->fresh[-1].slot) && !fresh_grow(walk))
+	if (RT_UNLIKELY(walk->fresh_count == walk->fresh[-1].slot) && !rt_fresh_grow(walk))
 		return NULL;
 	return &walk->fresh[walk->fresh_count++];
 }
@@ -495,9 +318,9 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 	struct rt_frame *mem;
 
 	if (RT_UNLIKELY(slot > walk->now->root || slot <= walk->floor))
-		choose_stack(walk, slot);
+		rt_memory_choose(walk, slot);
 	if (RT_UNLIKELY(walk->now->generation != generation))
-		new_generation(walk, generation);
+		rt_memory_renew(walk, generation);
 	now = walk->now;
 	walk->fresh_count = 0;
 	walk->landed = false;

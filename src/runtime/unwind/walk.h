@@ -75,9 +75,9 @@ struct rt_walk {
 	/* The result: fresh_count new frames upon now->frames[0] to now->frames[base - 1]. */
 	uint32_t base;
 	uint32_t fresh_count;
-	struct rt_fresh *fresh; /* of the walk in progress, innermost first; see fresh_new() */
-	struct rt_memory *now;	/* of the stack that was walked last */
-	uintptr_t floor;	/* the next remembered root below the present one; 0: none */
+	struct rt_fresh *fresh;	      /* of the walk in progress, innermost first; see memory.c */
+	struct rt_memory *now;	      /* of the stack that was walked last */
+	uintptr_t floor;	      /* the next remembered root below the present one; 0: none */
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
 	struct rt_shortcuts *shortcuts; /* NULL: none yet; src/runtime/unwind/shortcut.h */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The room of a thread's walks: memories of remembered ones, one for each of a few stacks, and the new
+ * frames of the one in progress. What grows is made whole and then pointed at, since a hook may be
+ * left by longjmp at any place. None of this is on the way of a walk that lands.
+ */
+#ifndef SEEP_RUNTIME_MEMORY_H
+#define SEEP_RUNTIME_MEMORY_H
+
+#include "runtime/unwind/walk.h"
+
+/* In place of the present memory one with room for @count frames; keeps the first @keep. */
+RT_COLD bool rt_memory_grow(struct rt_walk *walk, uint32_t count, uint32_t keep);
+
+/* Room for more new frames; false when there is none. */
+RT_COLD bool rt_fresh_grow(struct rt_walk *walk);
+
+/* Nothing is remembered in it. */
+void rt_memory_drop(struct rt_memory *memory);
+
+/* The present memory begins anew. */
+RT_COLD void rt_memory_renew(struct rt_walk *walk, uint32_t generation);
+
+/* Make the memory of the stack that @slot is on the present one, if that stack is remembered. */
+RT_COLD void rt_memory_choose(struct rt_walk *walk, uintptr_t slot);
+
+/* A whole walk on a stack that is not remembered: take the place of the oldest. */
+RT_COLD void rt_memory_take_oldest(struct rt_walk *walk);
+
+/* After the root of the present memory has changed. */
+void rt_memory_find_floor(struct rt_walk *walk);
+
+#endif
