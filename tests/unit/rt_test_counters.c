@@ -5,6 +5,8 @@
  */
 #include "runtime/life/sys.c"
 #include "runtime/track/counters.c"
+#include "runtime/track/no_slot.c"
+#include "runtime/track/redo.c"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -95,7 +95,7 @@ RT_INLINE bool rt_enter(struct rt_thread *thread, const void *frame)
 
 /*
  * Complete entered, and add what stands in spill and late to its rows, whatever unsettled says:
- * only in an operation that interrupted no other, or instead of it. src/runtime/track/counters.c.
+ * only in an operation that interrupted no other, or instead of it. src/runtime/track/no_slot.c.
  */
 RT_COLD void rt_settle(struct rt_thread *thread);
 
