@@ -126,7 +126,8 @@ def test_usable_bytes_are_those_that_the_allocator_says(seep, name):
         usable[count] = totals["usable_bytes"], int(result.stdout), totals["live_bytes"]
         assert totals["missed_frees"] == totals["untracked_frees"] == 0
     before, after = usable["0"], usable["50000"]
-    assert before[1] == 0 < after[1]
+    # Blocks from before tcmalloc's own start have no usable size, neither then nor at their free().
+    assert before[1] == 0 <= before[0] <= 2 * before[2]
     assert after[0] - before[0] == after[1] > after[2] - before[2]
 
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+// build: @lib_early_blocks
 /*
  * usable_truth COUNT: allocates COUNT blocks by each function in turn, of 0 to 5,000 bytes, in two
  * places, resizes and frees some, and prints what malloc_usable_size() says of those alive at exit.
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+void free_early_blocks(void);
 
 enum { MOST = 100000 };
 
@@ -43,6 +46,7 @@ int main(int argc, char **argv)
 
 	if (count > MOST)
 		return 2;
+	free_early_blocks();
 	for (unsigned i = 0; i < count; i++) {
 		blocks[i] = take(i);
 		if (i % 3 == 2) {

@@ -157,16 +157,19 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 	count_free(thread, control, rt_cell_row(cell), size);
 }
 
-RT_INLINE void count_alloc(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
-			   uintptr_t address, size_t size, uint32_t sort)
+/* Returns @sort, with the block foreign if its usable size is not known, for its free() to know. */
+RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *control,
+			       uint32_t row, uintptr_t address, size_t size, uint32_t sort)
 {
 	struct ledger_cache *cache = thread->cache;
+	uint64_t usable = 0;
 
 	rt_slot_alloc(rt_slot(thread, row), control, size);
 	rt_add_own(&cache->histogram[bucket_of(size)], 1);
 	if (RT_LIKELY(!(sort & RT_SORT_FOREIGN)))
-		rt_add_own(&cache->usable_alloc_bytes,
-			   rt_usable(address, size, sort & RT_SORT_CLASSED));
+		usable = rt_usable(address, size, sort & RT_SORT_CLASSED);
+	rt_add_own(&cache->usable_alloc_bytes, usable);
+	return RT_LIKELY(usable != 0) ? sort : sort | RT_SORT_FOREIGN;
 }
 
 /* @sort with the thread's name, where that counts. */
@@ -232,7 +235,7 @@ static bool record_row(struct rt_thread *thread, struct ledger_control *control,
 		}
 		rt_add(&rt_global.state->dropped, 1);
 	}
-	count_alloc(thread, control, row, address, size, sort);
+	sort = count_alloc(thread, control, row, address, size, sort);
 	if (RT_UNLIKELY(!cell))
 		return true;
 	before = rt_load(cell);
