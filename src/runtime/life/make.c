@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/make.h"
 
-#include "runtime/life/rt_cgroup.h"
+#include "runtime/life/identity.h"
+#include "runtime/life/layout.h"
 #include "runtime/life/sys.h"
 #include "runtime/life/tables.h"
 
@@ -9,33 +10,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 enum {
-	HEADER_PAGES = 3,
 	INSTANCES_MAX = 10000,
 	PATH_BYTES = 4096,
-	SHARE_OF_LIMIT = 8, /* of RLIMIT_AS: the program needs the rest */
-	SHARE_OF_GROUP = 8, /* of what the memory control group leaves */
 	NAME_PART_MAX = 120,
 	ARGV_MAX = 64 << 10,
-	ROWS_GROW = LEDGER_ROW_ID_END / LEDGER_ROWS_USUAL,
-};
-
-#define LEDGER_MAX_MIN (1ull << 20) /* on a tiny file system: until it is full */
-
-/* Capacities of a file of the usual size; scaled to what limits and ledger_max allow. */
-static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
-	[LEDGER_TABLE_CACHES] = { sizeof(struct ledger_cache), 0, 0, 1 << 14 },
-	[LEDGER_TABLE_SLOTS] = { sizeof(struct ledger_slot), 0, 0, 1 << 20 },
-	[LEDGER_TABLE_ROWS] = { sizeof(struct ledger_row), 0, 0, LEDGER_ROWS_USUAL },
-	[LEDGER_TABLE_CONTEXTS] = { sizeof(struct ledger_context), 0, 0, 3 << 19 },
-	[LEDGER_TABLE_NODES] = { sizeof(struct ledger_node), 0, 0, 1 << 23 },
-	[LEDGER_TABLE_MODULES] = { sizeof(struct ledger_module), 0, 0, 1 << 13 },
-	[LEDGER_TABLE_STRINGS] = { 1, 0, 0, 8 << 20 },
-	[LEDGER_TABLE_MARKS] = { sizeof(struct ledger_mark), 0, 0, 1 << 12 },
 };
 
 char rt_ledger_name[LEDGER_NAME_BYTES];
@@ -74,91 +55,6 @@ static struct text text_begin(char *buffer, size_t max)
 
 	buffer[0] = '\0';
 	return t;
-}
-
-static uint64_t page_up(uint64_t bytes)
-{
-	return (bytes + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
-}
-
-static uint64_t limit_of(int resource)
-{
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
-
-	(void)rt_syscall6(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur;
-}
-
-/* ---- who we are ---------------------------------------------------------------------------- */
-
-struct identity {
-	uint32_t pid;
-	uint32_t ppid;
-	uint32_t uid;
-	uint64_t start_ticks;
-	uint64_t pid_namespace;
-	uint8_t boot_id[16];
-	char exe[PATH_BYTES];
-	size_t exe_bytes;
-};
-
-static uint64_t parse_start_ticks(const char *stat)
-{
-	const char *at = strrchr(stat, ')');
-	uint64_t value = 0;
-
-	/* After the name: field 3 follows one space; 22 is nineteen further. */
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
-		value = value * 10 + (uint64_t)(*at - '0');
-	return value;
-}
-
-static void parse_boot_id(const char *text, uint8_t *ret_id)
-{
-	unsigned nibbles = 0;
-
-	for (; *text && nibbles < 32; text++) {
-		unsigned digit;
-
-		if (*text >= '0' && *text <= '9')
-			digit = (unsigned)(*text - '0');
-		else if (*text >= 'a' && *text <= 'f')
-			digit = (unsigned)(*text - 'a' + 10);
-		else
-			continue;
-		ret_id[nibbles / 2] = (uint8_t)(ret_id[nibbles / 2] << 4 | digit);
-		nibbles++;
-	}
-}
-
-static void identify(struct identity *id)
-{
-	/* A forked child has its parent's. */
-	static uint8_t boot_id[sizeof(id->boot_id)];
-	static bool boot_id_known;
-	char text[1024];
-	struct stat namespace;
-	long got;
-
-	memset(id, 0, sizeof(*id));
-	id->pid = rt_getpid();
-	id->ppid = (uint32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
-	id->uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
-	if (rt_read_file("/proc/self/stat", text, sizeof(text)) > 0)
-		id->start_ticks = parse_start_ticks(text);
-	if (!boot_id_known &&
-	    rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0)
-		parse_boot_id(text, boot_id);
-	boot_id_known = true;
-	memcpy(id->boot_id, boot_id, sizeof(boot_id));
-	if (rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&namespace, 0, 0,
-			0) == 0)
-		id->pid_namespace = namespace.st_ino;
-	got = rt_syscall6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)id->exe,
-			  sizeof(id->exe) - 1, 0, 0);
-	id->exe_bytes = got > 0 ? (size_t)got : 0;
 }
 
 /* ---- the directory ------------------------------------------------------------------------- */
@@ -214,7 +110,7 @@ struct file {
 	char unfinished[LEDGER_NAME_BYTES + 8];
 };
 
-static void name_file(struct file *file, const struct identity *id)
+static void name_file(struct file *file, const struct rt_identity *id)
 {
 	struct text t = text_begin(file->name, sizeof(file->name));
 	const char *base = strrchr(id->exe, '/');
@@ -239,7 +135,7 @@ static void name_file(struct file *file, const struct identity *id)
 }
 
 /* exec keeps pid and start time: take the first number that is free. */
-static bool open_file(struct file *file, const struct identity *id)
+static bool open_file(struct file *file, const struct rt_identity *id)
 {
 	for (file->instance = 0; file->instance < INSTANCES_MAX; file->instance++) {
 		struct stat st;
@@ -269,72 +165,6 @@ static bool give_name(const struct file *file)
 		ret = rt_syscall6(SYS_renameat, file->dir, (long)file->unfinished, file->dir,
 				  (long)file->name, 0, 0);
 	return ret == 0;
-}
-
-/* ---- sizes --------------------------------------------------------------------------------- */
-
-/*
- * A part of the memory that the control groups leave: a ledger in a tmpfs is charged to them, and so
- * is our private memory, which grows with it. Of a forked child its parent's: reading it takes time.
- */
-static uint64_t group_max(bool is_fork)
-{
-	static uint64_t room = UINT64_MAX;
-	uint64_t least;
-
-	if (!is_fork)
-		room = rt_cgroup_room("");
-	if (room == UINT64_MAX)
-		return UINT64_MAX;
-	/* Very little is better than nothing, unless there is next to none. */
-	least = room / 4 < LEDGER_MAX_MIN ? room / 4 : LEDGER_MAX_MIN;
-	return room / SHARE_OF_GROUP > least ? room / SHARE_OF_GROUP : least;
-}
-
-static uint64_t default_max(long fd, bool is_fork)
-{
-	uint64_t max = group_max(is_fork);
-	struct statfs fs;
-	uint64_t quarter;
-
-	if (rt_syscall3(SYS_fstatfs, fd, (long)&fs, 0) != 0 || fs.f_blocks == 0)
-		return max;
-	quarter = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 4;
-	if (quarter < LEDGER_MAX_MIN)
-		quarter = LEDGER_MAX_MIN;
-	return quarter < max ? quarter : max;
-}
-
-/* Lay the tables out in about @limit bytes at most; returns the file's size. */
-static uint64_t lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *tables)
-{
-	uint64_t usual_bytes = 0;
-	uint64_t at = HEADER_PAGES * LEDGER_PAGE_BYTES;
-
-	for (int i = 0; i < LEDGER_TABLE_COUNT; i++)
-		usual_bytes += usual[i].item_bytes * usual[i].capacity;
-	if (wanted < usual_bytes)
-		wanted = usual_bytes;
-	/* No more than ids of rows can name. */
-	if (wanted > usual_bytes * ROWS_GROW)
-		wanted = usual_bytes * ROWS_GROW;
-	if (wanted > limit)
-		wanted = limit;
-	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
-		unsigned __int128 share = (unsigned __int128)usual[i].capacity * wanted /
-					  (usual_bytes + usual_bytes / 50);
-
-		tables[i].item_bytes = usual[i].item_bytes;
-		tables[i].offset = at;
-		tables[i].capacity = (uint64_t)share;
-		if (tables[i].capacity * tables[i].item_bytes < LEDGER_PAGE_BYTES)
-			tables[i].capacity = LEDGER_PAGE_BYTES / tables[i].item_bytes;
-		at = page_up(at + tables[i].capacity * tables[i].item_bytes);
-	}
-	/* A number that another field can hold. */
-	if (tables[LEDGER_TABLE_MODULES].capacity > UINT16_MAX - 1)
-		tables[LEDGER_TABLE_MODULES].capacity = UINT16_MAX - 1;
-	return at;
 }
 
 /* ---- filling in ---------------------------------------------------------------------------- */
@@ -374,7 +204,7 @@ static struct ledger_string put_arguments(char *const *arguments)
 }
 
 static void fill_strings(struct ledger_header *header, const struct rt_make *make,
-			 const struct identity *id)
+			 const struct rt_identity *id)
 {
 	static char cwd[PATH_BYTES]; /* not on a stack that may be tiny */
 	long got = rt_syscall3(SYS_getcwd, (long)cwd, sizeof(cwd), 0);
@@ -392,7 +222,7 @@ static void fill_strings(struct ledger_header *header, const struct rt_make *mak
 }
 
 static void fill_header(struct ledger_header *header, const struct rt_make *make,
-			const struct identity *id)
+			const struct rt_identity *id)
 {
 	memcpy(header->magic, LEDGER_MAGIC, sizeof(header->magic));
 	header->version = LEDGER_VERSION;
@@ -440,59 +270,24 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 	if (base < 0 && base > -4096)
 		return NULL;
 	(void)rt_syscall3(SYS_madvise, base, (long)bytes, MADV_DONTDUMP);
-	if (rt_syscall3(SYS_madvise, base, HEADER_PAGES * LEDGER_PAGE_BYTES,
+	if (rt_syscall3(SYS_madvise, base, RT_HEADER_PAGES * LEDGER_PAGE_BYTES,
 			RT_MADV_POPULATE_WRITE) == 0)
 		return (uint8_t *)base;
 	(void)rt_syscall3(SYS_munmap, base, (long)bytes, 0);
 	return NULL;
 }
 
-/*
- * What the limits leave for the file. Exceeding RLIMIT_FSIZE is a fatal signal. Of the address
- * space that RLIMIT_AS still allows, most is the program's; with too little there is no ledger.
- */
-static uint64_t bytes_allowed(void)
-{
-	uint64_t limit = limit_of(RLIMIT_FSIZE);
-	uint64_t address_space = limit_of(RLIMIT_AS);
-	char statm[64];
-	uint64_t used = 0;
-
-	if (address_space == RLIM_INFINITY)
-		return limit;
-	if (rt_read_file("/proc/self/statm", statm, sizeof(statm)) > 0)
-		for (const char *p = statm; *p >= '0' && *p <= '9'; p++)
-			used = used * 10 + (uint64_t)(*p - '0');
-	used *= LEDGER_PAGE_BYTES;
-	if (address_space < used || address_space - used < LEDGER_ADDRESS_SPACE_MIN_BYTES)
-		return 0;
-	address_space = (address_space - used) / SHARE_OF_LIMIT;
-	return address_space < limit ? address_space : limit;
-}
-
-/* 0: not said. */
-static uint64_t wanted_max(const struct rt_options *options)
-{
-	if (options->ledger_max && options->ledger_max < LEDGER_MAX_LEAST_BYTES)
-		return LEDGER_MAX_LEAST_BYTES;
-	return options->ledger_max;
-}
-
-static bool make_file(struct file *file, const struct rt_make *make, const struct identity *id)
+static bool make_file(struct file *file, const struct rt_make *make, const struct rt_identity *id)
 {
 	struct ledger_table tables[LEDGER_TABLE_COUNT] = { 0 };
-	const uint64_t rounding = (LEDGER_TABLE_COUNT + HEADER_PAGES) * LEDGER_PAGE_BYTES;
-	uint64_t wanted = wanted_max(make->options);
-	uint64_t limit = bytes_allowed();
+	uint64_t wanted = rt_ledger_max_wanted(make->options);
+	uint64_t limit = rt_file_bytes_allowed();
 	uint64_t bytes;
 	uint8_t *base;
 
 	if (limit < LEDGER_FILE_MIN_BYTES)
 		return false;
-	bytes = lay_out(wanted, limit, tables);
-	/* Headers and rounding to pages may have come out above the limit. */
-	if (bytes > limit)
-		bytes = lay_out(wanted, limit - rounding, tables);
+	bytes = rt_lay_out(wanted, limit, tables);
 	base = bytes <= limit ? map_file(file, bytes) : NULL;
 	if (!base)
 		return false;
@@ -500,9 +295,10 @@ static bool make_file(struct file *file, const struct rt_make *make, const struc
 	point_at(base, bytes);
 	rt_global.header->file_bytes = bytes;
 	rt_global.header->ledger_max_bytes =
-		wanted ? wanted : default_max(file->fd, make->origin == LEDGER_ORIGIN_FORK);
+		wanted ? wanted
+		       : rt_ledger_max_default(file->fd, make->origin == LEDGER_ORIGIN_FORK);
 	rt_global.header->instance = file->instance;
-	rt_store(&rt_global.state->real_bytes, HEADER_PAGES * LEDGER_PAGE_BYTES);
+	rt_store(&rt_global.state->real_bytes, RT_HEADER_PAGES * LEDGER_PAGE_BYTES);
 	rt_store(&rt_global.state->private_bytes, make->private_bytes);
 	fill_header(rt_global.header, make, id);
 	fill_strings(rt_global.header, make, id);
@@ -522,12 +318,12 @@ static void note_directory(long fd)
 
 bool rt_ledger_make(const struct rt_make *make)
 {
-	static struct identity id; /* too large for a stack that may be a signal's */
+	static struct rt_identity id; /* too large for a stack that may be a signal's */
 	struct rt_global before = rt_global;
 	struct file file = { .dir = -1, .fd = -1 };
 	bool made = false;
 
-	identify(&id);
+	rt_identify(&id);
 	file.dir = open_directory(make->options->dir, id.uid);
 	if (file.dir < 0)
 		return false;

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/tables.h"
 
+#include "runtime/life/layout.h"
 #include "runtime/life/sys.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
-
-static uint64_t page_up(uint64_t bytes)
-{
-	return (bytes + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
-}
 
 /*
  * Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. Of what
@@ -27,7 +23,7 @@ static uint64_t next_step(uint64_t real, uint64_t needed)
 		step = LAST_STEP;
 	if (real + step < needed)
 		step = needed - real;
-	return page_up(step);
+	return rt_page_up(step);
 }
 
 /* The kernel's answer to a page that cannot be had is that of a bad address. */
@@ -43,12 +39,12 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 {
 	const struct ledger_table *table = &rt_global.header->table[type];
 	struct ledger_table_state *at = &rt_global.state->table[type];
-	uint64_t limit = page_up(table->capacity * table->item_bytes);
+	uint64_t limit = rt_page_up(table->capacity * table->item_bytes);
 	uint64_t ready = rt_load_acquire(&at->ready);
 
 	while (end > ready) {
-		uint64_t real = page_up(ready * table->item_bytes);
-		uint64_t step = next_step(real, page_up(end * table->item_bytes));
+		uint64_t real = rt_page_up(ready * table->item_bytes);
+		uint64_t step = next_step(real, rt_page_up(end * table->item_bytes));
 		uint64_t after;
 		long error;
 

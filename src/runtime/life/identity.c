@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/identity.h"
+
+#include "runtime/life/sys.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static uint64_t parse_start_ticks(const char *stat)
+{
+	const char *at = strrchr(stat, ')');
+	uint64_t value = 0;
+
+	/* After the name: field 3 follows one space; 22 is nineteen further. */
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+		value = value * 10 + (uint64_t)(*at - '0');
+	return value;
+}
+
+static void parse_boot_id(const char *text, uint8_t *ret_id)
+{
+	unsigned nibbles = 0;
+
+	for (; *text && nibbles < 32; text++) {
+		unsigned digit;
+
+		if (*text >= '0' && *text <= '9')
+			digit = (unsigned)(*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			digit = (unsigned)(*text - 'a' + 10);
+		else
+			continue;
+		ret_id[nibbles / 2] = (uint8_t)(ret_id[nibbles / 2] << 4 | digit);
+		nibbles++;
+	}
+}
+
+void rt_identify(struct rt_identity *id)
+{
+	/* A forked child has its parent's. */
+	static uint8_t boot_id[sizeof(id->boot_id)];
+	static bool boot_id_known;
+	char text[1024];
+	struct stat namespace;
+	long got;
+
+	memset(id, 0, sizeof(*id));
+	id->pid = rt_getpid();
+	id->ppid = (uint32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
+	id->uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
+	if (rt_read_file("/proc/self/stat", text, sizeof(text)) > 0)
+		id->start_ticks = parse_start_ticks(text);
+	if (!boot_id_known &&
+	    rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0)
+		parse_boot_id(text, boot_id);
+	boot_id_known = true;
+	memcpy(id->boot_id, boot_id, sizeof(boot_id));
+	if (rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&namespace, 0, 0,
+			0) == 0)
+		id->pid_namespace = namespace.st_ino;
+	got = rt_syscall6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)id->exe,
+			  sizeof(id->exe) - 1, 0, 0);
+	id->exe_bytes = got > 0 ? (size_t)got : 0;
+}
