@@ -94,7 +94,14 @@ bool seep_successor_look(struct seep_successor *successor, const struct ledger_h
 	struct seep_successor seen = { 0 };
 	struct seep_procfs_stat stat;
 
-	if (has_library(pid) || !(seen.name = exe_of(pid)))
+	if (has_library(pid))
+		return false;
+	if (!successor->met) {
+		successor->met = true;
+		return false;
+	}
+	seen.name = exe_of(pid);
+	if (!seen.name)
 		return false;
 	seen.why = why_program(seen.name);
 	if (!seen.why && !is_asked_for_library(pid))
