@@ -151,7 +151,7 @@ static char *restart_command(const struct seep_doctor_facts *facts, const char *
 static bool can_restart(const struct seep_doctor_facts *facts)
 {
 	return (facts->subjects & SEEP_DOCTOR_PROCESS) && facts->process.command_bytes > 0 &&
-	       !facts->process.recorded && facts->machine.library;
+	       !facts->process.recorded && facts->machine.library && facts->process.pid != 1;
 }
 
 static char *preload_prefix(const struct seep_doctor_facts *facts)

@@ -98,6 +98,8 @@ struct seep_doctor_process {
 	uint32_t pid;
 	bool exists;
 	const char *exe;     /* NULL when it may not be looked at */
+	bool is_kernels;     /* a thread of the kernel: there is no program */
+	const char *user;    /* name of @uid; NULL none */
 	const char *command; /* arguments, each ended by a zero byte */
 	size_t command_bytes;
 	uint32_t uid; /* effective */

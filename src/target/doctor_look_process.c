@@ -5,7 +5,9 @@
 #include "target/doctor_look.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,21 @@ static const char *link_of(struct seep_doctor_facts *facts, uint32_t pid, const 
 	ssize_t bytes = readlink(path_of(pid, file).text, target, sizeof(target) - 1);
 
 	return bytes > 0 ? seep_arena_strndup(facts->arena, target, (size_t)bytes) : NULL;
+}
+
+static const char *user_name(struct seep_doctor_facts *facts, uint32_t uid)
+{
+	const struct passwd *entry = getpwuid(uid);
+
+	return entry ? seep_doctor_keep(facts, entry->pw_name) : NULL;
+}
+
+/* One of the kernel has neither a program nor arguments, and nobody is kept from seeing that. */
+static bool is_kernels(uint32_t pid)
+{
+	char target[PATH_MAX];
+
+	return readlink(path_of(pid, "exe").text, target, sizeof(target)) < 0 && errno == ENOENT;
 }
 
 static bool read_status(struct seep_doctor_process *process)
@@ -170,6 +187,8 @@ void seep_doctor_look_at_process(struct seep_doctor_facts *facts, uint32_t pid)
 	if (!process->exists)
 		return;
 	process->exe = link_of(facts, pid, "exe");
+	process->is_kernels = !process->exe && is_kernels(pid);
+	process->user = user_name(facts, process->uid);
 	read_limits(process);
 	read_maps(process);
 	read_environment(process);

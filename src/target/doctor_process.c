@@ -4,12 +4,41 @@
 
 #include "base/units.h"
 
+#include <stdio.h>
+
 #define NOTE SEEP_DOCTOR_NOTE
 #define PROBLEM SEEP_DOCTOR_PROBLEM
 #define OK SEEP_DOCTOR_OK
 
 /* Below this nobody looks for the rest. */
 #define REMARKABLE_BYTES (64ull << 20)
+
+/* How to run "seep" as @process's user, for us. */
+static void add_as_user(const struct seep_doctor_facts *facts, char *text, size_t bytes)
+{
+	const struct seep_doctor_process *process = &facts->process;
+	const char *tool = facts->uid == 0 ? "setpriv --clear-groups --reuid" : "sudo -u";
+
+	if (process->user)
+		(void)snprintf(text, bytes, "%s %s", tool, process->user);
+	else
+		(void)snprintf(text, bytes, "%s %s%u", tool, facts->uid == 0 ? "" : "#",
+			       process->uid);
+}
+
+static void advise_permission(const struct seep_doctor_facts *facts,
+			      struct seep_doctor_finding *finding)
+{
+	if (facts->uid != 0)
+		seep_doctor_advise(finding, "Ask as root: sudo seep doctor %u.",
+				   facts->process.pid);
+	else
+		seep_doctor_advise(
+			finding, "Being root is not enough here: it takes CAP_SYS_PTRACE, which a "
+				 "container lacks unless it is given (docker run "
+				 "--cap-add=SYS_PTRACE), and a process that may be traced at all. "
+				 "Its program can be looked at by itself: seep doctor PROGRAM.");
+}
 
 void seep_doctor_check_process(const struct seep_doctor_facts *facts,
 			       struct seep_doctor_finding *finding)
@@ -19,10 +48,16 @@ void seep_doctor_check_process(const struct seep_doctor_facts *facts,
 	if (!process->exists) {
 		seep_doctor_say(finding, PROBLEM, "There is no process %u", process->pid);
 		seep_doctor_advise(finding, "\"seep ps\" lists those that are recorded.");
+	} else if (process->is_kernels) {
+		seep_doctor_say(finding, PROBLEM,
+				"Process %u is a thread of the kernel, or about to end: it has no "
+				"program",
+				process->pid);
+		seep_doctor_advise(finding, "\"seep ps\" lists those that are recorded.");
 	} else if (!process->exe) {
 		seep_doctor_say(finding, NOTE, "We may not look at process %u, of user %u",
 				process->pid, process->uid);
-		seep_doctor_advise(finding, "Ask as that user, or as root.");
+		advise_permission(facts, finding);
 	} else {
 		seep_doctor_say(finding, OK, "Process %u runs %s", process->pid, process->exe);
 	}
@@ -40,6 +75,16 @@ void seep_doctor_check_recorded(const struct seep_doctor_facts *facts,
 		return;
 	}
 	seep_doctor_say(finding, NOTE, "It is not recorded: no ledger of it was found");
+	if (process->is_kernels)
+		return;
+	if (process->pid == 1) {
+		seep_doctor_advise(finding,
+				   "The first process is started by the kernel or by the "
+				   "container's runtime: let that start \"seep run -o FILE "
+				   "-- PROGRAM\" in its place, or record the services that "
+				   "it starts, each by itself.");
+		return;
+	}
 	seep_doctor_advise(finding, "What was allocated before cannot be known any more. Start it "
 				    "again with the library, as shown below.");
 }
@@ -71,6 +116,17 @@ void seep_doctor_check_loaded(const struct seep_doctor_facts *facts,
 	}
 }
 
+static void advise_user(const struct seep_doctor_facts *facts, struct seep_doctor_finding *finding)
+{
+	char as_user[128];
+
+	add_as_user(facts, as_user, sizeof(as_user));
+	seep_doctor_advise(finding,
+			   "Its ledger would be in /dev/shm/seep-%u. Look there as that user: "
+			   "%s seep ps.",
+			   facts->process.uid, as_user);
+}
+
 void seep_doctor_check_user(const struct seep_doctor_facts *facts,
 			    struct seep_doctor_finding *finding)
 {
@@ -81,16 +137,10 @@ void seep_doctor_check_user(const struct seep_doctor_facts *facts,
 	if (process->uid != process->real_uid && !process->recorded) {
 		seep_doctor_say(finding, NOTE, "Started by user %u, it runs as user %u",
 				process->real_uid, process->uid);
-		seep_doctor_advise(finding,
-				   "Its ledger lies where user %u may write; look there "
-				   "as that user, or set SEEP_DIR.",
-				   process->uid);
+		advise_user(facts, finding);
 	} else if (process->uid != facts->uid && !process->recorded) {
 		seep_doctor_say(finding, NOTE, "It is user %u's, not ours", process->uid);
-		seep_doctor_advise(finding,
-				   "Its ledger would be in /dev/shm/seep-%u; look there "
-				   "as that user.",
-				   process->uid);
+		advise_user(facts, finding);
 	} else {
 		seep_doctor_say(finding, OK, "User %u's", process->uid);
 	}

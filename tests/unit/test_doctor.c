@@ -107,7 +107,22 @@ static void codes_are_unique(void **state)
 
 CASE(no_process_is_a_problem, "process", PROBLEM, "There is no process 4242",
      facts.process.exists = false)
-CASE(a_process_may_not_be_looked_at, "process", NOTE, "as root", facts.process.exe = NULL)
+CASE(a_process_may_not_be_looked_at, "process", NOTE, "sudo seep doctor 4242",
+     facts.process.exe = NULL)
+CASE(root_is_not_told_to_be_root, "process", NOTE, "CAP_SYS_PTRACE", facts.process.exe = NULL;
+     facts.uid = 0)
+CASE(a_thread_of_the_kernel_is_no_program, "process", PROBLEM, "thread of the kernel",
+     facts.process.exe = NULL;
+     facts.process.is_kernels = true)
+CASE(the_first_process_is_not_started_by_us, "recorded", NOTE, "The first process is started by",
+     facts.process.recorded = NULL;
+     facts.process.pid = 1)
+CASE(how_to_be_the_user_is_said, "user", NOTE, "sudo -u www-data seep ps",
+     facts.process.recorded = NULL;
+     facts.process.uid = facts.process.real_uid = 33; facts.process.user = "www-data")
+CASE(root_becomes_the_user_without_sudo, "user", NOTE, "setpriv --clear-groups --reuid 33 seep ps",
+     facts.process.recorded = NULL;
+     facts.process.uid = facts.process.real_uid = 33; facts.uid = 0)
 CASE(a_process_is_not_recorded, "recorded", NOTE, "Start it again", facts.process.recorded = NULL)
 CASE(a_library_without_ledger_is_a_problem, "library-loaded", PROBLEM, "no ledger",
      facts.process.recorded = NULL)
@@ -275,6 +290,11 @@ int main(void)
 		cmocka_unit_test(what_is_not_there_is_judged_once),
 		cmocka_unit_test(no_process_is_a_problem),
 		cmocka_unit_test(a_process_may_not_be_looked_at),
+		cmocka_unit_test(root_is_not_told_to_be_root),
+		cmocka_unit_test(a_thread_of_the_kernel_is_no_program),
+		cmocka_unit_test(the_first_process_is_not_started_by_us),
+		cmocka_unit_test(how_to_be_the_user_is_said),
+		cmocka_unit_test(root_becomes_the_user_without_sudo),
 		cmocka_unit_test(a_process_is_not_recorded),
 		cmocka_unit_test(a_library_without_ledger_is_a_problem),
 		cmocka_unit_test(a_library_that_was_not_taken_is_a_problem),
