@@ -227,6 +227,11 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 			profile, "not-looked-at",
 			"seep may not look into this process, so calls that go past "
 			"seep and memory outside malloc would not be noticed");
+	else if (outside->missed)
+		seep_profile_add_unseen(
+			profile, "not-looked-at",
+			"it ended before seep could look into it, so calls that go past seep would "
+			"not have been noticed");
 }
 
 void seep_outside_done(struct seep_outside *outside)

@@ -10,12 +10,14 @@
 #include "recorder/peek.h"
 #include "target/bindings.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Zeroed storage is empty. Release with seep_outside_done(). One thread at a time. */
 struct seep_outside {
 	struct seep_bindings bindings;
 	int refused; /* SEEP_E* of the last look, 0 when it succeeded or there was none */
+	bool missed; /* it ended before anybody could look */
 
 	uint64_t malloc_bytes; /* the most that malloc was ever seen to hold */
 	/* When resident memory exceeded that by most: */

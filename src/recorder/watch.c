@@ -336,6 +336,9 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
 	ret_result->perf_map_fd = watch->perf_map_fd;
 	ret_result->outside = watch->outside;
+	/* A fork has its parent's modules, which were looked at there. */
+	ret_result->outside.missed = dead && !watch->looked &&
+				     peek->view.header.origin != LEDGER_ORIGIN_FORK;
 	/* What the caller saw at the end is less than what was seen in life. */
 	if (watch->successor.name) {
 		seep_successor_done(&ret_result->successor);
