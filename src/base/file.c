@@ -64,6 +64,27 @@ int seep_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *
 	return ret;
 }
 
+uint64_t seep_file_held_bytes(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint64_t held = 0;
+	off_t hole = 0;
+
+	while (fd >= 0) {
+		off_t data = lseek(fd, hole, SEEK_DATA);
+
+		if (data < 0)
+			break;
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole <= data)
+			break;
+		held += (uint64_t)(hole - data);
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	return held;
+}
+
 int seep_file_write_fd(int fd, const char *name, const void *data, size_t bytes,
 		       struct seep_error *err)
 {

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -31,6 +32,9 @@ SEEP_NODISCARD int seep_file_read(const char *path, size_t max_bytes, char **ret
 /* The same from a descriptor's present position; @name is used in the error sentence. */
 SEEP_NODISCARD int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_data,
 				     size_t *ret_bytes, struct seep_error *err);
+
+/* How many bytes of the file are there, holes left out; of one that cannot be looked at, none. */
+uint64_t seep_file_held_bytes(const char *path);
 
 /* Write all of @data, over partial writes and EINTR. Returns 0 or -SEEP_ESYS. */
 SEEP_NODISCARD int seep_file_write_fd(int fd, const char *name, const void *data, size_t bytes,

@@ -66,15 +66,14 @@ static struct seep_profile_context *owner_of_row(struct contexts *c, uint64_t ro
 	return owner ? &c->load->profile->contexts[c->places[owner - 1] - 1] : NULL;
 }
 
-static void live_of_row(struct contexts *c, uint64_t row, struct seep_profile_epoch *live,
-			bool *negative)
+static void live_of_row(struct contexts *c, uint64_t row, struct seep_profile_epoch *live)
 {
 	const struct seep_row_sum *sum = &c->load->rows.sums[row];
 	const struct ledger_row *item = ledger_view_row(&c->load->view, row);
 
 	live->epoch = item ? LOAD(item->epoch) : 0;
-	live->blocks = seep_rows_live(sum->allocs, sum->frees, negative);
-	live->bytes = seep_rows_live(sum->alloc_bytes, sum->freed_bytes, negative);
+	live->blocks = sum->allocs - sum->frees;
+	live->bytes = sum->alloc_bytes - sum->freed_bytes;
 }
 
 /* peak_* wrap here: a row's share may be negative. lift_peaks() comes after the last row. */
@@ -83,11 +82,10 @@ static void add_row(struct contexts *c, uint64_t row)
 	const struct seep_row_sum *sum = &c->load->rows.sums[row];
 	struct seep_profile_context *context = owner_of_row(c, row);
 	struct seep_profile_epoch live;
-	bool negative = false;
 
 	if (!context)
 		return;
-	live_of_row(c, row, &live, &negative);
+	live_of_row(c, row, &live);
 	context->allocs += sum->allocs;
 	context->alloc_bytes += sum->alloc_bytes;
 	context->frees += sum->frees;
@@ -97,7 +95,7 @@ static void add_row(struct contexts *c, uint64_t row)
 	context->live_bytes += live.bytes;
 	context->peak_blocks += (uint64_t)sum->peak_blocks;
 	context->peak_bytes += (uint64_t)sum->peak_bytes;
-	context->in_doubt |= negative || c->load->rows.in_doubt[row] != 0;
+	context->in_doubt |= c->load->rows.in_doubt[row] != 0;
 	context->epoch_count += (live.blocks | live.bytes) != 0;
 }
 
@@ -111,17 +109,21 @@ static void lift_peaks(struct seep_profile_context *context, bool peak_is_now)
 		context->peak_blocks = 0;
 	if ((int64_t)context->peak_bytes < 0)
 		context->peak_bytes = 0;
+	/* A cut that was read while it was made, or written over. */
+	if (context->peak_blocks > context->allocs)
+		context->peak_blocks = context->allocs;
+	if (context->peak_bytes > context->alloc_bytes)
+		context->peak_bytes = context->alloc_bytes;
 }
 
 static void add_epoch(struct contexts *c, uint64_t row)
 {
 	struct seep_profile_context *context = owner_of_row(c, row);
 	struct seep_profile_epoch live;
-	bool negative = false;
 
 	if (!context)
 		return;
-	live_of_row(c, row, &live, &negative);
+	live_of_row(c, row, &live);
 	if ((live.blocks | live.bytes) != 0)
 		context->epochs[context->epoch_count++] = live;
 }
@@ -216,10 +218,7 @@ static void describe_all(struct contexts *c)
 			describe(c, i, &stacks, &profile->contexts[c->places[i] - 1]);
 	seep_stacks_done(&stacks);
 	if (stacks.entries_full)
-		seep_profile_add_unseen(profile, "stacks-cut",
-					"there are more than %llu frames in all stacks together; "
-					"later stacks show their innermost frames only",
-					SEEP_STACK_ENTRIES_MAX);
+		seep_profile_add_stacks_cut(profile, stacks.entries_max);
 }
 
 void seep_ledger_load_contexts(struct seep_ledger_load *load)

@@ -42,6 +42,7 @@ static void load_all(struct seep_ledger_load *load)
 {
 	seep_ledger_load_process(load);
 	seep_rows_read(&load->view, load->live, load->scratch, &load->rows);
+	seep_ledger_mend_rows(load);
 	/* Only what the rows read name is looked at, and that has been published by now. */
 	ledger_view_refresh(&load->view);
 	seep_ledger_load_modules(load);

@@ -17,12 +17,19 @@ struct seep_ledger_load {
 	struct seep_profile *profile;
 	struct seep_arena *scratch;
 	struct seep_rows rows;
+	uint64_t impossible; /* figures that were written over, and count as 0 */
 };
 
 /* Header, state, modules and marks. Every string that is out of bounds is left out. */
 void seep_ledger_load_process(struct seep_ledger_load *load);
 void seep_ledger_load_modules(struct seep_ledger_load *load);
 void seep_ledger_load_marks(struct seep_ledger_load *load);
+
+/* See to it that of every row no more was freed than allocated, and that all rows can be summed. */
+void seep_ledger_mend_rows(struct seep_ledger_load *load);
+
+/* @value, or 0 where it is no figure that a program reaches. */
+uint64_t seep_ledger_figure(struct seep_ledger_load *load, uint64_t value);
 
 /* Rows by context, with stacks and epochs; needs modules and rows. */
 void seep_ledger_load_contexts(struct seep_ledger_load *load);

@@ -378,11 +378,3 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scra
 		rows->peak_turn_moved = turn_moved(&r);
 	} while (rows->peak_turn_moved && --passes > 0);
 }
-
-uint64_t seep_rows_live(uint64_t came, uint64_t went, bool *negative)
-{
-	if ((int64_t)(came - went) >= 0)
-		return came - went;
-	*negative = true;
-	return 0;
-}

@@ -14,7 +14,7 @@
 
 struct seep_arena;
 
-/* One row with its slots. Sums wrap like the counters in the ledger; see seep_rows_live(). */
+/* One row with its slots. Sums wrap like the counters in the ledger; see seep_ledger_mend_rows(). */
 struct seep_row_sum {
 	uint64_t sequence;
 	uint64_t allocs;
@@ -64,8 +64,5 @@ struct seep_rows {
  */
 void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scratch,
 		    struct seep_rows *rows);
-
-/* allocs - frees of a row, at least 0; sets *@negative when it had to be lifted. */
-uint64_t seep_rows_live(uint64_t came, uint64_t went, bool *negative);
 
 #endif

@@ -10,7 +10,6 @@
 enum {
 	VISITING = UINT32_MAX, /* in depths: on the path that is being measured */
 	TABLE_MIN = 1024,
-	CEILING_DEPTH = 64, /* innermost frames kept beyond SEEP_STACK_ENTRIES_MAX */
 };
 
 /* Open addressing over frame indices, growing at half full. */
@@ -33,6 +32,9 @@ void seep_stacks_init(struct seep_stacks *stacks, const struct ledger_view *view
 	stacks->view = view;
 	stacks->profile = profile;
 	stacks->node_count = count;
+	stacks->entries_max = seep_profile_stack_entries_max(count * sizeof(struct ledger_node) +
+							     view->count[LEDGER_TABLE_CONTEXTS] *
+								     sizeof(struct ledger_context));
 	stacks->parents = seep_arena_calloc(scratch, count, sizeof(uint32_t));
 	stacks->depths = seep_arena_calloc(scratch, count, sizeof(uint32_t));
 	stacks->frames = seep_arena_calloc(scratch, count, sizeof(uint32_t));
@@ -171,10 +173,10 @@ static uint32_t measure(struct seep_stacks *stacks, uint32_t leaf)
 static uint32_t bounded_depth(struct seep_stacks *stacks, struct seep_profile_context *context,
 			      uint32_t depth)
 {
-	if (stacks->entries + depth > SEEP_STACK_ENTRIES_MAX && depth > CEILING_DEPTH) {
+	if (stacks->entries + depth > stacks->entries_max && depth > SEEP_PROFILE_CUT_DEPTH) {
 		stacks->entries_full = true;
 		context->cut = true;
-		depth = CEILING_DEPTH;
+		depth = SEEP_PROFILE_CUT_DEPTH;
 	}
 	stacks->entries += depth;
 	return depth;

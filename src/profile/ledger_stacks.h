@@ -23,12 +23,10 @@ struct seep_stacks {
 	uint8_t *damaged;  /* by node: the path to the root is not whole */
 	uint64_t node_count;
 	uint64_t entries; /* stack entries handed out */
+	uint64_t entries_max;
 	bool entries_full;
 	struct frame_table *table;
 };
-
-/* Entries of one profile; contexts met afterwards keep only their innermost frames. */
-#define SEEP_STACK_ENTRIES_MAX (1ull << 28)
 
 struct seep_arena;
 

@@ -25,24 +25,41 @@ static void sum_contexts(struct seep_profile *profile)
 	}
 }
 
-static void copy_caches(struct seep_profile_totals *totals, const struct seep_cache_sum *caches)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
-	bool negative = false;
+	return a < b ? a : b;
+}
 
-	totals->usable_bytes = seep_rows_live(caches->usable_alloc_bytes,
-					      caches->usable_freed_bytes, &negative);
-	totals->temporary_bytes = caches->temporary_bytes;
-	totals->abandoned = caches->abandoned;
-	totals->untracked_frees = caches->untracked_frees;
-	totals->missed_frees = caches->missed_frees;
-	totals->inherited_frees = caches->inherited_frees;
-	totals->inherited_freed_bytes = caches->inherited_freed_bytes;
-	totals->walks = caches->walks;
-	totals->walks_landed = caches->walks > caches->walks_full
-				       ? caches->walks - caches->walks_full
-				       : 0;
-	totals->walks_truncated = caches->walks_truncated;
-	memcpy(totals->histogram, caches->histogram, sizeof(totals->histogram));
+static void copy_walks(struct seep_ledger_load *load)
+{
+	struct seep_profile_totals *totals = &load->profile->totals;
+	const struct seep_cache_sum *caches = &load->rows.caches;
+	uint64_t full = seep_ledger_figure(load, caches->walks_full);
+
+	totals->walks = seep_ledger_figure(load, caches->walks);
+	totals->walks_landed = totals->walks - smaller(full, totals->walks);
+	totals->walks_truncated = smaller(seep_ledger_figure(load, caches->walks_truncated),
+					  totals->walks);
+	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++)
+		totals->histogram[i] = seep_ledger_figure(load, caches->histogram[i]);
+}
+
+static void copy_caches(struct seep_ledger_load *load)
+{
+	struct seep_profile_totals *totals = &load->profile->totals;
+	const struct seep_cache_sum *caches = &load->rows.caches;
+	uint64_t came = seep_ledger_figure(load, caches->usable_alloc_bytes);
+	uint64_t went = seep_ledger_figure(load, caches->usable_freed_bytes);
+
+	totals->usable_bytes = came - smaller(went, came);
+	totals->temporary_bytes = smaller(seep_ledger_figure(load, caches->temporary_bytes),
+					  totals->alloc_bytes);
+	totals->abandoned = seep_ledger_figure(load, caches->abandoned);
+	totals->untracked_frees = seep_ledger_figure(load, caches->untracked_frees);
+	totals->missed_frees = seep_ledger_figure(load, caches->missed_frees);
+	totals->inherited_frees = seep_ledger_figure(load, caches->inherited_frees);
+	totals->inherited_freed_bytes = seep_ledger_figure(load, caches->inherited_freed_bytes);
+	copy_walks(load);
 }
 
 /* "verify" with a value other than 0 among key=value:key=value. */
@@ -77,16 +94,17 @@ static void copy_state(struct seep_ledger_load *load)
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	struct seep_profile_totals *totals = &load->profile->totals;
 
-	totals->threads = LOAD(state->threads_started);
-	totals->dropped = LOAD(state->dropped);
-	totals->unrecorded_children = LOAD(state->unrecorded_children);
-	totals->early_allocs = LOAD(state->early_allocs);
-	totals->own_bytes = LOAD(state->real_bytes) + LOAD(state->private_bytes);
-	totals->peak_at_ns = peak_at_ns(load);
-	totals->verify.walks = LOAD(state->verify_walks);
-	totals->verify.landed = LOAD(state->verify_landed);
-	totals->verify.truncated = LOAD(state->verify_truncated);
-	totals->verify.differences = LOAD(state->verify_differences);
+	totals->threads = seep_ledger_figure(load, LOAD(state->threads_started));
+	totals->dropped = seep_ledger_figure(load, LOAD(state->dropped));
+	totals->unrecorded_children = seep_ledger_figure(load, LOAD(state->unrecorded_children));
+	totals->early_allocs = seep_ledger_figure(load, LOAD(state->early_allocs));
+	totals->own_bytes =
+		seep_ledger_figure(load, LOAD(state->real_bytes) + LOAD(state->private_bytes));
+	totals->peak_at_ns = seep_ledger_figure(load, peak_at_ns(load));
+	totals->verify.walks = seep_ledger_figure(load, LOAD(state->verify_walks));
+	totals->verify.landed = seep_ledger_figure(load, LOAD(state->verify_landed));
+	totals->verify.truncated = seep_ledger_figure(load, LOAD(state->verify_truncated));
+	totals->verify.differences = seep_ledger_figure(load, LOAD(state->verify_differences));
 	totals->verify.asked = totals->verify.walks > 0 ||
 			       (LOAD(state->unseen) & LEDGER_UNSEEN_VERIFY_OFF) ||
 			       asks_for_verify(load->profile->process.options);
@@ -109,7 +127,7 @@ void seep_ledger_load_totals(struct seep_ledger_load *load)
 	struct seep_profile_totals *totals = &load->profile->totals;
 
 	sum_contexts(load->profile);
-	copy_caches(totals, &load->rows.caches);
+	copy_caches(load);
 	copy_state(load);
 	bound_peak(load);
 	totals->in_doubt = load->live ? load->rows.in_doubt_count : load->rows.caches.busy;

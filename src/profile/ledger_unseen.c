@@ -225,9 +225,20 @@ static void load_cut(struct seep_ledger_load *load)
 					view->bytes, view->header.file_bytes);
 }
 
+static void load_impossible(struct seep_ledger_load *load)
+{
+	if (load->impossible)
+		seep_profile_add_unseen(load->profile, "ledger-damaged",
+					"%" PRIu64 " figures of the ledger cannot be, written over "
+					"perhaps by the program itself; they are counted as 0, and "
+					"others may be wrong too",
+					load->impossible);
+}
+
 void seep_ledger_load_unseen(struct seep_ledger_load *load)
 {
 	load_cut(load);
+	load_impossible(load);
 	load_filters(load);
 	load_counts(load);
 	load_limit(load);

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DETAIL_BYTES = 1024 };
+enum { DETAIL_BYTES = 1024, STACK_ENTRIES_PER_BYTE = 8 };
+
+#define STACK_ENTRIES_MIN (1ull << 24)
+#define STACK_ENTRIES_MAX (1ull << 28)
 
 struct seep_profile *seep_profile_new(void)
 {
@@ -78,4 +81,19 @@ void seep_profile_add_unseen(struct seep_profile *profile, const char *code, con
 	line = append_unseen(profile);
 	line->code = seep_profile_strdup(profile, code);
 	line->detail = seep_profile_strdup(profile, detail);
+}
+
+uint64_t seep_profile_stack_entries_max(uint64_t held_bytes)
+{
+	if (held_bytes > (STACK_ENTRIES_MAX - STACK_ENTRIES_MIN) / STACK_ENTRIES_PER_BYTE)
+		return STACK_ENTRIES_MAX;
+	return STACK_ENTRIES_MIN + held_bytes * STACK_ENTRIES_PER_BYTE;
+}
+
+void seep_profile_add_stacks_cut(struct seep_profile *profile, uint64_t entries_max)
+{
+	seep_profile_add_unseen(profile, "stacks-cut",
+				"there are more than %llu frames in all stacks together; "
+				"later stacks show their innermost frames only",
+				(unsigned long long)entries_max);
 }

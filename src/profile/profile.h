@@ -206,6 +206,18 @@ void *seep_profile_calloc(struct seep_profile *profile, size_t count, size_t ite
 char *seep_profile_strdup(struct seep_profile *profile, const char *text);
 char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size_t count);
 
+/*
+ * How many stack entries a profile may have that is read from a file with @held_bytes in it: enough
+ * for stacks that are deep and many, and not what a small file can name by sharing.
+ */
+uint64_t seep_profile_stack_entries_max(uint64_t held_bytes);
+
+/* What stacks keep of their innermost frames that are met after @entries_max are there. */
+enum { SEEP_PROFILE_CUT_DEPTH = 64 };
+
+/* profile->unseen says that this came to pass. */
+void seep_profile_add_stacks_cut(struct seep_profile *profile, uint64_t entries_max);
+
 /* Append one line to profile->unseen; a code that is there already is not added again. */
 void seep_profile_add_unseen(struct seep_profile *profile, const char *code, const char *fmt, ...)
 	SEEP_PRINTF(3, 4);

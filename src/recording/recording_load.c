@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "recording/recording.h"
 
+#include "base/file.h"
 #include "profile/kind_name.h"
 #include "profile/profile.h"
+#include "profile/profile_check.h"
 #include "recording/recording_reader.h"
 #include "recording/recording_schema.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define SMALL_MAX (1u << 22) /* rows of a table that stands for itself */
 #define TEXT_SLACK_BYTES (64ull * 1024)
@@ -35,7 +36,7 @@ static int process_row(struct seep_reader *l)
 	process->status_code = (int)(seep_reader_number(l, 12) & 0xff);
 	process->status_signal = (int)(seep_reader_number(l, 13) & 0x7f);
 	process->core_dumped = seep_reader_flag(l, 14);
-	process->peak_rss_bytes = seep_reader_number(l, 15);
+	process->peak_rss_bytes = seep_reader_figure(l, 15);
 	if (seep_reader_flag(l, 16))
 		process->argv = seep_profile_calloc(l->profile, 1, sizeof(*process->argv));
 	l->profile->symbolised = seep_reader_flag(l, 17);
@@ -90,10 +91,10 @@ static int sample_row(struct seep_reader *l)
 	struct seep_profile_sample *sample = seep_reader_add(l, sizeof(*sample));
 
 	sample->at_ns = seep_reader_number(l, 0);
-	sample->live_bytes = seep_reader_number(l, 1);
-	sample->rss_bytes = seep_reader_number(l, 2);
-	sample->allocs = seep_reader_number(l, 3);
-	sample->frees = seep_reader_number(l, 4);
+	sample->live_bytes = seep_reader_figure(l, 1);
+	sample->rss_bytes = seep_reader_figure(l, 2);
+	sample->allocs = seep_reader_figure(l, 3);
+	sample->frees = seep_reader_figure(l, 4);
 	return 0;
 }
 
@@ -122,23 +123,46 @@ static int finish_unseen(struct seep_reader *l)
 	return 0;
 }
 
-/* Names that this seep does not know are a newer one's; those that are missing stay 0. */
+/* False where it was there before. */
+static bool note_total(struct seep_reader *l, size_t number)
+{
+	const uint64_t bit = 1ull << number;
+	bool is_new = !(l->totals_found & bit);
+
+	l->totals_found |= bit;
+	return is_new;
+}
+
+/* Names that this seep does not know are a newer one's. */
 static int total_row(struct seep_reader *l)
 {
 	struct seep_profile_totals *totals = &l->profile->totals;
 	const char *name = (const char *)sqlite3_column_text(l->statement, 0);
-	uint64_t value = seep_reader_number(l, 1);
+	uint64_t value = seep_reader_figure(l, 1);
+	bool is_new = true;
 
 	if (!name)
 		return seep_reader_damaged(l, "a total has no name");
 	for (size_t i = 0; i < seep_recording_total_count; i++)
-		if (strcmp(name, seep_recording_totals[i].name) == 0)
+		if (strcmp(name, seep_recording_totals[i].name) == 0) {
+			is_new = note_total(l, i);
 			memcpy((char *)totals + seep_recording_totals[i].offset, &value,
 			       sizeof(value));
+		}
 	if (strcmp(name, "peak_exact") == 0)
 		totals->peak_exact = value != 0;
 	if (strcmp(name, "verify_asked") == 0)
 		totals->verify.asked = value != 0;
+	return is_new ? 0 : seep_reader_damaged(l, "a total is there twice");
+}
+
+/* A total that is not there must not look like 0. */
+static int finish_totals(struct seep_reader *l)
+{
+	for (size_t i = 0; i < seep_recording_total_count; i++)
+		if (note_total(l, i))
+			return seep_fail(l->err, SEEP_ECORRUPT, "it has no total %s",
+					 seep_recording_totals[i].name);
 	return 0;
 }
 
@@ -148,7 +172,7 @@ static int histogram_row(struct seep_reader *l)
 
 	if (bucket >= SEEP_PROFILE_HISTOGRAM_BUCKETS)
 		return seep_reader_damaged(l, "the histogram has a bucket too many");
-	l->profile->totals.histogram[bucket] = seep_reader_number(l, 1);
+	l->profile->totals.histogram[bucket] = seep_reader_figure(l, 1);
 	return 0;
 }
 
@@ -156,12 +180,12 @@ static int forked_row(struct seep_reader *l)
 {
 	struct seep_profile_forked *forked = &l->profile->forked;
 
-	forked->processes = seep_reader_number(l, 0);
-	forked->allocs = seep_reader_number(l, 1);
-	forked->alloc_bytes = seep_reader_number(l, 2);
-	forked->frees = seep_reader_number(l, 3);
-	forked->freed_bytes = seep_reader_number(l, 4);
-	forked->live_bytes = seep_reader_number(l, 5);
+	forked->processes = seep_reader_figure(l, 0);
+	forked->allocs = seep_reader_figure(l, 1);
+	forked->alloc_bytes = seep_reader_figure(l, 2);
+	forked->frees = seep_reader_figure(l, 3);
+	forked->freed_bytes = seep_reader_figure(l, 4);
+	forked->live_bytes = seep_reader_figure(l, 5);
 	return 0;
 }
 
@@ -195,7 +219,10 @@ static const struct seep_reader_table after_stacks[] = {
 	  .rows_max = SMALL_MAX,
 	  .row = unseen_row,
 	  .finish = finish_unseen },
-	{ .sql = "SELECT name, value FROM total", .rows_max = SMALL_MAX, .row = total_row },
+	{ .sql = "SELECT name, value FROM total",
+	  .rows_max = SMALL_MAX,
+	  .row = total_row,
+	  .finish = finish_totals },
 	{ .sql = "SELECT bucket, allocs FROM histogram",
 	  .rows_max = SMALL_MAX,
 	  .row = histogram_row },
@@ -214,20 +241,23 @@ static int load_all(struct seep_reader *l)
 	if (r == 0)
 		r = seep_reader_tables(l, after_stacks,
 				       sizeof(after_stacks) / sizeof(after_stacks[0]));
+	if (r == 0)
+		r = seep_profile_check(l->profile, l->err);
+	if (r == 0 && l->stacks_cut)
+		seep_profile_add_stacks_cut(l->profile,
+					    seep_profile_stack_entries_max(l->held_bytes));
 	return r;
 }
 
 int seep_recording_load(const char *path, struct seep_profile **ret_profile, struct seep_error *err)
 {
 	struct seep_reader l = { .err = err };
-	struct stat st;
 	int r = seep_recording_open_database(path, &l.db, err);
 
 	if (r < 0)
 		return r;
-	l.text_left = TEXT_SLACK_BYTES;
-	if (stat(path, &st) == 0)
-		l.text_left += (uint64_t)st.st_size;
+	l.held_bytes = seep_file_held_bytes(path);
+	l.text_left = l.held_bytes + TEXT_SLACK_BYTES;
 	l.profile = seep_profile_new();
 	r = load_all(&l);
 	free(l.segments);

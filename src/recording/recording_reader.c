@@ -4,8 +4,12 @@
 #include "base/arena.h"
 #include "base/xalloc.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of the shortest row of any of our tables: its place in the page, its length and its header. */
+enum { ROW_BYTES_MIN = 6 };
 
 int seep_reader_damaged(struct seep_reader *l, const char *what)
 {
@@ -15,6 +19,16 @@ int seep_reader_damaged(struct seep_reader *l, const char *what)
 uint64_t seep_reader_number(struct seep_reader *l, int column)
 {
 	return (uint64_t)sqlite3_column_int64(l->statement, column);
+}
+
+uint64_t seep_reader_figure(struct seep_reader *l, int column)
+{
+	uint64_t value = seep_reader_number(l, column);
+
+	if (value <= INT64_MAX)
+		return value;
+	l->impossible = true;
+	return 0;
 }
 
 bool seep_reader_flag(struct seep_reader *l, int column)
@@ -56,9 +70,19 @@ char *seep_reader_text_or_empty(struct seep_reader *l, int column)
 	return copy ? copy : seep_profile_strndup(l->profile, "", 0);
 }
 
+/* Pages that several places of a table's tree name would give rows without end. */
+static int count_row(struct seep_reader *l, const struct seep_reader_table *table, uint64_t count)
+{
+	if (count > l->held_bytes / ROW_BYTES_MIN)
+		return seep_reader_damaged(l, "it has more rows than it has room for");
+	if (count > table->rows_max)
+		return seep_fail(l->err, SEEP_ELIMIT, "too many rows");
+	return 0;
+}
+
 static int each_row(struct seep_reader *l, const struct seep_reader_table *table)
 {
-	uint32_t count = 0;
+	uint64_t count = 0;
 	int rc = sqlite3_prepare_v2(l->db, table->sql, -1, &l->statement, NULL);
 	int r = 0;
 
@@ -67,8 +91,11 @@ static int each_row(struct seep_reader *l, const struct seep_reader_table *table
 		if (rc != SQLITE_ROW)
 			break;
 		rc = SQLITE_OK;
-		r = count++ < table->rows_max ? table->row(l)
-					      : seep_fail(l->err, SEEP_ELIMIT, "too many rows");
+		r = count_row(l, table, ++count);
+		if (r == 0)
+			r = table->row(l);
+		if (r == 0 && l->impossible)
+			r = seep_reader_damaged(l, "a count or a size is negative");
 	}
 	if (r == 0 && rc != SQLITE_DONE)
 		r = seep_db_fail(l->db, rc, l->err);

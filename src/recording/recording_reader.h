@@ -3,8 +3,9 @@
  * Reading the tables of a recording. Used by the loader only.
  *
  * Rows are read in the order of their ids, which must be 1, 2, 3 ... where others refer to them:
- * then a reference is checked by one comparison. What texts may take together is bounded by the
- * size of the file, so that one piece of it cannot be handed out a million times.
+ * then a reference is checked by one comparison. How many rows there may be, and what texts and
+ * stacks may take together, is bounded by what the file holds, so that one piece of it cannot be
+ * handed out a million times.
  */
 #ifndef SEEP_RECORDING_RECORDING_READER_H
 #define SEEP_RECORDING_RECORDING_READER_H
@@ -23,7 +24,9 @@ struct seep_reader {
 	struct seep_profile *profile;
 	struct seep_error *err;
 	sqlite3_stmt *statement; /* at the present row */
+	uint64_t held_bytes;	 /* of the file, holes left out */
 	uint64_t text_left;	 /* bytes */
+	bool impossible;	 /* seep_reader_figure() met a number that is none */
 	void *items;		 /* of the table that is being read */
 	size_t item_capacity;
 	uint32_t item_count;
@@ -34,6 +37,8 @@ struct seep_reader {
 	size_t entry_capacity;
 	size_t entry_count;
 	uint64_t stack_entries; /* of all stacks so far */
+	bool stacks_cut;
+	uint64_t totals_found; /* a bit for each of seep_recording_totals */
 };
 
 /* Called for each row; what it returns below 0 ends the reading. */
@@ -67,6 +72,8 @@ SEEP_NODISCARD int seep_reader_damaged(struct seep_reader *l, const char *what);
 
 /* Columns of the present row. */
 uint64_t seep_reader_number(struct seep_reader *l, int column);
+/* A count or a size, never negative: else 0, and the table is refused after the row. */
+uint64_t seep_reader_figure(struct seep_reader *l, int column);
 bool seep_reader_flag(struct seep_reader *l, int column);
 bool seep_reader_is_null(struct seep_reader *l, int column);
 

@@ -12,7 +12,6 @@
 #define SEGMENTS_MAX (1u << 28)
 #define CONTEXTS_MAX (1u << 26)
 #define EPOCHS_MAX (1u << 28)
-#define ENTRIES_MAX (1ull << 29) /* of all stacks together */
 
 struct seep_reader_segment {
 	size_t first; /* of its entries */
@@ -150,39 +149,44 @@ static int segment_row(struct seep_reader *l)
 	return 0;
 }
 
-static int fill_stack(struct seep_reader *l, struct seep_profile_context *context, uint32_t leaf)
+/* Every context has its stack to itself, though the file has what they share only once. */
+static void fill_stack(struct seep_reader *l, struct seep_profile_context *context, uint32_t leaf)
 {
-	uint32_t depth = leaf ? l->segments[leaf - 1].depth : 0;
+	uint32_t left = leaf ? l->segments[leaf - 1].depth : 0;
 	struct seep_profile_stack_entry *to;
 
-	l->stack_entries += depth;
-	if (l->stack_entries > ENTRIES_MAX)
-		return seep_fail(l->err, SEEP_ELIMIT,
-				 "the stacks have more than %llu frames together", ENTRIES_MAX);
-	context->stack = to = seep_profile_calloc(l->profile, depth, sizeof(*context->stack));
-	context->stack_count = depth;
-	while (leaf) {
+	if (l->stack_entries + left > seep_profile_stack_entries_max(l->held_bytes) &&
+	    left > SEEP_PROFILE_CUT_DEPTH) {
+		left = SEEP_PROFILE_CUT_DEPTH;
+		context->cut = true;
+		l->stacks_cut = true;
+	}
+	l->stack_entries += left;
+	context->stack = to = seep_profile_calloc(l->profile, left, sizeof(*context->stack));
+	context->stack_count = left;
+	while (left) {
 		const struct seep_reader_segment *segment = &l->segments[leaf - 1];
+		uint32_t count = segment->count < left ? segment->count : left;
 
-		memcpy(to, &l->entries[segment->first], segment->count * sizeof(*to));
-		to += segment->count;
+		memcpy(to, &l->entries[segment->first], count * sizeof(*to));
+		to += count;
+		left -= count;
 		leaf = segment->parent;
 	}
-	return 0;
 }
 
 static void context_figures(struct seep_reader *l, struct seep_profile_context *context)
 {
 	context->first_ns = seep_reader_number(l, 12);
-	context->allocs = seep_reader_number(l, 13);
-	context->alloc_bytes = seep_reader_number(l, 14);
-	context->frees = seep_reader_number(l, 15);
-	context->freed_bytes = seep_reader_number(l, 16);
-	context->temporary = seep_reader_number(l, 17);
-	context->live_blocks = seep_reader_number(l, 18);
-	context->live_bytes = seep_reader_number(l, 19);
-	context->peak_blocks = seep_reader_number(l, 20);
-	context->peak_bytes = seep_reader_number(l, 21);
+	context->allocs = seep_reader_figure(l, 13);
+	context->alloc_bytes = seep_reader_figure(l, 14);
+	context->frees = seep_reader_figure(l, 15);
+	context->freed_bytes = seep_reader_figure(l, 16);
+	context->temporary = seep_reader_figure(l, 17);
+	context->live_blocks = seep_reader_figure(l, 18);
+	context->live_bytes = seep_reader_figure(l, 19);
+	context->peak_blocks = seep_reader_figure(l, 20);
+	context->peak_bytes = seep_reader_figure(l, 21);
 }
 
 static int context_row(struct seep_reader *l)
@@ -208,7 +212,8 @@ static int context_row(struct seep_reader *l)
 	context->thread = seep_reader_text(l, 10);
 	context->scope = seep_reader_text(l, 11);
 	context_figures(l, context);
-	return fill_stack(l, context, (uint32_t)leaf);
+	fill_stack(l, context, (uint32_t)leaf);
+	return 0;
 }
 
 struct epoch_item {
@@ -222,8 +227,8 @@ static int epoch_row(struct seep_reader *l)
 
 	item->context = seep_reader_small(l, 0, UINT32_MAX);
 	item->epoch.epoch = seep_reader_small(l, 1, UINT32_MAX);
-	item->epoch.blocks = seep_reader_number(l, 2);
-	item->epoch.bytes = seep_reader_number(l, 3);
+	item->epoch.blocks = seep_reader_figure(l, 2);
+	item->epoch.bytes = seep_reader_figure(l, 3);
 	return 0;
 }
 

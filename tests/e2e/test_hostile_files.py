@@ -367,6 +367,14 @@ sql("with NULL everywhere",
     " WHERE name IN ('context', 'frame', 'module', 'process')")
 sql("with negative numbers", "UPDATE total SET value = -1", "UPDATE context SET live_bytes = -1,"
     " peak_bytes = -9223372036854775808, allocs = 9223372036854775807")
+sql("with totals that are not the contexts' sums",
+    "UPDATE total SET value = value + 1 WHERE name = 'live_bytes'")
+sql("without a total", "DELETE FROM total WHERE name = 'untracked_frees'")
+sql("with more freed than allocated", "UPDATE context SET frees = allocs + 1")
+sql("with more alive than allocated", "UPDATE context SET live_bytes = alloc_bytes + 1")
+sql("with epochs of more than is alive",
+    "INSERT INTO epoch SELECT id, 999, 1, 1 FROM context")
+sql("with a timeline that goes back", "INSERT INTO sample VALUES (999999999, 1, 1, 1, 1, 1)")
 sql("without a process", "DELETE FROM process")
 sql("with a frame of no module", "UPDATE frame SET module = 99999")
 sql("with a segment that is its own parent", "UPDATE segment SET parent = id")
@@ -418,8 +426,11 @@ def _(path):
 def shown(answer, path):
     """A cell of the document."""
     if answer.status == 0:
-        cut = re.search(r"the ledger's end is missing[^:]*", answer.stdout.replace("\n  ", " "))
-        return "read" + (", and says that the end is missing" if cut else "")
+        text = " ".join(answer.stdout.split())
+        cut = re.search(r"the ledger's end is missing[^:]*", text)
+        lies = re.search(r"figures of the ledger cannot be", text)
+        return ("read" + (", and says that the end is missing" if cut else "")
+                + (", and says that there are figures that cannot be" if lies else ""))
     text = answer.stderr.splitlines()[0].split(": ", 1)[1]
     text = text.replace(str(path), "FILE")
     text = re.sub(r"\b\d{4,}\b", "N", text)

@@ -10,6 +10,7 @@
 
 #include "ledger/ledger_view.h"
 #include "profile/ledger_load.h"
+#include "profile/profile_check.h"
 #include "recording/recording.h"
 
 #include <pthread.h>
@@ -205,8 +206,11 @@ static void load_memory(const uint8_t *map, size_t size, bool live)
 {
 	struct seep_profile *profile = NULL;
 
-	if (seep_profile_load_ledger_memory(map, size, live, &profile, NULL) == 0)
-		seep_profile_free(profile);
+	if (seep_profile_load_ledger_memory(map, size, live, &profile, NULL) != 0)
+		return;
+	if (seep_profile_check(profile, NULL) != 0)
+		abort();
+	seep_profile_free(profile);
 }
 
 static void load_while_written(uint8_t *map, size_t size, uint64_t choice)

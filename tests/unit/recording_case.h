@@ -81,9 +81,9 @@ static CASE_UNUSED void fill_stacks(struct seep_profile *p)
 		{ 0, 0, 0 }, { 1, 2, 65535 }, { 2, 0, 0 }, { 3, 0, 0 }
 	};
 	static struct seep_profile_stack_entry two[] = { { 2, 0, 0 }, { 3, 0, 0 } };
-	static struct seep_profile_epoch epochs[] = { { 0, 1, 10 }, { 4, UINT64_MAX, 20 } };
+	static struct seep_profile_epoch epochs[] = { { 0, 1, 10 }, { 4, 6, 20 } };
 	static struct seep_profile_context contexts[] = {
-		{ .id = 1, .no_stack = true, .allocs = 3, .hash = 77 },
+		{ .id = 1, .no_stack = true, .allocs = 3, .live_blocks = 3, .hash = 77 },
 		{ .id = 3,
 		  .hash = UINT64_MAX,
 		  .kind = 7,
@@ -94,13 +94,13 @@ static CASE_UNUSED void fill_stacks(struct seep_profile *p)
 		  .thread = RW("worker"),
 		  .scope = RW("parse"),
 		  .first_ns = 9,
-		  .allocs = UINT64_MAX,
-		  .alloc_bytes = 1ull << 63,
-		  .frees = 4,
-		  .freed_bytes = 5,
+		  .allocs = 1ull << 62,
+		  .alloc_bytes = 1ull << 61,
+		  .frees = (1ull << 62) - 7,
+		  .freed_bytes = (1ull << 61) - 30,
 		  .temporary = 6,
 		  .live_blocks = 7,
-		  .live_bytes = 8,
+		  .live_bytes = 30,
 		  .peak_blocks = 9,
 		  .peak_bytes = 10,
 		  .stack = one,
@@ -109,6 +109,10 @@ static CASE_UNUSED void fill_stacks(struct seep_profile *p)
 		  .epoch_count = 2 },
 		{ .id = UINT32_MAX,
 		  .other = true,
+		  .allocs = 6,
+		  .alloc_bytes = 20,
+		  .live_blocks = 6,
+		  .live_bytes = 20,
 		  .stack = two,
 		  .stack_count = 2,
 		  .epochs = epochs + 1,
@@ -121,6 +125,24 @@ static CASE_UNUSED void fill_stacks(struct seep_profile *p)
 	p->frame_count = 4;
 	p->contexts = contexts;
 	p->context_count = 3;
+}
+
+/* Every total another number, whatever its place, but those that follow from the contexts. */
+static CASE_UNUSED void fill_totals(struct seep_profile_totals *totals)
+{
+	for (size_t i = 0; i < sizeof(*totals) / sizeof(uint64_t); i++)
+		((uint64_t *)totals)[i] = INT64_MAX - i;
+	totals->allocs = (1ull << 62) + 9;
+	totals->alloc_bytes = (1ull << 61) + 20;
+	totals->frees = (1ull << 62) - 7;
+	totals->freed_bytes = (1ull << 61) - 30;
+	totals->live_blocks = 16;
+	totals->live_bytes = 50;
+	totals->peak_bytes = 10;
+	totals->temporary = 6;
+	totals->temporary_bytes = 77;
+	totals->peak_exact = false;
+	totals->verify.asked = true;
 }
 
 static CASE_UNUSED int setup(void **state)
@@ -141,13 +163,10 @@ static CASE_UNUSED int setup(void **state)
 	profile->timeline = samples;
 	profile->sample_count = 2;
 	profile->symbolised = true;
-	/* Every total another number, whatever its place. */
-	for (size_t i = 0; i < sizeof(profile->totals) / sizeof(uint64_t); i++)
-		((uint64_t *)&profile->totals)[i] = UINT64_MAX - i;
-	profile->totals.peak_exact = false;
-	profile->totals.verify.asked = true;
+	fill_totals(&profile->totals);
 	profile->forked.processes = 5;
-	profile->forked.live_bytes = UINT64_MAX;
+	profile->forked.alloc_bytes = INT64_MAX;
+	profile->forked.live_bytes = INT64_MAX;
 	seep_profile_add_unseen(profile, "ledger-full", "%s", "it was full");
 	seep_profile_add_unseen(profile, "in-doubt", "%s", "one row");
 	seep_profile_add_unseen(profile, "dropped", "%s", "three");

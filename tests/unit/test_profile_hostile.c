@@ -2,6 +2,8 @@
 /* Ledgers with tables that lead astray, and files that are damaged or no ledgers. */
 #include "profile_case.h"
 
+#include "profile/profile_check.h"
+
 static int load_file(struct seep_error *err)
 {
 	seep_profile_free(profile);
@@ -84,6 +86,66 @@ static void hostile_items_are_replaced(void **state)
 	assert_int_equal(profile->modules[0].build_id_bytes, 0);
 	assert_string_equal(profile->modules[0].path, "");
 	assert_int_equal(profile->frames[context_of(context)->stack[2].frame].module, 0);
+}
+
+/* The profile agrees with itself, whatever the ledger says. */
+static void load_and_check(void)
+{
+	struct seep_error err = { 0 };
+
+	load();
+	if (seep_profile_check(profile, &err) != 0)
+		fail_msg("%s", err.text);
+}
+
+static void more_freed_than_allocated_is_lifted_and_in_doubt(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+
+	(void)state;
+	set_row(id, 3, 10, 5, 40);
+	load_and_check();
+	assert_int_equal(profile->totals.allocs, 5);
+	assert_int_equal(profile->totals.alloc_bytes, 40);
+	assert_int_equal(profile->totals.live_blocks, 0);
+	assert_true(context_of(context)->in_doubt);
+	assert_null(unseen("ledger-damaged"));
+}
+
+static void figures_that_no_program_reaches_count_as_nothing(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	uint32_t other = built_row(&ledger, context, 1);
+	uint32_t cache = built_cache(&ledger, 8);
+
+	(void)state;
+	set_row(id, 3, 30, 1, 10);
+	set_row(other, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+	load_and_check();
+	assert_int_equal(profile->totals.allocs, 3);
+	assert_int_equal(profile->totals.live_bytes, 20);
+	assert_non_null(unseen("ledger-damaged"));
+	/* Each may be, their sum may not. */
+	set_row(other, INT64_MAX, INT64_MAX, 0, 0);
+	load_and_check();
+	assert_int_equal(profile->totals.allocs, 3);
+	set_row(other, 0, 0, 0, 0);
+	load_and_check();
+	assert_null(unseen("ledger-damaged"));
+	built_row_at(&ledger, id)->temporaries = UINT64_MAX;
+	built_row_at(&ledger, id)->at_bytes = INT64_MAX;
+	ledger.caches[cache].temporary_bytes = 1000;
+	ledger.caches[cache].usable_freed_bytes = 1000;
+	ledger.caches[cache].walks_truncated = 1000;
+	load_and_check();
+	assert_null(unseen("ledger-damaged"));
+	ledger.caches[cache].histogram[3] = UINT64_MAX;
+	ledger.state->dropped = UINT64_MAX;
+	load_and_check();
+	assert_int_equal(profile->totals.dropped, 0);
+	assert_non_null(unseen("ledger-damaged"));
 }
 
 static void a_file_is_read_like_memory(void **state)
@@ -200,6 +262,8 @@ int main(void)
 		TEST(nodes_out_of_bounds_end_the_stack),
 		TEST(rows_of_no_context_are_kept_without_a_stack),
 		TEST(hostile_items_are_replaced),
+		TEST(more_freed_than_allocated_is_lifted_and_in_doubt),
+		TEST(figures_that_no_program_reaches_count_as_nothing),
 		TEST(a_file_is_read_like_memory),
 		TEST(a_sparse_giant_is_read_in_its_real_parts),
 		TEST(damaged_files_are_refused_in_words),

@@ -167,6 +167,7 @@ static void stacks_that_share_any_part_come_back(void **state)
 	fill_random_stacks(contexts);
 	profile->contexts = contexts;
 	profile->context_count = RANDOM_STACKS;
+	memset(&profile->totals, 0, sizeof(profile->totals));
 	round_trip();
 	assert_int_equal(loaded->context_count, RANDOM_STACKS);
 	for (uint32_t i = 0; i < RANDOM_STACKS; i++)

@@ -125,6 +125,156 @@ static void references_that_lead_nowhere_are_refused(void **state)
 	}
 }
 
+static void figures_that_cannot_be_are_refused(void **state)
+{
+	static const struct {
+		const char *sql;
+		const char *said;
+	} cases[] = {
+		{ "UPDATE context SET live_bytes = -1 WHERE id = 3", "negative" },
+		{ "UPDATE context SET live_blocks = -1 WHERE id = 3", "negative" },
+		{ "UPDATE epoch SET bytes = -20 WHERE context = 3", "negative" },
+		{ "UPDATE sample SET rss_bytes = -1 WHERE position = 0", "negative" },
+		{ "UPDATE total SET value = -1 WHERE name = 'dropped'", "negative" },
+		{ "UPDATE histogram SET allocs = -1 WHERE bucket = 3", "negative" },
+		{ "UPDATE forked SET processes = -1", "negative" },
+		{ "UPDATE process SET peak_rss_bytes = -1", "negative" },
+		{ "UPDATE context SET frees = 4 WHERE id = 1", "freed than allocated" },
+		{ "UPDATE context SET freed_bytes = 1 WHERE id = 1", "freed than allocated" },
+		{ "UPDATE context SET live_bytes = live_bytes + 1 WHERE id = 3", "what is alive" },
+		{ "UPDATE context SET live_blocks = 0 WHERE id = 3", "what is alive" },
+		{ "UPDATE context SET peak_blocks = 4 WHERE id = 1", "at the peak" },
+		{ "UPDATE context SET peak_bytes = 1 WHERE id = 1", "at the peak" },
+		{ "UPDATE context SET temporary = 4 WHERE id = 1", "temporary" },
+		{ "UPDATE epoch SET blocks = blocks + 1 WHERE context = 3", "the epochs" },
+		{ "DELETE FROM epoch WHERE context = 3 AND epoch = 0", "the epochs" },
+		{ "UPDATE total SET value = value + 1 WHERE name = 'live_bytes'", "the totals" },
+		{ "UPDATE total SET value = 0 WHERE name = 'peak_bytes'", "the totals" },
+		{ "DELETE FROM context WHERE id = 1", "the totals" },
+		{ "DELETE FROM total", "no total allocs" },
+		{ "DELETE FROM total WHERE name = 'dropped'", "no total dropped" },
+		{ "UPDATE total SET value = 9223372036854775807 WHERE name = 'temporary_bytes'",
+		  "temporary" },
+		{ "UPDATE total SET value = 9223372036854775807 WHERE name = 'walks_landed'",
+		  "of a kind" },
+		{ "UPDATE forked SET live_bytes = 1", "forked" },
+		{ "UPDATE forked SET frees = 1", "forked" },
+		{ "UPDATE sample SET at_ns = 5 WHERE position = 0;"
+		  "UPDATE sample SET at_ns = 4 WHERE position = 1",
+		  "goes back" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(seep_recording_write(path, profile, true, &err), 0);
+		damage(cases[i].sql);
+		if (load_again() != -SEEP_ECORRUPT || !strstr(err.text, cases[i].said))
+			fail_msg("%s: %s", cases[i].sql, err.text);
+	}
+}
+
+enum { DEEP_FRAMES = 3000, DEEP_STACKS = 12000 };
+
+/* 36 million entries, of less than a megabyte. */
+static void stacks_that_share_are_cut_where_the_file_is_small(void **state)
+{
+	uint64_t entries = 0;
+	struct stat st;
+	char sql[1024];
+
+	(void)state;
+	round_trip();
+	(void)snprintf(
+		sql, sizeof(sql),
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+		" INSERT INTO segment SELECT 1 + (SELECT max(id) FROM segment), NULL,"
+		" json_group_array(1) FROM n;"
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+		" INSERT INTO segment SELECT i + last, last, '[2]'"
+		" FROM n, (SELECT max(id) AS last FROM segment);"
+		"DELETE FROM context WHERE id > 4000000000;"
+		"UPDATE total SET value = value - 6 WHERE name IN ('allocs', 'live_blocks');"
+		"UPDATE total SET value = value - 20 WHERE name IN ('alloc_bytes', 'live_bytes');"
+		"DELETE FROM epoch WHERE context > 4000000000;"
+		"INSERT INTO context SELECT 1000 + id, 0, 0, 0, 2, id, 0, 0, 0, 0, 0, 0, NULL,"
+		" NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM segment WHERE frames = '[2]'",
+		DEEP_FRAMES, DEEP_STACKS);
+	damage(sql);
+	if (load_again() != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(loaded->context_count, DEEP_STACKS + 2);
+	for (uint32_t i = 0; i < loaded->context_count; i++)
+		entries += loaded->contexts[i].stack_count;
+	assert_true(entries <= seep_profile_stack_entries_max((uint64_t)st.st_size) +
+				       DEEP_STACKS * SEEP_PROFILE_CUT_DEPTH);
+	assert_int_equal(loaded->contexts[2].stack_count, DEEP_FRAMES + 1);
+	assert_int_equal(loaded->contexts[DEEP_STACKS + 1].stack_count, SEEP_PROFILE_CUT_DEPTH);
+	assert_int_equal(loaded->contexts[DEEP_STACKS + 1].stack[0].frame, 1);
+	assert_true(loaded->contexts[DEEP_STACKS + 1].cut);
+	assert_string_equal(loaded->unseen[loaded->unseen_count - 1].code, "stacks-cut");
+}
+
+enum { FILE_PAGE_BYTES = 4096, TREE_CELLS = 300, CELL_BYTES = 5 };
+
+static int64_t root_of(sqlite3 *db, const char *table)
+{
+	sqlite3_stmt *statement = NULL;
+	int64_t page;
+
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT rootpage FROM sqlite_schema WHERE name = ?",
+					    -1, &statement, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	page = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_finalize(statement);
+	return page;
+}
+
+/* An inner page of a table's tree, which names one page below it again and again. */
+static void write_inner_page(FILE *file, int64_t page, int64_t below)
+{
+	unsigned char bytes[FILE_PAGE_BYTES] = { 5, 0, 0, TREE_CELLS >> 8, TREE_CELLS & 0xff };
+	const int first = FILE_PAGE_BYTES - TREE_CELLS * CELL_BYTES;
+
+	bytes[5] = (unsigned char)(first >> 8);
+	bytes[6] = (unsigned char)first;
+	bytes[11] = (unsigned char)below;
+	for (int i = 0; i < TREE_CELLS; i++) {
+		int at = first + i * CELL_BYTES;
+
+		bytes[12 + 2 * i] = (unsigned char)(at >> 8);
+		bytes[13 + 2 * i] = (unsigned char)at;
+		bytes[at + 3] = (unsigned char)below;
+		bytes[at + 4] = 1;
+	}
+	assert_int_equal(fseek(file, (long)((page - 1) * FILE_PAGE_BYTES), SEEK_SET), 0);
+	assert_int_equal(fwrite(bytes, sizeof(bytes), 1, file), 1);
+}
+
+static void pages_that_come_again_and_again_give_no_rows_without_end(void **state)
+{
+	sqlite3 *db = NULL;
+	int64_t top, middle, leaf;
+	FILE *file;
+
+	(void)state;
+	round_trip();
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	top = root_of(db, "child");
+	middle = root_of(db, "argv");
+	leaf = root_of(db, "mark");
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_true(leaf < 256);
+	file = fopen(path, "r+");
+	write_inner_page(file, middle, leaf);
+	write_inner_page(file, top, middle);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(load_again(), -SEEP_ECORRUPT);
+	assert_non_null(strstr(err.text, "more rows than it has room for"));
+}
+
 /* Working out what the last has for columns takes 2^40 steps. */
 static void views_that_double_are_not_looked_at(void **state)
 {
@@ -232,6 +382,9 @@ int main(void)
 		TEST(another_application_s_database_is_refused),
 		TEST(unknown_tables_columns_and_totals_are_ignored),
 		TEST(references_that_lead_nowhere_are_refused),
+		TEST(figures_that_cannot_be_are_refused),
+		TEST(stacks_that_share_are_cut_where_the_file_is_small),
+		TEST(pages_that_come_again_and_again_give_no_rows_without_end),
 		TEST(views_that_double_are_not_looked_at),
 		TEST(virtual_tables_are_not_connected),
 		TEST(values_out_of_range_are_replaced),

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/profile_check.h"
+
+#include "profile/profile.h"
+
+#include <stdbool.h>
+
+static int contradicts(struct seep_error *err, const char *what)
+{
+	return seep_fail(err, SEEP_ECORRUPT, "its figures contradict each other: %s", what);
+}
+
+/* Without epochs they are not known. */
+static bool epochs_add_up(const struct seep_profile_context *context)
+{
+	uint64_t blocks = 0;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < context->epoch_count; i++) {
+		const struct seep_profile_epoch *epoch = &context->epochs[i];
+
+		if (i > 0 && epoch->epoch <= epoch[-1].epoch)
+			return false;
+		if (__builtin_add_overflow(blocks, epoch->blocks, &blocks) ||
+		    __builtin_add_overflow(bytes, epoch->bytes, &bytes))
+			return false;
+	}
+	return context->epoch_count == 0 ||
+	       (blocks == context->live_blocks && bytes == context->live_bytes);
+}
+
+static int check_context(const struct seep_profile_context *c, struct seep_error *err)
+{
+	if (c->frees > c->allocs || c->freed_bytes > c->alloc_bytes)
+		return contradicts(err, "more was freed than allocated");
+	if (c->live_blocks != c->allocs - c->frees ||
+	    c->live_bytes != c->alloc_bytes - c->freed_bytes)
+		return contradicts(err, "what is alive is not what was allocated and not freed");
+	if (c->peak_blocks > c->allocs || c->peak_bytes > c->alloc_bytes)
+		return contradicts(err, "more was alive at the peak than was allocated");
+	if (c->temporary > c->allocs)
+		return contradicts(err, "more was temporary than was allocated");
+	if (!epochs_add_up(c))
+		return contradicts(err, "the epochs are not what is alive");
+	return 0;
+}
+
+/* False when a sum does not fit. */
+static bool add_context(struct seep_profile_totals *sums, const struct seep_profile_context *c)
+{
+	return !(__builtin_add_overflow(sums->allocs, c->allocs, &sums->allocs) ||
+		 __builtin_add_overflow(sums->alloc_bytes, c->alloc_bytes, &sums->alloc_bytes) ||
+		 __builtin_add_overflow(sums->frees, c->frees, &sums->frees) ||
+		 __builtin_add_overflow(sums->freed_bytes, c->freed_bytes, &sums->freed_bytes) ||
+		 __builtin_add_overflow(sums->live_blocks, c->live_blocks, &sums->live_blocks) ||
+		 __builtin_add_overflow(sums->live_bytes, c->live_bytes, &sums->live_bytes) ||
+		 __builtin_add_overflow(sums->peak_bytes, c->peak_bytes, &sums->peak_bytes) ||
+		 __builtin_add_overflow(sums->temporary, c->temporary, &sums->temporary));
+}
+
+static bool same_sums(const struct seep_profile_totals *a, const struct seep_profile_totals *b)
+{
+	return a->allocs == b->allocs && a->alloc_bytes == b->alloc_bytes && a->frees == b->frees &&
+	       a->freed_bytes == b->freed_bytes && a->live_blocks == b->live_blocks &&
+	       a->live_bytes == b->live_bytes && a->peak_bytes == b->peak_bytes &&
+	       a->temporary == b->temporary;
+}
+
+static int check_contexts(const struct seep_profile *profile, struct seep_error *err)
+{
+	struct seep_profile_totals sums = { 0 };
+	int r = 0;
+
+	for (uint32_t i = 0; i < profile->context_count && r == 0; i++) {
+		r = check_context(&profile->contexts[i], err);
+		if (r == 0 && !add_context(&sums, &profile->contexts[i]))
+			r = contradicts(err, "the contexts sum to more than any total can be");
+	}
+	if (r == 0 && !same_sums(&sums, &profile->totals))
+		r = contradicts(err, "the totals are not the sums of the contexts");
+	return r;
+}
+
+int seep_profile_check(const struct seep_profile *profile, struct seep_error *err)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+	const struct seep_profile_forked *forked = &profile->forked;
+	int r = check_contexts(profile, err);
+
+	if (r < 0)
+		return r;
+	if (totals->temporary_bytes > totals->alloc_bytes)
+		return contradicts(err, "more bytes were temporary than were allocated");
+	if (totals->walks_landed > totals->walks || totals->walks_truncated > totals->walks)
+		return contradicts(err, "more stacks were of a kind than there were");
+	if (forked->frees > forked->allocs || forked->freed_bytes > forked->alloc_bytes ||
+	    forked->live_bytes != forked->alloc_bytes - forked->freed_bytes)
+		return contradicts(
+			err,
+			"what forked children kept is not what they allocated and did not free");
+	for (uint32_t i = 1; i < profile->sample_count; i++)
+		if (profile->timeline[i].at_ns < profile->timeline[i - 1].at_ns)
+			return contradicts(err, "the timeline goes back");
+	return 0;
+}
