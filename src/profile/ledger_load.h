@@ -72,13 +72,20 @@ SEEP_NODISCARD int seep_profile_sample_ledger(const void *map, size_t bytes,
 					      struct seep_profile_sample *sample,
 					      struct seep_error *err);
 
+enum seep_process_life {
+	SEEP_PROCESS_RUNNING,
+	SEEP_PROCESS_DEAD,
+	SEEP_PROCESS_UNKNOWN, /* of another PID namespace, and not to be found from here */
+};
+
 /**
- * seep_profile_is_process_alive - whether the process that @header names still runs
- * @ret_pid: its pid as seen from here; set on true only; may be NULL
+ * seep_profile_process_life - whether the process that @header names still runs
+ * @ret_pid: its pid as seen from here; set with SEEP_PROCESS_RUNNING only; may be NULL
  *
  * Same boot, a process with that pid in that PID namespace and that start time, not a zombie.
- * After an exec the answer is true for the old ledger too: its state says how it ended.
+ * After an exec the old ledger's process still runs: its state says how it ended.
  */
-bool seep_profile_is_process_alive(const struct ledger_header *header, uint32_t *ret_pid);
+enum seep_process_life seep_profile_process_life(const struct ledger_header *header,
+						 uint32_t *ret_pid);
 
 #endif

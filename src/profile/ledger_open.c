@@ -147,7 +147,7 @@ static bool is_live(struct ledger_file *file)
 	state = ledger_view_state(&view);
 	if (atomic_load_explicit(&state->ended, memory_order_relaxed) == LEDGER_ENDED_EXEC)
 		return false;
-	return seep_profile_is_process_alive(&view.header, NULL);
+	return seep_profile_process_life(&view.header, NULL) == SEEP_PROCESS_RUNNING;
 }
 
 static int load_live(struct ledger_file *file, struct seep_profile **ret_profile,

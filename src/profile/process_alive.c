@@ -52,18 +52,27 @@ static uint32_t find_in_namespace(const struct ledger_header *header)
 	return found;
 }
 
-bool seep_profile_is_process_alive(const struct ledger_header *header, uint32_t *ret_pid)
+static bool is_elsewhere(const struct ledger_header *header)
+{
+	uint64_t ours = seep_procfs_pid_namespace(0);
+
+	return header->pid_namespace != 0 && ours != 0 && header->pid_namespace != ours;
+}
+
+enum seep_process_life seep_profile_process_life(const struct ledger_header *header,
+						 uint32_t *ret_pid)
 {
 	uint32_t found = 0;
 
-	if (header->pid == 0 || !is_this_boot(header))
-		return false;
-	if (is_it(header, header->pid))
-		found = header->pid;
-	else if (header->pid_namespace != 0 &&
-		 header->pid_namespace != seep_procfs_pid_namespace(0))
-		found = find_in_namespace(header);
+	if (header->pid != 0 && is_this_boot(header)) {
+		if (is_it(header, header->pid))
+			found = header->pid;
+		else if (is_elsewhere(header))
+			found = find_in_namespace(header);
+		if (!found && is_elsewhere(header))
+			return SEEP_PROCESS_UNKNOWN;
+	}
 	if (found && ret_pid)
 		*ret_pid = found;
-	return found != 0;
+	return found ? SEEP_PROCESS_RUNNING : SEEP_PROCESS_DEAD;
 }

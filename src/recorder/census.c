@@ -55,12 +55,12 @@ static enum seep_census_state state_of(const struct seep_peek *peek)
 						 memory_order_acquire);
 
 	switch (seep_peek_life(peek)) {
-	case SEEP_PEEK_RUNNING:
+	case SEEP_PROCESS_RUNNING:
 		if (recorder == 0)
 			return SEEP_CENSUS_RUNNING;
 		return seep_peek_has_recorder(peek) ? SEEP_CENSUS_RECORDED
 						    : SEEP_CENSUS_RECORDER_GONE;
-	case SEEP_PEEK_DEAD:
+	case SEEP_PROCESS_DEAD:
 		if (atomic_load_explicit(&peek->control->recorder_done, memory_order_acquire))
 			return SEEP_CENSUS_DONE;
 		return seep_peek_has_recorder(peek) ? SEEP_CENSUS_ENDING : SEEP_CENSUS_DEAD;

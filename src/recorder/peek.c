@@ -287,18 +287,14 @@ static bool same_namespace(const struct seep_peek *peek)
 	return theirs == 0 || ours == 0 || theirs == ours;
 }
 
-enum seep_peek_life seep_peek_life(const struct seep_peek *peek)
+enum seep_process_life seep_peek_life(const struct seep_peek *peek)
 {
 	const struct ledger_header *header = &peek->view.header;
-	uint8_t boot_id[16];
+	enum seep_process_life life;
+	uint32_t pid = header->pid;
 
-	seep_procfs_boot_id(boot_id);
-	if (memcmp(boot_id, header->boot_id, sizeof(boot_id)) != 0)
-		return SEEP_PEEK_DEAD;
-	if (!same_namespace(peek))
-		return SEEP_PEEK_UNKNOWN;
-	return seep_procfs_alive(header->pid, header->start_ticks) ? SEEP_PEEK_RUNNING
-								   : SEEP_PEEK_DEAD;
+	life = seep_profile_process_life(header, &pid);
+	return pid == header->pid ? life : SEEP_PROCESS_UNKNOWN;
 }
 
 bool seep_peek_has_recorder(const struct seep_peek *peek)

@@ -13,6 +13,7 @@
 #include "base/shared_map.h"
 #include "ledger/ledger.h"
 #include "ledger/ledger_view.h"
+#include "profile/ledger_load.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,14 +84,11 @@ char *seep_peek_text(const struct seep_peek *peek, struct ledger_string string)
  */
 uint32_t seep_peek_mark(struct seep_peek *peek, uint64_t now_ns);
 
-/* Is the process that wrote this ledger running on this machine, since this boot? */
-enum seep_peek_life {
-	SEEP_PEEK_RUNNING,
-	SEEP_PEEK_DEAD,
-	SEEP_PEEK_UNKNOWN, /* another PID namespace: cannot be told from here */
-};
-
-enum seep_peek_life seep_peek_life(const struct seep_peek *peek);
+/*
+ * As seep_profile_process_life(), but SEEP_PROCESS_UNKNOWN also of a process that runs under another
+ * pid here than its ledger says: who follows it takes the ledger's word for the pid.
+ */
+enum seep_process_life seep_peek_life(const struct seep_peek *peek);
 
 /* Is a recorder registered, and does it live? In the target's PID namespace. */
 bool seep_peek_has_recorder(const struct seep_peek *peek);

@@ -162,7 +162,7 @@ static void answer(struct seep_peek *peek)
 static void find_perf_map(struct seep_watch *watch)
 {
 	const struct ledger_header *header = &watch->peek.view.header;
-	bool alive = seep_peek_life(&watch->peek) == SEEP_PEEK_RUNNING;
+	bool alive = seep_peek_life(&watch->peek) == SEEP_PROCESS_RUNNING;
 
 	if (watch->perf_map_fd < 0)
 		watch->perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, alive);
@@ -276,7 +276,7 @@ int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch, stru
 	int problem;
 
 	watch->peek = *peek;
-	if (seep_peek_life(peek) != SEEP_PEEK_UNKNOWN)
+	if (seep_peek_life(peek) != SEEP_PROCESS_UNKNOWN)
 		watch->pid = peek->view.header.pid;
 	watch->epoch_age_ns = SEEP_NS_PER_S;
 	(void)pthread_mutex_init(&watch->lock, NULL);

@@ -49,19 +49,24 @@ static void a_process_is_alive_by_pid_start_and_state(void **state)
 	}
 	header.pid = (uint32_t)pid;
 	header.start_ticks = own_start_ticks(pid);
-	assert_true(seep_profile_is_process_alive(&header, &found));
+	assert_int_equal(seep_profile_process_life(&header, &found), SEEP_PROCESS_RUNNING);
 	assert_int_equal(found, pid);
 	header.start_ticks++;
-	assert_false(seep_profile_is_process_alive(&header, NULL));
+	assert_int_equal(seep_profile_process_life(&header, NULL), SEEP_PROCESS_DEAD);
 	header.start_ticks--;
 	header.boot_id[3] = 1;
-	assert_false(seep_profile_is_process_alive(&header, NULL));
+	assert_int_equal(seep_profile_process_life(&header, NULL), SEEP_PROCESS_DEAD);
 	header.boot_id[3] = 0;
+	/* Of a namespace that nobody here is in: whether it runs cannot be told. */
+	header.pid_namespace = 1;
+	assert_int_equal(seep_profile_process_life(&header, NULL), SEEP_PROCESS_UNKNOWN);
+	header.pid_namespace = 0;
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_false(seep_profile_is_process_alive(&header, NULL)); /* a zombie */
+	assert_int_equal(seep_profile_process_life(&header, NULL),
+			 SEEP_PROCESS_DEAD); /* a zombie */
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_false(seep_profile_is_process_alive(&header, NULL));
+	assert_int_equal(seep_profile_process_life(&header, NULL), SEEP_PROCESS_DEAD);
 }
 
 int main(void)
