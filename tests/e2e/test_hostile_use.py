@@ -117,7 +117,7 @@ def test_a_process_elsewhere_that_said_its_end_is_recorded(seep):
 
 
 def test_no_room_for_the_ledger_never_looks_like_no_allocations(seep):
-    text = "mount -t tmpfs -o size=64k none /mnt && mkdir -m 700 /mnt/l && " \
+    text = "mount -t tmpfs -o size=16k none /mnt && mkdir -m 700 /mnt/l && " \
            "SEEP_DIR=/mnt/l $SEEP run -o x.seep $LEAKY"
     made = shell(seep, f"{need('unshare')} -m sh -c '{text}'")
     if b"ermitted" in made.stderr or b"denied" in made.stderr:
