@@ -3,10 +3,10 @@
 # Sourced by ./try and ./check: which Debian packages each needs, and how to get the missing ones.
 # Plain sh; $build is where logs go. What is there is not installed again.
 
-# libdw-dev: <dwarf.h>, the numbers of DWARF, to build; the library for a unit test.
-build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libelf-dev libiberty-dev
+# libdw-dev: <dwarf.h>, the numbers of DWARF, to build; it and libelf for a unit test.
+build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libiberty-dev
 	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev"
-fast_packages="$build_packages binutils python3 libcmocka-dev python3-pytest"
+fast_packages="$build_packages binutils libelf-dev python3 libcmocka-dev python3-pytest"
 # Programs that tests record, compilers whose output they read, and oracles that they compare with.
 check_packages="$fast_packages bubblewrap clang clang-format dwz gdb git libdebuginfod1 libgc-dev
 	libgoogle-perftools-dev libjemalloc-dev libmimalloc-dev libpython3.11-testsuite lld llvm-19

@@ -278,6 +278,24 @@ bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret
 	return finish_open(elf, ret_elf, ret_problem);
 }
 
+bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_problem)
+{
+	struct seep_elf *elf;
+	struct stat st;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (own < 0 || fstat(own, &st) < 0 || !S_ISREG(st.st_mode)) {
+		*ret_problem = "not a regular file";
+		if (own >= 0)
+			(void)close(own);
+		return false;
+	}
+	elf = seep_xcalloc(1, sizeof(*elf));
+	elf->fd = own;
+	elf->file_bytes = (uint64_t)st.st_size;
+	return finish_open(elf, ret_elf, ret_problem);
+}
+
 bool seep_elf_open_memory(const void *memory, size_t bytes, struct seep_elf **ret_elf,
 			  const char **ret_problem)
 {

@@ -55,6 +55,9 @@ struct seep_elf {
  */
 bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret_problem);
 
+/* The same of an open file; @fd stays the caller's. */
+bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_problem);
+
 /* The same over @bytes at @memory, which must outlive it. */
 bool seep_elf_open_memory(const void *memory, size_t bytes, struct seep_elf **ret_elf,
 			  const char **ret_problem);

@@ -2,11 +2,14 @@
 #include "target/elfkind.h"
 
 #include "base/path.h"
+#include "base/xalloc.h"
+#include "symbol/elf_image.h"
 
-#include <gelf.h>
-#include <libelf.h>
+#include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Sanitizers whose runtime insists on being first, or replaces malloc beneath us. */
 static const struct {
@@ -22,7 +25,7 @@ static const struct {
 	{ "libmsan.so", "__msan_init", "MemorySanitizer" },
 };
 
-enum { VERSIONS_MAX = 16384 };
+enum { VERSIONS_MAX = 16384, SECTION_MAX_BYTES = 1 << 28 };
 
 enum { SANITIZER_COUNT = sizeof(sanitizers) / sizeof(sanitizers[0]) };
 
@@ -61,15 +64,71 @@ static void note_export(struct seep_elfkind *kind, const char *symbol)
 	}
 }
 
-static void read_dynamic(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-			 struct seep_elfkind *kind)
+/* A section's bytes, ended by a zero; NULL when they are not in the file, or too many. */
+static uint8_t *section_bytes(const struct seep_elf *elf, const Elf64_Shdr *section)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	GElf_Dyn entry;
+	uint8_t *bytes;
+
+	if (section->sh_type == SHT_NOBITS || section->sh_size > SECTION_MAX_BYTES ||
+	    section->sh_size > elf->file_bytes)
+		return NULL;
+	bytes = seep_xcalloc(section->sh_size + 1, 1);
+	if (seep_elf_read_at(elf, section->sh_offset, bytes, section->sh_size))
+		return bytes;
+	free(bytes);
+	return NULL;
+}
+
+/* A section with the strings that it names. */
+struct table {
+	uint8_t *data;
+	uint64_t bytes;
+	char *strings;
+	uint64_t string_bytes;
+};
+
+static struct table table_read(const struct seep_elf *elf, const Elf64_Shdr *section)
+{
+	struct table table = { .data = section_bytes(elf, section), .bytes = section->sh_size };
+	const Elf64_Shdr *strings;
+
+	if (section->sh_link >= elf->section_count)
+		return table;
+	strings = &elf->sections[section->sh_link];
+	if (strings->sh_type == SHT_STRTAB)
+		table.strings = (char *)section_bytes(elf, strings);
+	if (table.strings)
+		table.string_bytes = strings->sh_size;
+	return table;
+}
+
+static void table_done(struct table *table)
+{
+	free(table->data);
+	free(table->strings);
+}
+
+/* Copy the @bytes at @at; false when they are not all there. */
+static bool table_item(const struct table *table, uint64_t at, void *ret_item, size_t bytes)
+{
+	if (!table->data || at > table->bytes || bytes > table->bytes - at)
+		return false;
+	memcpy(ret_item, table->data + at, bytes);
+	return true;
+}
+
+static const char *table_string(const struct table *table, uint64_t at)
+{
+	return at < table->string_bytes ? table->strings + at : NULL;
+}
+
+static void read_dynamic(const struct table *table, struct seep_elfkind *kind)
+{
+	Elf64_Dyn entry;
 
 	kind->is_library = kind->type == ET_DYN;
 
-	for (int i = 0; data && gelf_getdyn(data, i, &entry); i++) {
+	for (uint64_t at = 0; table_item(table, at, &entry, sizeof(entry)); at += sizeof(entry)) {
 		const char *text = NULL;
 
 		if (entry.d_tag == DT_NULL)
@@ -77,7 +136,7 @@ static void read_dynamic(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 		if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE))
 			kind->is_library = false;
 		if (entry.d_tag == DT_NEEDED || entry.d_tag == DT_SONAME)
-			text = elf_strptr(elf, header->sh_link, (size_t)entry.d_un.d_val);
+			text = table_string(table, entry.d_un.d_val);
 		if (text && entry.d_tag == DT_NEEDED)
 			note_needed(kind, text);
 		if (text && entry.d_tag == DT_SONAME && has_prefix(text, "ld-linux"))
@@ -85,14 +144,13 @@ static void read_dynamic(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 	}
 }
 
-static void read_symbols(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-			 struct seep_elfkind *kind)
+static void read_symbols(const struct table *table, struct seep_elfkind *kind)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	GElf_Sym symbol;
+	Elf64_Sym symbol;
 
-	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
-		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+	for (uint64_t at = 0; table_item(table, at, &symbol, sizeof(symbol));
+	     at += sizeof(symbol)) {
+		const char *name = table_string(table, symbol.st_name);
 
 		if (name && symbol.st_shndx != SHN_UNDEF)
 			note_export(kind, name);
@@ -114,14 +172,14 @@ static void note_version(struct seep_elfkind *kind, const char *version)
 }
 
 /* One library's versions. @left: how many more are looked at. */
-static void read_library_versions(Elf *elf, Elf_Data *data, const GElf_Shdr *header, size_t at,
-				  unsigned *left, struct seep_elfkind *kind)
+static void read_library_versions(const struct table *table, uint64_t at, unsigned *left,
+				  struct seep_elfkind *kind)
 {
-	GElf_Vernaux item = { .vna_next = 1 };
+	Elf64_Vernaux item = { .vna_next = 1 };
 
-	for (; item.vna_next && *left && gelf_getvernaux(data, (int)at, &item);
+	for (; item.vna_next && *left && table_item(table, at, &item, sizeof(item));
 	     at += item.vna_next) {
-		const char *name = elf_strptr(elf, header->sh_link, item.vna_name);
+		const char *name = table_string(table, item.vna_name);
 
 		*left -= 1;
 		if (name)
@@ -129,18 +187,16 @@ static void read_library_versions(Elf *elf, Elf_Data *data, const GElf_Shdr *hea
 	}
 }
 
-static void read_versions(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
-			  struct seep_elfkind *kind)
+static void read_versions(const struct table *table, struct seep_elfkind *kind)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	GElf_Verneed need = { .vn_next = 1 };
-	/* Far more than there are. Both lists may lead back to where they were. */
+	Elf64_Verneed need = { .vn_next = 1 };
+	/* Far more than there are. Both lists may lead to the same place again and again. */
 	unsigned left = VERSIONS_MAX;
 
-	for (size_t at = 0; data && need.vn_next && left && gelf_getverneed(data, (int)at, &need);
+	for (uint64_t at = 0; need.vn_next && left && table_item(table, at, &need, sizeof(need));
 	     at += need.vn_next) {
 		left--;
-		read_library_versions(elf, data, header, at + need.vn_aux, &left, kind);
+		read_library_versions(table, at + need.vn_aux, &left, kind);
 	}
 }
 
@@ -152,75 +208,106 @@ static void note_section(struct seep_elfkind *kind, const char *name)
 		kind->is_go = true;
 }
 
-/* Programs without section headers are rare and then only lose what sections tell. */
-static void read_sections(Elf *elf, struct seep_elfkind *kind)
+static void read_section(const struct seep_elf *elf, const Elf64_Shdr *section,
+			 struct seep_elfkind *kind)
 {
-	Elf_Scn *section = NULL;
-	size_t names = 0;
+	struct table table = table_read(elf, section);
 
-	(void)elf_getshdrstrndx(elf, &names);
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(section, &header))
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		if (name)
-			note_section(kind, name);
-		if (header.sh_type == SHT_GNU_verneed)
-			read_versions(elf, section, &header, kind);
-		if (header.sh_type == SHT_DYNAMIC)
-			read_dynamic(elf, section, &header, kind);
-		else if (header.sh_type == SHT_DYNSYM)
-			read_symbols(elf, section, &header, kind);
-	}
+	if (section->sh_type == SHT_GNU_verneed)
+		read_versions(&table, kind);
+	else if (section->sh_type == SHT_DYNAMIC)
+		read_dynamic(&table, kind);
+	else
+		read_symbols(&table, kind);
+	table_done(&table);
 }
 
-static void read_loader(Elf *elf, struct seep_elfkind *kind)
+/* There is one of each; more of them would only take time. */
+static void read_first(const struct seep_elf *elf, uint32_t type, struct seep_elfkind *kind)
 {
-	size_t count;
+	for (size_t i = 1; i < elf->section_count; i++)
+		if (elf->sections[i].sh_type == type) {
+			read_section(elf, &elf->sections[i], kind);
+			return;
+		}
+}
 
-	if (elf_getphdrnum(elf, &count) < 0)
+/* Programs without section headers, or with damaged ones, only lose what sections tell. */
+static void read_sections(int fd, struct seep_elfkind *kind)
+{
+	struct seep_elf *elf;
+	const char *problem;
+
+	if (!seep_elf_open_fd(fd, &elf, &problem))
 		return;
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr header;
-		Elf_Data *data;
+	for (size_t i = 1; i < elf->section_count; i++)
+		note_section(kind, seep_elf_section_name(elf, &elf->sections[i]));
+	read_first(elf, SHT_GNU_verneed, kind);
+	read_first(elf, SHT_DYNAMIC, kind);
+	read_first(elf, SHT_DYNSYM, kind);
+	seep_elf_close(elf);
+}
 
-		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_INTERP)
+static void read_loader(const struct seep_elf *elf, struct seep_elfkind *kind)
+{
+	if (elf->header.e_phentsize != sizeof(Elf64_Phdr))
+		return;
+	for (uint64_t i = 0; i < elf->header.e_phnum; i++) {
+		Elf64_Phdr segment;
+
+		if (!seep_elf_read_at(elf, elf->header.e_phoff + i * sizeof(segment), &segment,
+				      sizeof(segment)))
+			return;
+		if (segment.p_type != PT_INTERP || segment.p_filesz > sizeof(kind->loader) ||
+		    !seep_elf_read_at(elf, segment.p_offset, kind->loader, segment.p_filesz))
 			continue;
-		if (header.p_filesz == 0 || header.p_filesz > sizeof(kind->loader))
-			continue;
-		data = elf_getdata_rawchunk(elf, (int64_t)header.p_offset, header.p_filesz,
-					    ELF_T_BYTE);
-		if (!data || !data->d_buf || data->d_size > sizeof(kind->loader))
-			continue;
-		memcpy(kind->loader, data->d_buf, data->d_size);
 		kind->loader[sizeof(kind->loader) - 1] = '\0';
 	}
 }
 
+/* What stands in the same place whatever the class. */
+struct start {
+	uint8_t ident[EI_NIDENT];
+	uint16_t type;
+	uint16_t machine;
+};
+
+static bool read_start(const struct seep_elf *elf, struct seep_elfkind *kind)
+{
+	struct start start;
+
+	if (!seep_elf_read_at(elf, 0, &start, sizeof(start)) ||
+	    memcmp(start.ident, ELFMAG, SELFMAG) != 0)
+		return false;
+	kind->is_64bit = start.ident[EI_CLASS] == ELFCLASS64;
+	kind->is_little_endian = start.ident[EI_DATA] == ELFDATA2LSB;
+	kind->type = kind->is_little_endian ? start.type : __builtin_bswap16(start.type);
+	kind->machine = kind->is_little_endian ? start.machine : __builtin_bswap16(start.machine);
+	return (kind->is_64bit || start.ident[EI_CLASS] == ELFCLASS32) &&
+	       (kind->is_little_endian || start.ident[EI_DATA] == ELFDATA2MSB);
+}
+
+/* Of what is not for this machine the first bytes say enough. */
 int seep_elfkind_read(int fd, const char *name, struct seep_elfkind *ret_kind,
 		      struct seep_error *err)
 {
 	struct seep_elfkind kind = { 0 };
-	GElf_Ehdr header;
-	Elf *elf;
+	struct seep_elf elf = { .fd = fd };
+	struct stat st;
+	bool is_ours;
 
-	(void)elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header)) {
-		if (elf)
-			(void)elf_end(elf);
+	if (fstat(fd, &st) < 0)
+		return seep_fail(err, SEEP_ESYS, "cannot look at %s: %s", name, strerror(errno));
+	elf.file_bytes = (uint64_t)st.st_size;
+	if (!read_start(&elf, &kind))
 		return seep_fail(err, SEEP_ECORRUPT, "%s is a damaged ELF file", name);
+	is_ours = kind.is_64bit && kind.is_little_endian;
+	if (is_ours && !seep_elf_read_at(&elf, 0, &elf.header, sizeof(elf.header)))
+		return seep_fail(err, SEEP_ECORRUPT, "%s is a damaged ELF file", name);
+	if (is_ours) {
+		read_loader(&elf, &kind);
+		read_sections(fd, &kind);
 	}
-	kind.is_64bit = header.e_ident[EI_CLASS] == ELFCLASS64;
-	kind.is_little_endian = header.e_ident[EI_DATA] == ELFDATA2LSB;
-	kind.machine = header.e_machine;
-	kind.type = header.e_type;
-	read_loader(elf, &kind);
-	read_sections(elf, &kind);
-	(void)elf_end(elf);
 	*ret_kind = kind;
 	return 0;
 }

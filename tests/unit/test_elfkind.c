@@ -98,7 +98,7 @@ static void a_table_that_leads_back_to_its_beginning_is_left(void **state)
 	struct file file = honest_file();
 
 	(void)state;
-	/* In 32 bits, which is how libelf takes places. */
+	/* Back, if places were counted in 32 bits. */
 	file.needs[1].vn_next = -(uint32_t)sizeof(Elf64_Verneed);
 	assert_string_equal(kind_of(&file).glibc, "2.34");
 }
@@ -113,12 +113,53 @@ static void versions_that_lead_back_are_left(void **state)
 	assert_string_equal(kind_of(&file).glibc, "2.34");
 }
 
+static void a_program_with_damaged_sections_only_loses_what_they_tell(void **state)
+{
+	struct file file = honest_file();
+	struct seep_elfkind kind;
+
+	(void)state;
+	file.header.e_shnum = 60000;
+	kind = kind_of(&file);
+	assert_int_equal(kind.machine, EM_X86_64);
+	assert_true(kind.is_64bit);
+	assert_string_equal(kind.glibc, "");
+}
+
+static void strings_beyond_their_table_are_none(void **state)
+{
+	struct file file = honest_file();
+
+	(void)state;
+	for (unsigned i = 0; i < NEED_COUNT; i++)
+		file.versions[i].vna_name = sizeof(file.names);
+	assert_string_equal(kind_of(&file).glibc, "");
+}
+
+static void of_other_machines_the_first_bytes_are_enough(void **state)
+{
+	struct file file = honest_file();
+	struct seep_elfkind kind;
+
+	(void)state;
+	file.header.e_ident[EI_CLASS] = ELFCLASS32;
+	file.header.e_ident[EI_DATA] = ELFDATA2MSB;
+	file.header.e_machine = __builtin_bswap16(EM_PPC);
+	kind = kind_of(&file);
+	assert_false(kind.is_64bit);
+	assert_false(kind.is_little_endian);
+	assert_int_equal(kind.machine, EM_PPC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_version_of_glibc_is_found),
 		cmocka_unit_test(a_table_that_leads_back_to_its_beginning_is_left),
 		cmocka_unit_test(versions_that_lead_back_are_left),
+		cmocka_unit_test(a_program_with_damaged_sections_only_loses_what_they_tell),
+		cmocka_unit_test(strings_beyond_their_table_are_none),
+		cmocka_unit_test(of_other_machines_the_first_bytes_are_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
