@@ -52,6 +52,16 @@ def test_generated_code_is_where_a_stack_ends_if_the_register_is_no_frame_pointe
             assert functions(context)[2:] in ([], ["based_function"])
 
 
+def test_a_module_in_the_place_of_generated_code_is_walked_by_its_own_rules(seep):
+    """The thread's stack is the same to the word: nothing in it says that the code is another's."""
+    recordings, truth = record_with_truth(seep, "code_then_module")
+    report = recordings.main()
+    check_truth(report, truth)
+    found = {tuple(functions(c)[:4]): c["allocs"] for c in contexts_of(report, "leaf")}
+    assert found.pop(("leaf", "place", "middle", "rounds")) == 500
+    assert sum(found.values()) == 500 and "place" not in str(found)
+
+
 def test_a_program_with_holes_between_its_segments_has_its_tables_and_its_build_id(seep):
     recordings, truth = record_with_truth(seep, "segments", env=VERIFY)
     report = recordings.main()

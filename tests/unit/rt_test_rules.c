@@ -15,6 +15,7 @@ enum { TABLE_BYTES = sizeof(struct rt_rule_table) + FIRST_ENTRIES * sizeof(struc
 
 struct rt_global rt_global;
 struct rt_mine rt_mine;
+_Atomic uint32_t rt_generated_met;
 
 static struct ledger_control control;
 static struct ledger_state state;

@@ -9,6 +9,7 @@
 #include "runtime/track/quick.h"
 #include "runtime/track/thread_names.h"
 #include "runtime/track/usable.h"
+#include "runtime/unwind/modules.h"
 #include "runtime/unwind/shortcut.h"
 #include "runtime/unwind/verify.h"
 
@@ -284,6 +285,8 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 	}
 	if (rt_quick_record(RT_QUICK_CLASSED, control, block, size, sort, frame))
 		return;
+	if (RT_UNLIKELY(rt_load(&rt_generated_met)))
+		rt_modules_load(frame);
 	/* Some round a size up until it wraps, and give a small block. */
 	if (RT_UNLIKELY(size >> RT_ADDRESS_BITS))
 		size = sort & RT_SORT_FOREIGN ? 0 : rt_usable((uintptr_t)block, size, false);

@@ -31,6 +31,8 @@ struct listed {
 	uint32_t index; /* + 1 */
 };
 
+_Atomic uint32_t rt_generated_met;
+
 static struct seen *seen;
 static uint32_t seen_count;
 static struct listed *listed;
@@ -80,9 +82,11 @@ static void find_program(void)
 
 void rt_modules_advance(void)
 {
-	uint32_t next = (atomic_fetch_add_explicit(&rt_generation, 1, memory_order_relaxed) + 1) &
-			0xffff;
+	uint32_t next;
 
+	/* First: whoever meets such code in the new generation says so again. */
+	rt_store(&rt_generated_met, 0);
+	next = (atomic_fetch_add_explicit(&rt_generation, 1, memory_order_release) + 1) & 0xffff;
 	/* After 65,535 generations the key's 16 bits repeat: start with an empty table. */
 	if (next == 0) {
 		rt_rules_forget();
@@ -90,6 +94,13 @@ void rt_modules_advance(void)
 	}
 	seen_count = 0;
 	rt_add(&rt_global.state->generation, 1);
+}
+
+void rt_modules_load(const uintptr_t *frame)
+{
+	if (frame[1] - rt_global.loader_start < rt_global.loader_bytes &&
+	    _r_debug.r_state == RT_ADD)
+		rt_modules_advance();
 }
 
 static bool still_there(const struct seen *s)

@@ -7,7 +7,7 @@
  * a list; a generation is over when one of them is no longer where it was. That is checked after
  * dlclose, after every free() called by the dynamic linker (it unmaps an object and then frees
  * its descriptor, also for the plugins that libc closes without calling dlclose), and whenever a
- * rule is made.
+ * rule is made. Code outside all objects has no entry there: see rt_modules_load.
  */
 #ifndef SEEP_RUNTIME_MODULES_H
 #define SEEP_RUNTIME_MODULES_H
@@ -32,6 +32,17 @@ RT_COLD void rt_modules_check(const void *frame);
 
 /* Void all rules and remembered walks. */
 RT_COLD void rt_modules_advance(void);
+
+/* In this generation a rule was made for code that is in no object. */
+extern _Atomic uint32_t rt_generated_met;
+
+/*
+ * An allocation with hook frame address @frame: if the dynamic linker makes it while it loads an
+ * object, after having mapped it, advance; it may stand where that code was. A remembered walk
+ * would not meet it: its words may all hold. Of those allocations there is one at least, for the
+ * list of what the object depends on.
+ */
+RT_COLD void rt_modules_load(const uintptr_t *frame);
 
 /*
  * The ledger's index + 1 for the object around @pc and its bias; 0 when @pc lies in none, or the

@@ -321,6 +321,8 @@ rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 	 */
 	rt_module_remember(exact ? pc : pc - 1);
 	rule = rt_rule_compile(pc, exact);
+	if (rule & RT_RULE_NO_MODULE)
+		rt_store(&rt_generated_met, 1);
 	table_insert(rt_rule_key(pc, exact, generation), rule);
 	return rule;
 }
