@@ -159,6 +159,7 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_THREAD_NAMES = 1 << 12,  /* by_thread: more names than are told apart */
 	LEDGER_UNSEEN_UNALIGNED = 1 << 13,     /* blocks not at multiples of 16: not counted */
 	LEDGER_UNSEEN_REFUSED = 1 << 14,       /* the kernel refused pages, room or not */
+	LEDGER_UNSEEN_NO_MEMORY = 1 << 15,     /* no private memory at the start: nothing counted */
 };
 
 struct ledger_table_state {

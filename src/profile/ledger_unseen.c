@@ -27,6 +27,9 @@ static const struct {
 	{ LEDGER_UNSEEN_REFUSED, "ledger-refused",
 	  "the kernel refused the ledger more pages, as it does under a seccomp filter without "
 	  "madvise; stacks first met after that are counted together as other" },
+	{ LEDGER_UNSEEN_NO_MEMORY, "no-memory",
+	  "the kernel gave the library no memory when it began, as it does where the program has "
+	  "limited its data segment (RLIMIT_DATA); nothing was counted" },
 	{ LEDGER_UNSEEN_ALLOCATOR, "other-allocator",
 	  "malloc is not glibc's: requests below 16 bytes were made 16" },
 	{ LEDGER_UNSEEN_DOUBLE_FREE_OFF, "double-free-off",

@@ -66,15 +66,30 @@ static struct seep_profile_unseen *append_unseen(struct seep_profile *profile)
 	return &profile->unseen[count];
 }
 
+bool seep_profile_says(const struct seep_profile *profile, const char *code)
+{
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		if (strcmp(profile->unseen[i].code, code) == 0)
+			return true;
+	return false;
+}
+
+bool seep_profile_is_void(const struct seep_profile *profile)
+{
+	return profile->totals.allocs == 0 &&
+	       (seep_profile_says(profile, "no-memory") || seep_profile_says(profile, "no-space") ||
+		seep_profile_says(profile, "ledger-full") ||
+		seep_profile_says(profile, "ledger-refused"));
+}
+
 void seep_profile_add_unseen(struct seep_profile *profile, const char *code, const char *fmt, ...)
 {
 	char detail[DETAIL_BYTES];
 	struct seep_profile_unseen *line;
 	va_list args;
 
-	for (uint32_t i = 0; i < profile->unseen_count; i++)
-		if (strcmp(profile->unseen[i].code, code) == 0)
-			return;
+	if (seep_profile_says(profile, code))
+		return;
 	va_start(args, fmt);
 	(void)vsnprintf(detail, sizeof(detail), fmt, args);
 	va_end(args);

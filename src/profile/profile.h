@@ -218,6 +218,12 @@ enum { SEEP_PROFILE_CUT_DEPTH = 64 };
 /* profile->unseen says that this came to pass. */
 void seep_profile_add_stacks_cut(struct seep_profile *profile, uint64_t entries_max);
 
+/* Does profile->unseen have a line with @code? */
+bool seep_profile_says(const struct seep_profile *profile, const char *code);
+
+/* Are its zeros no figures, since the account never had room to begin? profile->unseen says why. */
+bool seep_profile_is_void(const struct seep_profile *profile);
+
 /* Append one line to profile->unseen; a code that is there already is not added again. */
 void seep_profile_add_unseen(struct seep_profile *profile, const char *code, const char *fmt, ...)
 	SEEP_PRINTF(3, 4);

@@ -216,7 +216,8 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	job->allocs = profile->totals.allocs;
 	job->peak_bytes = profile->totals.peak_bytes;
 	add_outside_view(profile, job);
-	if (!job->keep_small && profile->totals.allocs < SEEP_FINISH_SMALL_ALLOCS)
+	if (!job->keep_small && profile->totals.allocs < SEEP_FINISH_SMALL_ALLOCS &&
+	    !seep_profile_is_void(profile))
 		sum_small(job, &profile->totals);
 	else
 		write_recording(job, profile, symbols);

@@ -151,18 +151,11 @@ static void explain_bindings(const struct seep_outside *outside, struct seep_pro
 	seep_strbuf_done(&text);
 }
 
-static bool says(const struct seep_profile *profile, const char *code)
-{
-	for (uint32_t i = 0; i < profile->unseen_count; i++)
-		if (strcmp(profile->unseen[i].code, code) == 0)
-			return true;
-	return false;
-}
-
 /* Nothing that came by was passed over: what is missing went past us. */
 static bool is_whole(const struct seep_profile *profile)
 {
-	return !says(profile, "double-free-off") && !says(profile, "filtered");
+	return !seep_profile_says(profile, "double-free-off") &&
+	       !seep_profile_says(profile, "filtered");
 }
 
 static bool explain_excess(const struct seep_outside *outside, struct seep_profile *profile)
@@ -210,14 +203,14 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 	for (size_t i = 0; i < sizeof(explanations) / sizeof(explanations[0]); i++)
 		/* Operators on a malloc that is not counted need no line of their own. */
 		if (explanations[i].choose != is_programs_operator ||
-		    !says(profile, "own-allocator"))
+		    !seep_profile_says(profile, "own-allocator"))
 			explain_bindings(outside, profile, allocator ? allocator : "", i);
 	free(allocator);
 	excess = is_whole(profile) && explain_excess(outside, profile);
-	if (!says(profile, "own-allocator") && !says(profile, "private-allocator") &&
-	    !explain_names(profile) && !excess && profile->totals.allocs == 0 &&
-	    is_whole(profile) && !says(profile, "no-space") && !says(profile, "ledger-full") &&
-	    !says(profile, "ledger-refused"))
+	if (!seep_profile_says(profile, "own-allocator") &&
+	    !seep_profile_says(profile, "private-allocator") && !explain_names(profile) &&
+	    !excess && profile->totals.allocs == 0 && is_whole(profile) &&
+	    !seep_profile_is_void(profile))
 		seep_profile_add_unseen(
 			profile, "no-allocations",
 			"no call of malloc or operator new came by: the program made "

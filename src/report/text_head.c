@@ -232,26 +232,17 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 				 seep_percent_text(totals->temporary, totals->allocs).text);
 }
 
-/* Zeros that are no figures: the account never had room to begin. */
-static bool nothing_was_counted(const struct seep_profile *profile)
-{
-	for (uint32_t i = 0; i < profile->unseen_count; i++)
-		if (strcmp(profile->unseen[i].code, "no-space") == 0 ||
-		    strcmp(profile->unseen[i].code, "ledger-full") == 0 ||
-		    strcmp(profile->unseen[i].code, "ledger-refused") == 0)
-			return profile->totals.allocs == 0;
-	return false;
-}
-
 void seep_head_lead(FILE *out, const struct seep_profile *profile,
 		    const struct seep_report_options *options)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
 	struct seep_strbuf line;
 
-	if (nothing_was_counted(profile)) {
+	if (seep_profile_is_void(profile)) {
 		seep_text_fold(out, options, SEEP_STYLE_BOLD, 0, 2,
-			       "Nothing was counted: the ledger got no room");
+			       seep_profile_says(profile, "no-memory")
+				       ? "Nothing was counted: there was no memory for it"
+				       : "Nothing was counted: the ledger got no room");
 		return;
 	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);

@@ -286,11 +286,11 @@ static void every_unseen_bit_has_a_code_and_a_sentence(void **state)
 		"ledger-full",	   "rows-full",	   "no-space",	       "other-allocator",
 		"double-free-off", "mismatch-off", "unrecorded-child", "caches-full",
 		"modules-full",	   "page-map",	   "verify-off",       "by-frame-pointer",
-		"thread-names",	   "unaligned",	   "ledger-refused",
+		"thread-names",	   "unaligned",	   "ledger-refused",   "no-memory",
 	};
 
 	(void)state;
-	ledger.state->unseen = (LEDGER_UNSEEN_REFUSED << 1) - 1;
+	ledger.state->unseen = (LEDGER_UNSEEN_NO_MEMORY << 1) - 1;
 	ledger.state->unexact_epoch = 12;
 	load();
 	assert_int_equal(profile->unseen_count, sizeof(codes) / sizeof(codes[0]));

@@ -86,8 +86,10 @@ static void reserve_marks(void)
 
 static struct ledger_control *open_books(void)
 {
-	if (!rt_contexts_start())
+	if (!rt_contexts_start()) {
+		rt_note_unseen(LEDGER_UNSEEN_NO_MEMORY);
 		return NULL;
+	}
 	reserve_marks();
 	rt_names_start(options.by_thread != 0);
 	rt_mine.control = rt_global.control;
