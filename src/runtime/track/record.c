@@ -2,16 +2,13 @@
 #include "runtime/track/record.h"
 
 #include "runtime/life/sys.h"
-#include "runtime/track/context.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
+#include "runtime/track/place.h"
 #include "runtime/track/quick.h"
-#include "runtime/track/thread_names.h"
 #include "runtime/track/usable.h"
 #include "runtime/unwind/modules.h"
-#include "runtime/unwind/shortcut.h"
-#include "runtime/unwind/verify.h"
 
 /* A cell stands for blocks at multiples of 16, which is what every malloc must give. */
 enum { BLOCK_MASK = 15 };
@@ -31,18 +28,6 @@ RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const v
 	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
 
-/* Rows without slots: the "no stack" row (index 0) and rows of ancestors (below it). */
-RT_INLINE bool is_own_row(uint32_t row)
-{
-	return RT_LIKELY(row - rt_global.first_row - 1 < INT32_MAX);
-}
-
-/* Of a context of its own, rather than "no stack" or "other". */
-RT_INLINE bool is_context_row(uint32_t row)
-{
-	return RT_LIKELY(row - rt_global.first_row >= LEDGER_CONTEXT_FIRST);
-}
-
 static RT_COLD void count_other_free(struct rt_thread *thread, uint32_t row, uint64_t size)
 {
 	if (row >= rt_global.first_row) {
@@ -60,7 +45,7 @@ static RT_COLD void count_other_free(struct rt_thread *thread, uint32_t row, uin
 static inline void count_free(struct rt_thread *thread, struct ledger_control *control,
 			      uint32_t row, uint64_t size)
 {
-	if (!is_own_row(row)) {
+	if (!rt_row_is_own(row)) {
 		count_other_free(thread, row, size);
 		return;
 	}
@@ -92,7 +77,7 @@ static RT_COLD void record_no_stack(void *block, size_t size, uint32_t sort)
 
 static RT_COLD void forget_nested(struct rt_thread *thread, uint32_t row, uint64_t size)
 {
-	if (is_own_row(row))
+	if (rt_row_is_own(row))
 		rt_row_free(thread, row, size);
 	else
 		count_other_free(thread, row, size);
@@ -150,7 +135,7 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 	uint64_t size = rt_cell_size(cell, address);
 
 	/* glibc's functions do not call each other so: there a free was missed. */
-	if (!rt_global.glibc && thread->last_block == address && is_own_row(rt_cell_row(cell))) {
+	if (!rt_global.glibc && thread->last_block == address && rt_row_is_own(rt_cell_row(cell))) {
 		take_back(thread, control, cell, address, size);
 		return;
 	}
@@ -173,51 +158,6 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
 	return RT_LIKELY(usable != 0) ? sort : sort | RT_SORT_FOREIGN;
 }
 
-/* @sort with the thread's name, where that counts. */
-RT_INLINE uint32_t find_row(struct rt_thread *thread, uint64_t hash, uint32_t sort, uint32_t epoch)
-{
-	struct rt_last_row *last = &thread->last_row;
-	uint32_t row;
-
-	if (last->hash == hash && last->sort == sort && last->epoch == epoch)
-		return last->row;
-	row = rt_context_row(thread, hash, sort, epoch);
-	last->hash = hash;
-	/* For once without a stack or without a row of its own: ask again next time. */
-	last->sort = RT_LIKELY(is_context_row(row)) ? sort & RT_SORT_MASK : RT_SORT_NONE;
-	last->epoch = epoch;
-	last->row = row;
-	if (RT_UNLIKELY(sort >> RT_SORT_NAME_SHIFT))
-		rt_name_check(thread);
-	return row;
-}
-
-/* Walk, and find the row. In bookkeeping. */
-RT_INLINE uint32_t walk_to_row(struct rt_thread *thread, struct ledger_control *control,
-			       uint32_t sort, const void *frame)
-{
-	struct rt_outcome outcome = { .sort = sort & RT_SORT_MASK,
-				      .epoch = rt_load(&control->epoch) };
-	const struct rt_shortcut *way = rt_shortcut_find(&thread->walk, frame);
-	uint64_t hash;
-
-	if (RT_UNLIKELY(rt_load(&rt_names_generation)))
-		outcome.sort |= rt_name_now(thread) << RT_SORT_NAME_SHIFT;
-	if (RT_LIKELY(way != NULL) && RT_LIKELY(way->outcome.sort == outcome.sort) &&
-	    RT_LIKELY(way->outcome.epoch == outcome.epoch)) {
-		rt_verify(thread, frame, way);
-		return way->outcome.row;
-	}
-	hash = rt_walk(&thread->walk, frame);
-	rt_verify(thread, frame, NULL);
-	if (RT_UNLIKELY(thread->walk.truncated))
-		rt_add_own(&thread->cache->walks_truncated, 1);
-	outcome.row = find_row(thread, hash, outcome.sort, outcome.epoch);
-	if (RT_LIKELY(is_context_row(outcome.row)))
-		rt_shortcut_offer(&thread->walk, frame, &outcome);
-	return outcome.row;
-}
-
 /*
  * Count, and write the cell. In bookkeeping. The live total is the caller's: it rises, or for a
  * realloc changes by the difference. False: counted without a stack, and there the total is
@@ -229,7 +169,7 @@ static bool record_row(struct rt_thread *thread, struct ledger_control *control,
 	rt_cell *cell = rt_cell_writable(address);
 	uint64_t before;
 
-	if (!is_context_row(row)) {
+	if (!rt_row_is_context(row)) {
 		if (row == rt_global.first_row) {
 			record_no_stack((void *)address, size, sort);
 			return false;
@@ -301,8 +241,8 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 		record_no_stack(block, size, sort);
 		return;
 	}
-	row = walk_to_row(thread, control, sort, frame);
-	if (is_context_row(row) &&
+	row = rt_place_row(thread, control, sort, frame);
+	if (rt_row_is_context(row) &&
 	    RT_LIKELY(count_quickly(thread, control, row, block, size, sort)))
 		return;
 	if (record_row(thread, control, row, (uintptr_t)block, size, sort))
@@ -391,7 +331,7 @@ void rt_forget_any(void *block, const void *frame)
 		forget_nested(thread, row, size);
 		return;
 	}
-	if (!is_own_row(row)) {
+	if (!rt_row_is_own(row)) {
 		count_other_free(thread, row, size);
 		rt_leave(thread);
 		return;
@@ -424,7 +364,7 @@ void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resi
 	if (!value)
 		return;
 	ret_resize->size = rt_cell_size(value, address);
-	if (!(value >> RT_CELL_FOREIGN_SHIFT & 1) && is_own_row(rt_cell_row(value)))
+	if (!(value >> RT_CELL_FOREIGN_SHIFT & 1) && rt_row_is_own(rt_cell_row(value)))
 		ret_resize->usable = rt_usable(address, ret_resize->size,
 					       value >> RT_CELL_CLASSED_SHIFT & 1);
 	if (thread) {
@@ -454,7 +394,7 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 
 	if (!resize->cell)
 		forget_unknown(thread);
-	else if (!is_own_row(row))
+	else if (!rt_row_is_own(row))
 		count_other_free(thread, row, resize->size);
 	else
 		rt_slot_free(rt_slot(thread, row), control, resize->size);
@@ -468,10 +408,10 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 static void replace(struct rt_thread *thread, struct ledger_control *control,
 		    const struct rt_resize *resize, void *after, size_t size, const void *frame)
 {
-	bool old_counts = resize->cell && is_own_row(rt_cell_row(resize->cell));
+	bool old_counts = resize->cell && rt_row_is_own(rt_cell_row(resize->cell));
 	uint64_t old_size = old_counts ? resize->size : 0;
 	const uint32_t sort = RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC);
-	uint32_t row = walk_to_row(thread, control, sort, frame);
+	uint32_t row = rt_place_row(thread, control, sort, frame);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
@@ -487,7 +427,7 @@ static void replace(struct rt_thread *thread, struct ledger_control *control,
 static void close_only(struct rt_thread *thread, struct ledger_control *control,
 		       const struct rt_resize *resize)
 {
-	if (resize->cell && is_own_row(rt_cell_row(resize->cell)))
+	if (resize->cell && rt_row_is_own(rt_cell_row(resize->cell)))
 		rt_fall(thread, control, resize->size);
 	close_old(thread, control, resize);
 }
