@@ -88,21 +88,21 @@ static bool is_same(const struct ledger_header *ledger, uint32_t pid,
 	       ret_stat->start_ticks == ledger->start_ticks;
 }
 
-bool seep_successor_look(struct seep_successor *successor, const struct ledger_header *ledger,
+void seep_successor_look(struct seep_successor *successor, const struct ledger_header *ledger,
 			 uint32_t pid)
 {
 	struct seep_successor seen = { 0 };
 	struct seep_procfs_stat stat;
 
 	if (has_library(pid))
-		return false;
+		return;
 	if (!successor->met) {
 		successor->met = true;
-		return false;
+		return;
 	}
 	seen.name = exe_of(pid);
 	if (!seen.name)
-		return false;
+		return;
 	seen.why = why_program(seen.name);
 	if (!seen.why && !is_asked_for_library(pid))
 		seen.why = seep_xstrdup("LD_PRELOAD had been taken out of its environment");
@@ -111,11 +111,10 @@ bool seep_successor_look(struct seep_successor *successor, const struct ledger_h
 	/* All of that was about this process, and about one program. */
 	if (!is_same(ledger, pid, &stat) || has_library(pid)) {
 		seep_successor_done(&seen);
-		return false;
+		return;
 	}
 	seep_successor_done(successor);
 	*successor = seen;
-	return true;
 }
 
 void seep_successor_look_at_dead(struct seep_successor *successor,

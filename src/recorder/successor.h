@@ -16,7 +16,7 @@
 struct seep_successor {
 	char *name; /* its path, or what the kernel calls it; NULL unknown */
 	char *why;  /* NULL unknown */
-	bool met;   /* at the last look; that may have been in the middle of the exec */
+	bool met;   /* at an earlier look; that may have been in the middle of the exec */
 };
 
 /**
@@ -24,12 +24,10 @@ struct seep_successor {
  * @ledger: the header of that ledger
  * @pid:    its number here
  *
- * To be called again after a while until it returns true: once is not enough, since in the middle
- * of an exec a process has no environment yet.
- *
- * Returns: whether all was seen that there is to see.
+ * To be called again after a while until there is a name, which comes with all that there is to see:
+ * once is not enough, since in the middle of an exec a process has no environment yet.
  */
-bool seep_successor_look(struct seep_successor *successor, const struct ledger_header *ledger,
+void seep_successor_look(struct seep_successor *successor, const struct ledger_header *ledger,
 			 uint32_t pid);
 
 /* The same when it has ended and nobody has waited for it; what is known already stays. */

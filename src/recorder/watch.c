@@ -6,7 +6,6 @@
 #include "base/xalloc.h"
 #include "recorder/perf_map_file.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -36,15 +35,14 @@ struct seep_watch {
 	uint64_t last_rss_bytes;
 	struct seep_peek_totals totals;
 	struct seep_outside outside;
-	uint32_t
-		pid; /* 0: of another PID namespace, where the ledger's pid is somebody else's here */
+	/* 0: of another PID namespace, where the ledger's pid is somebody else's here. */
+	uint32_t pid;
 	uint64_t next_sample_ns;
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
 	bool answered;
 	int perf_map_fd; /* -1 none */
 	bool looked;	 /* outside, at an early age */
-	bool met_successor;
 	struct seep_successor successor;
 };
 
@@ -189,14 +187,13 @@ static void meet_end(struct seep_watch *watch)
 	answer(&watch->peek);
 }
 
-/* Once; a program of another ledger has another watch. */
+/* Until it is known; a program with a ledger of its own has a watch of its own. */
 static void look_at_successor(struct seep_watch *watch)
 {
-	if (!watch->met_successor && watch->pid &&
+	if (!watch->successor.name && watch->pid &&
 	    atomic_load_explicit(&watch->peek.state->ended, memory_order_acquire) ==
 		    LEDGER_ENDED_EXEC)
-		watch->met_successor = seep_successor_look(&watch->successor,
-							   &watch->peek.view.header, watch->pid);
+		seep_successor_look(&watch->successor, &watch->peek.view.header, watch->pid);
 }
 
 static void *follow(void *argument)
@@ -209,7 +206,7 @@ static void *follow(void *argument)
 		uint32_t seen = atomic_load_explicit(attention, memory_order_acquire);
 		uint64_t now_ns;
 
-		/* Nothing comes to pass any more in a ledger that was cut: the death is seen elsewhere. */
+		/* In a ledger that was cut nothing comes to pass; the death is seen elsewhere. */
 		if (atomic_load_explicit(&watch->stop, memory_order_acquire) ||
 		    seep_peek_is_cut(&watch->peek))
 			return NULL;

@@ -32,8 +32,10 @@ SEEP_NODISCARD int seep_watch_start(struct seep_peek *peek, struct seep_watch **
 /* Borrowed; fields that do not change (name, header) may be read at any time. */
 const struct seep_peek *seep_watch_peek(const struct seep_watch *watch);
 
-/* What a watch has gathered. Release with seep_timeline_done(), seep_outside_done() and
- * seep_successor_done(). */
+/*
+ * What a watch has gathered. Release with seep_timeline_done(), seep_outside_done() and
+ * seep_successor_done().
+ */
 struct seep_watch_result {
 	struct seep_timeline timeline;
 	uint64_t peak_rss_bytes;     /* 0 unknown */
@@ -49,6 +51,7 @@ void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *
  * seep_watch_stop - end the thread and give back what it gathered
  * @dead: the process is gone: one last sample of the ledger is taken. Otherwise it goes on without
  *        a recorder: it is let go at once should it be waiting, and will not wait at its end
+ * @ret_result: all is set but successor, which is replaced only if one was seen that lived on
  */
 void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result);
 
