@@ -312,5 +312,9 @@ def test_own_operators_are_named(seep):
 
 
 def test_what_was_killed_before_anybody_looked_is_said_to_be_so(seep):
-    _, recordings = seep.run(["/bin/sh", "-c", "kill -9 $$"])
+    # On a busy machine now and then one is held up for so long that somebody looks.
+    for _ in range(50):
+        _, recordings = seep.run(["/bin/sh", "-c", "kill -9 $$"])
+        if "not-looked-at" in codes(recordings.main()):
+            break
     assert "it ended before" in detail(recordings.main(), "not-looked-at")
