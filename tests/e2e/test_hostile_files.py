@@ -466,9 +466,10 @@ INTRODUCTION = """\
 Each of these was opened with every form of `seep report`, with `seep query` and, ledgers, with `seep ps`. Whatever
 the file: the answer comes within a second or at the time limit of `query`, it is one sentence on stderr and
 status 2 if nothing could be read, control characters from the file never reach the terminal, and neither the file
-nor what lies beside it is changed. `seep ps` lists a ledger or says on stderr why not. `tests/e2e/test_hostile_files.py` makes these files and wrote this page;
-beside them it flips bits, cuts files at many more places, and puts extreme values into every field of a
-ledger's header. `make fuzz` goes on from there with files that real programs left.
+nor what lies beside it is changed. `seep ps` lists a ledger or says on stderr why not.
+`tests/e2e/test_hostile_files.py` makes these files and wrote this page; beside them it flips bits, cuts files at many
+more places, and puts extreme values into every field of a ledger's header. `make fuzz` goes on from there with files
+that real programs left.
 
 Of a ledger that was cut, what is there is read, and the report says so. A recording is written whole or not at all,
 so one that was cut was cut later; `seep query` can still read the tables that are whole.
