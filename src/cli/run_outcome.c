@@ -2,7 +2,6 @@
 #include "cli/run_outcome.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include "profile/ledger_stacks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { THREAD_NAME_BYTES_MAX = 64 };
 

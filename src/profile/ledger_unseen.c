@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MODULES_NAMED = 3, LIST_BYTES_MAX = 512 };
 

@@ -153,8 +153,8 @@ struct seep_profile_totals {
 	uint64_t live_blocks, live_bytes;
 	uint64_t usable_bytes; /* of the live blocks */
 	uint64_t peak_bytes;   /* sum of the contexts' peak_bytes: one cut */
-	uint64_t
-		peak_at_ns; /* monotonic; of the last state: when it was read or ended; 0 = unknown */
+	/* Monotonic; of the last state: when it was read or ended; 0 = unknown. */
+	uint64_t peak_at_ns;
 	bool peak_exact;
 	uint64_t peak_error_bytes; /* bound */
 	uint64_t temporary, temporary_bytes;

@@ -11,7 +11,6 @@
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/inotify.h>

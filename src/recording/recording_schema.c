@@ -232,5 +232,7 @@ const struct seep_recording_total seep_recording_totals[] = {
 	VERIFY(truncated),
 	VERIFY(differences),
 };
+_Static_assert(sizeof(seep_recording_totals) / sizeof(seep_recording_totals[0]) <= 64,
+	       "the reader has a bit for each");
 const size_t seep_recording_total_count = sizeof(seep_recording_totals) /
 					  sizeof(seep_recording_totals[0]);

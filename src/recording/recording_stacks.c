@@ -4,7 +4,6 @@
 
 #include "base/xalloc.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MODULES_MAX (1u << 20)

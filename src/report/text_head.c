@@ -11,7 +11,6 @@
 #include "base/path.h"
 #include "base/terminal.h"
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "report/text_frame.h"
 #include "report/text_style.h"

@@ -3,7 +3,7 @@
  * Cuts its own ledger while others have it mapped, then ends with status 7 and without a word to
  * the library, which would touch what is gone.
  *
- *   away     the whole file, when a recorder has it; then takes a time in which a recorder looks several times
+ *   away     the whole file, when a recorder has it; then lives on while that looks several times
  *   BYTES    all but so many, and lengthens it again, over and over until its input ends
  *
  * Without a ledger (a plain run) it only ends.

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include <cmocka.h>
 

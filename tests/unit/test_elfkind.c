@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include <elf.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -13,7 +13,7 @@ enum {
 	ROWS_GROW = LEDGER_ROW_ID_END / LEDGER_ROWS_USUAL,
 };
 
-#define LEDGER_MAX_MIN (1ull << 20) /* on a tiny file system: until it is full */
+#define DEFAULT_MAX_LEAST_BYTES (1ull << 20) /* on a tiny file system: until it is full */
 
 /* Capacities of a file of the usual size; scaled to what limits and ledger_max allow. */
 static const struct ledger_table usual[LEDGER_TABLE_COUNT] = {
@@ -75,7 +75,7 @@ static uint64_t group_max(bool is_fork)
 	if (room == UINT64_MAX)
 		return UINT64_MAX;
 	/* Very little is better than nothing, unless there is next to none. */
-	least = room / 4 < LEDGER_MAX_MIN ? room / 4 : LEDGER_MAX_MIN;
+	least = room / 4 < DEFAULT_MAX_LEAST_BYTES ? room / 4 : DEFAULT_MAX_LEAST_BYTES;
 	return room / SHARE_OF_GROUP > least ? room / SHARE_OF_GROUP : least;
 }
 
@@ -88,8 +88,8 @@ uint64_t rt_ledger_max_default(long fd, bool is_fork)
 	if (rt_syscall3(SYS_fstatfs, fd, (long)&fs, 0) != 0 || fs.f_blocks == 0)
 		return max;
 	quarter = (uint64_t)fs.f_blocks * (uint64_t)fs.f_bsize / 4;
-	if (quarter < LEDGER_MAX_MIN)
-		quarter = LEDGER_MAX_MIN;
+	if (quarter < DEFAULT_MAX_LEAST_BYTES)
+		quarter = DEFAULT_MAX_LEAST_BYTES;
 	return quarter < max ? quarter : max;
 }
 

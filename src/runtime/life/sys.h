@@ -42,8 +42,8 @@ void *rt_mmap_sparse(size_t bytes);
 
 /*
  * Of a mapped table all but the first @keep bytes read zero from now on, and whole pages of that
- * go back to the kernel if it lets them. The table stays mapped: readers that hold it find nothing in it. Both
- * figures are multiples of 8.
+ * go back to the kernel if it lets them. The table stays mapped: readers that hold it find nothing
+ * in it. Both figures are multiples of 8.
  */
 void rt_empty_table(void *table, size_t keep, size_t bytes);
 

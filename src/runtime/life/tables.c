@@ -10,8 +10,8 @@
 enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
 
 /*
- * Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. Of what
- * a short life needs, one page: most processes that fork are followed by many like them.
+ * Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. A table
+ * begins with one page: a forked child that lives briefly needs no more, and there may be thousands.
  */
 static uint64_t next_step(uint64_t real, uint64_t needed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting in a row without a slot: what a thread without a cache does, a handler that interrupted our
- * books, and a thread that found no slot in time.
+ * Counting in a row without a slot: what a thread without a cache does, a handler that interrupted
+ * our books, and a thread that found no slot in time.
  */
 #include "runtime/track/redo.h"
 

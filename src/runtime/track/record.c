@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/record.h"
 
-#include "runtime/life/sys.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"

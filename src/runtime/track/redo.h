@@ -11,7 +11,7 @@
 
 /* In the redo record of a row that is changed without a slot, where RT_NO_INDEX means "none". */
 #define RT_SLOT_IS_SPILL (RT_NO_INDEX - 1)
-#define RT_SEQUENCE_MASK (((1ull << LEDGER_SEQ_COUNT_SHIFT) - 1))
+#define RT_SEQUENCE_MASK ((1ull << LEDGER_SEQ_COUNT_SHIFT) - 1)
 
 static inline void rt_row_store(struct ledger_row *row, const struct ledger_row_values *values)
 {

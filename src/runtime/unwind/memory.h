@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The room of a thread's walks: memories of remembered ones, one for each of a few stacks, and the new
- * frames of the one in progress. What grows is made whole and then pointed at, since a hook may be
- * left by longjmp at any place. None of this is on the way of a walk that lands.
+ * The room of a thread's walks: memories of remembered ones, one for each of a few stacks, and the
+ * new frames of the one in progress. What grows is made whole and then pointed at, since a hook may
+ * be left by longjmp at any place. None of this is on the way of a walk that lands.
  */
 #ifndef SEEP_RUNTIME_MEMORY_H
 #define SEEP_RUNTIME_MEMORY_H
