@@ -96,7 +96,8 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_fin
 	if (process->end_ns == 0 && job->sample_count && process->ended != SEEP_ENDED_RUNNING)
 		process->end_ns = job->timeline[job->sample_count - 1].at_ns;
 	/* The peak was the last state of a process that could not say when it ended. */
-	if (totals->peak_at_ns == 0 && totals->peak_bytes == totals->live_bytes)
+	if (totals->peak_at_ns == 0 && totals->live_bytes > 0 &&
+	    totals->peak_bytes == totals->live_bytes)
 		totals->peak_at_ns = process->end_ns;
 	if (job->outside)
 		seep_outside_explain(job->outside, profile);

@@ -56,6 +56,13 @@ def test_eight_threads_peak_total_is_within_the_stated_error(seep):
     assert abs(totals["peak_bytes"] - truth.notes["peak_total"]) <= allowed
 
 
+@pytest.mark.parametrize("end", ["exit 0", "kill -9 $$"])
+def test_a_peak_of_nothing_has_no_time(seep, end):
+    _, recordings = seep.run(["/bin/sh", "-c", end], ["--mode", "off"])
+    totals = recordings.main()["totals"]
+    assert (totals["allocs"], totals["peak_bytes"], totals["peak_at_ns"]) == (0, 0, None)
+
+
 @pytest.mark.parametrize("way", ["exit", "kill"])
 def test_the_time_of_a_peak_that_is_the_last_state_is_the_end(seep, way):
     recordings, _ = record_with_truth(seep, "peak_end", way)
