@@ -87,4 +87,7 @@ enum seep_process_life {
 enum seep_process_life seep_profile_process_life(const struct ledger_header *header,
 						 uint32_t *ret_pid);
 
+/* Is the process of another PID namespace, where its pids are not ours? If unknown: no. */
+bool seep_profile_is_elsewhere(const struct ledger_header *header);
+
 #endif

@@ -52,7 +52,7 @@ static uint32_t find_in_namespace(const struct ledger_header *header)
 	return found;
 }
 
-static bool is_elsewhere(const struct ledger_header *header)
+bool seep_profile_is_elsewhere(const struct ledger_header *header)
 {
 	uint64_t ours = seep_procfs_pid_namespace(0);
 
@@ -67,9 +67,9 @@ enum seep_process_life seep_profile_process_life(const struct ledger_header *hea
 	if (header->pid != 0 && is_this_boot(header)) {
 		if (is_it(header, header->pid))
 			found = header->pid;
-		else if (is_elsewhere(header))
+		else if (seep_profile_is_elsewhere(header))
 			found = find_in_namespace(header);
-		if (!found && is_elsewhere(header))
+		if (!found && seep_profile_is_elsewhere(header))
 			return SEEP_PROCESS_UNKNOWN;
 	}
 	if (found && ret_pid)

@@ -278,14 +278,6 @@ uint32_t seep_peek_mark(struct seep_peek *peek, uint64_t now_ns)
 
 /* ---- who lives ---------------------------------------------------------------------------- */
 
-static bool same_namespace(const struct seep_peek *peek)
-{
-	uint64_t theirs = peek->view.header.pid_namespace;
-	uint64_t ours = seep_procfs_pid_namespace(0);
-
-	return theirs == 0 || ours == 0 || theirs == ours;
-}
-
 enum seep_process_life seep_peek_life(const struct seep_peek *peek)
 {
 	const struct ledger_header *header = &peek->view.header;
@@ -302,5 +294,6 @@ bool seep_peek_has_recorder(const struct seep_peek *peek)
 	uint64_t start = atomic_load_explicit(&peek->control->recorder_start_ticks,
 					      memory_order_acquire);
 
-	return pid != 0 && same_namespace(peek) && seep_procfs_alive(pid, start);
+	return pid != 0 && !seep_profile_is_elsewhere(&peek->view.header) &&
+	       seep_procfs_alive(pid, start);
 }
