@@ -225,7 +225,7 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
 	if (rt_quick_record(RT_QUICK_CLASSED, control, block, size, sort, frame))
 		return;
 	if (RT_UNLIKELY(rt_load(&rt_generated_met)))
-		rt_modules_load(frame);
+		rt_modules_check_load(frame);
 	/* Some round a size up until it wraps, and give a small block. */
 	if (RT_UNLIKELY(size >> RT_ADDRESS_BITS))
 		size = sort & RT_SORT_FOREIGN ? 0 : rt_usable((uintptr_t)block, size, false);

@@ -96,7 +96,7 @@ void rt_modules_advance(void)
 	rt_add(&rt_global.state->generation, 1);
 }
 
-void rt_modules_load(const uintptr_t *frame)
+void rt_modules_check_load(const uintptr_t *frame)
 {
 	if (frame[1] - rt_global.loader_start < rt_global.loader_bytes &&
 	    _r_debug.r_state == RT_ADD)

@@ -7,7 +7,7 @@
  * a list; a generation is over when one of them is no longer where it was. That is checked after
  * dlclose, after every free() called by the dynamic linker (it unmaps an object and then frees
  * its descriptor, also for the plugins that libc closes without calling dlclose), and whenever a
- * rule is made. Code outside all objects has no entry there: see rt_modules_load.
+ * rule is made. Code outside all objects has no entry there: see rt_modules_check_load.
  */
 #ifndef SEEP_RUNTIME_MODULES_H
 #define SEEP_RUNTIME_MODULES_H
@@ -42,7 +42,7 @@ extern _Atomic uint32_t rt_generated_met;
  * would not meet it: its words may all hold. Of those allocations there is one at least, for the
  * list of what the object depends on.
  */
-RT_COLD void rt_modules_load(const uintptr_t *frame);
+RT_COLD void rt_modules_check_load(const uintptr_t *frame);
 
 /*
  * The ledger's index + 1 for the object around @pc and its bias; 0 when @pc lies in none, or the
