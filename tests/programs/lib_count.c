@@ -90,11 +90,16 @@ void *calloc(size_t n, size_t size)
 	return counted(NEXT(calloc)(n, size), n * size, F_CALLOC);
 }
 
-void free(void *block)
+static void free_here(void *block)
 {
 	if (block)
 		count_free();
 	NEXT(free)(block);
+}
+
+void free(void *block)
+{
+	free_here(block);
 }
 
 static void *resize(void *old, size_t size, enum function function)
@@ -156,6 +161,62 @@ void *pvalloc(size_t size)
 {
 	return counted(NEXT(pvalloc)(size), size, F_ALIGNED);
 }
+
+/*
+ * operator new and delete, for an allocator behind us that has its own: its malloc gives the blocks.
+ * The reserved names: Itanium C++ ABI, 5.1.
+ */
+static void *new_block(size_t size, size_t alignment, const char *name)
+{
+	/* Two blocks of less could share a cell of seep's page map, which comes after us here. */
+	size_t bytes = size < 16 ? 16 : size;
+	void *block = alignment ? NEXT(memalign)(alignment, bytes) : NEXT(malloc)(bytes);
+	void *(*other)(size_t, size_t);
+
+	if (block)
+		return counted(block, size, alignment ? F_ALIGNED : F_MALLOC);
+	/* It throws, or ends in NULL. */
+	*(void **)&other = dlsym(RTLD_NEXT, name);
+	return other ? other(size, alignment) : NULL;
+}
+
+#define NEW(name)                                 \
+	void *name(size_t size)                   \
+	{                                         \
+		return new_block(size, 0, #name); \
+	}
+#define NEW_ALIGNED(name)                                 \
+	void *name(size_t size, size_t alignment)         \
+	{                                                 \
+		return new_block(size, alignment, #name); \
+	}
+#define DELETE(name)              \
+	void name(void *block)    \
+	{                         \
+		free_here(block); \
+	}
+
+/* What follows the block in the arguments of delete is not looked at. */
+NEW(_Znwm)
+NEW(_Znam)
+NEW(_ZnwmRKSt9nothrow_t)
+NEW(_ZnamRKSt9nothrow_t)
+NEW_ALIGNED(_ZnwmSt11align_val_t)
+NEW_ALIGNED(_ZnamSt11align_val_t)
+NEW_ALIGNED(_ZnwmSt11align_val_tRKSt9nothrow_t)
+NEW_ALIGNED(_ZnamSt11align_val_tRKSt9nothrow_t)
+DELETE(_ZdlPv)
+DELETE(_ZdaPv)
+DELETE(_ZdlPvm)
+DELETE(_ZdaPvm)
+DELETE(_ZdlPvRKSt9nothrow_t)
+DELETE(_ZdaPvRKSt9nothrow_t)
+DELETE(_ZdlPvSt11align_val_t)
+DELETE(_ZdaPvSt11align_val_t)
+DELETE(_ZdlPvmSt11align_val_t)
+DELETE(_ZdaPvmSt11align_val_t)
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t)
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t)
 
 static int create(const char *prefix)
 {

@@ -259,6 +259,20 @@ for _ = 1, 1000 do n = n + #co() end
 print(#table.concat(parts), n, t[777].text, pcall(error, 'caught'))
 """
 
+GUILE = r"""
+(use-modules (srfi srfi-1) (ice-9 hash-table))
+(define table (make-hash-table))
+(do ((i 0 (1+ i))) ((= i 200000))
+  (hashq-set! table (modulo (* i 7919) 5003) (cons i (list i))))
+(define words (map (lambda (i) (string-append "word" (number->string i))) (iota 50000)))
+(define sorted (sort words string<?))
+(define sums (fold (lambda (w n) (+ n (string-length w))) 0 sorted))
+(define (maker n) (lambda (x) (+ x n)))
+(define made (map (lambda (i) ((maker i) i)) (iota 100000)))
+(display (list sums (apply + made) (length (hashq-ref table 7 '())) (list-ref sorted 777)))
+(newline)
+"""
+
 PERL = r"""
 use strict; use warnings;
 my (%h, @l); my $s = 1;

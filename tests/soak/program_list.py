@@ -187,6 +187,20 @@ def memcached(run):
     run.finish()
 
 
+@program("memcached as a daemon", "the same, behind two forks of its own", "memcached")
+def memcached_daemon(run):
+    pid_file = run.work / "pid"
+    os.chmod(run.work, 0o1777)  # nobody writes it
+    run.start(["memcached", "-d", "-P", pid_file, "-u", "nobody", "-l", "127.0.0.1", "-p", run.port,
+               "-m", "16", "-t", 4])  # fmt: skip
+    run.wait_port(daemon=True)
+    run.wait_until(pid_file.exists, "its pid", daemon=True)
+    run.answer("protocol", inputs.memcached_script(run.port))
+    run.rate = inputs.memcached_load(run.port, 4, 6000)
+    os.kill(int(pid_file.read_text()), signal.SIGTERM)
+    run.finish()
+
+
 @program("node server", "HTTP: JSON, templates, crypto, zlib; ab", "nodejs apache2-utils")
 def node_server(run):
     (run.work / "server.js").write_text(inputs.NODE_SERVER)
@@ -211,8 +225,8 @@ def node(run):
     run.batch(["node", "work.js"])
 
 
-def service(run, name, paths):
-    run.start([run.tools.copy_of(name), run.port])
+def service(run, name, paths, env=None):
+    run.start([name if isinstance(name, pathlib.Path) else run.tools.copy_of(name), run.port], env)
     run.wait_port()
     run.answer("pages", b"".join(run.get(path) for path in paths))
     run.http_load(12000, 8, *paths)
@@ -221,10 +235,44 @@ def service(run, name, paths):
     run.answer("stdout", (run.folder / "stdout").read_bytes())
 
 
+CXX_PATHS = ("/words/a+b+a+cc+long-word-" + "x" * 40, "/match/abc123+def456+g7",
+             "/fail/" + "y" * 30, "/keep/" + "z" * 100)  # fmt: skip
+
+
 @program("C++ service", "thread per connection, maps, regex, exceptions; ab", "apache2-utils")
 def service_cxx(run):
-    paths = ("/words/a+b+a+cc+long-word-" + "x" * 40, "/match/abc123+def456+g7", "/fail/" + "y" * 30)
-    service(run, "service_cxx", (*paths, "/keep/" + "z" * 100))
+    service(run, "service_cxx", CXX_PATHS)
+
+
+def preload(name):
+    return {"LD_PRELOAD": f"/usr/lib/x86_64-linux-gnu/{name}"}
+
+
+@program("with jemalloc", "the same service, jemalloc preloaded", "apache2-utils libjemalloc2")
+def service_jemalloc(run):
+    service(run, "service_cxx", CXX_PATHS, preload("libjemalloc.so.2"))
+
+
+@program("with tcmalloc", "the same, tcmalloc preloaded",
+         "apache2-utils libtcmalloc-minimal4")  # fmt: skip
+def service_tcmalloc(run):
+    service(run, "service_cxx", CXX_PATHS, preload("libtcmalloc_minimal.so.4"))
+
+
+@program("with mimalloc", "the same, mimalloc preloaded", "apache2-utils libmimalloc2.0")
+def service_mimalloc(run):
+    service(run, "service_cxx", CXX_PATHS, preload("libmimalloc.so.2"))
+
+
+@program("jemalloc inside", "the same, linked with libjemalloc.a: malloc is the program's own",
+         "apache2-utils g++ libjemalloc-dev")  # fmt: skip
+def service_static_jemalloc(run):
+    program_path = run.shared / "service_static"
+    if not program_path.exists():
+        source = pathlib.Path(__file__).parents[1] / "programs" / "service_cxx.cc"
+        run.client("g++", "-O1", "-g", "-w", "-pthread", source, "-o", program_path,
+                   "-l:libjemalloc.a", "-ldl", env={"CPATH": str(source.parent)})  # fmt: skip
+    service(run, program_path, CXX_PATHS)
 
 
 @program("Rust service", "thread per connection, Arc, panics; ab", "rustc apache2-utils")
@@ -370,6 +418,12 @@ def php(run):
 def lua(run):
     (run.work / "work.lua").write_text(inputs.LUA)
     run.batch(["lua5.4", "work.lua"])
+
+
+@program("guile", "Boehm's collector: lists, strings, hash tables, closures", "guile-3.0")
+def guile(run):
+    (run.work / "work.scm").write_text(inputs.GUILE)
+    run.batch(["guile", "--no-auto-compile", "work.scm"])
 
 
 @program("perl", "hashes, regular expressions, sort, sprintf", "perl")

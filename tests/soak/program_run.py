@@ -125,7 +125,8 @@ class Run:
             full["SEEP_DIR"] = str(self.ledgers)
         if self.variant == "checked":
             full["SEEP_OPTIONS"] = "verify=97"
-            full["LD_PRELOAD"] = str(self.tools.count)
+            # Behind seep's library, before an allocator that the program has preloaded.
+            full["LD_PRELOAD"] = " ".join([str(self.tools.count), full.get("LD_PRELOAD", "")]).strip()
             full["COUNT_PREFIX"] = str(self.counts / "count")
         return full
 
@@ -243,10 +244,10 @@ class Run:
             )
         return done.stdout
 
-    def wait_until(self, check, what):
+    def wait_until(self, check, what, daemon=False):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            if self.process.poll() is not None:
+            if not daemon and self.process.poll() is not None:
                 text = (self.folder / "stderr").read_text(errors="replace")
                 raise Failure(f"{self.name} ({self.variant}) ended early: {text[-600:]}")
             try:
@@ -257,12 +258,12 @@ class Run:
             time.sleep(0.05)
         raise Failure(f"{self.name} ({self.variant}): {what} did not come")
 
-    def wait_port(self, port=None):
+    def wait_port(self, port=None, daemon=False):
         def connects():
             socket.create_connection(("127.0.0.1", port or self.port), 1).close()
             return True
 
-        self.wait_until(connects, "its port")
+        self.wait_until(connects, "its port", daemon)
 
     def get(self, path, headers=None):
         """A page: status, headers that do not change with time, body."""
