@@ -187,12 +187,12 @@ def memcached(run):
     run.finish()
 
 
-@program("memcached as a daemon", "the same, behind two forks of its own", "memcached")
+@program("memcached as a daemon", "the same as nobody, behind two forks of its own", "memcached")
 def memcached_daemon(run):
     pid_file = run.work / "pid"
-    os.chmod(run.work, 0o1777)  # nobody writes it
-    run.start(["memcached", "-d", "-P", pid_file, "-u", "nobody", "-l", "127.0.0.1", "-p", run.port,
-               "-m", "16", "-t", 4])  # fmt: skip
+    run.as_user("nobody")
+    run.start(["memcached", "-d", "-P", pid_file, "-l", "127.0.0.1", "-p", run.port, "-m", "16",
+               "-t", 4])  # fmt: skip
     run.wait_port(daemon=True)
     run.wait_until(pid_file.exists, "its pid", daemon=True)
     run.answer("protocol", inputs.memcached_script(run.port))
