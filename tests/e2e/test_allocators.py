@@ -139,6 +139,13 @@ def test_the_ground_truth_programs_under_other_allocators(seep, allocator, name)
     check_truth(recordings.main(), truth)
 
 
+def test_a_variable_named_like_an_allocators_function_is_not_called(seep):
+    recordings, truth = record_with_truth(seep, "named_alike")
+    report = recordings.main()
+    check_truth(report, truth)
+    assert report["process"]["allocator"].endswith("lib_named_alike.so")
+
+
 def test_blocks_that_an_allocator_does_not_know_are_not_shown_to_it(seep):
     """jemalloc has no pvalloc: libc's gives a block whose usable size jemalloc must not be asked."""
     env = {"LD_PRELOAD": str(library("jemalloc"))}

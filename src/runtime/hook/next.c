@@ -262,8 +262,8 @@ static uint32_t find_sysv(const struct symbols *s, const char *name)
 	return 0;
 }
 
-/* The definition of @name in one object. */
-static void *find_in(const struct link_map *map, const char *name)
+/* The definition of @name in one object; NULL: it has none. */
+static const ElfW(Sym) * find_symbol(const struct link_map *map, const char *name)
 {
 	struct symbols s;
 	uint32_t index;
@@ -271,7 +271,14 @@ static void *find_in(const struct link_map *map, const char *name)
 	if (!symbols_of(map, &s))
 		return NULL;
 	index = s.hash ? find_gnu(&s, name) : find_sysv(&s, name);
-	return index ? (void *)(map->l_addr + s.table[index].st_value) : NULL;
+	return index ? &s.table[index] : NULL;
+}
+
+static void *find_in(const struct link_map *map, const char *name)
+{
+	const ElfW(Sym) *symbol = find_symbol(map, name);
+
+	return symbol ? (void *)(map->l_addr + symbol->st_value) : NULL;
 }
 
 static const struct link_map *own_map(void)
@@ -339,15 +346,25 @@ static void *find_operator(const char *symbol, bool replaced)
 
 rt_class_function *rt_next_class_function(void)
 {
+	/* A name alone may be anything; beside a function that only this allocator has, it is known. */
+	static const struct {
+		const char *name, *known_by;
+	} functions[] = {
+		{ "nallocx", "mallctl" },
+		{ "tc_nallocx", "tc_version" },
+		{ "mi_good_size", "mi_version" },
+	};
 	const struct link_map *map = object_of((uintptr_t)real.malloc);
-	void *found = NULL;
 
-	if (map) {
-		found = find_in(map, "nallocx");
-		if (!found)
-			found = find_in(map, "mi_good_size");
+	for (size_t i = 0; map && i < sizeof(functions) / sizeof(functions[0]); i++) {
+		const ElfW(Sym) *symbol = find_symbol(map, functions[i].name);
+		const ElfW(Sym) *other = find_symbol(map, functions[i].known_by);
+
+		if (symbol && other && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+		    ELF64_ST_TYPE(other->st_info) == STT_FUNC)
+			return (rt_class_function *)(map->l_addr + symbol->st_value);
 	}
-	return (rt_class_function *)(uintptr_t)found;
+	return NULL;
 }
 
 bool rt_next_is_glibc(void)
