@@ -6,7 +6,6 @@
 #include "profile/ledger_load.h"
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "profile/ledger_parts.h"
 
 #include <string.h>
@@ -66,59 +65,5 @@ int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 	load_all(&load);
 	seep_arena_free(load.scratch);
 	*ret_profile = load.profile;
-	return 0;
-}
-
-static void sample_slots(const struct ledger_view *view, const struct ledger_cache *cache,
-			 struct seep_profile_sample *sample)
-{
-	uint64_t first = 0;
-	uint64_t count = ledger_view_cache_slots(view, cache, &first);
-
-	for (uint64_t i = first; i < first + count; i++) {
-		const struct ledger_slot *slot = ledger_view_slot(view, i);
-
-		/* Slots of inherited rows count frees of blocks that this process never made. */
-		if (!slot || LOAD(slot->row) < view->header.first_row || LOAD(slot->row) == 0)
-			continue;
-		sample->allocs += LOAD(slot->allocs);
-		sample->frees += LOAD(slot->frees);
-	}
-}
-
-static void sample_caches(const struct ledger_view *view, struct seep_profile_sample *sample,
-			  uint64_t *live_bytes)
-{
-	for (uint64_t i = 0; i < view->count[LEDGER_TABLE_CACHES]; i++) {
-		const struct ledger_cache *cache = ledger_view_cache(view, i);
-
-		if (!cache || !LOAD(cache->ready))
-			continue;
-		*live_bytes += (uint64_t)LOAD(cache->sum) + (uint64_t)LOAD(cache->first);
-		sample_slots(view, cache, sample);
-	}
-}
-
-int seep_profile_sample_ledger(const void *map, size_t bytes, struct seep_profile_sample *sample,
-			       struct seep_error *err)
-{
-	struct ledger_view view;
-	enum ledger_view_status status = ledger_view_init(&view, map, bytes);
-	uint64_t live_bytes;
-
-	if (status != LEDGER_VIEW_OK)
-		return refuse(err, &view, status);
-	sample->at_ns = seep_monotonic_ns();
-	sample->allocs = 0;
-	sample->frees = 0;
-	live_bytes = (uint64_t)LOAD(ledger_view_state(&view)->live_bytes);
-	sample_caches(&view, sample, &live_bytes);
-	for (uint64_t i = 0; i < view.count[LEDGER_TABLE_ROWS]; i++) {
-		const struct ledger_row *row = ledger_view_row(&view, i);
-
-		sample->allocs += row ? LOAD(row->allocs) : 0;
-		sample->frees += row ? LOAD(row->frees) : 0;
-	}
-	sample->live_bytes = (int64_t)live_bytes > 0 ? live_bytes : 0;
 	return 0;
 }

@@ -59,18 +59,6 @@ SEEP_NODISCARD int seep_profile_load_ledger_memory(const void *map, size_t bytes
 						   struct seep_profile **ret_profile,
 						   struct seep_error *err);
 
-/**
- * seep_profile_sample_ledger - one point of a timeline, cheaply
- * @map: as above, live or not
- *
- * Fills live_bytes, allocs, frees and at_ns (now). Reads every row and slot once and without
- * waiting, so counts in motion may be off by what is in one thread's slots; live_bytes is not.
- * rss_bytes is left alone. Errors as for seep_profile_load_ledger_memory().
- */
-SEEP_NODISCARD int seep_profile_sample_ledger(const void *map, size_t bytes,
-					      struct seep_profile_sample *sample,
-					      struct seep_error *err);
-
 enum seep_process_life {
 	SEEP_PROCESS_RUNNING,
 	SEEP_PROCESS_DEAD,

@@ -4,6 +4,7 @@
  * may be seen before its allocation: then the allocation is counted in. Numbers that no program
  * reaches were written over; they count as 0, and the report says how many there were.
  */
+#include "profile/ledger_figure.h"
 #include "profile/ledger_parts.h"
 
 /* Room for sums that do not overflow: the totals of all rows that were taken so far. */
@@ -15,13 +16,12 @@ struct taken {
 /* At least what was freed; false when even that does not fit. */
 static bool take(uint64_t *came, uint64_t went, uint64_t *taken, uint8_t *in_doubt)
 {
-	if (*came > INT64_MAX - *taken || went > INT64_MAX - *taken)
+	if (!seep_ledger_add(taken, went > *came ? went : *came))
 		return false;
 	if (went > *came) {
 		*came = went;
 		*in_doubt = 1;
 	}
-	*taken += *came;
 	return true;
 }
 
@@ -53,8 +53,9 @@ void seep_ledger_mend_rows(struct seep_ledger_load *load)
 
 uint64_t seep_ledger_figure(struct seep_ledger_load *load, uint64_t value)
 {
-	if (value <= INT64_MAX)
-		return value;
-	load->impossible++;
-	return 0;
+	uint64_t figure = 0;
+
+	if (!seep_ledger_add(&figure, value))
+		load->impossible++;
+	return figure;
 }

@@ -3,6 +3,7 @@
 
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "profile/ledger_figure.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -72,12 +73,18 @@ void seep_image_add_child(struct seep_image *image, uint32_t pid)
 
 void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from)
 {
+	struct seep_profile_forked sums = *to;
+
 	to->processes += from->processes;
-	to->allocs += from->allocs;
-	to->alloc_bytes += from->alloc_bytes;
-	to->frees += from->frees;
-	to->freed_bytes += from->freed_bytes;
-	to->live_bytes += from->live_bytes;
+	sums.processes = to->processes;
+	/* What went is part of what came. */
+	if (!seep_ledger_add(&sums.allocs, from->allocs) ||
+	    !seep_ledger_add(&sums.alloc_bytes, from->alloc_bytes))
+		return;
+	sums.frees += from->frees;
+	sums.freed_bytes += from->freed_bytes;
+	sums.live_bytes += from->live_bytes;
+	*to = sums;
 }
 
 bool seep_image_is_gone(const struct seep_image *image)

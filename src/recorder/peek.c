@@ -3,6 +3,7 @@
 
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "profile/ledger_figure.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -131,61 +132,68 @@ static void each_item(struct seep_peek *peek, enum ledger_table_type type, item_
 static void add_cache_live(const void *item, void *context)
 {
 	const struct ledger_cache *cache = item;
-	int64_t *live = context;
+	uint64_t *live = context;
 
 	if (atomic_load_explicit(&cache->ready, memory_order_relaxed))
-		*live += atomic_load_explicit(&cache->sum, memory_order_relaxed) +
-			 atomic_load_explicit(&cache->first, memory_order_relaxed);
+		*live += (uint64_t)atomic_load_explicit(&cache->sum, memory_order_relaxed) +
+			 (uint64_t)atomic_load_explicit(&cache->first, memory_order_relaxed);
 }
 
 uint64_t seep_peek_live_bytes(struct seep_peek *peek)
 {
-	int64_t live = atomic_load_explicit(&peek->state->live_bytes, memory_order_acquire);
+	/* Parts may be below 0, and such that were written over may sum to anything. */
+	uint64_t live = (uint64_t)atomic_load_explicit(&peek->state->live_bytes,
+						       memory_order_acquire);
 
 	ledger_view_refresh(&peek->view);
 	each_item(peek, LEDGER_TABLE_CACHES, add_cache_live, &live);
-	return live > 0 ? (uint64_t)live : 0;
+	return (int64_t)live > 0 ? live : 0;
 }
 
 static void add_cache_usable(const void *item, void *context)
 {
 	const struct ledger_cache *cache = item;
-	int64_t *usable = context;
+	uint64_t *usable = context;
 
 	if (atomic_load_explicit(&cache->ready, memory_order_relaxed))
-		*usable += (int64_t)(atomic_load_explicit(&cache->usable_alloc_bytes,
-							  memory_order_relaxed) -
-				     atomic_load_explicit(&cache->usable_freed_bytes,
-							  memory_order_relaxed));
+		*usable += atomic_load_explicit(&cache->usable_alloc_bytes, memory_order_relaxed) -
+			   atomic_load_explicit(&cache->usable_freed_bytes, memory_order_relaxed);
 }
 
 uint64_t seep_peek_usable_bytes(struct seep_peek *peek)
 {
-	int64_t usable = 0;
+	uint64_t usable = 0;
 
 	ledger_view_refresh(&peek->view);
 	each_item(peek, LEDGER_TABLE_CACHES, add_cache_usable, &usable);
-	return usable > 0 ? (uint64_t)usable : 0;
+	return (int64_t)usable > 0 ? usable : 0;
+}
+
+/* Both or neither, as in a profile of the ledger. */
+static void add_counts(struct seep_peek_totals *totals, uint64_t allocs, uint64_t frees)
+{
+	struct seep_peek_totals sums = *totals;
+
+	if (seep_ledger_add(&sums.allocs, allocs) && seep_ledger_add(&sums.frees, frees))
+		*totals = sums;
 }
 
 static void add_row(const void *item, void *context)
 {
 	const struct ledger_row *row = item;
-	struct seep_peek_totals *totals = context;
 
-	totals->allocs += atomic_load_explicit(&row->allocs, memory_order_relaxed);
-	totals->frees += atomic_load_explicit(&row->frees, memory_order_relaxed);
+	add_counts(context, atomic_load_explicit(&row->allocs, memory_order_relaxed),
+		   atomic_load_explicit(&row->frees, memory_order_relaxed));
 }
 
 static void add_slot(const void *item, void *context)
 {
 	const struct ledger_slot *slot = item;
-	struct seep_peek_totals *totals = context;
 
 	if (atomic_load_explicit(&slot->row, memory_order_relaxed) == 0)
 		return;
-	totals->allocs += atomic_load_explicit(&slot->allocs, memory_order_relaxed);
-	totals->frees += atomic_load_explicit(&slot->frees, memory_order_relaxed);
+	add_counts(context, atomic_load_explicit(&slot->allocs, memory_order_relaxed),
+		   atomic_load_explicit(&slot->frees, memory_order_relaxed));
 }
 
 /* Rows first: what a flush moves meanwhile is then missed by this pass, never counted twice. */

@@ -65,7 +65,10 @@ uint64_t seep_peek_live_bytes(struct seep_peek *peek);
 /* What the next allocator holds for the live blocks, as far as it says; to within what is in flight. */
 uint64_t seep_peek_usable_bytes(struct seep_peek *peek);
 
-/* A pass over rows and slots. Slightly low while the program runs. */
+/*
+ * A pass over rows and slots. Slightly low while the program runs. Rows and slots with counts that no
+ * program reaches are left out.
+ */
 struct seep_peek_totals seep_peek_totals(struct seep_peek *peek);
 
 /* Bytes of tables that seep_peek_totals() reads. */

@@ -229,6 +229,13 @@ def test_a_program_that_cuts_its_ledger_away_does_not_end_its_recorder(seep):
     assert b"too short to be a ledger" in result.stderr or b"empty, not a ledger" in result.stderr
 
 
+def test_a_program_that_writes_over_its_ledger_has_a_recording_that_can_be_read(seep):
+    result, recordings = seep.run([program("ledger_scribble")])
+    assert (result.status, result.stderr) == (0, b"")
+    assert "ledger-damaged" in [entry["code"] for entry in recordings.main()["unseen"]]
+    assert seep.ledgers() == []
+
+
 PAGE = 4096
 
 

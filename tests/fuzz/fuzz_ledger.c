@@ -264,7 +264,6 @@ static void load_file(const uint8_t *map, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct seep_profile_sample sample;
 	uint64_t choice = fuzz_hash(data, size);
 	uint8_t *map;
 
@@ -273,7 +272,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	map = place(data, size);
 	fuzz_begin();
 	load_memory(map, size, false);
-	(void)seep_profile_sample_ledger(map, size, &sample, NULL);
 	if (choice % 4 == 0)
 		load_file(map, size);
 	/* An odd row costs a live reader its whole patience. */

@@ -222,6 +222,41 @@ static void a_ledger_cut_after_opening_reads_as_empty(void **state)
 	seep_peek_close(&peek);
 }
 
+static void write_row(const struct seep_peek *peek, uint64_t allocs, uint64_t frees)
+{
+	const struct ledger_table *rows = &peek->view.header.table[LEDGER_TABLE_ROWS];
+	int fd = openat(folder_fd, peek->file_name, O_RDWR);
+	struct ledger_row row = { .allocs = allocs, .frees = frees };
+
+	assert_int_equal(pwrite(fd, &row, sizeof(row), (off_t)(rows->offset + sizeof(row))),
+			 sizeof(row));
+	(void)close(fd);
+}
+
+static void counts_that_no_program_reaches_are_left_out(void **state)
+{
+	static const struct seep_peek_totals wild[] = {
+		{ 3, 1ull << 63 },
+		{ UINT64_MAX, 1 },
+		{ INT64_MAX, 0 }, /* alone it may be, the sum may not */
+	};
+	struct ledger_fake fake = { .allocs = 9, .frees = 2 };
+	struct seep_peek peek;
+
+	(void)state;
+	write_ledger(&fake, false);
+	assert_int_equal(seep_peek_open(folder_fd, fake.file_name, false, &peek, NULL), 0);
+	write_row(&peek, 3, 1);
+	assert_int_equal(seep_peek_totals(&peek).allocs, 12);
+	assert_int_equal(seep_peek_totals(&peek).frees, 3);
+	for (size_t i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
+		write_row(&peek, wild[i].allocs, wild[i].frees);
+		assert_int_equal(seep_peek_totals(&peek).allocs, 9);
+		assert_int_equal(seep_peek_totals(&peek).frees, 2);
+	}
+	seep_peek_close(&peek);
+}
+
 static void marks_are_appended_and_the_epoch_advances(void **state)
 {
 	struct ledger_fake fake = { 0 };
@@ -287,6 +322,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(hostile_files_are_passed_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_ledger_cut_after_opening_reads_as_empty, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(counts_that_no_program_reaches_are_left_out, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(marks_are_appended_and_the_epoch_advances, set_up,
 						tear_down),

@@ -323,27 +323,6 @@ static void truncated_stacks_are_told_with_share_and_module(void **state)
 	assert_non_null(strstr(unseen("truncated-stacks"), "too deep"));
 }
 
-static void a_sample_has_totals_only(void **state)
-{
-	struct seep_profile_sample sample = { .rss_bytes = 5 };
-	struct seep_error err = { 0 };
-	uint32_t context;
-	uint32_t id = add_simple(&context);
-	uint32_t cache = built_cache(&ledger, 6);
-
-	(void)state;
-	set_row(id, 10, 1000, 2, 200);
-	set_slot(cache, 0, id, 5, 500, 1, 100);
-	ledger.caches[cache].sum = 700;
-	ledger.state->live_bytes = 500;
-	assert_int_equal(seep_profile_sample_ledger(ledger.map, ledger.bytes, &sample, &err), 0);
-	assert_int_equal(sample.allocs, 15);
-	assert_int_equal(sample.frees, 3);
-	assert_int_equal(sample.live_bytes, 1200);
-	assert_int_equal(sample.rss_bytes, 5);
-	assert_true(sample.at_ns > 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,7 +342,6 @@ int main(void)
 		TEST(a_running_programs_peak_may_be_now),
 		TEST(every_unseen_bit_has_a_code_and_a_sentence),
 		TEST(truncated_stacks_are_told_with_share_and_module),
-		TEST(a_sample_has_totals_only),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -376,9 +376,32 @@ static void a_killed_process_is_sampled_once_more(void **state)
 
 #define SESSION_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void accounts_that_cannot_be_summed_count_as_processes_only(void **state)
+{
+	const struct seep_profile_forked wild = { .processes = 1,
+						  .allocs = 5,
+						  .alloc_bytes = INT64_MAX };
+	const struct seep_profile_forked small = { .processes = 1,
+						   .allocs = 2,
+						   .alloc_bytes = 20,
+						   .frees = 1,
+						   .freed_bytes = 10,
+						   .live_bytes = 10 };
+	struct seep_profile_forked sum = { 0 };
+
+	(void)state;
+	seep_forked_add(&sum, &small);
+	seep_forked_add(&sum, &wild);
+	assert_int_equal(sum.processes, 2);
+	assert_int_equal(sum.allocs, 2);
+	assert_int_equal(sum.alloc_bytes, 20);
+	assert_int_equal(sum.live_bytes, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accounts_that_cannot_be_summed_count_as_processes_only),
 		SESSION_TEST(another_sessions_ledgers_are_not_touched),
 		SESSION_TEST(a_ledger_is_met_once),
 		SESSION_TEST(a_childs_sums_go_to_its_parent_before_the_parent_is_closed),
