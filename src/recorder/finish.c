@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -160,6 +161,15 @@ static void retire_ledger(const struct seep_finish_job *job)
 		(void)unlinkat(job->ledger_dir_fd, job->ledger_name, 0);
 }
 
+/* No recording replaces the ledger: who reads why is to find it. */
+static void say_where(struct seep_finish_job *job)
+{
+	size_t used = strlen(job->err.text);
+
+	(void)snprintf(job->err.text + used, sizeof(job->err.text) - used,
+		       "; the ledger is kept: %s/%s", job->ledger_dir, job->ledger_name);
+}
+
 /* The timeline goes up to the moment of the figures. */
 static void add_present(struct seep_profile *profile, uint64_t now_ns)
 {
@@ -224,6 +234,8 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 		write_recording(job, profile, symbols);
 	if (job->err.code == 0)
 		retire_ledger(job);
+	else
+		say_where(job);
 	if (job->keep_profile)
 		job->profile = profile;
 	else

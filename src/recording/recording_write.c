@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "profile/kind_name.h"
 #include "profile/profile.h"
+#include "profile/profile_check.h"
 #include "recording/recording_db.h"
 #include "recording/recording_schema.h"
 #include "recording/recording_writer.h"
@@ -291,12 +292,61 @@ static void sync_directory(const char *path)
 	free(directory);
 }
 
+/* ---- what a loader would refuse ----------------------------------------------------------- */
+
+static bool all_figures(const uint64_t *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (values[i] > INT64_MAX)
+			return false;
+	return true;
+}
+
+/* Those of contexts are no more than the totals that they sum to. */
+static bool are_figures(const struct seep_profile *profile)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+	const struct seep_profile_forked *forked = &profile->forked;
+	bool fit = all_figures(totals->histogram, SEEP_PROFILE_HISTOGRAM_BUCKETS) &&
+		   all_figures(&profile->process.peak_rss_bytes, 1) &&
+		   all_figures((const uint64_t *)forked, sizeof(*forked) / sizeof(uint64_t));
+
+	for (size_t i = 0; i < seep_recording_total_count && fit; i++) {
+		uint64_t value;
+
+		memcpy(&value, (const char *)totals + seep_recording_totals[i].offset,
+		       sizeof(value));
+		fit = all_figures(&value, 1);
+	}
+	for (uint32_t i = 0; i < profile->sample_count && fit; i++) {
+		const struct seep_profile_sample *sample = &profile->timeline[i];
+
+		fit = all_figures(&sample->live_bytes, 1) && all_figures(&sample->rss_bytes, 1) &&
+		      all_figures(&sample->allocs, 1) && all_figures(&sample->frees, 1);
+	}
+	return fit;
+}
+
+static int check(const struct seep_profile *profile, struct seep_error *err)
+{
+	int r = seep_profile_check(profile, err);
+
+	if (r == 0 && !are_figures(profile))
+		r = seep_fail(err, SEEP_ECORRUPT, "a count or a size is negative");
+	return r;
+}
+
 int seep_recording_write(const char *path, const struct seep_profile *profile, bool replace,
 			 struct seep_error *err)
 {
 	struct seep_atomic_file file = { 0 };
-	int r = seep_atomic_open(path, 0600, &file, err);
+	int r = check(profile, err);
 
+	if (r < 0) {
+		seep_error_prefix(err, "%s was not written, since nobody could read it", path);
+		return r;
+	}
+	r = seep_atomic_open(path, 0600, &file, err);
 	if (r < 0)
 		return r;
 	file.keep_old = !replace;

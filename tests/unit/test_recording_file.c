@@ -110,6 +110,27 @@ static void ledgers_and_recordings_open_alike(void **state)
 	assert_int_equal(loaded->totals.allocs, 4);
 }
 
+static void what_could_not_be_read_is_not_written(void **state)
+{
+	uint64_t *const figures[] = {
+		&profile->totals.peak_error_bytes, &profile->totals.histogram[3],
+		&profile->forked.processes,	   &profile->process.peak_rss_bytes,
+		&profile->timeline[0].rss_bytes,   &profile->contexts[0].allocs,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+		uint64_t held = *figures[i];
+
+		*figures[i] = 1ull << 63;
+		assert_int_equal(seep_recording_write(path, profile, true, &err), -SEEP_ECORRUPT);
+		assert_non_null(strstr(err.text, path));
+		assert_int_not_equal(access(path, F_OK), 0);
+		*figures[i] = held;
+	}
+	round_trip();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +140,7 @@ int main(void)
 		TEST(a_link_leads_to_the_recording),
 		TEST(a_path_as_long_as_the_system_takes_works),
 		TEST(ledgers_and_recordings_open_alike),
+		TEST(what_could_not_be_read_is_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* What becomes of the ledger of a process that is gone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "ledger_fake.h"
+#include "recorder/finish.h"
+#include "recorder/ledgerdir.h"
+#include "recording/recording.h"
+
+#include <stdlib.h>
+
+static char folder[64];
+static char output[96];
+static int folder_fd;
+static struct ledger_fake fake;
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(folder, "/tmp/seep-finish-XXXXXX");
+	if (!mkdtemp(folder) || seep_ledgerdir_open(folder, false, &folder_fd, NULL) < 0)
+		return -1;
+	(void)snprintf(output, sizeof(output), "%s/x.seep", folder);
+	fake = (struct ledger_fake){
+		.exe = "/bin/prog", .pid = 4194301, .start_ticks = 1, .allocs = 9, .frees = 2
+	};
+	return ledger_fake_write(&fake, folder_fd) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)close(folder_fd);
+	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static struct seep_finish_job finish_with(const struct seep_profile_sample *samples, uint32_t count)
+{
+	struct seep_finish_job job = {
+		.ledger_dir = folder,
+		.ledger_dir_fd = folder_fd,
+		.ledger_name = fake.file_name,
+		.output = output,
+		.keep_small = true,
+		.perf_map_fd = -1,
+		.timeline = samples,
+		.sample_count = count,
+	};
+
+	seep_finish(&job);
+	return job;
+}
+
+static void a_recording_replaces_its_ledger(void **state)
+{
+	static const struct seep_profile_sample samples[] = { { .at_ns = 5, .allocs = 9 } };
+	struct seep_finish_job job = finish_with(samples, 1);
+	struct seep_profile *profile;
+
+	(void)state;
+	assert_true(job.recorded);
+	assert_int_equal(job.err.code, 0);
+	assert_int_not_equal(faccessat(folder_fd, fake.file_name, F_OK, 0), 0);
+	assert_int_equal(seep_recording_load(output, &profile, NULL), 0);
+	assert_int_equal(profile->totals.allocs, 9);
+	seep_profile_free(profile);
+}
+
+static void one_that_nobody_could_read_does_not(void **state)
+{
+	static const struct seep_profile_sample bad[][2] = {
+		{ { .at_ns = 5 }, { .at_ns = 6, .frees = 1ull << 63 } },
+		{ { .at_ns = 5 }, { .at_ns = 4 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct seep_finish_job job = finish_with(bad[i], 2);
+
+		assert_false(job.recorded);
+		assert_int_equal(job.err.code, SEEP_ECORRUPT);
+		assert_non_null(strstr(job.err.text, output));
+		assert_non_null(strstr(job.err.text, folder));
+		assert_non_null(strstr(job.err.text, fake.file_name));
+		assert_int_equal(faccessat(folder_fd, fake.file_name, F_OK, 0), 0);
+		assert_int_not_equal(access(output, F_OK), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_recording_replaces_its_ledger, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_that_nobody_could_read_does_not, set_up,
+						tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
