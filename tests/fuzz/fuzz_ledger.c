@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
 #include <stdatomic.h>
+#include <string.h>
 
 enum { LEDGER_BYTES_MAX = 1 << 20, WORD = 8 };
 
