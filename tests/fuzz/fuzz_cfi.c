@@ -11,6 +11,7 @@
 #include "cfi/cfi.h"
 
 #include <sanitizer/asan_interface.h>
+#include <string.h>
 
 enum { PREFIX_BYTES = 8, ROOM_BYTES = 1 << 20, PCS = 8 };
 

@@ -14,6 +14,7 @@
 #include "report/report.h"
 
 #include <sqlite3.h>
+#include <string.h>
 
 enum { SQL_BYTES = 1024, NAME_BYTES = 64, PAGE_HEADER_BYTES = 24, SQL_CHANGES_MAX = 3 };
 

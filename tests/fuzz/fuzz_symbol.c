@@ -11,6 +11,7 @@
 #include "symbol/symbol.h"
 
 #include <elf.h>
+#include <string.h>
 
 enum { LOOKUPS = 24, FRAMES_MAX = 16, CHANGES_MAX = 4, TWO_BYTES = 8 };
 
