@@ -11,7 +11,6 @@ import time
 import pytest
 
 from symbol_oracle import (
-    ADDRESSES,
     PROGRAMS,
     ZOO,
     build_id_of,
@@ -88,16 +87,8 @@ def zoo(tmp_path_factory):
 
 def merged_functions_share(variant):
     """Where several functions share their code, it is described several times, each as right as the
-    others. --icf=all does that to 3 of 3,000 addresses here: the two choose differently.
-
-    rustc 1.63, Debian 12's, merges functions of equal code when it optimises: one address is then
-    several functions, and the two choose differently at 3 of 4,000 addresses. Nothing else may."""
-    if variant.endswith("-icf"):
-        return 0.003
-    if variant != "rust":
-        return 0.0
-    version = re.match(r"rustc 1\.(\d+)", run("rustc", "--version").stdout.decode())
-    return 3 / ADDRESSES if version and int(version[1]) <= 63 else 0.0
+    others. --icf=all does that to 3 of 3,000 addresses here: the two choose differently."""
+    return 0.003 if variant.endswith("-icf") else 0.0
 
 
 @pytest.mark.parametrize(

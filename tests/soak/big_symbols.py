@@ -25,9 +25,6 @@ import symbol_oracle as oracle  # noqa: E402 (found by the line above)
 
 COUNT = 20000
 ROUNDS = 3
-# Functions of equal code that LLVM merged: one address has several names, in DWARF and in the symbol
-# table, and the two take different ones. At 6 addresses with Debian's rustc 1.63.
-ALLOWED = {"rust": 6}
 
 MANIFEST = """\
 [package]
@@ -140,8 +137,7 @@ def row(name, folder):
     separate = debug_file(path)
     if not info_bytes(separate or path):
         raise SystemExit(f"{path}: no debug information; see soak_packages of .ci/packages.sh")
-    counts = oracle.compare(path, *([separate] if separate else []), count=COUNT,
-                            allowed_share=(ALLOWED.get(name, 0) + 0.5) / COUNT)
+    counts = oracle.compare(path, *([separate] if separate else []), count=COUNT)
     addresses = oracle.random_addresses(path, COUNT)
     ours = measure([oracle.DRIVER, "--addresses", path], addresses)
     theirs = measure([oracle.ORACLE, "-e", path, "--functions=linkage", "--no-demangle"], addresses)
