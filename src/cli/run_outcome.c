@@ -5,15 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/complain.h"
-#include "ledger/ledger.h"
 #include "report/report.h"
+#include "target/limits.h"
 
 enum { LISTED_MAX = 8 };
 
@@ -88,40 +87,25 @@ static void list_left(const struct seep_recorder_list *left)
 		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
 }
 
-/* Whether @limit leaves less than a ledger needs, and says so. */
-static bool complain_limit(const struct seep_run_outcome *outcome, struct rlimit limit,
-			   const char *what, uint64_t least_bytes, const char *command)
-{
-	if (limit.rlim_cur >= least_bytes)
-		return false;
-	seep_complainf("run",
-		       "no account of %s was made: its %s is limited to %s, recording needs %s",
-		       outcome->program, what, seep_bytes_text(limit.rlim_cur).text,
-		       seep_bytes_text(least_bytes).text);
-	seep_hint("\"%s\" sets that limit", command);
-	return true;
-}
-
 static void complain_no_account(const struct seep_run_outcome *outcome)
 {
-	struct rlimit space = { RLIM_INFINITY, RLIM_INFINITY };
-	struct rlimit file = { RLIM_INFINITY, RLIM_INFINITY };
+	const struct seep_limits limits = seep_limits_of(0);
+	const char *command = NULL;
+	char *why = seep_limits_why(&limits, &command);
 
-	(void)getrlimit(RLIMIT_AS, &space);
-	(void)getrlimit(RLIMIT_FSIZE, &file);
-	if (complain_limit(outcome, space, "address space", LEDGER_ADDRESS_SPACE_MIN_BYTES,
-			   "ulimit -v") ||
-	    complain_limit(outcome, file, "file size (RLIMIT_FSIZE)", LEDGER_FILE_MIN_BYTES,
-			   "ulimit -f"))
-		return;
-	seep_complainf("run", "no account of %s was made: the library did not start in it",
-		       outcome->program);
-	seep_hint("%s%sits loader ignores LD_PRELOAD, the program removed it, or no ledger could "
-		  "be made in %s; \"seep doctor\" looks at all of these",
-		  space.rlim_cur == RLIM_INFINITY
-			  ? ""
-			  : "too little address space is left (\"ulimit -v\"), ",
-		  getenv("SEEP_OPTIONS") ? "SEEP_OPTIONS is wrong, " : "", outcome->ledger_dir);
+	seep_complainf("run", "no account of %s was made: %s", outcome->program,
+		       why ? why : "the library did not start in it");
+	if (why)
+		seep_hint("\"%s\" sets that limit", command);
+	else
+		seep_hint("%s%sits loader ignores LD_PRELOAD, the program removed it, or no ledger "
+			  "could be made in %s; \"seep doctor\" looks at all of these",
+			  limits.address_space_bytes == SEEP_NO_LIMIT
+				  ? ""
+				  : "too little address space is left (\"ulimit -v\"), ",
+			  getenv("SEEP_OPTIONS") ? "SEEP_OPTIONS is wrong, " : "",
+			  outcome->ledger_dir);
+	free(why);
 }
 
 static void list_problems(const struct seep_recorder_result *result)

@@ -38,6 +38,12 @@ enum {
 /* Address space that must be left under RLIMIT_AS: with less a program is not recorded. */
 #define LEDGER_ADDRESS_SPACE_MIN_BYTES (UINT64_C(160) << 20)
 
+/*
+ * Under RLIMIT_DATA, which counts private memory whether real or not: with less the library has
+ * no room for its page map (no ledger) or for its call stacks (nothing is counted).
+ */
+#define LEDGER_DATA_MIN_BYTES (UINT64_C(64) << 20)
+
 /* Sparse size of a file, which RLIMIT_FSIZE bounds: below it a program is not recorded. */
 #define LEDGER_FILE_MIN_BYTES (UINT64_C(512) << 10)
 

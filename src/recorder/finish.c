@@ -11,6 +11,7 @@
 #include "recorder/successor.h"
 #include "recording/recording.h"
 #include "symbol/symbol.h"
+#include "target/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -317,6 +318,20 @@ static void *finish_jobs(void *argument)
 	return NULL;
 }
 
+/* Its stack has no room where a program could not be recorded either. */
+static int fail_thread(struct seep_error *err, int problem)
+{
+	const struct seep_limits limits = seep_limits_of(0);
+	const char *command = "";
+	char *why = seep_limits_why(&limits, &command);
+	int rc = why ? seep_fail(err, SEEP_ESYS, "cannot start the recorder's thread: %s (\"%s\")",
+				 why, command)
+		     : seep_fail_errno(err, problem, "cannot start the recorder's thread");
+
+	free(why);
+	return rc;
+}
+
 int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *err)
 {
 	struct seep_finisher *finisher = seep_xcalloc(1, sizeof(*finisher));
@@ -340,7 +355,7 @@ int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *er
 		if (finisher->event_fd >= 0)
 			(void)close(finisher->event_fd);
 		free(finisher);
-		return seep_fail_errno(err, problem, "cannot start the recorder's thread");
+		return fail_thread(err, problem);
 	}
 	*ret_finisher = finisher;
 	return 0;

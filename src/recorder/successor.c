@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "target/limits.h"
 #include "target/preflight.h"
 
 #include <limits.h>
@@ -37,12 +38,19 @@ static char *exe_of(uint32_t pid)
 	return bytes > 0 ? seep_xstrndup(target, (size_t)bytes) : NULL;
 }
 
-static bool has_library(uint32_t pid)
+enum preloaded { IS_NOT_IN, IS_IN, HAS_A_LEDGER };
+
+/* What has a ledger mapped may still be the program before the exec. */
+static enum preloaded library_in(uint32_t pid)
 {
 	char *maps = read_of(pid, "maps", NULL);
-	/* While it execs, and at its end, a process has none. */
-	bool found = !maps || !*maps || strstr(maps, "/libseep.so");
+	enum preloaded found = IS_NOT_IN;
 
+	/* While it execs, and at its end, a process has none. */
+	if (!maps || !*maps || strstr(maps, ".ledger"))
+		found = HAS_A_LEDGER;
+	else if (strstr(maps, "/libseep.so"))
+		found = IS_IN;
 	free(maps);
 	return found;
 }
@@ -81,6 +89,34 @@ static char *why_program(const char *exe)
 	return rc == -SEEP_EUNSUPPORTED ? seep_xstrdup(err.text) : NULL;
 }
 
+static char *why_limits(uint32_t pid)
+{
+	const struct seep_limits limits = seep_limits_of(pid);
+	const char *command = "";
+	char *why = seep_limits_why(&limits, &command);
+	char *text = why ? seep_xasprintf("%s (\"%s\")", why, command) : NULL;
+
+	free(why);
+	return text;
+}
+
+/* The library is in it. */
+static char *why_no_ledger(uint32_t pid)
+{
+	char *why = why_limits(pid);
+
+	return why ? why : seep_xstrdup("the library was loaded, but made no ledger");
+}
+
+static char *why_no_library(const struct ledger_header *ledger, uint32_t pid, const char *exe)
+{
+	char *why = why_program(exe);
+
+	if (!why && !is_asked_for_library(pid))
+		why = seep_xstrdup("LD_PRELOAD had been taken out of its environment");
+	return why ? why : why_user(ledger, pid);
+}
+
 static bool is_same(const struct ledger_header *ledger, uint32_t pid,
 		    struct seep_procfs_stat *ret_stat)
 {
@@ -92,9 +128,10 @@ void seep_successor_look(struct seep_successor *successor, const struct ledger_h
 			 uint32_t pid)
 {
 	struct seep_successor seen = { 0 };
+	enum preloaded preloaded = library_in(pid);
 	struct seep_procfs_stat stat;
 
-	if (has_library(pid))
+	if (preloaded == HAS_A_LEDGER)
 		return;
 	if (!successor->met) {
 		successor->met = true;
@@ -103,13 +140,9 @@ void seep_successor_look(struct seep_successor *successor, const struct ledger_h
 	seen.name = exe_of(pid);
 	if (!seen.name)
 		return;
-	seen.why = why_program(seen.name);
-	if (!seen.why && !is_asked_for_library(pid))
-		seen.why = seep_xstrdup("LD_PRELOAD had been taken out of its environment");
-	if (!seen.why)
-		seen.why = why_user(ledger, pid);
+	seen.why = preloaded == IS_IN ? why_no_ledger(pid) : why_no_library(ledger, pid, seen.name);
 	/* All of that was about this process, and about one program. */
-	if (!is_same(ledger, pid, &stat) || has_library(pid)) {
+	if (!is_same(ledger, pid, &stat) || library_in(pid) != preloaded) {
 		seep_successor_done(&seen);
 		return;
 	}
@@ -126,6 +159,8 @@ void seep_successor_look_at_dead(struct seep_successor *successor,
 	if (!is_same(ledger, pid, &stat))
 		return;
 	why = successor->why ? NULL : why_user(ledger, pid);
+	if (!why && !successor->why)
+		why = why_limits(pid);
 	if (why)
 		successor->why = why;
 	if (!successor->name)

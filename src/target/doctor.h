@@ -11,15 +11,13 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "target/elfkind.h"
+#include "target/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { SEEP_DOCTOR_TEXT_BYTES = 1024, SEEP_DOCTOR_LIBRARIES_MAX = 512 };
-
-/* No limit, or not known. */
-#define SEEP_DOCTOR_NO_LIMIT UINT64_MAX
 
 /* What a check is about. */
 enum seep_doctor_subject {
@@ -30,12 +28,10 @@ enum seep_doctor_subject {
 
 enum seep_doctor_result { SEEP_DOCTOR_OK, SEEP_DOCTOR_NOTE, SEEP_DOCTOR_PROBLEM };
 
-struct seep_doctor_limits {
-	uint64_t address_space_bytes;
-	uint64_t file_bytes;
-	uint64_t descriptors;
-	uint64_t group_limit_bytes; /* of the memory control group */
-	uint64_t group_used_bytes;
+/* The memory control group. */
+struct seep_doctor_group {
+	uint64_t limit_bytes; /* or SEEP_NO_LIMIT */
+	uint64_t used_bytes;
 };
 
 /* Room in a file system. */
@@ -64,7 +60,8 @@ struct seep_doctor_machine {
 	const char *ledgers_problem; /* of the folder; NULL none */
 	struct seep_doctor_room output;
 	bool output_writable;
-	struct seep_doctor_limits limits;
+	struct seep_limits limits;
+	struct seep_doctor_group group;
 
 	const char *preload;	     /* what LD_PRELOAD holds; NULL or "" nothing */
 	const char *preload_missing; /* a path of it where no file is */
@@ -114,7 +111,8 @@ struct seep_doctor_process {
 	bool other_pid_namespace;
 	bool other_root;	     /* another mount namespace or root directory */
 	struct seep_doctor_room shm; /* as it sees it */
-	struct seep_doctor_limits limits;
+	struct seep_limits limits;
+	struct seep_doctor_group group;
 	uint64_t rss_bytes;
 	uint64_t anonymous_bytes; /* of these: what can be heap */
 	uint64_t locked_bytes;	  /* by mlock */

@@ -10,7 +10,7 @@ struct seep_doctor_room seep_doctor_look_room(struct seep_doctor_facts *facts, c
 					      const char *shown);
 
 /* The control group's figures of a process, into @limits. */
-void seep_doctor_look_group(uint32_t pid, struct seep_doctor_limits *limits);
+struct seep_doctor_group seep_doctor_look_group(uint32_t pid);
 
 /* The first line of @text, kept; NULL when there is none. */
 const char *seep_doctor_first_line(struct seep_doctor_facts *facts, const char *text);

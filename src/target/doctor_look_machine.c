@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -41,15 +40,16 @@ struct seep_doctor_room seep_doctor_look_room(struct seep_doctor_facts *facts, c
 	return room;
 }
 
-void seep_doctor_look_group(uint32_t pid, struct seep_doctor_limits *limits)
+struct seep_doctor_group seep_doctor_look_group(uint32_t pid)
 {
+	struct seep_doctor_group group = { SEEP_NO_LIMIT, 0 };
 	struct seep_cgroup_memory memory;
 
-	limits->group_limit_bytes = SEEP_DOCTOR_NO_LIMIT;
-	if (!seep_cgroup_memory("", pid, &memory))
-		return;
-	limits->group_limit_bytes = memory.limit_bytes;
-	limits->group_used_bytes = memory.used_bytes;
+	if (seep_cgroup_memory("", pid, &memory)) {
+		group.limit_bytes = memory.limit_bytes;
+		group.used_bytes = memory.used_bytes;
+	}
+	return group;
 }
 
 const char *seep_doctor_first_line(struct seep_doctor_facts *facts, const char *text)
@@ -111,23 +111,6 @@ static const char *confinement(struct seep_doctor_facts *facts)
 		found = seep_doctor_first_line(facts, text);
 	free(text);
 	return found;
-}
-
-static uint64_t own_limit(int which)
-{
-	struct rlimit limit;
-
-	if (getrlimit((__rlimit_resource_t)which, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-		return SEEP_DOCTOR_NO_LIMIT;
-	return limit.rlim_cur;
-}
-
-static void look_at_limits(struct seep_doctor_limits *limits)
-{
-	limits->address_space_bytes = own_limit(RLIMIT_AS);
-	limits->file_bytes = own_limit(RLIMIT_FSIZE);
-	limits->descriptors = own_limit(RLIMIT_NOFILE);
-	seep_doctor_look_group((uint32_t)getpid(), limits);
 }
 
 /* The first path in a list as LD_PRELOAD has it at which there is nothing. */
@@ -237,7 +220,8 @@ void seep_doctor_look_at_machine(struct seep_doctor_facts *facts, const char *le
 	machine->ledgers_problem = seep_doctor_keep(facts, ledger_problem);
 	machine->output = seep_doctor_look_room(facts, ".", cwd ? cwd : ".");
 	machine->output_writable = access(".", W_OK) == 0;
-	look_at_limits(&machine->limits);
+	machine->limits = seep_limits_of(0);
+	machine->group = seep_doctor_look_group((uint32_t)getpid());
 	machine->preload = seep_doctor_keep(facts, getenv("LD_PRELOAD"));
 	if (machine->preload)
 		machine->preload_missing = missing_of(facts, machine->preload);

@@ -4,7 +4,6 @@
 #include "target/doctor_checks.h"
 #include "target/doctor_look.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <pwd.h>
@@ -14,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SMALL_MAX_BYTES = 64 * 1024, LARGE_MAX_BYTES = 64 << 20 };
+enum { LARGE_MAX_BYTES = 64 << 20 };
 
 struct proc_path {
 	char text[64];
@@ -74,31 +73,6 @@ static bool read_status(struct seep_doctor_process *process)
 	process->anonymous_bytes = status.anon_rss_bytes;
 	process->locked_bytes = status.locked_bytes;
 	return true;
-}
-
-/* "Max address space         unlimited            unlimited            bytes": the first. */
-static uint64_t limit_of(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	if (!at)
-		return SEEP_DOCTOR_NO_LIMIT;
-	at += strlen(name);
-	while (*at == ' ') {
-		at++;
-	}
-	return isdigit((unsigned char)*at) ? strtoull(at, NULL, 10) : SEEP_DOCTOR_NO_LIMIT;
-}
-
-static void read_limits(struct seep_doctor_process *process)
-{
-	char *text = read_of(process->pid, "limits", SMALL_MAX_BYTES, NULL);
-
-	process->limits.address_space_bytes = limit_of(text ? text : "", "Max address space");
-	process->limits.file_bytes = limit_of(text ? text : "", "Max file size");
-	process->limits.descriptors = limit_of(text ? text : "", "Max open files");
-	seep_doctor_look_group(process->pid, &process->limits);
-	free(text);
 }
 
 static void read_maps(struct seep_doctor_process *process)
@@ -175,13 +149,8 @@ void seep_doctor_look_at_process(struct seep_doctor_facts *facts, uint32_t pid)
 
 	facts->subjects |= SEEP_DOCTOR_PROCESS;
 	process->pid = pid;
-	process->limits = (struct seep_doctor_limits){
-		SEEP_DOCTOR_NO_LIMIT,
-		SEEP_DOCTOR_NO_LIMIT,
-		SEEP_DOCTOR_NO_LIMIT,
-		SEEP_DOCTOR_NO_LIMIT,
-		0,
-	};
+	process->limits = seep_limits_of(pid);
+	process->group = seep_doctor_look_group(pid);
 	process->exists = seep_procfs_stat(pid, &stat, NULL) == 0 &&
 			  seep_procfs_alive(pid, stat.start_ticks) && read_status(process);
 	if (!process->exists)
@@ -189,7 +158,6 @@ void seep_doctor_look_at_process(struct seep_doctor_facts *facts, uint32_t pid)
 	process->exe = link_of(facts, pid, "exe");
 	process->is_kernels = !process->exe && is_kernels(pid);
 	process->user = user_name(facts, process->uid);
-	read_limits(process);
 	read_maps(process);
 	read_environment(process);
 	read_command(facts);

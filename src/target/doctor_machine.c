@@ -183,6 +183,7 @@ static bool is_explained(const struct seep_doctor_machine *machine)
 	       machine->library_noexec || machine->ledgers.free_bytes < ROOM_MIN_BYTES ||
 	       machine->limits.address_space_bytes < LEDGER_ADDRESS_SPACE_MIN_BYTES ||
 	       machine->limits.file_bytes < LEDGER_FILE_MIN_BYTES ||
+	       machine->limits.data_bytes < LEDGER_DATA_MIN_BYTES ||
 	       (machine->tried && (strstr(machine->tried, "SEEP_OPTIONS") ||
 				   strstr(machine->tried, "cannot be preloaded")));
 }
@@ -240,7 +241,7 @@ void seep_doctor_check_preload(const struct seep_doctor_facts *facts,
 	}
 }
 
-static void judge_limits(const struct seep_doctor_limits *limits, const char *how,
+static void judge_limits(const struct seep_limits *limits, const char *how,
 			 struct seep_doctor_finding *finding)
 {
 	if (limits->address_space_bytes < LEDGER_ADDRESS_SPACE_MIN_BYTES) {
@@ -257,6 +258,13 @@ static void judge_limits(const struct seep_doctor_limits *limits, const char *ho
 				seep_bytes_text(limits->file_bytes).text,
 				seep_bytes_text(LEDGER_FILE_MIN_BYTES).text);
 		seep_doctor_advise(finding, "Raise it (ulimit -f, LimitFSIZE=).");
+	} else if (limits->data_bytes < LEDGER_DATA_MIN_BYTES) {
+		seep_doctor_say(finding, PROBLEM,
+				"The limit of the data segment is %s; with less than %s left no "
+				"ledger is made, or nothing is counted",
+				seep_bytes_text(limits->data_bytes).text,
+				seep_bytes_text(LEDGER_DATA_MIN_BYTES).text);
+		seep_doctor_advise(finding, "Raise it (ulimit -d, LimitDATA=).");
 	} else if (limits->address_space_bytes < ADDRESS_SPACE_PLENTY_BYTES) {
 		seep_doctor_say(finding, NOTE,
 				"The limit of address space is %s; the ledger takes at most an "
@@ -274,7 +282,8 @@ static void judge_limits(const struct seep_doctor_limits *limits, const char *ho
 				(unsigned long long)limits->descriptors);
 		seep_doctor_advise(finding, "Raise it (ulimit -n, LimitNOFILE=).");
 	} else {
-		seep_doctor_say(finding, OK, "Address space, file size and open files suffice");
+		seep_doctor_say(finding, OK,
+				"Address space, file size, data segment and open files suffice");
 	}
 }
 
@@ -292,14 +301,13 @@ void seep_doctor_check_process_limits(const struct seep_doctor_facts *facts,
 	judge_limits(&facts->process.limits, "ulimit -v, or LimitAS= of its unit", finding);
 }
 
-static void judge_group(const struct seep_doctor_limits *limits,
-			struct seep_doctor_finding *finding)
+static void judge_group(const struct seep_doctor_group *group, struct seep_doctor_finding *finding)
 {
-	uint64_t limit = limits->group_limit_bytes, used = limits->group_used_bytes;
+	uint64_t limit = group->limit_bytes, used = group->used_bytes;
 	uint64_t left = used < limit ? limit - used : 0;
 	char figures[128];
 
-	if (limit == SEEP_DOCTOR_NO_LIMIT) {
+	if (limit == SEEP_NO_LIMIT) {
 		seep_doctor_say(finding, OK, "No limit of a control group is near");
 		return;
 	}
@@ -319,7 +327,7 @@ static void judge_group(const struct seep_doctor_limits *limits,
 void seep_doctor_check_group(const struct seep_doctor_facts *facts,
 			     struct seep_doctor_finding *finding)
 {
-	judge_group(&facts->machine.limits, finding);
+	judge_group(&facts->machine.group, finding);
 }
 
 void seep_doctor_check_process_group(const struct seep_doctor_facts *facts,
@@ -327,7 +335,7 @@ void seep_doctor_check_process_group(const struct seep_doctor_facts *facts,
 {
 	if (!facts->process.exists)
 		return;
-	judge_group(&facts->process.limits, finding);
+	judge_group(&facts->process.group, finding);
 }
 
 void seep_doctor_check_confinement(const struct seep_doctor_facts *facts,

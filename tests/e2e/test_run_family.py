@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness import LIMIT_S
+from harness import LIMIT_S, need
 from running import PYTHON, TRUE, start, wait_until, watched
 
 
@@ -259,3 +259,19 @@ def test_another_users_program_is_said_to_have_its_ledger_elsewhere(seep):
         shutil.rmtree(f"/dev/shm/seep-{user}", ignore_errors=True)
     (said,) = exec_unrecorded(recordings)
     assert f"it ran as user {user}; should it have a ledger, that is in /dev/shm/seep-{user}" in said
+
+
+@pytest.mark.parametrize("seconds", ["0", "0.7"])
+@pytest.mark.parametrize(
+    "option, kibibytes, limit",
+    [("f", 10, "RLIMIT_FSIZE"), ("v", 100000, "RLIMIT_AS"), ("d", 6000, "RLIMIT_DATA")],
+)
+def test_a_limit_that_leaves_the_next_program_no_ledger_is_named(
+    seep, option, kibibytes, limit, seconds
+):
+    # Seen while it lives, or at its end.
+    script = f'ulimit -{option} {kibibytes}; exec sleep {seconds}'
+    _, recordings = seep.run([need("bash"), "-c", script])
+    (said,) = exec_unrecorded(recordings)
+    begin = rf"this is about bash; (/\S*/)?sleep, .*: its [a-z ]+ \({limit}\) is limited to "
+    assert re.match(begin, said) and f'("ulimit -{option}")' in said, said

@@ -145,7 +145,7 @@ def test_too_small_an_address_space_is_said_to_be_why(seep):
     def limited(mebibytes):
         return run_limited(seep, resource.RLIMIT_AS, mebibytes << 20)
 
-    assert "address space is limited to 140 MB" in limited(140)
+    assert "address space (RLIMIT_AS) is limited to 140 MB" in limited(140)
     # Here it depends on what the program itself takes.
     assert "address space" in limited(161)
     assert "no account" not in limited(400)
@@ -158,6 +158,21 @@ def test_too_small_a_file_size_is_said_to_be_why(seep):
     assert "file size (RLIMIT_FSIZE) is limited to 400 KB, recording needs 512 KB" in limited(400)
     assert '"ulimit -f"' in limited(511)
     assert "no account" not in limited(512)
+
+
+def test_too_small_a_data_segment_is_said_to_be_why(seep):
+    def limited(kibibytes):
+        done = run_plain(
+            ["/bin/sh", "-c", f'ulimit -d {kibibytes}; exec "$@"', "sh",
+             SEEP, "run", "-f", "-o", "x.seep", "--", "/bin/echo", "hello"],
+            cwd=seep.directory, env=seep.environment(),
+        )
+        return done.stderr.decode()
+
+    for kibibytes, begin in [(6000, "cannot start the recorder's thread"), (12000, "no account")]:
+        said = limited(kibibytes)
+        assert begin in said and "data segment (RLIMIT_DATA) is limited to" in said, said
+        assert '"ulimit -d"' in said
 
 
 def test_a_ledger_made_small_by_a_limit_says_so_when_it_is_full(seep):

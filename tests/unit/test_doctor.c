@@ -15,12 +15,13 @@
 #define OK SEEP_DOCTOR_OK
 #define NOTE SEEP_DOCTOR_NOTE
 #define PROBLEM SEEP_DOCTOR_PROBLEM
-#define NO_LIMIT SEEP_DOCTOR_NO_LIMIT
+#define NO_LIMIT SEEP_NO_LIMIT
 #define MIB(n) ((uint64_t)(n) << 20)
 
 static struct seep_doctor_facts healthy(void)
 {
-	const struct seep_doctor_limits limits = { NO_LIMIT, NO_LIMIT, 1024, NO_LIMIT, 0 };
+	const struct seep_limits limits = { NO_LIMIT, NO_LIMIT, 1024, NO_LIMIT };
+	const struct seep_doctor_group group = { NO_LIMIT, 0 };
 	const struct seep_doctor_room shm = { "/dev/shm/seep-0", MIB(8192), MIB(8000), true };
 
 	return (struct seep_doctor_facts){
@@ -31,7 +32,7 @@ static struct seep_doctor_facts healthy(void)
 			.library = "/usr/lib/seep/libseep.so", .glibc_needed = "2.34",
 			.glibc_here = "2.36", .ledgers = shm,
 			.output = { "/home/me", MIB(90000), MIB(40000), false },
-			.output_writable = true, .limits = limits,
+			.output_writable = true, .limits = limits, .group = group,
 			.was_tried = true, .tried_well = true,
 		},
 		.program = {
@@ -45,7 +46,7 @@ static struct seep_doctor_facts healthy(void)
 			.pid = 4242, .exists = true, .exe = "/usr/bin/prog", .uid = 1000,
 			.real_uid = 1000, .can_look = true, .has_library = true,
 			.recorded = "recorded", .live_bytes = MIB(20), .shm = shm,
-			.limits = limits, .rss_bytes = MIB(30), .anonymous_bytes = MIB(25),
+			.limits = limits, .group = group, .rss_bytes = MIB(30), .anonymous_bytes = MIB(25),
 		},
 	};
 }
@@ -146,8 +147,8 @@ CASE(a_seccomp_filter_is_said, "seccomp", NOTE, "madvise", facts.process.seccomp
 CASE(a_small_address_space_is_a_problem, "process-limits", PROBLEM, "LimitAS",
      facts.process.limits.address_space_bytes = MIB(100))
 CASE(a_full_group_is_a_problem, "process-group", PROBLEM, "MemoryMax",
-     facts.process.limits.group_limit_bytes = MIB(100);
-     facts.process.limits.group_used_bytes = MIB(95))
+     facts.process.group.limit_bytes = MIB(100);
+     facts.process.group.used_bytes = MIB(95))
 CASE(a_loaded_allocator_is_said, "process-allocator", NOTE, "jemalloc",
      facts.process.allocator = "jemalloc")
 CASE(memory_that_is_no_heap_is_said, "memory", NOTE, "files and shared memory",
@@ -239,18 +240,25 @@ CASE(a_limit_of_address_space_is_said, "limits", NOTE, "an eighth",
      facts.machine.limits.address_space_bytes = MIB(1000))
 CASE(a_small_limit_of_file_size_is_a_problem, "limits", PROBLEM, "LimitFSIZE",
      facts.machine.limits.file_bytes = 1000)
+CASE(a_small_limit_of_the_data_segment_is_a_problem, "limits", PROBLEM, "ulimit -d",
+     facts.machine.limits.data_bytes = MIB(40))
+CASE(a_small_data_segment_of_a_process_is_a_problem, "process-limits", PROBLEM, "LimitDATA",
+     facts.process.limits.data_bytes = MIB(40))
+CASE(a_failed_trial_below_a_limit_of_data_says_nothing, "trial", OK, "",
+     facts.machine.tried_well = false;
+     facts.machine.limits.data_bytes = MIB(1))
 CASE(a_limit_of_file_size_is_said, "limits", NOTE, "smaller",
      facts.machine.limits.file_bytes = MIB(100))
 CASE(few_descriptors_are_said, "limits", NOTE, "ulimit -n", facts.machine.limits.descriptors = 20)
 CASE(a_group_with_little_room_is_said, "group", NOTE, "40.0 MB left of 100 MB",
-     facts.machine.limits.group_limit_bytes = MIB(100);
-     facts.machine.limits.group_used_bytes = MIB(60))
+     facts.machine.group.limit_bytes = MIB(100);
+     facts.machine.group.used_bytes = MIB(60))
 CASE(a_group_with_room_is_well, "group", OK, "900 MB left",
-     facts.machine.limits.group_limit_bytes = MIB(1000);
-     facts.machine.limits.group_used_bytes = MIB(100))
+     facts.machine.group.limit_bytes = MIB(1000);
+     facts.machine.group.used_bytes = MIB(100))
 CASE(a_group_above_its_limit_has_nothing_left, "group", PROBLEM, "0 B left",
-     facts.machine.limits.group_limit_bytes = MIB(100);
-     facts.machine.limits.group_used_bytes = MIB(101))
+     facts.machine.group.limit_bytes = MIB(100);
+     facts.machine.group.used_bytes = MIB(101))
 CASE(confinement_is_said, "confinement", NOTE, "usr.sbin.x (enforce)",
      facts.machine.confined = "usr.sbin.x (enforce)")
 CASE(an_unconfined_process_under_selinux_is_well, "confinement", OK, "SELinux",
@@ -352,6 +360,9 @@ int main(void)
 		cmocka_unit_test(a_small_limit_of_address_space_is_a_problem),
 		cmocka_unit_test(a_limit_of_address_space_is_said),
 		cmocka_unit_test(a_small_limit_of_file_size_is_a_problem),
+		cmocka_unit_test(a_small_limit_of_the_data_segment_is_a_problem),
+		cmocka_unit_test(a_small_data_segment_of_a_process_is_a_problem),
+		cmocka_unit_test(a_failed_trial_below_a_limit_of_data_says_nothing),
 		cmocka_unit_test(a_limit_of_file_size_is_said),
 		cmocka_unit_test(few_descriptors_are_said),
 		cmocka_unit_test(a_group_with_little_room_is_said),
