@@ -4,6 +4,7 @@
 import ctypes.util
 import http.server
 import os
+import re
 import shutil
 import signal
 import socket
@@ -130,7 +131,8 @@ def test_a_report_fills_in_what_an_old_recording_lacks(seep, server):
     _, recordings = seep.run([copy], env=env)
     done = seep.command("report", "--debuginfod", recordings.path, env=env)
     assert done.status == 0
-    assert b"by_next" in done.stdout and b"No names" not in done.stdout
+    # The C library may have none.
+    assert b"by_next" in done.stdout and not re.search(rb"No names.*\bcopy \(", done.stdout)
 
 
 @NEED

@@ -125,7 +125,8 @@ def test_a_program_that_was_replaced_is_not_believed(seep):
     (seep.directory / "old").mkdir()
     shutil.copy(program("mini_dlsym"), seep.directory / "old" / "copy")
     done = seep.command("report", found, "--symbols", seep.directory / "old")
-    assert b"by_next" in done.stdout and b"No names" not in done.stdout
+    # The C library may have none.
+    assert b"by_next" in done.stdout and not re.search(rb"No names.*\bcopy \(", done.stdout)
 
 
 def test_an_unloaded_library_keeps_its_names_and_its_identity(seep):
