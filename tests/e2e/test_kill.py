@@ -170,7 +170,7 @@ def phase_offsets():
 
 def wait_for_phase(path, phase, draw):
     """Until a thread is in the phase for the drawn time: then a few microseconds more."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     skip = draw.randrange(4)
     offsets = phase_offsets()
     while time.monotonic() < deadline:
