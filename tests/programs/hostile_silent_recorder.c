@@ -4,12 +4,12 @@
  * under a timer that interrupts every wait. The end must not be held up for longer than the 300 ms
  * that it allows. Without a ledger (a plain run) it only ends.
  */
-#include <dirent.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 
 #include "ledger/ledger.h"
+#include "own_ledger.h"
 #include "truth.h"
 
 enum { WAIT_MS = 300, STATUS = 3 };
@@ -19,30 +19,11 @@ static void on_alarm(int number)
 	(void)number;
 }
 
-static int open_ledger(const char *directory)
-{
-	static char prefix[64], path[8192];
-	DIR *dir = opendir(directory);
-	struct dirent *entry;
-	int fd = -1;
-
-	(void)snprintf(prefix, sizeof(prefix), "hostile_silent_recorder.%d.", (int)getpid());
-	while (dir && fd < 0 && (entry = readdir(dir)))
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
-			(void)snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-			fd = open(path, O_RDWR);
-		}
-	if (dir)
-		(void)closedir(dir);
-	return fd;
-}
-
 int main(void)
 {
 	const struct sigaction action = { .sa_handler = on_alarm };
 	const struct itimerval often = { { 0, 20000 }, { 0, 20000 } };
-	const char *directory = getenv("SEEP_DIR");
-	int fd = directory ? open_ledger(directory) : -1;
+	int fd = own_ledger_open();
 
 	if (fd >= 0) {
 		struct ledger_control *control = mmap(NULL, LEDGER_PAGE_BYTES,

@@ -8,7 +8,6 @@
  *
  * Without a ledger (a plain run) it only ends.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
@@ -21,27 +20,9 @@
 #include <unistd.h>
 
 #include "ledger/ledger.h"
+#include "own_ledger.h"
 
 enum { STATUS = 7, AWAY_NS = 300000000, PHASE_NS = 20000 };
-
-static int open_ledger(void)
-{
-	static char prefix[64], path[8192];
-	const char *directory = getenv("SEEP_DIR");
-	DIR *dir = directory ? opendir(directory) : NULL;
-	struct dirent *entry;
-	int fd = -1;
-
-	(void)snprintf(prefix, sizeof(prefix), "ledger_cut.%d.", (int)getpid());
-	while (dir && fd < 0 && (entry = readdir(dir)))
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
-			(void)snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-			fd = open(path, O_RDWR);
-		}
-	if (dir)
-		(void)closedir(dir);
-	return fd;
-}
 
 static void flicker(int fd, off_t least, off_t bytes)
 {
@@ -77,7 +58,7 @@ static void cut_away(int fd)
 
 int main(int argc, char **argv)
 {
-	int fd = open_ledger();
+	int fd = own_ledger_open();
 	struct stat st;
 
 	if (fd >= 0 && argc == 2 && fstat(fd, &st) == 0) {

@@ -4,7 +4,6 @@
  * row of its own ledger. Lives on while a recorder looks several times, and ends without
  * a word to the library.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,29 +14,9 @@
 #include <unistd.h>
 
 #include "ledger/ledger.h"
+#include "own_ledger.h"
 
 enum { BLOCKS = 3000, ROW = 1, LOOKED_AT_NS = 300000000 };
-
-static int open_ledger(struct ledger_header *header)
-{
-	static char prefix[64], path[8192];
-	const char *directory = getenv("SEEP_DIR");
-	DIR *dir = directory ? opendir(directory) : NULL;
-	struct dirent *entry;
-	int fd = -1;
-
-	(void)snprintf(prefix, sizeof(prefix), "ledger_scribble.%d.", (int)getpid());
-	while (dir && fd < 0 && (entry = readdir(dir)))
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
-			(void)snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-			fd = open(path, O_RDWR);
-		}
-	if (dir)
-		(void)closedir(dir);
-	if (fd >= 0 && pread(fd, header, sizeof(*header), 0) != (ssize_t)sizeof(*header))
-		return -1;
-	return fd;
-}
 
 static void scribble(int fd, const struct ledger_header *header)
 {
@@ -61,8 +40,8 @@ int main(void)
 		if (i % 3)
 			free(block);
 	}
-	fd = open_ledger(&header);
-	if (fd >= 0) {
+	fd = own_ledger_open();
+	if (fd >= 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header)) {
 		scribble(fd, &header);
 		(void)nanosleep(&looked_at, NULL);
 	}
