@@ -25,6 +25,7 @@ SHM = pathlib.Path("/dev/shm")
 ORACLE = "llvm-symbolizer-19"
 COLD = "seep, no symbols kept"
 REDIS_KINDS = "set,get,lpush,sadd,hset"
+BEFORE = "seep before"
 LEAST_ROUNDS = 3
 
 
@@ -41,7 +42,7 @@ class Variant:
 
     @property
     def is_seep(self):
-        return self.name in ("seep", COLD)
+        return self.name in ("seep", COLD, BEFORE)
 
 
 def figures(text):
@@ -98,6 +99,7 @@ class Bench:
         self.build = pathlib.Path(options.build).resolve()
         self.scratch = scratch
         self.runtime = self.build / "libseep.so"
+        self.before = pathlib.Path(options.before or self.build).resolve() / "libseep.so"
 
     def input(self, variant):
         return Input(self.scratch, variant.small, bool(variant.peer and variant.peer.leak))
@@ -115,7 +117,8 @@ class Bench:
                 full["SEEP_CACHE_DIR"] = str(kept / "cache")
                 tool = [self.build / "seep", "run", "-o", directory / "out.seep", "--"]
                 return [*tool, *command], full
-            return preloaded(self.runtime, command), full
+            library = self.before if variant.name == BEFORE else self.runtime
+            return preloaded(library, command), full
         if variant.is_peer:
             wrap = variant.peer.whole if whole and variant.peer.whole else variant.peer.wrap
             # A program that is not ours cannot be built for it.
@@ -285,6 +288,8 @@ def variants_of(row, options, chosen):
         found.append(Variant("seep", small=quick))
         if row.kind == "end":
             found.append(Variant(COLD, small=quick))
+        elif options.before:
+            found.append(Variant(BEFORE, small=quick))
     for name in chosen:
         peer = PEERS[name]
         if name in row.without:

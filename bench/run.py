@@ -41,6 +41,8 @@ def parse(arguments):
                         help="a row whose plain and recorded runs used them gets no more "
                              "rounds, once it had 3 (100)")  # fmt: skip
     parser.add_argument("--no-seep", action="store_true")
+    parser.add_argument("--before", help="build directory of another seep, measured in turns with "
+                                         "this one")  # fmt: skip
     parser.add_argument("--no-install", action="store_true",
                         help="measure with the peers that are there")  # fmt: skip
     parser.add_argument("--perf", action="store_true", help="also profile a recorded run of each")

@@ -4,6 +4,7 @@
 import os
 import statistics
 
+from measuring import BEFORE
 from peers import PEERS
 from workloads import ROWS
 
@@ -138,6 +139,18 @@ def seep_table(result):
     return table(head, rows) if rows else []
 
 
+def before_table(result):
+    """This build beside another one: ratios of wall and CPU time of the same round."""
+    rows = []
+    for name, entry in time_rows(result).items():
+        seep, before = entry["summary"].get("seep"), entry["summary"].get(BEFORE)
+        if before:
+            rows.append([show_title(ROWS[name]), show_ratio(before), show_ratio(seep),
+                         show_cpu(before), show_cpu(seep)])  # fmt: skip
+    head = ["ratio to plain", "before", "seep", "before, of CPU time", "seep, of CPU time"]
+    return table(head, rows) if rows else []
+
+
 def peer_cell(name, peer, entry, notes):
     if peer in ROWS[name].without:
         return notes.mark(f"Not measured: {ROWS[name].without[peer]}.")
@@ -260,6 +273,8 @@ def page(result):
         lines += ["## Time", "", *seep, *LEGEND.splitlines()[:1], ""]
         if "redis" in result["rows"]:
             lines += [REDIS, ""]
+    if before := before_table(result):
+        lines += ["## Beside the build before", "", *before]
     if peers:
         lines += ["## Beside others", "", *peers, *LEGEND.splitlines()[1:], ""]
         lines += small_legend(result)

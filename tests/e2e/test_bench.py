@@ -43,6 +43,15 @@ def test_a_page_of_results_is_written(tmp_path):
     assert 0.1 < own < 1
 
 
+def test_another_build_is_measured_in_turns(tmp_path):
+    done = bench(tmp_path, "--rows=list1,blocks", "--peers=none", f"--before={harness.BUILD}")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\| std::list, .* \| \d+\.\d\d .* \| \d+\.\d\d", done.stdout, re.M)
+    result = json.loads((tmp_path / "result.json").read_text())
+    for row in result["rows"].values():
+        assert row["summary"]["seep before"]["rounds"] == row["summary"]["seep"]["rounds"] == 1
+
+
 def test_a_peer_that_left_nothing_behind_has_no_figure(tmp_path):
     path = fake_heaptrack(tmp_path, 'shift 3; exec "$@"')
     done = bench(tmp_path, "--rows=list1", "--peers=heaptrack", PATH=path)
