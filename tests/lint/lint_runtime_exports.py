@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""libseep.so exports exactly the hooks of src/runtime/hook/hooks.def and the public API.
+"""libseep.so exports exactly the hooks of src/runtime/next/hooks.def and the public API.
 
 A hook that is listed but not exported never runs; a name that is exported by accident takes the
 place of a function of the program's own.
@@ -11,7 +11,7 @@ import subprocess
 
 from linting import Lint
 
-HOOKS = "src/runtime/hook/hooks.def"
+HOOKS = "src/runtime/next/hooks.def"
 PUBLIC_HEADER = "include/seep/seep.h"
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The room in memory control groups, by files as the kernel writes them under another root. */
-#include "runtime/life/sys.c"
+#include "runtime/sys/sys.c"
 
 #include "runtime/life/rt_cgroup.c"
 

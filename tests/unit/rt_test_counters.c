@@ -3,7 +3,7 @@
  * Rows that another thread does not leave: an operation waits for them no longer than a moment,
  * and is counted. The runtime's own source, with a ledger that is a few arrays.
  */
-#include "runtime/life/sys.c"
+#include "runtime/sys/sys.c"
 #include "runtime/track/counters.c"
 #include "runtime/track/no_slot.c"
 #include "runtime/track/redo.c"

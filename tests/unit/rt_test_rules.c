@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rule tables that were given up are used again, also when whoever kept their list has vanished. */
-#include "runtime/life/sys.c"
+#include "runtime/sys/sys.c"
 #include "runtime/unwind/rules.c"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the runtime's own, where the kernel does not let it have its way. */
-#include "runtime/life/sys.c"
+#include "runtime/sys/sys.c"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -4,7 +4,7 @@
  * after allocating and forgets before freeing. With a frame address of its own (the library keeps
  * frame pointers), each knows its caller's registers: that is where a walk begins.
  */
-#include "runtime/hook/next.h"
+#include "runtime/next/next.h"
 #include "runtime/track/quick.h"
 #include "runtime/unwind/modules.h"
 

@@ -5,7 +5,7 @@
  * when it has none does the provider's form run, which calls the new-handler or throws, with no
  * state of ours held. Any other provider is the program's own and is called.
  */
-#include "runtime/hook/next.h"
+#include "runtime/next/next.h"
 #include "runtime/track/quick.h"
 
 #define FRAME __builtin_frame_address(0)
@@ -14,7 +14,7 @@
 #define RT_HOOK(symbol, field, type, parameters)
 #define RT_OPERATOR(symbol, field, type, parameters) type symbol parameters;
 #define RT_WRAP(symbol)
-#include "runtime/hook/hooks.def"
+#include "runtime/next/hooks.def"
 #undef RT_HOOK
 #undef RT_OPERATOR
 #undef RT_WRAP

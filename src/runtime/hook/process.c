@@ -3,8 +3,8 @@
  * The ends of a process that run no destructor, program replacement, and dlclose. exec and _exit
  * act only in the process that owns the ledger: a vfork child shares all of our memory.
  */
-#include "runtime/hook/next.h"
-#include "runtime/life/exit.h"
+#include "runtime/next/next.h"
+#include "runtime/track/exit.h"
 #include "runtime/rt.h"
 #include "runtime/track/thread.h"
 #include "runtime/unwind/modules.h"

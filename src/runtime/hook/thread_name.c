@@ -4,7 +4,7 @@
  * by thread name is told. A name that was written to /proc or set by a raw system call is noticed at
  * the thread's next change only.
  */
-#include "runtime/hook/next.h"
+#include "runtime/next/next.h"
 #include "runtime/track/thread_names.h"
 
 #include <linux/prctl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/identity.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 #include <fcntl.h>
 #include <stdbool.h>

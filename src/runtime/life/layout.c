@@ -2,7 +2,7 @@
 #include "runtime/life/layout.h"
 
 #include "runtime/life/rt_cgroup.h"
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 #include <sys/resource.h>
 #include <sys/vfs.h>

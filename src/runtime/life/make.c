@@ -3,8 +3,8 @@
 
 #include "runtime/life/identity.h"
 #include "runtime/life/layout.h"
-#include "runtime/life/sys.h"
-#include "runtime/life/tables.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>

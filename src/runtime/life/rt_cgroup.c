@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/rt_cgroup.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -3,12 +3,12 @@
  * The beginning of an account: at the process's first allocation, before any constructor, and in
  * a forked child at its first allocation or free.
  */
-#include "runtime/hook/next.h"
-#include "runtime/hook/rt_arena.h"
-#include "runtime/life/lock.h"
+#include "runtime/next/next.h"
+#include "runtime/next/rt_arena.h"
+#include "runtime/sys/lock.h"
 #include "runtime/life/make.h"
-#include "runtime/life/sys.h"
-#include "runtime/life/tables.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
 #include "runtime/track/context.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/module_filter.h"

@@ -3,7 +3,7 @@
  * The live total when it does more than stay in a thread's own sum, and the new turn that begins
  * when it falls from a maximum. docs/ledger.md, "peak", has how exact this is.
  */
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 #include "runtime/track/counters.h"
 
 enum { STAMP_FRACTION = 1024 };

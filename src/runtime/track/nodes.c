@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/nodes.h"
 
-#include "runtime/life/sys.h"
-#include "runtime/life/tables.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
 #include "runtime/unwind/modules.h"
 
 enum { PERIOD_MAX = 8, SET_FIRST = 1 << 12, REPEATS_MAX = UINT16_MAX };

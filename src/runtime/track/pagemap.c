@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/pagemap.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/redo.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 enum {
 	YIELDS = 50, /* at a row that another thread does not leave, */

@@ -6,7 +6,7 @@
 #ifndef SEEP_RUNTIME_REDO_H
 #define SEEP_RUNTIME_REDO_H
 
-#include "runtime/life/tables.h"
+#include "runtime/sys/tables.h"
 #include "runtime/track/counters.h"
 
 /* In the redo record of a row that is changed without a slot, where RT_NO_INDEX means "none". */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/thread.h"
 
-#include "runtime/life/exit.h"
-#include "runtime/life/lock.h"
-#include "runtime/life/sys.h"
-#include "runtime/life/tables.h"
+#include "runtime/track/exit.h"
+#include "runtime/sys/lock.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/record.h"
 #include "runtime/unwind/step.h"

@@ -7,7 +7,7 @@
 #ifndef SEEP_RUNTIME_USABLE_H
 #define SEEP_RUNTIME_USABLE_H
 
-#include "runtime/hook/next.h"
+#include "runtime/next/next.h"
 #include "runtime/rt.h"
 
 enum { RT_CHUNK_MMAPPED = 2, RT_CHUNK_FLAGS = 7 };

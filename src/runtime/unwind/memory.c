@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/memory.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/modules.h"
 
-#include "runtime/life/lock.h"
-#include "runtime/life/sys.h"
-#include "runtime/life/tables.h"
+#include "runtime/sys/lock.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/thread.h"
 #include "runtime/unwind/rules.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/shortcut.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 #include "runtime/track/thread.h"
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/stack.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 #include "runtime/rt.h"
 
 #include <sys/uio.h>

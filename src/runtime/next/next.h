@@ -14,7 +14,7 @@ struct rt_next {
 #define RT_HOOK(symbol, field, type, parameters) type(*field) parameters;
 #define RT_OPERATOR(symbol, field, type, parameters) type(*field) parameters;
 #define RT_WRAP(symbol)
-#include "runtime/hook/hooks.def"
+#include "runtime/next/hooks.def"
 #undef RT_HOOK
 #undef RT_OPERATOR
 #undef RT_WRAP

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/life/tables.h"
+#include "runtime/sys/tables.h"
 
 #include "runtime/life/layout.h"
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 #include <errno.h>
 #include <string.h>

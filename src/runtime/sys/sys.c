@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 #include "runtime/rt.h"
 

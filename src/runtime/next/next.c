@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/hook/next.h"
+#include "runtime/next/next.h"
 
-#include "runtime/hook/rt_arena.h"
+#include "runtime/next/rt_arena.h"
 #include "runtime/rt.h"
 #include "runtime/track/record.h"
 
@@ -323,7 +323,7 @@ static bool any_is_replaced(void)
 	if (is_replaced(#symbol))                    \
 		return true;
 #define RT_WRAP(symbol)
-#include "runtime/hook/hooks.def"
+#include "runtime/next/hooks.def"
 #undef RT_HOOK
 #undef RT_OPERATOR
 #undef RT_WRAP
@@ -383,7 +383,7 @@ static void find_functions(struct rt_next *next)
 	next->field = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #symbol);
 #define RT_OPERATOR(symbol, field, type, parameters)
 #define RT_WRAP(symbol)
-#include "runtime/hook/hooks.def"
+#include "runtime/next/hooks.def"
 #undef RT_HOOK
 #undef RT_OPERATOR
 #undef RT_WRAP
@@ -400,7 +400,7 @@ static void find_operators(struct rt_next *next)
 #define RT_OPERATOR(symbol, field, type, parameters) \
 	next->field = (type(*) parameters)(uintptr_t)find_operator(#symbol, replaced);
 #define RT_WRAP(symbol)
-#include "runtime/hook/hooks.def"
+#include "runtime/next/hooks.def"
 #undef RT_HOOK
 #undef RT_OPERATOR
 #undef RT_WRAP

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/life/exit.h"
+#include "runtime/track/exit.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 #include "runtime/track/thread.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/life/lock.h"
+#include "runtime/sys/lock.h"
 
-#include "runtime/life/sys.h"
+#include "runtime/sys/sys.h"
 
 #include <errno.h>
 

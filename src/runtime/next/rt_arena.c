@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/hook/rt_arena.h"
+#include "runtime/next/rt_arena.h"
 
 #include "runtime/rt.h"
 
