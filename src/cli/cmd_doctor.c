@@ -12,7 +12,7 @@
 #include "cli/complain.h"
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
-#include "report/json_writer.h"
+#include "base/json_writer.h"
 #include "report/text_style.h"
 #include "target/doctor.h"
 

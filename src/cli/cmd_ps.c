@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "recorder/census.h"
-#include "report/json_writer.h"
+#include "base/json_writer.h"
 
 enum { PROBLEMS_SHOWN_MAX = 8 };
 

@@ -4,7 +4,7 @@
 #define SEEP_REPORT_JSON_CONTEXT_H
 
 #include "profile/profile.h"
-#include "report/json_writer.h"
+#include "base/json_writer.h"
 
 /* Frames as text: a million stacks are made of some ten thousand. */
 struct seep_json_frames {

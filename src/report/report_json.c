@@ -11,7 +11,7 @@
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "report/json_context.h"
-#include "report/json_writer.h"
+#include "base/json_writer.h"
 
 /* A time or size of which 0 means that it is not known. */
 static void known_u64(struct seep_json *json, const char *key, uint64_t value)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "report/json_writer.h"
+#include "base/json_writer.h"
 #include "report/report.h"
 #include "sample_profile.h"
 

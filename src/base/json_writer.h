@@ -7,8 +7,8 @@
  * any) are written as the four characters \xNN; so that this can be undone, a backslash before an
  * "x" is written as \x5c. See docs/json.md.
  */
-#ifndef SEEP_REPORT_JSON_WRITER_H
-#define SEEP_REPORT_JSON_WRITER_H
+#ifndef SEEP_BASE_JSON_WRITER_H
+#define SEEP_BASE_JSON_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>

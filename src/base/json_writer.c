@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A buffer in front of the stream; locale-free formatting of whole numbers only. */
-#include "report/json_writer.h"
+#include "base/json_writer.h"
 
 #include <assert.h>
 #include <stdlib.h>
