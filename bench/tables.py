@@ -238,7 +238,7 @@ def peers_legend(result):
 INTRO = """\
 *What does recording with seep cost, beside not recording and beside others, on one machine?*
 
-Written by `make bench`; [docs/speed.md](../docs/speed.md) says where the time goes. In every round
+Written by `make bench`; [docs/internals/speed.md](../docs/internals/speed.md) says where the time goes. In every round
 each variant runs once, in turns. A ratio is to the plain run of the same round; shown are medians,
 in brackets quartiles. Everything that is on by default is on: full stacks, peak by stack, temporaries,
 histogram. seep is preloaded without a recorder, except where the end of a program is timed.

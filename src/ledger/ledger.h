@@ -2,7 +2,7 @@
 /*
  * The ledger: the shared file mapping in which libseep.so keeps its account of one process and
  * from which the tool reads it, during the run and after any kind of death. This header is the
- * whole interface between the two; docs/ledger.md describes the same bytes in prose.
+ * whole interface between the two; docs/internals/ledger.md describes the same bytes in prose.
  *
  * The file is sparse. It begins with three pages (header, control, state) and then holds one
  * region per table; each region is an array of items of one size. Items are appended: the runtime
@@ -131,7 +131,7 @@ struct ledger_control {
 	_Atomic uint64_t size_max_bytes; /* requests above are not recorded; ~0 = no filter */
 	_Atomic uint32_t caches;	 /* caches ever handed out (n), never lowered */
 	_Atomic uint32_t filtered_once;	 /* sticky: something was once not recorded */
-	_Atomic uint64_t peak_turn;	 /* E of docs/ledger.md, "peak" */
+	_Atomic uint64_t peak_turn;	 /* E of docs/internals/ledger.md, "peak" */
 	uint64_t line_spare[2];
 
 	_Alignas(64) _Atomic uint32_t recorder_pid; /* in the target's PID namespace; 0 none */
@@ -199,7 +199,7 @@ struct ledger_state {
 	_Atomic uint64_t verify_truncated;
 	_Atomic uint64_t verify_differences;
 
-	/* Peak: see docs/ledger.md. live_bytes excludes what caches hold in sum and first. */
+	/* Peak: see docs/internals/ledger.md. live_bytes excludes what caches hold in sum and first. */
 	_Alignas(64) _Atomic int64_t live_bytes; /* G */
 	_Alignas(64) _Atomic int64_t peak_bytes; /* M */
 	_Atomic uint64_t peak_at_ns;		 /* 0 = before the first stamp */
@@ -383,7 +383,7 @@ _Static_assert(sizeof(struct ledger_mark) == 64, "mark layout");
 _Static_assert(sizeof(struct ledger_cache) == 640, "cache layout");
 
 /*
- * T of docs/ledger.md, "Peak": what a thread may keep to itself of a change to the live total, when
+ * T of docs/internals/ledger.md, "Peak": what a thread may keep to itself of a change to the live total, when
  * @peak_bytes were once alive and @caches handed out. Usually a thousandth of the peak in all; small
  * heaps of many threads get more, up to 1 KiB, or every operation would change one shared word.
  */

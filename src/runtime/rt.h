@@ -91,7 +91,7 @@ struct rt_global {
 	uint32_t pid;
 	uint32_t verify_every; /* 0 = off */
 	uint64_t seed;
-	_Atomic int64_t threshold_bytes; /* T of docs/ledger.md, "peak" */
+	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */
 	uintptr_t loader_start;		 /* extent of ld.so */
 	uintptr_t loader_bytes;
 };

@@ -13,7 +13,7 @@
 #define OK SEEP_DOCTOR_OK
 #define MIB(n) ((uint64_t)(n) << 20)
 
-/* docs/ledger.md, "Where it is", and docs/limits.md: what a ledger asks for. */
+/* docs/internals/ledger.md, "Where it is", and docs/limits.md: what a ledger asks for. */
 /* A process of 500 MB in all gets a ledger of the usual size; below it, a smaller one. */
 #define ADDRESS_SPACE_PLENTY_BYTES MIB(4096)
 /* An eighth of it holds what a few thousand stacks need. */

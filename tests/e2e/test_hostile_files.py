@@ -2,7 +2,7 @@
 """Files that are cut, flipped, foreign or made to do harm: each command answers soon, in one
 sentence, and leaves the file and what is beside it alone.
 
-docs/hostile-files.md is written from these cases: SEEP_UPDATE=1 writes it anew.
+docs/internals/hostile-files.md is written from these cases: SEEP_UPDATE=1 writes it anew.
 """
 import contextlib
 import dataclasses
@@ -28,7 +28,7 @@ HEADER_BYTES = 808
 CPU_S = 4  # of one command; milliseconds are what most take, and queries have 300
 WALL_S = 300  # of one on a busy machine
 COUNT = "SELECT count(*) AS n FROM context"
-DOCUMENT = harness.SOURCE / "docs" / "hostile-files.md"
+DOCUMENT = harness.SOURCE / "docs" / "internals" / "hostile-files.md"
 HOSTILE_TEXT = "\x1b[31m\x07\u202eevil\u2066\x9b\x7f\n\tEND"
 
 

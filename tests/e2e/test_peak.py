@@ -24,7 +24,8 @@ def test_one_threads_peak_is_exact_by_function(seep, command):
 
 
 def error_bytes(totals):
-    """What the recording states, which must itself be small: (2n+1) T with n threads; docs/ledger.md."""
+    """What the recording states, which must itself be small: (2n+1) T with n threads.
+    See docs/internals/ledger.md."""
     stated = totals["peak_error_bytes"]
     small = (2 * totals["threads"] + 3) * 1024
     assert stated <= max(totals["peak_bytes"] // 256, min(small, totals["peak_bytes"] // 25))

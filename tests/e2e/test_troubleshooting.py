@@ -9,10 +9,9 @@ import subprocess
 
 import pytest
 
-from harness import RUNTIME, SEEP, SOURCE, check_truth, need, parse_truth, program, run_plain
+from harness import RUNTIME, SEEP, check_truth, need, parse_truth, program, run_plain
 from running import PYTHON, TRUE
 
-PAGE = (SOURCE / "docs" / "troubleshooting.md").read_text()
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can set this up")
 
 # In a mount namespace of its own, so that nothing stays mounted.
@@ -24,15 +23,6 @@ os.chroot(root)
 os.chdir("/")
 os.execve(program, [program], dict(word.split("=", 1) for word in settings))
 """
-
-
-@pytest.mark.fast
-def test_every_link_inside_the_page_leads_somewhere():
-    heads = re.findall(r"^##+ (.*)$", PAGE, re.M)
-    anchors = {re.sub(r"[^a-z0-9 -]", "", head.lower()).replace(" ", "-") for head in heads}
-    assert set(re.findall(r"\]\(#([^)]*)\)", PAGE)) <= anchors
-    for page in re.findall(r"\]\(([a-z-]+\.md)\)", PAGE):
-        assert (SOURCE / "docs" / page).exists()
 
 
 @NEEDS_ROOT

@@ -31,11 +31,11 @@ MARK = BUILD / "programs" / "ledger_mark"
 
 SITES = "soak_"
 ROW_BYTES = 80
-# Beyond what stands in docs/ledger.md no knowledge of the ledger: the state page.
+# Beyond what stands in docs/internals/ledger.md no knowledge of the ledger: the state page.
 STATE_AT, TABLE_ROWS = 8192, 2
 
 # After the warm-up, seep's own memory may be this much more than it was then, and a quarter of what
-# the program itself has grown by (docs/architecture.md, "Memory": 8 bytes for each 32).
+# the program itself has grown by (docs/internals/architecture.md, "Memory": 8 bytes for each 32).
 WARM_UP_SHARE = 0.25
 # Tables of stacks and threads are full only then: a shorter run is all warm-up.
 OWN_FROM_S = 120
@@ -143,7 +143,7 @@ def wait_for_ledger(folder, pid_of):
 
 
 def read_state(ledger):
-    """Real and private bytes and how many rows, by docs/ledger.md."""
+    """Real and private bytes and how many rows, by docs/internals/ledger.md."""
     with open(ledger, "rb") as file:
         file.seek(STATE_AT)
         state = file.read(4096)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that keep their books in a ledger as docs/ledger.md prescribes, without a heap behind
+ * Threads that keep their books in a ledger as docs/internals/ledger.md prescribes, without a heap behind
  * them: slots, flushes with redo records, and the peak protocol. sim_step() stands between any
  * two stores that a kill may separate.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/ledger.md describes the ledger byte by byte: every offset and size in it is true. */
+/* docs/internals/ledger.md describes the ledger byte by byte: every offset and size in it is true. */
 #include "base/file.h"
 #include "ledger/ledger.h"
 
@@ -194,7 +194,7 @@ static char *read_document(void)
 	char path[4096];
 	char *text = NULL;
 
-	(void)snprintf(path, sizeof(path), "%s/docs/ledger.md", source ? source : ".");
+	(void)snprintf(path, sizeof(path), "%s/docs/internals/ledger.md", source ? source : ".");
 	if (seep_file_read(path, DOCUMENT_BYTES_MAX, &text, NULL, NULL) != 0)
 		fail_msg("cannot read %s", path);
 	return text;

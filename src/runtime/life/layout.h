@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How large a ledger may be, by the limits of the process, and where its tables lie in it.
- * docs/ledger.md, "How it grows".
+ * docs/internals/ledger.md, "How it grows".
  */
 #ifndef SEEP_RUNTIME_LAYOUT_H
 #define SEEP_RUNTIME_LAYOUT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counting one operation: a thread's write-combining slots, their flush into rows, and the peak
- * by stack. docs/ledger.md, "counters" and "peak", has the protocol and its guarantees.
+ * by stack. docs/internals/ledger.md, "counters" and "peak", has the protocol and its guarantees.
  */
 #ifndef SEEP_RUNTIME_COUNTERS_H
 #define SEEP_RUNTIME_COUNTERS_H

@@ -3,7 +3,7 @@
  * The common case of one operation: a block whose usable size is known without a call, everything
  * recorded, for an allocation the same place as the last one, a counter slot that is at hand. First
  * all is looked at and nothing written but the busy word; if anything is not as usual, record.c does
- * it all. The figures are those of record.c. docs/ledger.md, "Peak", says why the order may differ.
+ * it all. The figures are those of record.c. docs/internals/ledger.md, "Peak", says why the order may differ.
  *
  * Inlined into the hooks for glibc's blocks, called from record.c for others': @quick is a constant.
  */

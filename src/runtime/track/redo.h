@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Entering a row to change it, with a record of what it is to hold, so that whoever comes after a
- * thread that stopped in the middle can complete it. docs/ledger.md, "A flush" and "Redo".
+ * thread that stopped in the middle can complete it. docs/internals/ledger.md, "A flush" and "Redo".
  */
 #ifndef SEEP_RUNTIME_REDO_H
 #define SEEP_RUNTIME_REDO_H

@@ -4,7 +4,7 @@
  * and again, from each place to the frame that it has in common with the last walk. A shortcut
  * keeps the words that were read on such a way, and the remembered frame where it landed. When
  * they all hold now, and the words beyond that frame do too, the walk is the one of then, and no
- * step was taken. docs/unwinding.md, "Shortcuts".
+ * step was taken. docs/internals/unwinding.md, "Shortcuts".
  *
  * Looking for one writes nothing: the last walk stays remembered as it was.
  */
