@@ -64,6 +64,24 @@ int seep_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *
 	return ret;
 }
 
+long seep_file_read_start(const char *path, char *buffer, size_t max)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	size_t length = 0;
+	ssize_t got = -1;
+
+	while (fd >= 0 && length < max - 1) {
+		got = read(fd, buffer + length, max - 1 - length);
+		if (got <= 0 && !(got < 0 && errno == EINTR))
+			break;
+		length += got > 0 ? (size_t)got : 0;
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	buffer[length] = '\0';
+	return got < 0 && length == 0 ? -1 : (long)length;
+}
+
 uint64_t seep_file_held_bytes(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -33,6 +33,12 @@ SEEP_NODISCARD int seep_file_read(const char *path, size_t max_bytes, char **ret
 SEEP_NODISCARD int seep_file_read_fd(int fd, const char *name, size_t max_bytes, char **ret_data,
 				     size_t *ret_bytes, struct seep_error *err);
 
+/*
+ * The beginning of a file, @max - 1 bytes at most, ended by a zero. Returns the length, or -1 when it
+ * cannot be opened or read.
+ */
+long seep_file_read_start(const char *path, char *buffer, size_t max);
+
 /* How many bytes of the file are there, holes left out; of one that cannot be looked at, none. */
 uint64_t seep_file_held_bytes(const char *path);
 

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "core/cgroup.h"
 #include "target/elfkind.h"
 #include "target/limits.h"
 
@@ -27,12 +28,6 @@ enum seep_doctor_subject {
 };
 
 enum seep_doctor_result { SEEP_DOCTOR_OK, SEEP_DOCTOR_NOTE, SEEP_DOCTOR_PROBLEM };
-
-/* The memory control group. */
-struct seep_doctor_group {
-	uint64_t limit_bytes; /* or SEEP_NO_LIMIT */
-	uint64_t used_bytes;
-};
 
 /* Room in a file system. */
 struct seep_doctor_room {
@@ -61,7 +56,7 @@ struct seep_doctor_machine {
 	struct seep_doctor_room output;
 	bool output_writable;
 	struct seep_limits limits;
-	struct seep_doctor_group group;
+	struct core_cgroup group; /* SEEP_NO_LIMIT: none */
 
 	const char *preload;	     /* what LD_PRELOAD holds; NULL or "" nothing */
 	const char *preload_missing; /* a path of it where no file is */
@@ -112,7 +107,7 @@ struct seep_doctor_process {
 	bool other_root;	     /* another mount namespace or root directory */
 	struct seep_doctor_room shm; /* as it sees it */
 	struct seep_limits limits;
-	struct seep_doctor_group group;
+	struct core_cgroup group; /* SEEP_NO_LIMIT: none */
 	uint64_t rss_bytes;
 	uint64_t anonymous_bytes; /* of these: what can be heap */
 	uint64_t locked_bytes;	  /* by mlock */

@@ -9,8 +9,8 @@
 struct seep_doctor_room seep_doctor_look_room(struct seep_doctor_facts *facts, const char *path,
 					      const char *shown);
 
-/* The control group's figures of a process, into @limits. */
-struct seep_doctor_group seep_doctor_look_group(uint32_t pid);
+/* What the control groups of a process leave. */
+struct core_cgroup seep_doctor_look_group(uint32_t pid);
 
 /* The first line of @text, kept; NULL when there is none. */
 const char *seep_doctor_first_line(struct seep_doctor_facts *facts, const char *text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "base/xalloc.h"
+#include "core/cgroup.h"
 #include "target/capture.h"
-#include "target/cgroup.h"
 #include "target/doctor_look.h"
 #include "target/preflight.h"
 #include "target/spawn.h"
@@ -40,15 +40,14 @@ struct seep_doctor_room seep_doctor_look_room(struct seep_doctor_facts *facts, c
 	return room;
 }
 
-struct seep_doctor_group seep_doctor_look_group(uint32_t pid)
+struct core_cgroup seep_doctor_look_group(uint32_t pid)
 {
-	struct seep_doctor_group group = { SEEP_NO_LIMIT, 0 };
-	struct seep_cgroup_memory memory;
+	struct core_cgroup group = { SEEP_NO_LIMIT, SEEP_NO_LIMIT };
+	static struct core_cgroup_buffers buffers;
+	char process[16];
 
-	if (seep_cgroup_memory("", pid, &memory)) {
-		group.limit_bytes = memory.limit_bytes;
-		group.used_bytes = memory.used_bytes;
-	}
+	(void)snprintf(process, sizeof(process), "%u", pid);
+	(void)core_cgroup_memory(seep_file_read_start, "", process, &buffers, &group);
 	return group;
 }
 

@@ -301,10 +301,9 @@ void seep_doctor_check_process_limits(const struct seep_doctor_facts *facts,
 	judge_limits(&facts->process.limits, "ulimit -v, or LimitAS= of its unit", finding);
 }
 
-static void judge_group(const struct seep_doctor_group *group, struct seep_doctor_finding *finding)
+static void judge_group(const struct core_cgroup *group, struct seep_doctor_finding *finding)
 {
-	uint64_t limit = group->limit_bytes, used = group->used_bytes;
-	uint64_t left = used < limit ? limit - used : 0;
+	uint64_t limit = group->limit_bytes, left = group->room_bytes;
 	char figures[128];
 
 	if (limit == SEEP_NO_LIMIT) {

@@ -21,7 +21,7 @@
 static struct seep_doctor_facts healthy(void)
 {
 	const struct seep_limits limits = { NO_LIMIT, NO_LIMIT, 1024, NO_LIMIT };
-	const struct seep_doctor_group group = { NO_LIMIT, 0 };
+	const struct core_cgroup group = { NO_LIMIT, NO_LIMIT };
 	const struct seep_doctor_room shm = { "/dev/shm/seep-0", MIB(8192), MIB(8000), true };
 
 	return (struct seep_doctor_facts){
@@ -147,8 +147,7 @@ CASE(a_seccomp_filter_is_said, "seccomp", NOTE, "madvise", facts.process.seccomp
 CASE(a_small_address_space_is_a_problem, "process-limits", PROBLEM, "LimitAS",
      facts.process.limits.address_space_bytes = MIB(100))
 CASE(a_full_group_is_a_problem, "process-group", PROBLEM, "MemoryMax",
-     facts.process.group.limit_bytes = MIB(100);
-     facts.process.group.used_bytes = MIB(95))
+     facts.process.group = ((struct core_cgroup){ MIB(100), MIB(5) }))
 CASE(a_loaded_allocator_is_said, "process-allocator", NOTE, "jemalloc",
      facts.process.allocator = "jemalloc")
 CASE(memory_that_is_no_heap_is_said, "memory", NOTE, "files and shared memory",
@@ -251,14 +250,11 @@ CASE(a_limit_of_file_size_is_said, "limits", NOTE, "smaller",
      facts.machine.limits.file_bytes = MIB(100))
 CASE(few_descriptors_are_said, "limits", NOTE, "ulimit -n", facts.machine.limits.descriptors = 20)
 CASE(a_group_with_little_room_is_said, "group", NOTE, "40.0 MB left of 100 MB",
-     facts.machine.group.limit_bytes = MIB(100);
-     facts.machine.group.used_bytes = MIB(60))
+     facts.machine.group = ((struct core_cgroup){ MIB(100), MIB(40) }))
 CASE(a_group_with_room_is_well, "group", OK, "900 MB left",
-     facts.machine.group.limit_bytes = MIB(1000);
-     facts.machine.group.used_bytes = MIB(100))
-CASE(a_group_above_its_limit_has_nothing_left, "group", PROBLEM, "0 B left",
-     facts.machine.group.limit_bytes = MIB(100);
-     facts.machine.group.used_bytes = MIB(101))
+     facts.machine.group = ((struct core_cgroup){ MIB(1000), MIB(900) }))
+CASE(a_full_group_of_ours_is_a_problem, "group", PROBLEM, "0 B left",
+     facts.machine.group = ((struct core_cgroup){ MIB(100), 0 }))
 CASE(confinement_is_said, "confinement", NOTE, "usr.sbin.x (enforce)",
      facts.machine.confined = "usr.sbin.x (enforce)")
 CASE(an_unconfined_process_under_selinux_is_well, "confinement", OK, "SELinux",
@@ -367,7 +363,7 @@ int main(void)
 		cmocka_unit_test(few_descriptors_are_said),
 		cmocka_unit_test(a_group_with_little_room_is_said),
 		cmocka_unit_test(a_group_with_room_is_well),
-		cmocka_unit_test(a_group_above_its_limit_has_nothing_left),
+		cmocka_unit_test(a_full_group_of_ours_is_a_problem),
 		cmocka_unit_test(confinement_is_said),
 		cmocka_unit_test(an_unconfined_process_under_selinux_is_well),
 		cmocka_unit_test(a_folder_that_is_not_writable_is_said),

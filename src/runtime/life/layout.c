@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/layout.h"
 
-#include "runtime/life/rt_cgroup.h"
+#include "core/cgroup.h"
 #include "runtime/sys/sys.h"
 
 #include <sys/resource.h>
@@ -67,11 +67,13 @@ uint64_t rt_ledger_max_wanted(const struct rt_options *options)
  */
 static uint64_t group_max(bool is_fork)
 {
+	static struct core_cgroup_buffers buffers; /* too large for a stack that may be tiny */
 	static uint64_t room = UINT64_MAX;
+	struct core_cgroup group;
 	uint64_t least;
 
-	if (!is_fork)
-		room = rt_cgroup_room("");
+	if (!is_fork && core_cgroup_memory(rt_read_file, "", "self", &buffers, &group))
+		room = group.room_bytes;
 	if (room == UINT64_MAX)
 		return UINT64_MAX;
 	/* Very little is better than nothing, unless there is next to none. */
