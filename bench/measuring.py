@@ -23,7 +23,6 @@ from workloads import Failure, Input, sh
 
 SHM = pathlib.Path("/dev/shm")
 ORACLE = "llvm-symbolizer-19"
-COLD = "seep, no symbols kept"
 REDIS_KINDS = "set,get,lpush,sadd,hset"
 BEFORE = "seep before"
 LEAST_ROUNDS = 3
@@ -42,7 +41,7 @@ class Variant:
 
     @property
     def is_seep(self):
-        return self.name in ("seep", COLD, BEFORE)
+        return self.name in ("seep", BEFORE)
 
 
 def figures(text):
@@ -113,8 +112,6 @@ class Bench:
             if self.options.seep_options:
                 full["SEEP_OPTIONS"] = self.options.seep_options
             if whole:
-                kept = self.scratch if variant.name == "seep" else directory
-                full["SEEP_CACHE_DIR"] = str(kept / "cache")
                 tool = [self.build / "seep", "run", "-o", directory / "out.seep", "--"]
                 return [*tool, *command], full
             library = self.before if variant.name == BEFORE else self.runtime
@@ -286,9 +283,7 @@ def variants_of(row, options, chosen):
     found = [Variant("plain", small=quick)]
     if not options.no_seep:
         found.append(Variant("seep", small=quick))
-        if row.kind == "end":
-            found.append(Variant(COLD, small=quick))
-        elif options.before:
+        if options.before and row.kind != "end":
             found.append(Variant(BEFORE, small=quick))
     for name in chosen:
         peer = PEERS[name]

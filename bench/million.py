@@ -2,9 +2,9 @@
 """A recording of a million call stacks: how long its making and its reports take, and in how much memory.
 
 Fifty C++ libraries with debug information are written and compiled, and a program walks random call
-paths through them. It is run plainly, then recorded twice, with names looked up and with names
-kept from the first time; then come the reports. Every command runs with everything in the
-file cache. `--ledger` also reports straight from a ledger, where names are looked up each time.
+paths through them. It is run plainly, then recorded; then come the reports. Every command runs
+with everything in the file cache. `--ledger` also reports straight from a ledger, where names are
+looked up each time.
 """
 
 import argparse
@@ -51,9 +51,9 @@ def build_program(folder):
 class Watched:
     """A command's own peak memory, which its children's would hide in what wait4() says."""
 
-    def __init__(self, command, environment):
+    def __init__(self, command):
         before = time.perf_counter()
-        self.process = subprocess.Popen([str(c) for c in command], env=environment,
+        self.process = subprocess.Popen([str(c) for c in command],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
         self.peak_bytes = 0
         poll = threading.Thread(target=self.watch)
@@ -97,7 +97,7 @@ def row(what, watched, seconds=None, note=""):
           f"| {watched.peak_bytes / 1e6:.0f} MB | {note} |", flush=True)  # fmt: skip
 
 
-def reports(seep, file, environment):
+def reports(seep, file):
     """Each view; the first twice, since the file was not read before."""
     views = [
         ("report", []), ("report", []), ("report --by allocs", ["--by", "allocs"]),
@@ -107,21 +107,21 @@ def reports(seep, file, environment):
     ]  # fmt: skip
     first = None
     for number, (name, options) in enumerate(views):
-        watched = Watched([seep, "report", file, *options], environment)
+        watched = Watched([seep, "report", file, *options])
         if number == 1:
             first = watched.wall_s
         if number > 0:
             row(name, watched, note=f"goal {GOAL_S} s" if number == 1 else "")
     query = "SELECT live_bytes, function, stack FROM top ORDER BY 1 DESC LIMIT 20"
-    row("query, largest 20 with their stacks", Watched([seep, "query", file, query], environment))
+    row("query, largest 20 with their stacks", Watched([seep, "query", file, query]))
     return first
 
 
-def check_size(seep, file, environment, wanted):
+def check_size(seep, file, wanted):
     """The claim is about so many stacks, this deep, in so many modules, and nothing lost."""
     query = ("SELECT (SELECT count(*) FROM context), (SELECT count(*) FROM module),"
              " (SELECT value FROM total WHERE name = 'dropped')")  # fmt: skip
-    text = Watched([seep, "query", file, "--csv", query], environment).text
+    text = Watched([seep, "query", file, "--csv", query]).text
     contexts, modules, dropped = map(int, text.splitlines()[-1].split(","))
     if contexts < wanted or modules < PARTS or dropped:
         sys.exit(f"bench/million: {contexts} stacks, {modules} modules, {dropped} dropped")
@@ -132,40 +132,33 @@ def measure(options, folder):
     seep = pathlib.Path(options.build).resolve() / "seep"
     program = build_program(pathlib.Path(options.work) if options.work else folder / "program")
     command = [program, program.parent, str(options.stacks), "1"]
-    environment = {**os.environ, "SEEP_CACHE_DIR": str(folder / "cache")}
     file = folder / "million.seep"
-    plain = Watched(command, environment)
+    plain = Watched(command)
     print(f"\n{', '.join(f'{k}: {v}' for k, v in machine.describe(seep.parent).items())}\n")
     print("| what | time | processor time | peak memory | |\n|---|---|---|---|---|")
     row("the program, plain", plain)
-    for what in ("names looked up", "names kept"):
-        file.unlink(missing_ok=True)
-        run = Watched([seep, "run", "-q", "-o", file, "--", *command], environment)
-        found = figures(run.text)
-        row(f"`seep run`, {what}", run,
-            note=f"{found['ns_per_pair'] / 1000:.1f} µs per new stack")  # fmt: skip
-        row("of which after the program's last line", run, run.after_last_line_s)
-    contexts, modules = check_size(seep, file, environment, options.stacks)
-    first = reports(seep, file, environment)
+    run = Watched([seep, "run", "-q", "-o", file, "--", *command])
+    found = figures(run.text)
+    row("`seep run`", run, note=f"{found['ns_per_pair'] / 1000:.1f} µs per new stack")
+    row("of which after the program's last line", run, run.after_last_line_s)
+    contexts, modules = check_size(seep, file, options.stacks)
+    first = reports(seep, file)
     if options.ledger:
-        ledger_reports(seep, command, environment, folder)
+        ledger_report(seep, command)
     print(f"\n{contexts:,} stacks, {found['frames_average'] + 2:.1f} frames on average without the"
           f" inlined ones, {modules} modules, {file.stat().st_size / 1e6:.0f} MB.")  # fmt: skip
     return first
 
 
-def ledger_reports(seep, command, environment, folder):
+def ledger_report(seep, command):
     """No recorder: the ledger stays, and every report over it names its addresses."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="seep-bench-", dir="/dev/shm"))
     try:
         subprocess.run([str(c) for c in command], check=True, stdout=subprocess.DEVNULL,
-                       env={**environment, "SEEP_DIR": str(directory),
+                       env={**os.environ, "SEEP_DIR": str(directory),
                             "LD_PRELOAD": str(seep.parent / "libseep.so")})  # fmt: skip
         (ledger,) = directory.rglob("*.ledger")
-        shutil.rmtree(folder / "cache")
-        for what in ("cold", "warm"):
-            row(f"report of a ledger, names {what}",
-                Watched([seep, "report", ledger], environment))  # fmt: skip
+        row("report of a ledger", Watched([seep, "report", ledger]))
     finally:
         shutil.rmtree(directory)
 
@@ -176,7 +169,7 @@ def main(arguments):
                         help="build directory with seep (default: build-release)")  # fmt: skip
     parser.add_argument("--stacks", type=int, default=1000000)
     parser.add_argument("--work", help="folder that keeps the compiled program (default: none)")
-    parser.add_argument("--ledger", action="store_true", help="also reports of a ledger")
+    parser.add_argument("--ledger", action="store_true", help="also a report of a ledger")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="seep-bench-") as folder:
         first = measure(options, pathlib.Path(folder))

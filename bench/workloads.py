@@ -198,8 +198,7 @@ ROWS = {
                      key="tail_ns", small="a third of the input",
                      columns=(("tail_ns", "last instruction to prompt, ms", MS, 1),
                               ("process_ns", "start to prompt, ms", MS, 1)),
-                     about="The recording is written and its symbols are looked up in that time, "
-                           "or taken from those kept of an earlier round."),
+                     about="The recording is written and its symbols are looked up in that time."),
     "symbols": Row("20,000 random addresses of a C++ program, with inlines", kind="symbols",
                    small="2,000 addresses",
                    columns=(("time_ns", "time, ms", MS, 0),

@@ -4,12 +4,9 @@
 #include "symbol/debuginfod.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "symbol/symbol_cache.h"
 
 static int check_dir(const char *dir, struct seep_error *err)
 {
@@ -42,19 +39,14 @@ static int check_debuginfod(struct seep_error *err)
 int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 			     struct seep_symbols_options *ret, struct seep_error *err)
 {
-	static char *cache_dir;
-
 	for (size_t i = 0; i < values->dirs.count; i++) {
 		int rc = check_dir(values->dirs.items[i], err);
 
 		if (rc < 0)
 			return rc;
 	}
-	free(cache_dir);
-	cache_dir = values->no_cache ? NULL : seep_symbol_cache_directory();
 	*ret = (struct seep_symbols_options){ .debug_dirs = values->dirs.items,
 					      .debug_dir_count = values->dirs.count,
-					      .cache_dir = cache_dir,
 					      .debuginfod = values->debuginfod };
 	return values->debuginfod ? check_debuginfod(err) : 0;
 }

@@ -11,22 +11,19 @@
 
 struct seep_symbol_option_values {
 	struct seep_option_list dirs;
-	bool no_cache;
 	bool debuginfod;
 };
 
 /* The last lines of a command's table; @values is its struct, with a member "symbols". */
-#define SEEP_SYMBOL_OPTIONS(values)                                                               \
-	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs,                              \
-		    "Look for programs, libraries and their debug files in DIR first"),           \
-		SEEP_OPTION("debuginfod", 0, FLAG, NULL, values, symbols.debuginfod,              \
-			    "Ask the servers in DEBUGINFOD_URLS for what is found nowhere else"), \
-		SEEP_OPTION("no-symbol-cache", 0, FLAG, NULL, values, symbols.no_cache,           \
-			    "Neither use nor keep names and lines found in earlier runs")
+#define SEEP_SYMBOL_OPTIONS(values)                                                     \
+	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs,                    \
+		    "Look for programs, libraries and their debug files in DIR first"), \
+		SEEP_OPTION("debuginfod", 0, FLAG, NULL, values, symbols.debuginfod,    \
+			    "Ask the servers in DEBUGINFOD_URLS for what is found nowhere else")
 
 /**
  * seep_symbol_options_read - what the options ask for
- * @ret: borrows from @values; valid until the next call
+ * @ret: borrows from @values
  *
  * Returns: 0, or
  *   -SEEP_EUSAGE        a directory cannot be searched, or no server is named

@@ -26,7 +26,7 @@ struct expansion {
 	uint32_t count;
 };
 
-/* Strings that were met already, by the pointer that the symbol cache gave. */
+/* Strings that were met already, by the pointer that seep_symbol_lookup() gave. */
 struct known_string {
 	const char *from;
 	const char *copy;

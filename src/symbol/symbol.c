@@ -9,7 +9,6 @@
 #include "symbol/dwarf_index.h"
 #include "symbol/inflate.h"
 #include "symbol/pointer_map.h"
-#include "symbol/symbol_cache.h"
 #include "symbol/symtab.h"
 
 #include <stdlib.h>
@@ -33,11 +32,7 @@ struct seep_symbol_module {
 	struct seep_dwarf *dwarf;
 	struct seep_symtab symtab;
 	struct seep_pointer_map symbols_named; /* struct symbol_name by address of the name */
-	struct seep_symbol_answers *answers;   /* kept on disk; NULL: none are */
 	bool lacks_alternate;		       /* what dwz moved elsewhere was not found */
-	bool was_answered;		       /* from disk */
-	bool was_open;
-	bool is_open;
 };
 
 /* A name of the symbol table, in the arena. */
@@ -49,9 +44,7 @@ struct symbol_name {
 struct seep_symbols {
 	struct seep_arena *arena;
 	struct seep_debug_dirs dirs;
-	struct seep_pointer_map modules;  /* by hash of path and build-id */
-	struct seep_pointer_map readable; /* by address of the symbol table's name */
-	struct seep_symbol_cache *cache;  /* NULL: none */
+	struct seep_pointer_map modules; /* by hash of path and build-id */
 };
 
 int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols **ret,
@@ -79,14 +72,11 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 							  .count = opt->debug_dir_count };
 	}
 	symbols->dirs.servers = servers;
-	if (opt && opt->cache_dir)
-		symbols->cache = seep_symbol_cache_open(opt->cache_dir,
-							SEEP_SYMBOL_CACHE_BYTES_MAX);
 	*ret = symbols;
 	return 0;
 }
 
-void seep_symbol_module_rest(struct seep_symbol_module *module)
+static void module_free(struct seep_symbol_module *module)
 {
 	seep_dwarf_close(module->dwarf);
 	seep_symtab_done(&module->symtab);
@@ -96,16 +86,6 @@ void seep_symbol_module_rest(struct seep_symbol_module *module)
 	seep_elf_close(module->alternate);
 	seep_elf_close(module->mini);
 	free(module->mini_bytes);
-	module->dwarf = NULL;
-	module->main = module->separate = module->alternate = module->mini = NULL;
-	module->mini_bytes = NULL;
-	module->is_open = false;
-}
-
-static void module_free(struct seep_symbol_module *module)
-{
-	seep_symbol_module_rest(module);
-	seep_symbol_answers_close(module->answers);
 	free(module->path);
 	free(module);
 }
@@ -129,7 +109,6 @@ void seep_symbols_free(struct seep_symbols *symbols)
 	seep_pointer_map_each(&symbols->modules, free_chain);
 	seep_pointer_map_done(&symbols->modules);
 	seep_debuginfod_free(symbols->dirs.servers);
-	seep_symbol_cache_close(symbols->cache);
 	seep_arena_free(symbols->arena);
 	free(symbols);
 }
@@ -234,7 +213,6 @@ static void open_files(struct seep_symbol_module *module)
 	if (module->main)
 		open_mini(module);
 	seep_symtab_finish(&module->symtab);
-	module->is_open = module->was_open = true;
 	explain(module);
 }
 
@@ -270,20 +248,12 @@ struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, con
 		memcpy(module->build_id, build_id, build_id_bytes);
 	module->build_id_bytes = build_id_bytes;
 	seep_pointer_map_put(&symbols->modules, hash, module);
-	/* With answers on disk the files may not be needed at all. */
-	if (symbols->cache && build_id_bytes)
-		module->answers = seep_symbol_answers_open(symbols->cache, build_id,
-							   build_id_bytes);
-	else
-		open_files(module);
+	open_files(module);
 	return module;
 }
 
-/* Answers are kept of modules with DWARF only: where they sufficed there is no problem. */
-const char *seep_symbol_module_problem(struct seep_symbol_module *module)
+const char *seep_symbol_module_problem(const struct seep_symbol_module *module)
 {
-	if (!module->was_open && !module->was_answered)
-		open_files(module);
 	return module->problem;
 }
 
@@ -351,19 +321,11 @@ static void note_missing(struct seep_symbol_module *module)
 		set_missing(module, name);
 }
 
-/* Where debug information may still turn up, what is known today is not kept. */
-static bool is_lasting(const struct seep_symbol_module *module)
-{
-	return module->dwarf && !module->lacks_alternate && !seep_dwarf_missing(module->dwarf);
-}
-
-static size_t look_up(struct seep_symbol_module *module, uint64_t address,
-		      struct seep_symbol_frame *frames, size_t frames_max)
+size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
+			  struct seep_symbol_frame *frames, size_t frames_max)
 {
 	size_t count = 0;
 
-	if (!module->is_open)
-		open_files(module);
 	if (module->dwarf) {
 		count = seep_dwarf_lookup(module->dwarf, address, frames, frames_max);
 		note_missing(module);
@@ -373,23 +335,5 @@ static size_t look_up(struct seep_symbol_module *module, uint64_t address,
 		count = 1;
 	}
 	name_by_symtab(module, address, &frames[count - 1]);
-	return count;
-}
-
-size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
-			  struct seep_symbol_frame *frames, size_t frames_max)
-{
-	size_t count = 0;
-
-	if (module->answers)
-		count = seep_symbol_answers_find(module->answers, address, frames, frames_max);
-	if (count) {
-		module->was_answered = true;
-		return count;
-	}
-	count = look_up(module, address, frames, frames_max);
-	/* A full array may lack frames. */
-	if (module->answers && is_lasting(module) && count < frames_max)
-		seep_symbol_answers_add(module->answers, address, frames, count);
 	return count;
 }

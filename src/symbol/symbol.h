@@ -25,8 +25,6 @@ struct seep_symbols_options {
 	 * by basename, where a build-id proves that they are the right ones. Copied. */
 	const char *const *debug_dirs;
 	size_t debug_dir_count;
-	/* Where answers are kept, see symbol_cache.h; NULL: nowhere. Copied. */
-	const char *cache_dir;
 	/* Ask the debuginfod servers of DEBUGINFOD_URLS for what is found nowhere else. */
 	bool debuginfod;
 };
@@ -41,7 +39,7 @@ struct seep_symbol_frame {
 
 /**
  * seep_symbols_new - an empty cache
- * @opt: may be NULL: no extra directories, and nothing on disk
+ * @opt: may be NULL: no extra directories
  *
  * Returns: 0; with debuginfod asked for, the errors of seep_debuginfod_new().
  */
@@ -51,10 +49,7 @@ SEEP_NODISCARD int seep_symbols_new(const struct seep_symbols_options *opt,
 /* What went wrong between all modules (servers), as a sentence; NULL: nothing. */
 const char *seep_symbols_trouble(const struct seep_symbols *symbols);
 
-/*
- * Releases modules and every string that was returned, and keeps new answers on disk if that was
- * asked for. NULL is a no-op.
- */
+/* Releases modules and every string that was returned. NULL is a no-op. */
 void seep_symbols_free(struct seep_symbols *symbols);
 
 /**
@@ -74,7 +69,7 @@ struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, con
  * Why names or lines are missing, as half a sentence; NULL when the module has DWARF. May become
  * known only when an address is looked up.
  */
-const char *seep_symbol_module_problem(struct seep_symbol_module *module);
+const char *seep_symbol_module_problem(const struct seep_symbol_module *module);
 
 /**
  * seep_symbol_lookup - the frames at one address, innermost (most inlined) first
@@ -88,13 +83,5 @@ const char *seep_symbol_module_problem(struct seep_symbol_module *module);
  */
 size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,
 			  struct seep_symbol_frame *frames, size_t frames_max);
-
-/**
- * seep_symbol_module_rest - drop what was read from the module's files
- *
- * For a report over many large modules that asks them one after the other: memory is then that of
- * one. Strings and the problem stay; the next look opens the files again.
- */
-void seep_symbol_module_rest(struct seep_symbol_module *module);
 
 #endif

@@ -107,20 +107,17 @@ class Seep:
         shm = pathlib.Path("/dev/shm")
         base = shm if os.access(shm, os.W_OK) else None
         self.ledger_dir = pathlib.Path(tempfile.mkdtemp(prefix="seep-test-", dir=base))
-        self.cache_dir = pathlib.Path(tempfile.mkdtemp(prefix="seep-test-cache-"))
         self.count = 0
 
     def close(self):
         shutil.rmtree(self.ledger_dir, ignore_errors=True)
-        shutil.rmtree(self.cache_dir, ignore_errors=True)
 
     def command(self, *words, cwd=None, env=None):
         """Run seep itself with these words."""
         return run_plain([SEEP, *words], cwd=cwd, env=self.environment(env))
 
     def environment(self, env=None):
-        own = {"SEEP_DIR": str(self.ledger_dir), "SEEP_CACHE_DIR": str(self.cache_dir)}
-        return {**(env or {}), **own}
+        return {**(env or {}), "SEEP_DIR": str(self.ledger_dir)}
 
     def run(self, command, options=(), cwd=None, env=None, stdin=None):
         """Record a command; returns its Result and the Recordings it left."""

@@ -31,7 +31,7 @@ PYTHON_ENVIRONMENT = {
 
 
 # What the recorded run has beside the counted one: programs that copy their environment count it.
-AS_MANY_VARIABLES = {"SEEP_DIR": "", "SEEP_CACHE_DIR": "", "SEEP_SESSION": ""}
+AS_MANY_VARIABLES = {"SEEP_DIR": "", "SEEP_SESSION": ""}
 
 
 def check_no_loss(reports):

@@ -60,9 +60,7 @@ def test_descriptors_signals_and_folder_are_handed_on_as_they_came(seep, closed)
 def test_the_environment_gains_only_what_the_library_needs(seep):
     show = "import os; print(sorted(k for k in os.environ), os.environ.get('LD_PRELOAD'))"
     env = {"LD_PRELOAD": str(program("lib_bump.so")), "MARK": "1", "SEEP_OPTIONS": "depth=50"}
-    # seep's own, for the tests; it is handed on like all that seep was given.
-    own = {"SEEP_CACHE_DIR": str(seep.cache_dir)}
-    plain = run_plain([PYTHON, "-c", show], env={**env, **own}).stdout.decode()
+    plain = run_plain([PYTHON, "-c", show], env=env).stdout.decode()
     result, recordings = seep.run([PYTHON, "-c", show], env=env, options=["--depth", "9"])
     recorded = result.stdout.decode()
     names = [set(re.findall(r"'(\w+)'", text)) for text in (plain, recorded)]

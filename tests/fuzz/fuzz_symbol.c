@@ -165,8 +165,6 @@ static void look_around(struct seep_symbol_module *module, uint64_t choice)
 	for (int i = 0; i < LOOKUPS; i++)
 		look(module, 0x1000 + fuzz_below(&random, 0x400));
 	look(module, fuzz_next(&random));
-	seep_symbol_module_rest(module);
-	look(module, 0x1010);
 }
 
 static void write_second(const uint8_t *data, size_t size)

@@ -272,10 +272,6 @@ def split_pairs(folder):
         (folder / "seed.dwo").unlink()
 
 
-def answers(_build, _limit):
-    yield b"nothing: the mutator makes the first file"
-
-
 def perf_maps(_build, _limit):
     yield b"10 20 LazyCompile:*one /a/b.js:1:2\n30 8 two\n28 10 over two\n"
     yield b"0 ffffffffffffffff all\nx\n\n40 zz bad\nffffffffffffffff 1 last"

@@ -97,27 +97,6 @@ static void without_room_the_called_function_takes_the_last_place(void **state)
 	seep_symbols_free(symbols);
 }
 
-static void strings_outlive_a_module_at_rest(void **state)
-{
-	struct seep_symbols *symbols = open_symbols();
-	struct seep_symbol_module *self = seep_symbols_module(symbols, "/proc/self/exe", NULL, 0);
-	struct seep_symbol_frame frames[4];
-	struct seep_symbol_frame again[4];
-	uint32_t line = 0;
-	uint64_t address = linked_address(outer_function(&line)) - 1;
-
-	(void)state;
-	assert_int_equal(seep_symbol_lookup(self, address, frames, 4), 2);
-	seep_symbol_module_rest(self);
-	seep_symbol_module_rest(self);
-	assert_null(seep_symbol_module_problem(self));
-	assert_string_equal(frames[0].function, "inlined_here");
-	assert_int_equal(seep_symbol_lookup(self, address, again, 4), 2);
-	assert_string_equal(again[1].function, frames[1].function);
-	assert_string_equal(again[1].file, frames[1].file);
-	seep_symbols_free(symbols);
-}
-
 static void a_missing_file_answers_unknown_and_says_why(void **state)
 {
 	struct seep_symbols *symbols = open_symbols();
@@ -218,7 +197,6 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_inlined_function_comes_before_the_one_it_is_in),
 		cmocka_unit_test(without_room_the_called_function_takes_the_last_place),
-		cmocka_unit_test(strings_outlive_a_module_at_rest),
 		cmocka_unit_test(a_missing_file_answers_unknown_and_says_why),
 		cmocka_unit_test(a_file_of_another_build_id_is_not_used),
 		cmocka_unit_test(devices_and_other_files_are_refused),
