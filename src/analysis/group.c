@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/fold.h"
-#include "analysis/idtable.h"
+#include "base/idtable.h"
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/function_name.h"
-#include "analysis/idtable.h"
+#include "base/idtable.h"
 #include "base/xalloc.h"
 
 static bool text_equal(const char *a, const char *b)

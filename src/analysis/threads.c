@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/idtable.h"
+#include "base/idtable.h"
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 

@@ -1,58 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 /* Linear probing; the whole hash is kept, so that growing and comparing need no caller. */
-#include "analysis/idtable.h"
+#include "base/idtable.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 
-struct seep_idtable_slot {
+struct seep_idtable_bucket {
 	uint64_t hash;
 	uint32_t id_used; /* id + 1; 0 = empty */
 };
 
-enum { SLOTS_MIN = 64 };
+enum { BUCKETS_MIN = 64 };
 
 void seep_idtable_init(struct seep_idtable *table, size_t expected)
 {
-	size_t slots = SLOTS_MIN;
+	size_t buckets = BUCKETS_MIN;
 
-	while (slots / 3 * 2 <= expected)
-		slots *= 2;
-	table->slots = seep_xcalloc(slots, sizeof(*table->slots));
-	table->mask = slots - 1;
+	while (buckets / 3 * 2 <= expected)
+		buckets *= 2;
+	table->buckets = seep_xcalloc(buckets, sizeof(*table->buckets));
+	table->mask = buckets - 1;
 	table->count = 0;
 }
 
 void seep_idtable_done(struct seep_idtable *table)
 {
-	free(table->slots);
+	free(table->buckets);
 	*table = (struct seep_idtable){ 0 };
 }
 
 uint32_t seep_idtable_find(const struct seep_idtable *table, uint64_t hash, size_t *at)
 {
-	size_t slot = *at == SEEP_IDTABLE_START ? hash & table->mask : (*at + 1) & table->mask;
+	size_t bucket = *at == SEEP_IDTABLE_START ? hash & table->mask : (*at + 1) & table->mask;
 
-	for (; table->slots[slot].id_used != 0; slot = (slot + 1) & table->mask) {
-		if (table->slots[slot].hash == hash) {
-			*at = slot;
-			return table->slots[slot].id_used - 1;
+	for (; table->buckets[bucket].id_used != 0; bucket = (bucket + 1) & table->mask) {
+		if (table->buckets[bucket].hash == hash) {
+			*at = bucket;
+			return table->buckets[bucket].id_used - 1;
 		}
 	}
-	*at = slot;
+	*at = bucket;
 	return SEEP_IDTABLE_NONE;
 }
 
 static void put(struct seep_idtable *table, uint64_t hash, uint32_t id_used)
 {
-	size_t slot = hash & table->mask;
+	size_t bucket = hash & table->mask;
 
-	while (table->slots[slot].id_used != 0)
-		slot = (slot + 1) & table->mask;
-	table->slots[slot].hash = hash;
-	table->slots[slot].id_used = id_used;
+	while (table->buckets[bucket].id_used != 0)
+		bucket = (bucket + 1) & table->mask;
+	table->buckets[bucket].hash = hash;
+	table->buckets[bucket].id_used = id_used;
 }
 
 static void grow(struct seep_idtable *table)
@@ -62,9 +62,9 @@ static void grow(struct seep_idtable *table)
 	seep_idtable_init(table, 2 * old.count);
 	table->count = old.count;
 	for (size_t i = 0; i <= old.mask; i++)
-		if (old.slots[i].id_used != 0)
-			put(table, old.slots[i].hash, old.slots[i].id_used);
-	free(old.slots);
+		if (old.buckets[i].id_used != 0)
+			put(table, old.buckets[i].hash, old.buckets[i].id_used);
+	free(old.buckets);
 }
 
 void seep_idtable_add(struct seep_idtable *table, uint64_t hash, uint32_t id)

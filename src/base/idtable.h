@@ -11,8 +11,8 @@
  *			return id;
  *	seep_idtable_add(&table, hash, new_id);
  */
-#ifndef SEEP_ANALYSIS_IDTABLE_H
-#define SEEP_ANALYSIS_IDTABLE_H
+#ifndef SEEP_BASE_IDTABLE_H
+#define SEEP_BASE_IDTABLE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 #define SEEP_IDTABLE_START SIZE_MAX
 
 struct seep_idtable {
-	struct seep_idtable_slot *slots; /* a power of two, at most two thirds in use */
+	struct seep_idtable_bucket *buckets; /* a power of two, at most two thirds in use */
 	size_t mask;
 	size_t count;
 };
