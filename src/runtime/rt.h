@@ -36,8 +36,6 @@
 #define rt_add(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 #define rt_add_own(p, v) rt_store((p), rt_load(p) + (v))
 
-struct rt_thread;
-
 /* Whose blocks the common case of src/runtime/track/quick.h is for. */
 enum rt_quick {
 	RT_QUICK_NONE,
@@ -48,6 +46,7 @@ enum rt_quick {
 /* Zero means "not started": what a new thread finds. At most 64 bytes. */
 struct rt_tls {
 	struct rt_thread *thread;
+	uint32_t tid;		 /* as the kernel said when thread was looked for; 0: not yet */
 	struct rt_thread *aside; /* thread, while abort() is being called */
 	/* Frame addresses: of rt_thread_start (1: it found no cache), of abort(); else 0. */
 	_Atomic uint64_t starting;
@@ -96,6 +95,14 @@ struct rt_global {
 	uintptr_t loader_bytes;
 };
 extern struct rt_global rt_global;
+
+/* So many threads at once may take memory as they like; where there are more, each gets less. */
+enum { RT_FEW_THREADS = 16 };
+
+static inline bool rt_threads_are_few(void)
+{
+	return rt_load(&rt_global.control->caches) <= RT_FEW_THREADS;
+}
 
 static inline uint32_t rt_row_index(uint32_t row)
 {

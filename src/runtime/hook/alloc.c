@@ -4,14 +4,10 @@
  * after allocating and forgets before freeing. With a frame address of its own (the library keeps
  * frame pointers), each knows its caller's registers: that is where a walk begins.
  */
-#include "runtime/next/next.h"
-#include "runtime/track/quick.h"
-#include "runtime/unwind/modules.h"
+#include "runtime/hook/hook.h"
 
 #include <malloc.h>
 #include <stdlib.h>
-
-#define FRAME __builtin_frame_address(0)
 
 static inline size_t request(size_t size)
 {
@@ -57,7 +53,7 @@ static RT_COLD void free_for_loader(void *block, const void *frame)
 {
 	rt_next.free(block);
 	if (rt_control())
-		rt_modules_check(frame);
+		rt_record_unload(frame);
 }
 
 RT_EXPORT RT_HOT void free(void *block)
@@ -112,8 +108,8 @@ RT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
 }
 
 #define MEMALIGN(alignment) RT_SORT(LEDGER_KIND_MEMALIGN, log2_of(alignment), RT_CELL_MEMALIGN)
-#define ALIGNED(alignment) (MEMALIGN(alignment) | rt_aligned_foreign)
-#define PAGED (MEMALIGN(4096) | rt_paged_foreign)
+#define ALIGNED(alignment) (MEMALIGN(alignment) | rt_sort_foreign(rt_aligned_foreign))
+#define PAGED (MEMALIGN(4096) | rt_sort_foreign(rt_paged_foreign))
 
 RT_EXPORT void *memalign(size_t alignment, size_t size)
 {

@@ -5,10 +5,7 @@
  * when it has none does the provider's form run, which calls the new-handler or throws, with no
  * state of ours held. Any other provider is the program's own and is called.
  */
-#include "runtime/next/next.h"
-#include "runtime/track/quick.h"
-
-#define FRAME __builtin_frame_address(0)
+#include "runtime/hook/hook.h"
 
 /* The operators have reserved names (Itanium C++ ABI, 5.1) and no header in C. */
 #define RT_HOOK(symbol, field, type, parameters)
@@ -41,11 +38,11 @@ static void *aligned_block(size_t size, size_t alignment)
 #define SORT_NEW_ARRAY (RT_SORT(LEDGER_KIND_NEW_ARRAY, 0, RT_CELL_NEW_ARRAY) | RT_SORT_CLASSED)
 #define SORT_ALIGNED(alignment)                                                                 \
 	(RT_SORT(LEDGER_KIND_NEW_ALIGNED, core_bit_width(alignment) - 1, RT_CELL_NEW_ALIGNED) | \
-	 rt_aligned_foreign)
+	 rt_sort_foreign(rt_aligned_foreign))
 #define SORT_ARRAY_ALIGNED(alignment)                                          \
 	(RT_SORT(LEDGER_KIND_NEW_ARRAY_ALIGNED, core_bit_width(alignment) - 1, \
 		 RT_CELL_NEW_ARRAY_ALIGNED) |                                  \
-	 rt_aligned_foreign)
+	 rt_sort_foreign(rt_aligned_foreign))
 
 /*
  * The library's form, called without memory at hand. It is looked for only now: it may have been
@@ -65,7 +62,7 @@ static void *aligned_block(size_t size, size_t alignment)
 		if (!other)                                                                 \
 			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
 		block = other ? other arguments : NULL;                                     \
-		rt_record_from_other(block, size, sort, FRAME, mark);                       \
+		rt_record_from_other(rt_control(), block, size, sort, FRAME, mark);         \
 	}                                                                                   \
 	return block
 
@@ -117,18 +114,25 @@ RT_EXPORT void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t size, size_t alignment
 		 (size_t, size_t, const void *), (size, alignment, tag));
 }
 
-#define DELETE_BODY(field, ...)                              \
-	do {                                                 \
-		if (!block)                                  \
-			return;                              \
-		if (RT_LIKELY(!rt_next.field)) {             \
-			rt_forget(block, FRAME);             \
-			rt_next.free(block);                 \
-		} else {                                     \
-			if (rt_is_operators(block))          \
-				rt_forget_any(block, FRAME); \
-			rt_next.field(__VA_ARGS__);          \
-		}                                            \
+static RT_COLD void forget_operators(void *block, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+
+	if (control && rt_is_operators(block))
+		rt_forget_any(control, block, frame);
+}
+
+#define DELETE_BODY(field, ...)                         \
+	do {                                            \
+		if (!block)                             \
+			return;                         \
+		if (RT_LIKELY(!rt_next.field)) {        \
+			rt_forget(block, FRAME);        \
+			rt_next.free(block);            \
+		} else {                                \
+			forget_operators(block, FRAME); \
+			rt_next.field(__VA_ARGS__);     \
+		}                                       \
 	} while (0)
 
 RT_EXPORT RT_HOT void _ZdlPv(void *block)

@@ -6,8 +6,8 @@
 #include "runtime/next/next.h"
 #include "runtime/track/exit.h"
 #include "runtime/rt.h"
+#include "runtime/track/record.h"
 #include "runtime/track/thread.h"
-#include "runtime/unwind/modules.h"
 
 #include <stdarg.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ RT_EXPORT int dlclose(void *handle)
 	(void)rt_next_find();
 	failed = rt_next.dlclose(handle);
 	if (rt_mine.control)
-		rt_modules_check(__builtin_frame_address(0));
+		rt_record_unload(__builtin_frame_address(0));
 	return failed;
 }
 

@@ -8,13 +8,9 @@
 
 #include "runtime/life/rt_options.h"
 #include "runtime/rt.h"
+#include "runtime/sys/tables.h"
 
 enum { RT_HEADER_PAGES = 3 };
-
-static inline uint64_t rt_page_up(uint64_t bytes)
-{
-	return (bytes + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
-}
 
 /*
  * What the limits leave for the file. Exceeding RLIMIT_FSIZE is a fatal signal. Of the address

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The beginning of an account: at the process's first allocation, before any constructor, and in
- * a forked child at its first allocation or free.
- */
+#include "runtime/life/start.h"
+
 #include "runtime/next/next.h"
 #include "runtime/next/rt_arena.h"
 #include "runtime/sys/lock.h"
@@ -25,9 +23,6 @@
 #include <sys/mman.h>
 
 enum rt_phase { RT_NOT_YET = 0, RT_STARTING, RT_ON, RT_OFF };
-
-struct rt_mine rt_mine;
-struct rt_global rt_global;
 
 /* A thread that finds another one starting waits for it, in steps of a millisecond. */
 enum { START_WAITS = 200 };

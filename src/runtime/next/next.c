@@ -3,7 +3,6 @@
 
 #include "runtime/next/rt_arena.h"
 #include "runtime/rt.h"
-#include "runtime/track/record.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -12,8 +11,8 @@
 size_t rt_min_request;
 bool rt_operators_replaced;
 bool rt_usable_unknown;
-uint32_t rt_aligned_foreign;
-uint32_t rt_paged_foreign;
+bool rt_aligned_foreign;
+bool rt_paged_foreign;
 
 /* What was found; rt_next may stand in front of it. */
 static struct rt_next real;
@@ -410,13 +409,11 @@ static void find_operators(struct rt_next *next)
 static void find_foreign(const struct rt_next *next)
 {
 	rt_usable_unknown = !is_next_allocators((uintptr_t)next->malloc_usable_size);
-	if (!is_next_allocators((uintptr_t)next->memalign) ||
-	    !is_next_allocators((uintptr_t)next->aligned_alloc) ||
-	    !is_next_allocators((uintptr_t)next->posix_memalign))
-		rt_aligned_foreign = RT_SORT_FOREIGN;
-	if (!is_next_allocators((uintptr_t)next->valloc) ||
-	    !is_next_allocators((uintptr_t)next->pvalloc))
-		rt_paged_foreign = RT_SORT_FOREIGN;
+	rt_aligned_foreign = !is_next_allocators((uintptr_t)next->memalign) ||
+			     !is_next_allocators((uintptr_t)next->aligned_alloc) ||
+			     !is_next_allocators((uintptr_t)next->posix_memalign);
+	rt_paged_foreign = !is_next_allocators((uintptr_t)next->valloc) ||
+			   !is_next_allocators((uintptr_t)next->pvalloc);
 }
 
 bool rt_next_find(void)

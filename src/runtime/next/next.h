@@ -35,10 +35,10 @@ extern bool rt_operators_replaced;
 extern bool rt_usable_unknown;
 
 /*
- * RT_SORT_FOREIGN where memalign and its like, or valloc and pvalloc, are not of the next malloc's
- * object, so that what they give is no block of it; else 0.
+ * memalign and its like, or valloc and pvalloc, are not of the next malloc's object: what they give is
+ * no block of it.
  */
-extern uint32_t rt_aligned_foreign, rt_paged_foreign;
+extern bool rt_aligned_foreign, rt_paged_foreign;
 
 /*
  * How many bytes the next malloc gives for a request, by its own word and with no call that

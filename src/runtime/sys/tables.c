@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sys/tables.h"
 
-#include "runtime/life/layout.h"
 #include "runtime/sys/sys.h"
 
 #include <errno.h>

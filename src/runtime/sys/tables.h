@@ -10,6 +10,11 @@
 
 #define RT_NO_INDEX UINT64_MAX
 
+static inline uint64_t rt_page_up(uint64_t bytes)
+{
+	return (bytes + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
+}
+
 /*
  * Reserve @count items in a row, zeroed and real. RT_NO_INDEX when the table is full, ledger_max
  * is reached, the file system is full or the kernel refuses; the reason is noted in unseen. Any

@@ -234,7 +234,7 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort, u
 	uint32_t context;
 	uint64_t row;
 
-	if (!rt_lock_slow(thread->tid))
+	if (!rt_lock_slow(rt_tls.tid))
 		return row_id(LEDGER_CONTEXT_NO_STACK);
 	row = rt_raw_find(key);
 	if (row && thread->walk.now->generation == rt_load(&rt_generation)) {
@@ -250,7 +250,7 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort, u
 		present[context].raw_paths += path.folded;
 		raw_enter(key, row);
 	}
-	rt_unlock_slow(thread->tid);
+	rt_unlock_slow(rt_tls.tid);
 	return (uint32_t)row;
 }
 

@@ -17,6 +17,13 @@ void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, in
 	rt_store_release(&slot->turn, turn);
 }
 
+void rt_slot_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
+		   int64_t blocks, int64_t bytes)
+{
+	rt_slot_end(slot, rt_global.control, turn, blocks, bytes);
+	rt_leave(thread);
+}
+
 /* Add @slot to its row and empty it. False, at once, when another thread is at that row. */
 static bool flush(struct rt_thread *thread, struct ledger_slot *slot)
 {

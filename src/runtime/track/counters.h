@@ -24,19 +24,6 @@ RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
 /* Add @slot to its row and empty it, if nobody is at that row just now. */
 RT_COLD void rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot);
 
-/*
- * Complete the rows that a hook left by longjmp, or a thread that is gone, had entered; those of
- * handlers too, if its private state @thread is known, else NULL.
- */
-void rt_redo(struct ledger_cache *cache, uint32_t cache_index, struct rt_thread *thread);
-
-/*
- * In a handler that may be about to replace the program: show in their rows the frees that wait for
- * the interrupted flush; and take them away again, before it goes on.
- */
-void rt_late_show(struct rt_thread *thread);
-void rt_late_hide(struct rt_thread *thread);
-
 /* Count in the slots that the cache says it has. */
 void rt_slots_find(struct rt_thread *thread);
 
@@ -74,6 +61,13 @@ RT_INLINE void rt_slot_end(struct ledger_slot *slot, const struct ledger_control
 				rt_slot_bytes(slot) - bytes);
 }
 
+/*
+ * The end of bookkeeping with a slot that was changed, when meanwhile a peak was captured or a block
+ * freed by a signal handler.
+ */
+RT_COLD void rt_slot_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
+			   int64_t blocks, int64_t bytes);
+
 RT_INLINE void rt_slot_alloc(struct ledger_slot *slot, const struct ledger_control *control,
 			     uint64_t size)
 {
@@ -93,59 +87,5 @@ RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_contro
 	rt_add_own(&slot->freed_bytes, size);
 	rt_slot_end(slot, control, turn, -1, -(int64_t)size);
 }
-
-/* The live total grew by @bytes; after the slot was changed. */
-RT_COLD void rt_rise_shared(struct rt_thread *thread, int64_t bytes);
-/* The live total is about to fall by @bytes; before the slot is changed. */
-RT_COLD void rt_fall_shared(struct rt_thread *thread, int64_t bytes);
-/* G = @live is a new maximum and the only thread is about to lower it. */
-RT_COLD void rt_peak_alone(struct ledger_control *control, int64_t live);
-
-RT_INLINE void rt_rise(struct rt_thread *thread, const struct ledger_control *control,
-		       uint64_t bytes)
-{
-	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
-		rt_add_own(&thread->cache->first, (int64_t)bytes);
-		return;
-	}
-	int64_t sum = rt_load(&thread->cache->sum) + (int64_t)bytes;
-
-	if (RT_UNLIKELY(sum >= rt_load(&rt_global.threshold_bytes)))
-		rt_rise_shared(thread, sum);
-	else
-		rt_store(&thread->cache->sum, sum);
-}
-
-RT_INLINE void rt_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
-{
-	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
-		int64_t first = rt_load(&thread->cache->first);
-		int64_t live = first + rt_load(&rt_global.state->live_bytes);
-
-		if (RT_UNLIKELY(live > rt_load(&rt_global.state->peak_bytes)))
-			rt_peak_alone(control, live);
-		rt_store(&thread->cache->first, first - (int64_t)bytes);
-		return;
-	}
-	int64_t sum = rt_load(&thread->cache->sum) - (int64_t)bytes;
-
-	if (RT_UNLIKELY(sum <= -rt_load(&rt_global.threshold_bytes)))
-		rt_fall_shared(thread, (int64_t)bytes);
-	else
-		rt_store(&thread->cache->sum, sum);
-}
-
-/* T, after n or M has changed. */
-void rt_threshold_update(void);
-
-/*
- * Without slots: nested in our own bookkeeping, or without a cache. The "no stack" row is changed
- * by atomic adds only and never stands in a slot. rt_row_free counts in @row, of this process's own,
- * and takes it out of the live total; @thread may be NULL. All do nothing in a forked child that
- * has no ledger (yet): see rt_thread_start.
- */
-RT_COLD void rt_row_free(struct rt_thread *thread, uint32_t row, uint64_t size);
-RT_COLD void rt_no_stack_alloc(uint64_t size);
-RT_COLD void rt_no_stack_free(uint64_t size);
 
 #endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The live total when it does more than stay in a thread's own sum, and the new turn that begins
- * when it falls from a maximum. docs/internals/ledger.md, "peak", has how exact this is.
- */
+#include "runtime/track/live_peak.h"
+
 #include "runtime/sys/sys.h"
-#include "runtime/track/counters.h"
 
 enum { STAMP_FRACTION = 1024 };
 

@@ -14,6 +14,9 @@ enum { VERDICTS_LOG2 = 12, GENERATION_BITS = 16 };
 static _Atomic uint64_t verdicts[1 << VERDICTS_LOG2];
 static const char *globs;
 
+/* What is above a key's bits of the generation that the verdicts are of: those repeat. */
+static _Atomic uint32_t era;
+
 void rt_module_filter_start(const char *text)
 {
 	globs = text;
@@ -59,18 +62,23 @@ static RT_COLD bool judge_and_keep(uintptr_t address, const void *frame)
 	return wanted;
 }
 
-bool rt_module_filter_wants(const void *frame)
-{
-	uintptr_t address = ((const uintptr_t *)frame)[1];
-	uint64_t verdict = rt_load(place_of(address));
-
-	if (RT_LIKELY((verdict & ~1ull) == key_of(address)))
-		return verdict & 1;
-	return judge_and_keep(address, frame);
-}
-
-void rt_module_filter_forget(void)
+static RT_COLD void forget_all(uint32_t now)
 {
 	for (uint32_t i = 0; i < 1u << VERDICTS_LOG2; i++)
 		rt_store(&verdicts[i], 0);
+	rt_store(&era, now);
+}
+
+bool rt_module_filter_wants(const void *frame)
+{
+	uintptr_t address = ((const uintptr_t *)frame)[1];
+	uint32_t now = rt_load(&rt_generation) >> GENERATION_BITS;
+	uint64_t verdict;
+
+	if (RT_UNLIKELY(rt_load(&era) != now))
+		forget_all(now);
+	verdict = rt_load(place_of(address));
+	if (RT_LIKELY((verdict & ~1ull) == key_of(address)))
+		return verdict & 1;
+	return judge_and_keep(address, frame);
 }

@@ -15,7 +15,4 @@ void rt_module_filter_start(const char *globs);
 /* Is what the hook with frame address @frame allocates to be recorded? Outside bookkeeping. */
 RT_COLD bool rt_module_filter_wants(const void *frame);
 
-/* The numbers of generations begin anew. */
-void rt_module_filter_forget(void);
-
 #endif

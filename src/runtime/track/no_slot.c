@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Counting in a row without a slot: what a thread without a cache does, a handler that interrupted
- * our books, and a thread that found no slot in time.
- */
+#include "runtime/track/no_slot.h"
+
 #include "runtime/track/redo.h"
 
 /* Threads without a cache are all this one, where a row says who is at it. */

@@ -11,7 +11,6 @@
 #include "runtime/track/thread.h"
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/shortcut.h"
-#include "runtime/unwind/verify.h"
 
 /* Rows without slots: the "no stack" row (index 0) and rows of ancestors (below it). */
 RT_INLINE bool rt_row_is_own(uint32_t row)
@@ -58,11 +57,11 @@ RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control 
 		outcome.sort |= rt_name_now(thread) << RT_SORT_NAME_SHIFT;
 	if (RT_LIKELY(way != NULL) && RT_LIKELY(way->outcome.sort == outcome.sort) &&
 	    RT_LIKELY(way->outcome.epoch == outcome.epoch)) {
-		rt_verify(thread, frame, way);
+		rt_verify(&thread->proof, &thread->walk, frame, way);
 		return way->outcome.row;
 	}
 	hash = rt_walk(&thread->walk, frame);
-	rt_verify(thread, frame, NULL);
+	rt_verify(&thread->proof, &thread->walk, frame, NULL);
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);
 	outcome.row = rt_place_find(thread, hash, outcome.sort, outcome.epoch);

@@ -16,10 +16,6 @@
 #include "runtime/track/thread.h"
 #include "runtime/track/usable.h"
 
-/* A slot was changed, and meanwhile a peak captured or a block freed by a signal handler. */
-RT_COLD void rt_quick_rest(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
-			   int64_t blocks, int64_t bytes);
-
 /* Begin, if nobody further out keeps our books. */
 RT_INLINE bool rt_quick_enter(struct rt_thread *thread, const void *frame)
 {
@@ -45,7 +41,7 @@ RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_cont
 	atomic_signal_fence(memory_order_seq_cst);
 	if (RT_UNLIKELY(rt_load(&control->peak_turn) != turn) ||
 	    RT_UNLIKELY(rt_load(&thread->unsettled) != 0))
-		rt_quick_rest(thread, slot, turn, blocks, bytes);
+		rt_slot_leave(thread, slot, turn, blocks, bytes);
 	else
 		rt_store(&thread->cache->busy, 0);
 }
@@ -205,20 +201,6 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, struct ledger_control *contr
 	}
 	rt_quick_leave(thread, control, slot, turn, -1, -(int64_t)size);
 	return true;
-}
-
-/* rt_record_any and rt_forget_any, with the common case of glibc's blocks here. */
-RT_INLINE void rt_record(void *block, size_t size, uint32_t sort, const void *frame)
-{
-	if (RT_UNLIKELY(
-		    !rt_quick_record(RT_QUICK_GLIBC, rt_mine.control, block, size, sort, frame)))
-		rt_record_any(block, size, sort, frame);
-}
-
-RT_INLINE void rt_forget(void *block, const void *frame)
-{
-	if (RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, rt_mine.control, block, frame)))
-		rt_forget_any(block, frame);
 }
 
 #endif

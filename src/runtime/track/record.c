@@ -2,6 +2,7 @@
 #include "runtime/track/record.h"
 
 #include "runtime/track/counters.h"
+#include "runtime/track/live_peak.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/place.h"
@@ -92,7 +93,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	if (!rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
 	if (rt_cell_live_at(cell, (uintptr_t)block))
-		rt_forget_any(block, frame);
+		rt_forget_any(control, block, frame);
 	rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	/* What the cell says is about an earlier block that was freed unseen. */
 	if (cell && rt_load(cell))
@@ -189,13 +190,6 @@ static bool record_row(struct rt_thread *thread, struct ledger_control *control,
 	return true;
 }
 
-void rt_quick_rest(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
-		   int64_t blocks, int64_t bytes)
-{
-	rt_slot_end(slot, rt_global.control, turn, blocks, bytes);
-	rt_leave(thread);
-}
-
 /* False: nothing was done. */
 RT_INLINE bool count_quickly(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
 			     void *block, size_t size, uint32_t sort)
@@ -210,13 +204,13 @@ RT_INLINE bool count_quickly(struct rt_thread *thread, struct ledger_control *co
 	}
 }
 
-void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame)
+void rt_record_any(struct ledger_control *control, void *block, size_t size, uint32_t sort,
+		   const void *frame)
 {
-	struct ledger_control *control = rt_control();
 	struct rt_thread *thread;
 	uint32_t row;
 
-	if (RT_UNLIKELY(!control) || RT_UNLIKELY(!block))
+	if (RT_UNLIKELY(!block))
 		return;
 	if (RT_UNLIKELY((uintptr_t)block & BLOCK_MASK)) {
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
@@ -259,11 +253,12 @@ uint64_t rt_record_mark(void)
 		      : 0;
 }
 
-void rt_record_from_other(void *block, size_t size, uint32_t sort, const void *frame, uint64_t mark)
+void rt_record_from_other(struct ledger_control *control, void *block, size_t size, uint32_t sort,
+			  const void *frame, uint64_t mark)
 {
-	if (rt_control() && block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
+	if (control && block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
 	    !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
-		rt_record_any(block, size, sort | RT_SORT_FOREIGN, frame);
+		rt_record_any(control, block, size, sort | RT_SORT_FOREIGN, frame);
 }
 
 bool rt_is_operators(const void *block)
@@ -302,9 +297,8 @@ RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t ce
 	return rt_cell_freed(cell);
 }
 
-void rt_forget_any(void *block, const void *frame)
+void rt_forget_any(struct ledger_control *control, void *block, const void *frame)
 {
-	struct ledger_control *control = rt_control();
 	uintptr_t address = (uintptr_t)block;
 	struct ledger_slot *slot;
 	struct rt_thread *thread;
@@ -312,7 +306,7 @@ void rt_forget_any(void *block, const void *frame)
 	rt_cell *cell;
 	uint32_t row;
 
-	if (RT_UNLIKELY(!control) || rt_quick_forget(RT_QUICK_CLASSED, control, block, frame))
+	if (rt_quick_forget(RT_QUICK_CLASSED, control, block, frame))
 		return;
 	cell = rt_cell_find(address);
 	value = rt_cell_live_at(cell, address);
@@ -458,4 +452,20 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 	}
 	if (thread)
 		rt_store(&thread->cache->pending_row, 0);
+}
+
+/* ---- modules ------------------------------------------------------------------------------- */
+
+void rt_record_unload(const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+
+	if (!thread) {
+		rt_modules_check();
+	} else if (rt_enter(thread, frame)) {
+		rt_modules_check();
+		rt_leave(thread);
+	} else {
+		rt_modules_advance();
+	}
 }

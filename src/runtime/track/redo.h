@@ -121,6 +121,12 @@ static inline uint64_t rt_row_add_up(const struct ledger_row *row, struct ledger
 	return turn;
 }
 
+/*
+ * Complete the rows that a hook left by longjmp, or a thread that is gone, had entered; those of
+ * handlers too, if its private state @thread is known, else NULL.
+ */
+void rt_redo(struct ledger_cache *cache, uint32_t cache_index, struct rt_thread *thread);
+
 /* Wait for whoever is at a row: the first times let it run, then sleep. False: long enough. */
 bool rt_row_await(unsigned tries);
 

@@ -6,7 +6,10 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/live_peak.h"
 #include "runtime/track/record.h"
+#include "runtime/track/redo.h"
+#include "runtime/unwind/memory.h"
 #include "runtime/unwind/step.h"
 
 enum {
@@ -14,8 +17,6 @@ enum {
 	SLOTS_LOG2_FIRST = 6,
 	FOUND_NONE = 1, /* in rt_tls.starting */
 };
-
-__thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 
 /* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
 static struct rt_thread *_Atomic *_Atomic threads;
@@ -118,7 +119,7 @@ static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 	return false;
 }
 
-static struct rt_thread *thread_make(uint32_t index, uint32_t tid)
+static struct rt_thread *thread_make(uint32_t index)
 {
 	struct ledger_cache *cache = &rt_global.caches[index];
 	struct rt_thread *thread = rt_load(state_of(index));
@@ -137,7 +138,6 @@ static struct rt_thread *thread_make(uint32_t index, uint32_t tid)
 	thread->walk.full_walks = &cache->walks_full;
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
 	rt_store(&thread->name_generation, 0);
-	thread->tid = tid;
 	thread->cache_index = index;
 	/* Left by the thread that had this state before. */
 	rt_settle(thread);
@@ -153,7 +153,8 @@ static bool is_interrupted(const void *frame, uint64_t outer)
 /* Called by libgcc, which walks for us: nested, though no signal frame stands between. */
 static bool is_within_verify(const struct rt_thread *thread, const void *frame)
 {
-	return thread->verifying && rt_walk_meets_own((const uintptr_t *)frame, thread->verifying);
+	return thread->proof.verifying &&
+	       rt_walk_meets_own((const uintptr_t *)frame, thread->proof.verifying);
 }
 
 void rt_thread_aborts(const void *frame)
@@ -194,11 +195,11 @@ struct rt_thread *rt_thread_start(void)
 		return NULL;
 	rt_store(&rt_tls.starting, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
-	tid = rt_gettid();
+	tid = rt_tls.tid = rt_gettid();
 	rt_lock_recover(tid);
 	rt_rules_recover(tid);
 	if (threads_map() && cache_get(tid, before != 0, &index)) {
-		thread = thread_make(index, tid);
+		thread = thread_make(index);
 		rt_add(&rt_global.state->threads_started, 1);
 	}
 	atomic_signal_fence(memory_order_seq_cst);
@@ -227,12 +228,12 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_redo(thread->cache, thread->cache_index, thread);
 	rt_slots_find(thread);
 	rt_settle(thread);
-	rt_lock_recover(thread->tid);
-	rt_rules_recover(thread->tid);
+	rt_lock_recover(rt_tls.tid);
+	rt_rules_recover(rt_tls.tid);
 	rt_walk_reset(&thread->walk);
-	thread->verifying = 0;
+	thread->proof.verifying = 0;
 	/* Of verify; made again when it is needed. */
-	thread->proof_started = false;
+	thread->proof.started = false;
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
 	rt_add_own(&thread->cache->abandoned, 1);
 	rt_store(&thread->cache->pending_row, 0);

@@ -7,27 +7,19 @@
 #define SEEP_RUNTIME_THREAD_H
 
 #include "runtime/rt.h"
+#include "runtime/track/no_slot.h"
+#include "runtime/unwind/verify.h"
 #include "runtime/unwind/walk.h"
 
 /* Rows that one thread may be at, at once: a flush, and a handler at each level above it. */
 enum { RT_LATE_ROWS = 8 };
-
-/* So many threads at once may take memory as they like; where there are more, each gets less. */
-enum { RT_FEW_THREADS = 16 };
-
-static inline bool rt_threads_are_few(void)
-{
-	return rt_load(&rt_global.control->caches) <= RT_FEW_THREADS;
-}
 
 struct rt_thread {
 	struct ledger_cache *cache;
 	struct ledger_slot *slots;
 	uint32_t slot_mask;
 	uint32_t conflicts;   /* since the slots last grew */
-	uintptr_t verifying;  /* frame out of which libgcc walks for us, and may allocate; else 0 */
 	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
-	uint32_t tid;
 	uint32_t cache_index;
 	/* With by_thread only: the name that counts, and as of when. 0: to be asked for. */
 	uint32_t name;
@@ -46,8 +38,7 @@ struct rt_thread {
 	/* Rows that are being changed without a slot, by handlers too; row = 0: not in use. */
 	struct ledger_redo entered[RT_LATE_ROWS];
 	struct rt_walk walk;
-	struct rt_walk proof; /* with verify only: of walks that were made by a shortcut */
-	bool proof_started;
+	struct rt_proof proof; /* with verify only */
 	/* The row that the last walk led to; most often the next one does too. */
 	struct rt_last_row {
 		uint64_t hash;
@@ -92,12 +83,6 @@ RT_INLINE bool rt_enter(struct rt_thread *thread, const void *frame)
 	atomic_signal_fence(memory_order_seq_cst);
 	return true;
 }
-
-/*
- * Complete entered, and add what stands in spill and late to its rows, whatever unsettled says:
- * only in an operation that interrupted no other, or instead of it. src/runtime/track/no_slot.c.
- */
-RT_COLD void rt_settle(struct rt_thread *thread);
 
 RT_INLINE void rt_leave(struct rt_thread *thread)
 {

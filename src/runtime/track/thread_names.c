@@ -85,9 +85,9 @@ static RT_COLD void ask(struct rt_thread *thread, uint32_t generation)
 	read_name(key);
 	if (!key[0])
 		key[0] = '?';
-	if (rt_lock_slow(thread->tid)) {
+	if (rt_lock_slow(rt_tls.tid)) {
 		thread->name = find(key);
-		rt_unlock_slow(thread->tid);
+		rt_unlock_slow(rt_tls.tid);
 	} else {
 		thread->name = OTHER_NAME;
 		rt_store(&thread->name_generation, 0);

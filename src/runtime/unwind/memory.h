@@ -9,6 +9,12 @@
 
 #include "runtime/unwind/walk.h"
 
+/* Give @walk its first memory, or make it as new; false when there is none. */
+bool rt_walk_start(struct rt_walk *walk);
+
+/* Forget all remembered walks: a hook was left, and one may be half written. */
+RT_COLD void rt_walk_reset(struct rt_walk *walk);
+
 /* In place of the present memory one with room for @count frames; keeps the first @keep. */
 RT_COLD bool rt_memory_grow(struct rt_walk *walk, uint32_t count, uint32_t keep);
 

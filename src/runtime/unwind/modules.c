@@ -4,8 +4,6 @@
 #include "runtime/sys/lock.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
-#include "runtime/track/module_filter.h"
-#include "runtime/track/thread.h"
 #include "runtime/unwind/rules.h"
 
 #include <dlfcn.h>
@@ -88,10 +86,8 @@ void rt_modules_advance(void)
 	rt_store(&rt_generated_met, 0);
 	next = (atomic_fetch_add_explicit(&rt_generation, 1, memory_order_release) + 1) & 0xffff;
 	/* After 65,535 generations the key's 16 bits repeat: start with an empty table. */
-	if (next == 0) {
+	if (next == 0)
 		rt_rules_forget();
-		rt_module_filter_forget();
-	}
 	seen_count = 0;
 	rt_add(&rt_global.state->generation, 1);
 }
@@ -114,11 +110,13 @@ static bool still_there(const struct seen *s)
 /* Who takes the slow lock. A vfork child is its parent's thread, which waits for it. */
 static uint32_t own_tid(void)
 {
-	return rt_tls.thread ? rt_tls.thread->tid : rt_gettid();
+	return rt_tls.tid ? rt_tls.tid : rt_gettid();
 }
 
-static void check(uint32_t tid)
+void rt_modules_check(void)
 {
+	uint32_t tid = own_tid();
+
 	if (!rt_lock_slow(tid)) {
 		/* Better one generation too many than rules of an object that has gone. */
 		rt_modules_advance();
@@ -130,21 +128,6 @@ static void check(uint32_t tid)
 			break;
 		}
 	rt_unlock_slow(tid);
-}
-
-void rt_modules_check(const void *frame)
-{
-	struct rt_thread *thread = rt_tls.thread;
-
-	/* As bookkeeping, so that a lock left by longjmp is found. */
-	if (!thread) {
-		check(own_tid());
-	} else if (rt_enter(thread, frame)) {
-		check(thread->tid);
-		rt_leave(thread);
-	} else {
-		rt_modules_advance();
-	}
 }
 
 static void remember(const struct dl_find_object *object)

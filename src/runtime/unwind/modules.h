@@ -26,9 +26,9 @@ bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module);
 
 /*
  * Compare every remembered object with the loader's present list; on a difference advance. By a
- * hook with frame address @frame that is not in bookkeeping.
+ * thread that is in bookkeeping, so that a lock left by longjmp is found, or has no state.
  */
-RT_COLD void rt_modules_check(const void *frame);
+RT_COLD void rt_modules_check(void);
 
 /* Void all rules and remembered walks. */
 RT_COLD void rt_modules_advance(void);

@@ -2,7 +2,6 @@
 #include "runtime/unwind/shortcut.h"
 
 #include "runtime/sys/sys.h"
-#include "runtime/track/thread.h"
 
 /*
  * 64 entries are 12 KiB; 1,024 are what a thread of a large program gets at last, 256 (47 KiB) where

@@ -2,6 +2,7 @@
 #include "runtime/unwind/verify.h"
 
 #include "runtime/sys/sys.h"
+#include "runtime/unwind/memory.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -143,7 +144,7 @@ bool rt_verify_start(void)
  * Compare @walk, just made from hook frame @frame, with libgcc's. A function of its own: its frame
  * is what tells a hook that libgcc calls from one after a longjmp out of libgcc.
  */
-static __attribute__((noinline)) bool equals_libgcc(struct rt_thread *thread,
+static __attribute__((noinline)) bool equals_libgcc(struct rt_proof *proof,
 						    const struct rt_walk *walk, const void *frame)
 {
 	struct comparison c = {
@@ -151,11 +152,11 @@ static __attribute__((noinline)) bool equals_libgcc(struct rt_thread *thread,
 		.leaf_cfa = (uintptr_t)frame + 16,
 	};
 
-	thread->verifying = (uintptr_t)__builtin_frame_address(0);
+	proof->verifying = (uintptr_t)__builtin_frame_address(0);
 	atomic_signal_fence(memory_order_seq_cst);
 	(void)backtrace(compare, &c);
 	atomic_signal_fence(memory_order_seq_cst);
-	thread->verifying = 0;
+	proof->verifying = 0;
 	/* Longer than libgcc's would be none: it ends where it knows less. */
 	if (!c.differs && c.began)
 		return true;
@@ -164,19 +165,19 @@ static __attribute__((noinline)) bool equals_libgcc(struct rt_thread *thread,
 }
 
 /* The remembered walks apart from the thread's own; NULL: no memory. */
-static struct rt_walk *proof_of(struct rt_thread *thread)
+static struct rt_walk *walk_apart(struct rt_proof *proof, const struct rt_walk *own)
 {
-	if (!thread->proof_started && !rt_walk_start(&thread->proof))
+	if (!proof->started && !rt_walk_start(&proof->walk))
 		return NULL;
-	thread->proof.full_walks = &thread->cache->walks_full;
-	thread->proof_started = true;
-	return &thread->proof;
+	proof->walk.full_walks = own->full_walks;
+	proof->started = true;
+	return &proof->walk;
 }
 
-void rt_verify_walk(struct rt_thread *thread, const void *frame, const struct rt_shortcut *shortcut)
+void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
+		    const struct rt_shortcut *shortcut)
 {
 	struct ledger_state *state = rt_global.state;
-	struct rt_walk *walk = &thread->walk;
 	bool same = true;
 
 	if (!get_cfa || atomic_fetch_add_explicit(&walk_number, 1, memory_order_relaxed) %
@@ -184,7 +185,7 @@ void rt_verify_walk(struct rt_thread *thread, const void *frame, const struct rt
 		return;
 	if (shortcut) {
 		/* Walked apart: what the next shortcut needs stays as it would be without us. */
-		walk = proof_of(thread);
+		walk = walk_apart(proof, walk);
 		if (!walk)
 			return;
 		/* Another thread may have begun a new generation since: there, all hashes differ. */
@@ -198,7 +199,7 @@ void rt_verify_walk(struct rt_thread *thread, const void *frame, const struct rt
 
 		rt_say(text);
 	}
-	same &= equals_libgcc(thread, walk, frame);
+	same &= equals_libgcc(proof, walk, frame);
 	rt_add(&state->verify_walks, 1);
 	rt_add(&state->verify_landed, shortcut || walk->landed);
 	rt_add(&state->verify_truncated, walk->truncated);

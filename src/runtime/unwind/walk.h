@@ -87,12 +87,6 @@ struct rt_walk {
 
 enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 4 };
 
-/* Give @walk its first memory, or make it as new; false when there is none. */
-bool rt_walk_start(struct rt_walk *walk);
-
-/* Forget all remembered walks: a hook was left, and one may be half written. */
-RT_COLD void rt_walk_reset(struct rt_walk *walk);
-
 /*
  * Re-read outward, strictly in order, from words[from]: the index of the first word that does
  * not hold, -1 when all do. Each word's address depends on the words before it, so one that is

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/rt.h"
+
+__thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
+struct rt_mine rt_mine;
+struct rt_global rt_global;

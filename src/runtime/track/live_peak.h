@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The live total, and the new turn that begins when it falls from a maximum. docs/internals/ledger.md, "peak",
+ * has how exact this is.
+ */
+#ifndef SEEP_RUNTIME_LIVE_PEAK_H
+#define SEEP_RUNTIME_LIVE_PEAK_H
+
+#include "runtime/rt.h"
+#include "runtime/track/thread.h"
+
+/* The live total grew by @bytes; after the slot was changed. */
+RT_COLD void rt_rise_shared(struct rt_thread *thread, int64_t bytes);
+/* The live total is about to fall by @bytes; before the slot is changed. */
+RT_COLD void rt_fall_shared(struct rt_thread *thread, int64_t bytes);
+/* G = @live is a new maximum and the only thread is about to lower it. */
+RT_COLD void rt_peak_alone(struct ledger_control *control, int64_t live);
+
+RT_INLINE void rt_rise(struct rt_thread *thread, const struct ledger_control *control,
+		       uint64_t bytes)
+{
+	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
+		rt_add_own(&thread->cache->first, (int64_t)bytes);
+		return;
+	}
+	int64_t sum = rt_load(&thread->cache->sum) + (int64_t)bytes;
+
+	if (RT_UNLIKELY(sum >= rt_load(&rt_global.threshold_bytes)))
+		rt_rise_shared(thread, sum);
+	else
+		rt_store(&thread->cache->sum, sum);
+}
+
+RT_INLINE void rt_fall(struct rt_thread *thread, struct ledger_control *control, uint64_t bytes)
+{
+	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
+		int64_t first = rt_load(&thread->cache->first);
+		int64_t live = first + rt_load(&rt_global.state->live_bytes);
+
+		if (RT_UNLIKELY(live > rt_load(&rt_global.state->peak_bytes)))
+			rt_peak_alone(control, live);
+		rt_store(&thread->cache->first, first - (int64_t)bytes);
+		return;
+	}
+	int64_t sum = rt_load(&thread->cache->sum) - (int64_t)bytes;
+
+	if (RT_UNLIKELY(sum <= -rt_load(&rt_global.threshold_bytes)))
+		rt_fall_shared(thread, (int64_t)bytes);
+	else
+		rt_store(&thread->cache->sum, sum);
+}
+
+/* T, after n or M has changed. */
+void rt_threshold_update(void);
+
+#endif
