@@ -14,30 +14,23 @@
 /* Of the hook itself: its caller's registers, where a walk begins. */
 #define FRAME __builtin_frame_address(0)
 
+/* All that is not the common case, and the beginning. */
+RT_HOT void rt_record_rest(void *block, size_t size, uint32_t sort, const void *frame);
+RT_HOT void rt_forget_rest(void *block, const void *frame);
+
 /* @block of @size requested bytes was allocated; NULL is ignored. */
 RT_INLINE void rt_record(void *block, size_t size, uint32_t sort, const void *frame)
 {
-	struct ledger_control *control = rt_mine.control;
-
-	if (RT_LIKELY(rt_quick_record(RT_QUICK_GLIBC, control, block, size, sort, frame)))
-		return;
-	if (RT_UNLIKELY(!control))
-		control = rt_control_cold();
-	if (RT_LIKELY(control != NULL))
-		rt_record_any(control, block, size, sort, frame);
+	if (RT_UNLIKELY(
+		    !rt_quick_record(RT_QUICK_GLIBC, rt_mine.control, block, size, sort, frame)))
+		rt_record_rest(block, size, sort, frame);
 }
 
 /* @block is about to be freed. */
 RT_INLINE void rt_forget(void *block, const void *frame)
 {
-	struct ledger_control *control = rt_mine.control;
-
-	if (RT_LIKELY(rt_quick_forget(RT_QUICK_GLIBC, control, block, frame)))
-		return;
-	if (RT_UNLIKELY(!control))
-		control = rt_control_cold();
-	if (RT_LIKELY(control != NULL))
-		rt_forget_any(control, block, frame);
+	if (RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, rt_mine.control, block, frame)))
+		rt_forget_rest(block, frame);
 }
 
 #endif

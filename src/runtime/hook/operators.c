@@ -62,7 +62,7 @@ static void *aligned_block(size_t size, size_t alignment)
 		if (!other)                                                                 \
 			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
 		block = other ? other arguments : NULL;                                     \
-		rt_record_from_other(rt_control(), block, size, sort, FRAME, mark);         \
+		rt_record_from_other(block, size, sort, FRAME, mark, rt_control());         \
 	}                                                                                   \
 	return block
 
@@ -119,7 +119,7 @@ static RT_COLD void forget_operators(void *block, const void *frame)
 	struct ledger_control *control = rt_control();
 
 	if (control && rt_is_operators(block))
-		rt_forget_any(control, block, frame);
+		rt_forget_any(block, frame, control);
 }
 
 #define DELETE_BODY(field, ...)                         \

@@ -93,7 +93,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	if (!rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
 	if (rt_cell_live_at(cell, (uintptr_t)block))
-		rt_forget_any(control, block, frame);
+		rt_forget_any(block, frame, control);
 	rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	/* What the cell says is about an earlier block that was freed unseen. */
 	if (cell && rt_load(cell))
@@ -204,8 +204,8 @@ RT_INLINE bool count_quickly(struct rt_thread *thread, struct ledger_control *co
 	}
 }
 
-void rt_record_any(struct ledger_control *control, void *block, size_t size, uint32_t sort,
-		   const void *frame)
+void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame,
+		   struct ledger_control *control)
 {
 	struct rt_thread *thread;
 	uint32_t row;
@@ -253,12 +253,12 @@ uint64_t rt_record_mark(void)
 		      : 0;
 }
 
-void rt_record_from_other(struct ledger_control *control, void *block, size_t size, uint32_t sort,
-			  const void *frame, uint64_t mark)
+void rt_record_from_other(void *block, size_t size, uint32_t sort, const void *frame, uint64_t mark,
+			  struct ledger_control *control)
 {
 	if (control && block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
 	    !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
-		rt_record_any(control, block, size, sort | RT_SORT_FOREIGN, frame);
+		rt_record_any(block, size, sort | RT_SORT_FOREIGN, frame, control);
 }
 
 bool rt_is_operators(const void *block)
@@ -297,7 +297,7 @@ RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t ce
 	return rt_cell_freed(cell);
 }
 
-void rt_forget_any(struct ledger_control *control, void *block, const void *frame)
+void rt_forget_any(void *block, const void *frame, struct ledger_control *control)
 {
 	uintptr_t address = (uintptr_t)block;
 	struct ledger_slot *slot;

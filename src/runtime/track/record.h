@@ -40,23 +40,23 @@ static inline uint32_t rt_sort_foreign(bool foreign)
 #define RT_SORT_NONE UINT32_MAX
 
 /* @block of @size requested bytes was allocated by a hook with frame address @frame; may be NULL. */
-RT_HOT void rt_record_any(struct ledger_control *control, void *block, size_t size, uint32_t sort,
-			  const void *frame);
+RT_HOT void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame,
+			  struct ledger_control *control);
 
 /*
  * The same for a block that came from another definition of the operator. When that called malloc,
  * the books have its block already: @mark is what rt_record_mark() gave before the call. Here
  * @control may be NULL.
  */
-RT_COLD void rt_record_from_other(struct ledger_control *control, void *block, size_t size,
-				  uint32_t sort, const void *frame, uint64_t mark);
+RT_COLD void rt_record_from_other(void *block, size_t size, uint32_t sort, const void *frame,
+				  uint64_t mark, struct ledger_control *control);
 RT_COLD uint64_t rt_record_mark(void);
 
 /* The block was recorded as an operator's; another's free, of what lies under it, comes by us. */
 RT_COLD bool rt_is_operators(const void *block);
 
 /* @block is about to be freed by a hook with frame address @frame. */
-RT_HOT void rt_forget_any(struct ledger_control *control, void *block, const void *frame);
+RT_HOT void rt_forget_any(void *block, const void *frame, struct ledger_control *control);
 
 /* A realloc of a live block, begun before the next allocator is called, ended after. */
 struct rt_resize {

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/hook/hook.h"
+
+void rt_record_rest(void *block, size_t size, uint32_t sort, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+
+	if (RT_LIKELY(control != NULL))
+		rt_record_any(block, size, sort, frame, control);
+}
+
+void rt_forget_rest(void *block, const void *frame)
+{
+	struct ledger_control *control = rt_control();
+
+	if (RT_LIKELY(control != NULL))
+		rt_forget_any(block, frame, control);
+}
