@@ -55,6 +55,58 @@ static void new_line(struct seep_json *json)
 		puts_raw(json, " ");
 }
 
+static void put_byte_escape(struct seep_json *json, const char *prefix, unsigned byte)
+{
+	puts_raw(json, prefix);
+	put(json, &hex_digits[byte >> 4 & 15], 1);
+	put(json, &hex_digits[byte & 15], 1);
+}
+
+/* One character that cannot stand for itself. */
+static void put_escaped(struct seep_json *json, unsigned code, bool x_follows)
+{
+	if (code == '"')
+		puts_raw(json, "\\\"");
+	else if (code == '\\')
+		puts_raw(json, x_follows ? "\\\\x5c" : "\\\\");
+	else if (code == '\n')
+		puts_raw(json, "\\n");
+	else if (code == '\t')
+		puts_raw(json, "\\t");
+	else {
+		/* None of those beyond 16 bits needs it. */
+		put_byte_escape(json, "\\u", code >> 8);
+		put_byte_escape(json, "", code);
+	}
+}
+
+static void put_text(struct seep_json *json, const char *text)
+{
+	const char *plain = text; /* start of what needs nothing */
+	const char *end = text + strlen(text);
+
+	puts_raw(json, "\"");
+	while (text < end) {
+		unsigned code = 0;
+		const size_t bytes = seep_utf8_decode(text, (size_t)(end - text), &code);
+
+		/* Some that JSON lets stand a terminal should not meet. */
+		if (bytes > 0 && code != '"' && code != '\\' && !seep_utf8_is_unsafe(code)) {
+			text += bytes;
+			continue;
+		}
+		put(json, plain, (size_t)(text - plain));
+		if (bytes == 0)
+			put_byte_escape(json, "\\\\x", (unsigned char)*text);
+		else
+			put_escaped(json, code, text[1] == 'x');
+		text += bytes > 0 ? bytes : 1;
+		plain = text;
+	}
+	put(json, plain, (size_t)(text - plain));
+	puts_raw(json, "\"");
+}
+
 /* What comes before any value: separator, line, name. */
 static void begin_value(struct seep_json *json, const char *key)
 {
@@ -67,9 +119,8 @@ static void begin_value(struct seep_json *json, const char *key)
 	}
 	if (key == NULL)
 		return;
-	puts_raw(json, "\"");
-	puts_raw(json, key);
-	puts_raw(json, "\":");
+	put_text(json, key);
+	puts_raw(json, ":");
 }
 
 static void open_level(struct seep_json *json, const char *key, const char *open, char close)
@@ -193,62 +244,14 @@ void seep_json_u64(struct seep_json *json, const char *key, uint64_t value)
 		puts_raw(json, "\"");
 }
 
-static void put_byte_escape(struct seep_json *json, const char *prefix, unsigned byte)
-{
-	puts_raw(json, prefix);
-	put(json, &hex_digits[byte >> 4 & 15], 1);
-	put(json, &hex_digits[byte & 15], 1);
-}
-
-/* One character that cannot stand for itself. */
-static void put_escaped(struct seep_json *json, unsigned code, bool x_follows)
-{
-	if (code == '"')
-		puts_raw(json, "\\\"");
-	else if (code == '\\')
-		puts_raw(json, x_follows ? "\\\\x5c" : "\\\\");
-	else if (code == '\n')
-		puts_raw(json, "\\n");
-	else if (code == '\t')
-		puts_raw(json, "\\t");
-	else {
-		/* None of those beyond 16 bits needs it. */
-		put_byte_escape(json, "\\u", code >> 8);
-		put_byte_escape(json, "", code);
-	}
-}
-
 void seep_json_text(struct seep_json *json, const char *key, const char *text)
 {
-	const char *plain = text; /* start of what needs nothing */
-	const char *end;
-
 	if (text == NULL) {
 		seep_json_null(json, key);
 		return;
 	}
-	end = text + strlen(text);
 	begin_value(json, key);
-	puts_raw(json, "\"");
-	while (text < end) {
-		unsigned code = 0;
-		const size_t bytes = seep_utf8_decode(text, (size_t)(end - text), &code);
-
-		/* Some that JSON lets stand a terminal should not meet. */
-		if (bytes > 0 && code != '"' && code != '\\' && !seep_utf8_is_unsafe(code)) {
-			text += bytes;
-			continue;
-		}
-		put(json, plain, (size_t)(text - plain));
-		if (bytes == 0)
-			put_byte_escape(json, "\\\\x", (unsigned char)*text);
-		else
-			put_escaped(json, code, text[1] == 'x');
-		text += bytes > 0 ? bytes : 1;
-		plain = text;
-	}
-	put(json, plain, (size_t)(text - plain));
-	puts_raw(json, "\"");
+	put_text(json, text);
 }
 
 void seep_json_hex(struct seep_json *json, const char *key, const uint8_t *data, size_t bytes)

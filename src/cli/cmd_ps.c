@@ -22,7 +22,8 @@ struct ps_options {
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct ps_options, json,
-		    "Print JSON; \"strings\": large numbers as strings"),
+		    "Print JSON; \"strings\": large numbers as strings",
+		    .choices = seep_json_forms),
 };
 
 const struct seep_option_table cmd_ps_options = {
@@ -188,10 +189,6 @@ int cmd_ps(int argc, char **argv)
 
 	if (!seep_command_begin(&argc, &argv, &values, &status))
 		return status;
-	if (values.json && *values.json && strcmp(values.json, "strings") != 0) {
-		seep_complainf("ps", "it is --json or --json=strings, not --json=%s", values.json);
-		return SEEP_EXIT_USAGE;
-	}
 	if (seep_census_take(&census, &err) < 0)
 		return seep_complain("ps", &err);
 	if (values.json) {

@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* "seep query": SQL over a recording. */
+/*
+ * "seep query": one SELECT over a recording. The file is opened as every reader of recordings opens
+ * it, so that it cannot do harm; the statement is its user's own, and cannot write either.
+ */
+#include <math.h>
+#include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/json_writer.h"
+#include "base/strbuf.h"
+#include "base/table.h"
+#include "base/terminal.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
-#include "cli/query_guard.h"
-#include "cli/query_output.h"
+#include "recording/recording.h"
 
-enum { SQL_FILE_BYTES_MAX = 1024 * 1024 };
+enum {
+	SQL_BYTES_MAX = 1024 * 1024,
+	CELL_BYTES_MAX = 64 * 1024 * 1024,
+	TABLE_BYTES_MAX = 256 * 1024 * 1024, /* of all cells, and what each of them takes besides */
+	TABLE_CELL_BYTES = 256,
+};
+
+#define HEAP_BYTES_MAX (2LL << 30)
 
 struct query_options {
 	const char *json;
@@ -22,11 +41,12 @@ struct query_options {
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct query_options, json,
-		    "Print an array of objects; \"strings\": integers as strings"),
+		    "Print an array of objects; \"strings\": integers as strings",
+		    .choices = seep_json_forms),
 	SEEP_OPTION("csv", 0, FLAG, NULL, struct query_options, csv,
 		    "Print comma-separated values with a heading line"),
 	SEEP_OPTION("timeout", 0, DURATION, "T", struct query_options, timeout_ns,
-		    "Give up after T of work; 0 never does (30s)"),
+		    "Give up after T of processor time; 0 never does (30s)"),
 };
 
 const struct seep_option_table cmd_query_options = {
@@ -35,10 +55,12 @@ const struct seep_option_table cmd_query_options = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.details =
-		"A recording is a SQLite file. \"seep query FILE .tables\" and \".schema\" show what\n"
-		"is in it. It is opened read-only and defensively: a statement can neither change\n"
-		"it nor reach another file. SQL \"-\" is read from standard input.\n",
+		"A recording is a SQLite file: \"seep query FILE .tables\" and \".schema\" show what\n"
+		"is in it. SQL \"-\" is read from standard input. A statement can only read. The\n"
+		"shell of SQLite (Debian package sqlite3) reads it, too: sqlite3 -readonly FILE\n",
 };
+
+/* ---- the statement ------------------------------------------------------------------------- */
 
 /* What people who know the sqlite3 shell type first. */
 static const char tables_sql[] =
@@ -50,8 +72,8 @@ static const char schema_sql[] =
 static int read_sql(const char *operand, char **ret_sql, struct seep_error *err)
 {
 	if (strcmp(operand, "-") == 0)
-		return seep_file_read_fd(STDIN_FILENO, "standard input", SQL_FILE_BYTES_MAX,
-					 ret_sql, NULL, err);
+		return seep_file_read_fd(STDIN_FILENO, "standard input", SQL_BYTES_MAX, ret_sql,
+					 NULL, err);
 	if (strcmp(operand, ".tables") == 0)
 		operand = tables_sql;
 	else if (strcmp(operand, ".schema") == 0)
@@ -63,109 +85,309 @@ static int read_sql(const char *operand, char **ret_sql, struct seep_error *err)
 	return 0;
 }
 
-/* Whether another statement follows; comments and semicolons are none. */
-static bool has_more(sqlite3 *db, const char *tail)
+static int fail(sqlite3 *db, struct seep_error *err)
 {
-	while (*tail) {
-		sqlite3_stmt *next = NULL;
-
-		if (sqlite3_prepare_v2(db, tail, -1, &next, &tail) != SQLITE_OK)
-			return true;
-		if (next) {
-			(void)sqlite3_finalize(next);
-			return true;
-		}
+	switch (sqlite3_errcode(db)) {
+	case SQLITE_NOMEM:
+		return seep_fail(err, SEEP_ELIMIT, "the statement needs more than %s of memory",
+				 seep_bytes_text(HEAP_BYTES_MAX).text);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return seep_fail(err, SEEP_ECORRUPT, "the recording is damaged (%s)",
+				 sqlite3_errmsg(db));
+	default:
+		return seep_fail(err, SEEP_EUSAGE, "%s", sqlite3_errmsg(db));
 	}
-	return false;
 }
 
-static int run_sql(struct seep_query_guard *guard, const char *sql, enum seep_query_form form,
+/* Comments and semicolons around the one statement are no others. */
+static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement,
 		   struct seep_error *err)
 {
-	sqlite3_stmt *statement = NULL;
-	const char *tail;
-	int ret;
+	*ret_statement = NULL;
+	while (*sql) {
+		sqlite3_stmt *next;
 
-	if (sqlite3_prepare_v2(guard->db, sql, -1, &statement, &tail) != SQLITE_OK)
-		return seep_query_fail(guard, err);
-	if (!statement)
+		if (sqlite3_prepare_v2(db, sql, -1, &next, &sql) != SQLITE_OK)
+			return fail(db, err);
+		if (next && *ret_statement) {
+			(void)sqlite3_finalize(next);
+			return seep_fail(err, SEEP_EUSAGE, "one statement at a time");
+		}
+		if (next)
+			*ret_statement = next;
+	}
+	if (!*ret_statement)
 		return seep_fail(err, SEEP_EUSAGE, "there is no statement in the SQL");
-	if (has_more(guard->db, tail))
-		ret = seep_fail(err, SEEP_EUSAGE, "one statement at a time");
-	else if (!sqlite3_stmt_readonly(statement) || sqlite3_column_count(statement) == 0)
-		ret = seep_fail(err, SEEP_EUSAGE, "only reading is allowed here");
-	else
-		ret = seep_query_print(statement, form, stdout, err);
-	if (ret > 0)
-		ret = seep_query_fail(guard, err);
-	(void)sqlite3_finalize(statement);
-	return ret;
-}
-
-static int choose_form(const struct query_options *values, enum seep_query_form *ret_form,
-		       struct seep_error *err)
-{
-	*ret_form = values->csv ? SEEP_QUERY_CSV : SEEP_QUERY_TABLE;
-	if (!values->json)
-		return 0;
-	if (values->csv)
-		return seep_fail(err, SEEP_EUSAGE, "--json and --csv exclude each other");
-	*ret_form = *values->json ? SEEP_QUERY_JSON_STRINGS : SEEP_QUERY_JSON;
-	if (*values->json && strcmp(values->json, "strings") != 0)
-		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
-				 values->json);
+	if (!sqlite3_stmt_readonly(*ret_statement) || sqlite3_column_count(*ret_statement) == 0)
+		return seep_fail(err, SEEP_EUSAGE, "only reading is allowed here");
 	return 0;
 }
 
-static void hint_after(const struct seep_error *err, const char *path)
+/* ---- the results --------------------------------------------------------------------------- */
+
+/* A value as text, blobs in hexadecimal digits; NULL gives none. */
+static void read_cell(struct seep_strbuf *cell, sqlite3_stmt *statement, int column)
 {
-	if (err->code == SEEP_EUSAGE && strncmp(err->text, "no such", 7) == 0)
-		seep_hint("\"seep query %s .schema\" shows the tables and their columns", path);
-	else if (err->code == SEEP_ELIMIT && strstr(err->text, "took longer"))
-		seep_hint("--timeout allows more");
-	else if (err->code == SEEP_ENOTFOUND)
-		seep_hint("\"seep run PROGRAM\" makes a recording");
+	bool blob = sqlite3_column_type(statement, column) == SQLITE_BLOB;
+	const unsigned char *text = blob ? sqlite3_column_blob(statement, column)
+					 : sqlite3_column_text(statement, column);
+	int bytes = sqlite3_column_bytes(statement, column);
+
+	seep_strbuf_clear(cell);
+	for (int i = 0; blob && i < bytes; i++) {
+		seep_strbuf_addc(cell, "0123456789abcdef"[text[i] >> 4]);
+		seep_strbuf_addc(cell, "0123456789abcdef"[text[i] & 15]);
+	}
+	if (!blob && text)
+		seep_strbuf_add(cell, text, (size_t)bytes);
 }
 
-/* By another thread, while this one's is in SQLite; what is in stdout's buffer is lost. */
-static void give_up(const struct seep_query_guard *guard)
+/* Numbers to the right, by the first row: a SQL column has no type of its own. */
+static struct seep_column *make_columns(sqlite3_stmt *statement, int count)
 {
-	struct seep_error err = { 0 };
+	struct seep_column *columns = seep_xcalloc((size_t)count, sizeof(*columns));
 
-	(void)seep_query_fail_timeout(guard, &err);
-	(void)seep_complain("query", &err);
-	hint_after(&err, "");
+	for (int i = 0; i < count; i++) {
+		int type = sqlite3_column_type(statement, i);
+		bool number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+
+		columns[i].heading = seep_escape_dup(sqlite3_column_name(statement, i));
+		columns[i].align = number ? SEEP_ALIGN_RIGHT : SEEP_ALIGN_LEFT;
+		columns[i].cut = number ? SEEP_CUT_NEVER : SEEP_CUT_END;
+	}
+	return columns;
+}
+
+static int print_table(sqlite3_stmt *statement, struct seep_strbuf *cell, struct seep_error *err)
+{
+	int count = sqlite3_column_count(statement);
+	int step = sqlite3_step(statement);
+	struct seep_column *columns = make_columns(statement, count);
+	struct seep_table *table = seep_table_new(columns, (size_t)count);
+	const size_t width = seep_terminal_width(STDOUT_FILENO, 0);
+	size_t bytes = 0;
+
+	for (; step == SQLITE_ROW && bytes <= TABLE_BYTES_MAX; step = sqlite3_step(statement)) {
+		for (int i = 0; i < count; i++) {
+			read_cell(cell, statement, i);
+			seep_table_add(table, cell->text);
+			bytes += TABLE_CELL_BYTES + cell->length;
+		}
+	}
+	if (bytes > TABLE_BYTES_MAX)
+		(void)seep_fail(err, SEEP_ELIMIT,
+				"more text than a table can hold; use --csv or --json");
+	else if (step == SQLITE_DONE && seep_table_fits(table, width))
+		seep_table_print(table, stdout, width);
+	else if (step == SQLITE_DONE)
+		seep_table_print_upright(table, stdout);
+	seep_table_free(table);
+	for (int i = 0; i < count; i++)
+		free((void *)(uintptr_t)columns[i].heading);
+	free(columns);
+	return step;
+}
+
+static void print_json_cell(struct seep_json *json, struct seep_strbuf *cell,
+			    sqlite3_stmt *statement, int column)
+{
+	const char *name = sqlite3_column_name(statement, column);
+	double number;
+	char digits[32];
+
+	switch (sqlite3_column_type(statement, column)) {
+	case SQLITE_NULL:
+		seep_json_null(json, name);
+		return;
+	case SQLITE_INTEGER:
+		(void)snprintf(digits, sizeof(digits), json->strings ? "\"%lld\"" : "%lld",
+			       sqlite3_column_int64(statement, column));
+		break;
+	case SQLITE_FLOAT:
+		number = sqlite3_column_double(statement, column);
+		(void)snprintf(digits, sizeof(digits), isfinite(number) ? "%.17g" : "null", number);
+		break;
+	default:
+		read_cell(cell, statement, column);
+		seep_json_text(json, name, cell->text);
+		return;
+	}
+	seep_json_captured(json, name, digits, strlen(digits));
+}
+
+/* What is cut short by a failure does not parse: the array is left open. */
+static int print_json(sqlite3_stmt *statement, struct seep_strbuf *cell, bool strings)
+{
+	struct seep_json *json = seep_xmalloc(sizeof(*json));
+	int step;
+
+	seep_json_init(json, stdout, strings);
+	seep_json_open_array(json, NULL);
+	while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+		seep_json_open_object(json, NULL);
+		for (int i = 0; i < sqlite3_column_count(statement); i++)
+			print_json_cell(json, cell, statement, i);
+		seep_json_close(json);
+	}
+	if (step == SQLITE_DONE) {
+		seep_json_close(json);
+		seep_json_finish(json);
+	}
+	free(json);
+	return step;
+}
+
+/* Escaped for a terminal; as it is for a file. */
+static void print_csv_cell(const struct seep_strbuf *cell, const char *after)
+{
+	struct seep_strbuf field;
+
+	seep_strbuf_init(&field, 4 * CELL_BYTES_MAX);
+	if (seep_terminal_is(STDOUT_FILENO))
+		seep_escape(&field, cell->text, cell->length);
+	else
+		seep_strbuf_add(&field, cell->text, cell->length);
+	if (strcspn(field.text, "\",\r\n") == field.length) {
+		(void)fwrite(field.text, 1, field.length, stdout);
+	} else {
+		(void)putchar('"');
+		for (size_t i = 0; i < field.length; i++)
+			(void)printf(field.text[i] == '"' ? "\"%c" : "%c", field.text[i]);
+		(void)putchar('"');
+	}
+	(void)fputs(after, stdout);
+	seep_strbuf_done(&field);
+}
+
+static int print_csv(sqlite3_stmt *statement, struct seep_strbuf *cell)
+{
+	const int count = sqlite3_column_count(statement);
+	int step;
+
+	for (int i = 0; i < count; i++) {
+		seep_strbuf_clear(cell);
+		seep_strbuf_adds(cell, sqlite3_column_name(statement, i));
+		print_csv_cell(cell, i + 1 < count ? "," : "\n");
+	}
+	while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+		for (int i = 0; i < count; i++) {
+			read_cell(cell, statement, i);
+			print_csv_cell(cell, i + 1 < count ? "," : "\n");
+		}
+	}
+	return step;
+}
+
+/* Statements of the schema, with their line breaks. */
+static int print_schema(sqlite3_stmt *statement, struct seep_strbuf *cell)
+{
+	int step;
+
+	while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
+		const char *sql = (const char *)sqlite3_column_text(statement, 0);
+
+		seep_strbuf_clear(cell);
+		while (sql && *sql) {
+			size_t bytes = strcspn(sql, "\n\t");
+
+			seep_escape(cell, sql, bytes);
+			sql += bytes;
+			if (*sql)
+				seep_strbuf_addc(cell, *sql++);
+		}
+		(void)printf("%s;\n", cell->text);
+	}
+	return step;
+}
+
+/* ---- the command --------------------------------------------------------------------------- */
+
+static char out_of_time[128];
+
+/* SQLite looks at no clock within a step, and one instr() of long texts is a step of many hours. */
+static void give_up(int number)
+{
+	(void)number;
+	(void)!write(STDERR_FILENO, out_of_time, strlen(out_of_time));
 	_exit(SEEP_EXIT_FAILURE);
+}
+
+/* Processor time: a pager that is being read is not the statement's doing. */
+static void limit_time(uint64_t ns)
+{
+	const struct itimerval timer = {
+		.it_value = { .tv_sec = (time_t)(ns / SEEP_NS_PER_S),
+			      .tv_usec = (suseconds_t)(ns % SEEP_NS_PER_S / 1000) },
+	};
+
+	(void)snprintf(out_of_time, sizeof(out_of_time),
+		       "seep query: the statement took longer than %s\n"
+		       "  hint: --timeout allows more\n",
+		       seep_duration_text(ns).text);
+	(void)signal(SIGPROF, give_up);
+	(void)setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+static int query(sqlite3 *db, const char *sql, const struct query_options *values,
+		 struct seep_error *err)
+{
+	sqlite3_stmt *statement;
+	struct seep_strbuf cell;
+	int ret = prepare(db, sql, &statement, err);
+	int step = SQLITE_DONE;
+
+	seep_strbuf_init(&cell, CELL_BYTES_MAX);
+	if (ret < 0)
+		;
+	else if (values->json)
+		step = print_json(statement, &cell, *values->json != '\0');
+	else if (values->csv)
+		step = print_csv(statement, &cell);
+	else if (strcmp(sql, schema_sql) == 0)
+		step = print_schema(statement, &cell);
+	else
+		step = print_table(statement, &cell, err);
+	if (err->code == 0 && step != SQLITE_DONE)
+		(void)fail(db, err);
+	seep_strbuf_done(&cell);
+	(void)sqlite3_finalize(statement);
+	return err->code ? -(int)err->code : 0;
 }
 
 int cmd_query(int argc, char **argv)
 {
-	struct query_options values = { .timeout_ns = 30000000000ULL };
-	struct seep_query_guard guard = { 0 };
+	struct query_options values = { .timeout_ns = 30 * SEEP_NS_PER_S };
 	struct seep_error err = { 0 };
-	enum seep_query_form form = SEEP_QUERY_TABLE;
+	sqlite3 *db = NULL;
 	char *sql = NULL;
 	int status;
 	int ret;
 
 	if (!seep_command_begin(&argc, &argv, &values, &status))
 		return status;
-	ret = choose_form(&values, &form, &err);
-	if (form == SEEP_QUERY_TABLE && strcmp(argv[1], ".schema") == 0)
-		form = SEEP_QUERY_SCRIPT;
-	if (ret == 0)
+	if (values.json && values.csv)
+		ret = seep_fail(&err, SEEP_EUSAGE, "--json and --csv exclude each other");
+	else
 		ret = read_sql(argv[1], &sql, &err);
+	if (ret == 0) {
+		(void)sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
+		limit_time(values.timeout_ns);
+		ret = seep_recording_open_database(argv[0], &db, &err);
+	}
 	if (ret == 0)
-		ret = seep_query_open(argv[0], values.timeout_ns, give_up, &guard, &err);
-	if (ret == 0)
-		ret = run_sql(&guard, sql, form, &err);
+		ret = query(db, sql, &values, &err);
 	status = SEEP_EXIT_OK;
 	if (ret < 0) {
 		(void)fflush(stdout);
 		status = seep_complain("query", &err);
-		hint_after(&err, argv[0]);
+		if (strncmp(err.text, "no such", 7) == 0)
+			seep_hint("\"seep query %s .schema\" shows the tables and their columns",
+				  argv[0]);
+		else if (err.code == SEEP_ENOTFOUND)
+			seep_hint("\"seep run PROGRAM\" makes a recording");
 	}
-	seep_query_close(&guard);
+	(void)sqlite3_close(db);
 	free(sql);
 	return status;
 }

@@ -11,6 +11,8 @@
 
 enum { CHOICES_BYTES_MAX = 1024, VALUE_SHOWN_BYTES = 100 };
 
+const char *const seep_json_forms[] = { "strings", NULL };
+
 /* Where the parser stands in the argument vector. */
 struct cursor {
 	const struct seep_option_table *table;
@@ -69,22 +71,23 @@ static const struct seep_option *find_short(const struct seep_option_table *tabl
 	return NULL;
 }
 
-static int store_choice(const struct cursor *at, const struct seep_option *option,
-			const char *value, int *field)
+/* The index of @value among the option's choices. */
+static int find_choice(const struct cursor *at, const struct seep_option *option, const char *value,
+		       int *ret_index)
 {
 	struct seep_strbuf names;
 
 	for (int i = 0; option->choices[i]; i++) {
 		if (strcmp(option->choices[i], value) == 0) {
-			*field = i;
+			*ret_index = i;
 			return 0;
 		}
 	}
 	seep_strbuf_init(&names, CHOICES_BYTES_MAX);
 	for (int i = 0; option->choices[i]; i++)
 		seep_strbuf_addf(&names, "%s%s", i ? ", " : "", option->choices[i]);
-	(void)seep_fail(at->err, SEEP_EUSAGE, "--%s: '%.*s' is none of %s", option->name,
-			VALUE_SHOWN_BYTES, value, names.text);
+	(void)seep_fail(at->err, SEEP_EUSAGE, "--%s: '%.*s' must be %s%s", option->name,
+			VALUE_SHOWN_BYTES, value, option->choices[1] ? "one of " : "", names.text);
 	seep_strbuf_done(&names);
 	return -SEEP_EUSAGE;
 }
@@ -140,6 +143,7 @@ static int store_number(const struct cursor *at, const struct seep_option *optio
 static int store(const struct cursor *at, const struct seep_option *option, const char *value)
 {
 	void *field = (char *)at->values + option->offset;
+	int index;
 
 	switch (option->type) {
 	case SEEP_OPTION_FLAG:
@@ -151,9 +155,9 @@ static int store(const struct cursor *at, const struct seep_option *option, cons
 		break;
 	case SEEP_OPTION_OPTIONAL:
 		*(const char **)field = value ? value : "";
-		break;
+		return value && option->choices ? find_choice(at, option, value, &index) : 0;
 	case SEEP_OPTION_CHOICE:
-		return store_choice(at, option, value, field);
+		return find_choice(at, option, value, field);
 	case SEEP_OPTION_LIST:
 		return store_item(at, option, value, field);
 	case SEEP_OPTION_SIZE:

@@ -51,7 +51,7 @@ struct seep_option {
 	const char *placeholder;    /* "FILE", "N"; NULL for flags */
 	size_t offset;		    /* of the field in the command's options struct */
 	const char *summary;	    /* one line; the default in parentheses */
-	const char *const *choices; /* CHOICE only; NULL-terminated */
+	const char *const *choices; /* NULL-terminated; of CHOICE, and of OPTIONAL if not NULL */
 	uint64_t min;		    /* SIZE, DURATION and COUNT: what is less is refused */
 	uint64_t max;		    /* COUNT only */
 };
@@ -65,6 +65,9 @@ struct seep_option {
 	}
 
 #define SEEP_OPTION_COUNT_OF(options) (sizeof(options) / sizeof((options)[0]))
+
+/* The choices of "--json[=strings]". */
+extern const char *const seep_json_forms[];
 
 enum { SEEP_OPTION_LIST_MAX = 64 };
 

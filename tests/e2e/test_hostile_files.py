@@ -472,7 +472,7 @@ more places, and puts extreme values into every field of a ledger's header. `mak
 that real programs left.
 
 Of a ledger that was cut, what is there is read, and the report says so. A recording is written whole or not at all,
-so one that was cut was cut later; `seep query` can still read the tables that are whole.
+so one that was cut was cut later, and is refused as a whole.
 """
 
 

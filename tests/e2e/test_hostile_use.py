@@ -172,8 +172,8 @@ def test_files_beside_a_recording_change_nothing(seep):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["run", "--mode", "some", "true"], b"none of all, off"),
-    (["report", "--by", "size", "x"], b"none of live, peak, allocs, temporary"),
+    (["run", "--mode", "some", "true"], b"must be one of all, off"),
+    (["report", "--by", "size", "x"], b"must be one of live, peak, allocs, temporary"),
     (["run", "--depth", "99999999999999999999", "true"], b"too large"),
     (["-x"], b"-x is not an option of seep itself"),
 ])
