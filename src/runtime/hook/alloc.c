@@ -23,7 +23,7 @@ RT_EXPORT RT_HOT void *malloc(size_t size)
 {
 	void *block = rt_next.malloc(request(size));
 
-	rt_record(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, RT_CELL_MALLOC) | RT_SORT_CLASSED,
+	rt_record(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, LEDGER_CELL_MALLOC) | RT_SORT_CLASSED,
 		  FRAME);
 	return block;
 }
@@ -40,8 +40,8 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 		block = rt_next.calloc(1, rt_min_request);
 	else
 		block = rt_next.calloc(count, size);
-	rt_record(block, bytes, RT_SORT(LEDGER_KIND_CALLOC, 0, RT_CELL_MALLOC) | RT_SORT_CLASSED,
-		  FRAME);
+	rt_record(block, bytes,
+		  RT_SORT(LEDGER_KIND_CALLOC, 0, LEDGER_CELL_MALLOC) | RT_SORT_CLASSED, FRAME);
 	return block;
 }
 
@@ -80,7 +80,7 @@ static void *resize(void *block, size_t size, const void *frame)
 		return rt_next.realloc(block, block && !size ? 0 : request(size));
 	if (!block) {
 		after = rt_next.realloc(NULL, request(size));
-		rt_record(after, size, RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC), frame);
+		rt_record(after, size, RT_SORT(LEDGER_KIND_REALLOC, 0, LEDGER_CELL_MALLOC), frame);
 		return after;
 	}
 	rt_resize_begin(control, block, &change);
@@ -107,7 +107,7 @@ RT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
 	return resize(block, bytes, FRAME);
 }
 
-#define MEMALIGN(alignment) RT_SORT(LEDGER_KIND_MEMALIGN, log2_of(alignment), RT_CELL_MEMALIGN)
+#define MEMALIGN(alignment) RT_SORT(LEDGER_KIND_MEMALIGN, log2_of(alignment), LEDGER_CELL_MEMALIGN)
 #define ALIGNED(alignment) (MEMALIGN(alignment) | rt_sort_foreign(rt_aligned_foreign))
 #define PAGED (MEMALIGN(4096) | rt_sort_foreign(rt_paged_foreign))
 

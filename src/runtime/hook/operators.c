@@ -34,14 +34,15 @@ static void *aligned_block(size_t size, size_t alignment)
 	return rt_next.aligned_alloc(alignment, bytes);
 }
 
-#define SORT_NEW (RT_SORT(LEDGER_KIND_NEW, 0, RT_CELL_NEW) | RT_SORT_CLASSED)
-#define SORT_NEW_ARRAY (RT_SORT(LEDGER_KIND_NEW_ARRAY, 0, RT_CELL_NEW_ARRAY) | RT_SORT_CLASSED)
-#define SORT_ALIGNED(alignment)                                                                 \
-	(RT_SORT(LEDGER_KIND_NEW_ALIGNED, core_bit_width(alignment) - 1, RT_CELL_NEW_ALIGNED) | \
+#define SORT_NEW (RT_SORT(LEDGER_KIND_NEW, 0, LEDGER_CELL_NEW) | RT_SORT_CLASSED)
+#define SORT_NEW_ARRAY (RT_SORT(LEDGER_KIND_NEW_ARRAY, 0, LEDGER_CELL_NEW_ARRAY) | RT_SORT_CLASSED)
+#define SORT_ALIGNED(alignment)                                          \
+	(RT_SORT(LEDGER_KIND_NEW_ALIGNED, core_bit_width(alignment) - 1, \
+		 LEDGER_CELL_NEW_ALIGNED) |                              \
 	 rt_sort_foreign(rt_aligned_foreign))
 #define SORT_ARRAY_ALIGNED(alignment)                                          \
 	(RT_SORT(LEDGER_KIND_NEW_ARRAY_ALIGNED, core_bit_width(alignment) - 1, \
-		 RT_CELL_NEW_ARRAY_ALIGNED) |                                  \
+		 LEDGER_CELL_NEW_ARRAY_ALIGNED) |                              \
 	 rt_sort_foreign(rt_aligned_foreign))
 
 /*

@@ -103,9 +103,9 @@ static struct ledger_control *start(void)
 	rt_global.glibc = rt_next_is_glibc();
 	if (rt_global.glibc && !rt_operators_replaced) {
 		rt_store(&rt_global.quick, RT_QUICK_GLIBC);
-		rt_global.granule_shift = RT_GRANULE_SHIFT_GLIBC;
+		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_GLIBC;
 	} else {
-		rt_global.granule_shift = RT_GRANULE_SHIFT_OTHER;
+		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_OTHER;
 	}
 	make.allocator_path = rt_next_malloc_path();
 	if (!rt_pagemap_start() || !rt_ledger_make(&make))

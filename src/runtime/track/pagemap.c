@@ -7,29 +7,25 @@
 
 rt_cell *_Atomic *rt_leaves;
 
-/*
- * Blocks of 1 GiB and more. The address space holds at most 2^17 of them, so a table of twice
- * that never fills; its pages are touched only where such blocks exist.
- */
-enum { BIG_BITS = 18, BIG_ENTRIES = 1 << BIG_BITS };
-
-struct big {
-	_Atomic uint64_t address; /* 0 free; 1 was used */
-	_Atomic uint64_t size;
-};
-
-static struct big *_Atomic bigs;
+enum { REAL_AT_ONCE = 4 }; /* pages, where a neighbour is real */
 
 bool rt_pagemap_start(void)
 {
-	rt_leaves = rt_mmap_sparse(sizeof(rt_cell *) * RT_LEAVES);
+	rt_leaves = rt_mmap_sparse(sizeof(rt_cell *) * LEDGER_LEAVES);
 	return rt_leaves != NULL;
+}
+
+static size_t leaf_pages(void)
+{
+	size_t cells = ledger_leaf_cells(rt_global.granule_shift);
+
+	return (cells * sizeof(rt_cell) + LEDGER_LEAF_LARGE * sizeof(struct ledger_large)) /
+	       LEDGER_PAGE_BYTES;
 }
 
 static rt_cell *leaf_make(uintptr_t leaf_index)
 {
-	size_t cells = (size_t)1 << (RT_LEAF_SHIFT - rt_global.granule_shift);
-	size_t bytes = cells * sizeof(rt_cell) + RT_STEPS;
+	size_t bytes = leaf_pages() * (LEDGER_PAGE_BYTES + 1);
 	rt_cell *expected = NULL;
 	rt_cell *leaf = rt_mmap_sparse(bytes);
 
@@ -46,102 +42,141 @@ static rt_cell *leaf_make(uintptr_t leaf_index)
 	return expected;
 }
 
-rt_cell *rt_cell_make(uintptr_t address)
+/* Where blocks are close together the next pages will be needed too; a lone one costs one page. */
+static void make_real(rt_cell *leaf, size_t page)
 {
-	size_t step_bytes = sizeof(rt_cell) << (RT_STEP_SHIFT - rt_global.granule_shift);
-	uintptr_t leaf_index = address >> RT_LEAF_SHIFT;
-	_Atomic uint8_t *step;
-	rt_cell *leaf;
+	_Atomic uint8_t *real = rt_leaf_real(leaf, rt_global.granule_shift);
+	size_t pages = leaf_pages();
+	size_t first = page, count = 1, made = 0;
 
-	if (leaf_index >= RT_LEAVES)
+	if ((page > 0 && rt_load(&real[page - 1])) ||
+	    (page + 1 < pages && rt_load(&real[page + 1]))) {
+		first = page & ~(size_t)(REAL_AT_ONCE - 1);
+		count = REAL_AT_ONCE;
+	}
+	for (size_t i = first; i < first + count; i++)
+		made += !atomic_exchange_explicit(&real[i], 1, memory_order_relaxed);
+	/* Where the kernel cannot, the pages come by faults. */
+	(void)rt_syscall3(SYS_madvise, (long)leaf + (long)(first * LEDGER_PAGE_BYTES),
+			  (long)(count * LEDGER_PAGE_BYTES), RT_MADV_POPULATE_WRITE);
+	rt_add(&rt_global.state->private_bytes, made * LEDGER_PAGE_BYTES);
+}
+
+static struct ledger_large *large_of(rt_cell *leaf, uintptr_t address, unsigned granule_shift)
+{
+	struct ledger_large *large =
+		(struct ledger_large *)(leaf + ledger_leaf_cells(granule_shift));
+
+	return &large[rt_leaf_index(address, LEDGER_LARGE_SHIFT)];
+}
+
+static size_t page_of(rt_cell *leaf, const void *cell)
+{
+	return ((uintptr_t)cell - (uintptr_t)leaf) / LEDGER_PAGE_BYTES;
+}
+
+/* What of a large block's size stands in its cell; the rest is written before that. */
+RT_INLINE uint64_t note_size(struct ledger_large *large, uintptr_t address, uint64_t size)
+{
+	rt_store(&large->size, size);
+	atomic_signal_fence(memory_order_release);
+	return (address & (LEDGER_LARGE_BYTES - 1)) >> LEDGER_BLOCK_ALIGN_SHIFT;
+}
+
+struct rt_block rt_large_at(uintptr_t address)
+{
+	rt_cell *leaf = rt_leaf_find(address);
+	struct ledger_large *large = leaf ? large_of(leaf, address, rt_global.granule_shift) : NULL;
+	uint64_t value = large ? rt_load(&large->cell) : 0;
+
+	if (ledger_cell_state(value) != LEDGER_CELL_LIVE ||
+	    ledger_large_begin(value, address) != address)
+		return (struct rt_block){ 0 };
+	return (struct rt_block){ &large->cell, value, rt_load(&large->size), address };
+}
+
+rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field)
+{
+	unsigned shift = rt_global.granule_shift;
+	rt_cell *leaf = rt_leaf_find(address);
+	_Atomic uint8_t *real = rt_leaf_real(leaf, shift);
+	struct ledger_large *large;
+	rt_cell *small;
+
+	if (!leaf)
 		return NULL;
-	leaf = atomic_load_explicit(&rt_leaves[leaf_index], memory_order_acquire);
+	large = large_of(leaf, address, shift);
+	if (!rt_load(&real[page_of(leaf, large)]) ||
+	    ledger_cell_state(rt_load(&large->cell)) == LEDGER_CELL_LIVE)
+		return NULL;
+	small = &leaf[rt_leaf_index(address, shift)];
+	if (rt_load(&real[page_of(leaf, small)]) &&
+	    ledger_cell_state(rt_load(small)) == LEDGER_CELL_LIVE)
+		return NULL;
+	*ret_field = note_size(large, address, size);
+	return &large->cell;
+}
+
+bool rt_block_take_stale(uintptr_t address, uint64_t size, struct rt_block *ret_block)
+{
+	unsigned shift = rt_global.granule_shift;
+	rt_cell *leaf = rt_leaf_find(address);
+	rt_cell *small = rt_cell_real(address, shift);
+	struct ledger_large *large = leaf ? large_of(leaf, address, shift) : NULL;
+	uint64_t value = small ? rt_load(small) : 0;
+
+	if (ledger_cell_state(value) == LEDGER_CELL_LIVE) {
+		*ret_block = (struct rt_block){ small, value, ledger_cell_size(value),
+						ledger_cell_begin(value, address) };
+		rt_store(small, 0);
+		return true;
+	}
+	value = large ? rt_load(&large->cell) : 0;
+	*ret_block = (struct rt_block){ .address = ledger_large_begin(value, address) };
+	/* Another one in the same 4 KiB is in the way of a large one only. */
+	if (ledger_cell_state(value) != LEDGER_CELL_LIVE ||
+	    (size < LEDGER_LARGE_BYTES && ret_block->address != address))
+		return false;
+	ret_block->value = value;
+	ret_block->size = rt_load(&large->size);
+	rt_store(&large->cell, 0);
+	return true;
+}
+
+void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t kind)
+{
+	uintptr_t leaf_index = address >> LEDGER_LEAF_SHIFT;
+	unsigned shift = rt_global.granule_shift;
+	rt_cell *leaf, *cell;
+	uint64_t field = size;
+
+	if (leaf_index >= LEDGER_LEAVES)
+		return;
+	leaf = rt_leaf_find(address);
 	if (!leaf)
 		leaf = leaf_make(leaf_index);
 	if (!leaf)
-		return NULL;
-	step = rt_leaf_step(leaf, address, rt_global.granule_shift);
-	if (!atomic_exchange_explicit(step, 1, memory_order_relaxed)) {
-		/* Where the kernel cannot, the pages come by faults. */
-		(void)rt_syscall3(SYS_madvise,
-				  (long)rt_cell_find(address & ~((1ul << RT_STEP_SHIFT) - 1)),
-				  (long)step_bytes, RT_MADV_POPULATE_WRITE);
-		rt_add(&rt_global.state->private_bytes, step_bytes);
+		return;
+	cell = &leaf[rt_leaf_index(address, shift)];
+	if (size >= LEDGER_LARGE_BYTES)
+		cell = &large_of(leaf, address, shift)->cell;
+	if (!rt_load(rt_leaf_real(leaf, shift) + page_of(leaf, cell)))
+		make_real(leaf, page_of(leaf, cell));
+	if (size >= LEDGER_LARGE_BYTES) {
+		/* A small one's is looked at first. */
+		rt_block_unknow(address);
+		field = note_size((struct ledger_large *)cell, address, size);
 	}
-	return rt_cell_find(address);
+	rt_store(cell, rt_cell_value(address, row, field, kind));
 }
 
-static struct big *big_table(void)
+void rt_block_unknow(uintptr_t address)
 {
-	struct big *table = atomic_load_explicit(&bigs, memory_order_acquire);
-	struct big *expected = NULL;
+	rt_cell *leaf = rt_leaf_find(address);
+	rt_cell *small = rt_cell_real(address, rt_global.granule_shift);
 
-	if (table)
-		return table;
-	table = rt_mmap_sparse(sizeof(*table) * BIG_ENTRIES);
-	if (!table)
-		return NULL;
-	if (atomic_compare_exchange_strong_explicit(&bigs, &expected, table, memory_order_acq_rel,
-						    memory_order_acquire))
-		return table;
-	(void)rt_syscall3(SYS_munmap, (long)table, sizeof(*table) * BIG_ENTRIES, 0);
-	return expected;
-}
-
-static struct big *big_find(uintptr_t address)
-{
-	struct big *table = atomic_load_explicit(&bigs, memory_order_acquire);
-	uint64_t place = core_hash_step(0, address);
-
-	for (uint32_t i = 0; table && i < BIG_ENTRIES; i++) {
-		struct big *big = &table[(place + i) & (BIG_ENTRIES - 1)];
-		uint64_t seen = rt_load(&big->address);
-
-		if (seen == address)
-			return big;
-		if (seen == 0)
-			return NULL;
-	}
-	return NULL;
-}
-
-uint64_t rt_big_size_get(uintptr_t address)
-{
-	struct big *big = big_find(address);
-
-	return big ? rt_load(&big->size) : 0;
-}
-
-bool rt_big_size_put(uintptr_t address, uint64_t size)
-{
-	struct big *big = big_find(address);
-	struct big *table;
-	uint64_t place = core_hash_step(0, address);
-
-	if (big) {
-		rt_store(&big->size, size);
-		return true;
-	}
-	table = big_table();
-	for (uint32_t i = 0; table && i < BIG_ENTRIES; i++) {
-		uint64_t seen;
-
-		big = &table[(place + i) & (BIG_ENTRIES - 1)];
-		seen = rt_load(&big->address);
-		if (seen > 1 || !atomic_compare_exchange_strong_explicit(
-					&big->address, &seen, address, memory_order_relaxed,
-					memory_order_relaxed))
-			continue;
-		rt_store(&big->size, size);
-		return true;
-	}
-	return false;
-}
-
-void rt_big_size_drop(uintptr_t address)
-{
-	struct big *big = big_find(address);
-
-	if (big)
-		rt_store(&big->address, 1);
+	if (small)
+		rt_store(small, 0);
+	if (leaf && rt_large_at(address).value)
+		rt_store(&large_of(leaf, address, rt_global.granule_shift)->cell, 0);
 }

@@ -69,7 +69,7 @@ RT_INLINE bool rt_quick_repeats(struct rt_thread *thread, const struct ledger_co
 
 RT_INLINE unsigned rt_quick_granule(enum rt_quick quick)
 {
-	return quick == RT_QUICK_GLIBC ? RT_GRANULE_SHIFT_GLIBC : RT_GRANULE_SHIFT_OTHER;
+	return quick == RT_QUICK_GLIBC ? LEDGER_GRANULE_SHIFT_GLIBC : LEDGER_GRANULE_SHIFT_OTHER;
 }
 
 /* 0: not known without a call. */
@@ -90,16 +90,15 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 			      size_t size, uint32_t sort)
 {
 	struct ledger_cache *cache = thread->cache;
-	rt_cell *cell = rt_cell_real((uintptr_t)block, rt_quick_granule(quick));
+	uint64_t field;
+	rt_cell *cell = rt_block_ready((uintptr_t)block, size, rt_quick_granule(quick), &field);
 	uint64_t turn = rt_load(&control->peak_turn);
 	struct ledger_slot *slot = rt_quick_slot(thread, row, turn);
 	_Atomic int64_t *total;
 	uint64_t usable;
 	int64_t sum;
 
-	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(!slot) || RT_UNLIKELY(size >= RT_CELL_SIZE_BIG) ||
-	    RT_UNLIKELY(sort & RT_SORT_FOREIGN) ||
-	    RT_UNLIKELY(rt_cell_get_state(rt_load(cell)) == RT_CELL_LIVE))
+	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(!slot) || RT_UNLIKELY(sort & RT_SORT_FOREIGN))
 		return false;
 	usable = rt_quick_usable(quick, (uintptr_t)block, size, sort & RT_SORT_CLASSED);
 	if (quick != RT_QUICK_GLIBC && RT_UNLIKELY(!usable))
@@ -119,7 +118,7 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 	rt_store(total, sum);
 	rt_add_own(&cache->histogram[core_bit_width(size)], 1);
 	rt_add_own(&cache->usable_alloc_bytes, usable);
-	rt_store(cell, rt_cell_value((uintptr_t)block, row, size, sort >> 16));
+	rt_store(cell, rt_cell_value((uintptr_t)block, row, field, sort >> 16));
 	thread->last_block = (uintptr_t)block;
 	rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
 	return true;
@@ -150,29 +149,27 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, struct ledger_control *contr
 	struct ledger_cache *cache;
 	struct ledger_slot *slot;
 	_Atomic int64_t *total;
-	uint64_t value, size, usable, turn;
-	rt_cell *cell;
+	uint64_t usable, turn;
+	struct rt_block at;
 	bool temporary;
 	int64_t sum;
 
 	if (RT_UNLIKELY(!control) || RT_UNLIKELY(rt_load(&rt_global.quick) != quick) ||
 	    !rt_quick_enter(thread, frame))
 		return false;
-	cell = rt_cell_seek(address, rt_quick_granule(quick));
-	value = RT_LIKELY(cell != NULL) ? rt_load(cell) : 0;
-	size = value >> RT_CELL_SIZE_SHIFT & RT_CELL_SIZE_BIG;
+	at = rt_block_at(address, rt_quick_granule(quick));
 	turn = rt_load(&control->peak_turn);
-	/* An ancestor's row has no slot; row 0, of a value that is no block's, may find an empty one. */
-	slot = rt_quick_slot(thread, rt_cell_row(value), turn);
+	/* An ancestor's row has no slot; row 0, where there is no block, may find an empty one. */
+	slot = rt_quick_slot(thread, ledger_cell_row(at.value), turn);
 	cache = thread->cache;
 	temporary = thread->last_block == address;
-	if (RT_UNLIKELY(!rt_cell_is_plain(value, address)) ||
-	    RT_UNLIKELY(size == RT_CELL_SIZE_BIG) || RT_UNLIKELY(!slot) ||
-	    RT_UNLIKELY(rt_load(&control->filtered_once)) ||
+	if (RT_UNLIKELY(!at.value) || RT_UNLIKELY(ledger_cell_is_foreign(at.value)) ||
+	    RT_UNLIKELY(!slot) || RT_UNLIKELY(rt_load(&control->filtered_once)) ||
 	    (temporary && RT_UNLIKELY(rt_load(&slot->temporaries) >> 31)))
 		return rt_quick_give_up(thread);
 	/* After the cell: what is no block of ours may have no readable word before it. */
-	usable = rt_quick_usable(quick, address, size, value >> RT_CELL_CLASSED_SHIFT & 1);
+	usable = rt_quick_usable(quick, address, at.size,
+				 at.value >> LEDGER_CELL_CLASSED_SHIFT & 1);
 	if (quick != RT_QUICK_GLIBC && RT_UNLIKELY(!usable))
 		return rt_quick_give_up(thread);
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
@@ -181,25 +178,25 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, struct ledger_control *contr
 		if (RT_UNLIKELY(sum + rt_load(&rt_global.state->live_bytes) >
 				rt_load(&rt_global.state->peak_bytes)))
 			return rt_quick_give_up(thread);
-		sum -= (int64_t)size;
+		sum -= (int64_t)at.size;
 	} else {
 		total = &cache->sum;
-		sum = rt_load(total) - (int64_t)size;
+		sum = rt_load(total) - (int64_t)at.size;
 		if (RT_UNLIKELY(sum <= -rt_load(&rt_global.threshold_bytes)))
 			return rt_quick_give_up(thread);
 	}
-	rt_store(cell, rt_cell_freed(value));
+	rt_store(at.cell, rt_cell_freed(at.value));
 	rt_store(total, sum);
 	atomic_signal_fence(memory_order_acq_rel);
 	rt_add_own(&slot->frees, 1);
-	rt_add_own(&slot->freed_bytes, size);
+	rt_add_own(&slot->freed_bytes, at.size);
 	rt_add_own(&cache->usable_freed_bytes, usable);
 	if (temporary) {
 		thread->last_block = 0;
 		rt_add_own(&slot->temporaries, 1);
-		rt_add_own(&cache->temporary_bytes, size);
+		rt_add_own(&cache->temporary_bytes, at.size);
 	}
-	rt_quick_leave(thread, control, slot, turn, -1, -(int64_t)size);
+	rt_quick_leave(thread, control, slot, turn, -1, -(int64_t)at.size);
 	return true;
 }
 

@@ -55,24 +55,10 @@ static inline void count_free(struct rt_thread *thread, struct ledger_control *c
 
 /* ---- nested in our own bookkeeping, or without a thread state ------------------------------- */
 
-static RT_COLD void write_cell(uintptr_t address, uint32_t row, size_t size, uint32_t kind)
-{
-	rt_cell *cell = rt_cell_writable(address);
-
-	if (!cell)
-		return;
-	if (size >= RT_CELL_SIZE_BIG) {
-		if (!rt_big_size_put(address, size))
-			return;
-		size = RT_CELL_SIZE_BIG;
-	}
-	rt_store(cell, rt_cell_value(address, row, size, kind));
-}
-
 static RT_COLD void record_no_stack(void *block, size_t size, uint32_t sort)
 {
 	rt_no_stack_alloc(size);
-	write_cell((uintptr_t)block, rt_global.first_row, size, sort >> 16);
+	rt_block_note((uintptr_t)block, rt_global.first_row, size, sort >> 16);
 }
 
 static RT_COLD void forget_nested(struct rt_thread *thread, uint32_t row, uint64_t size)
@@ -87,17 +73,20 @@ static RT_COLD void forget_nested(struct rt_thread *thread, uint32_t row, uint64
 
 static RT_COLD void record_unwanted(struct ledger_control *control, void *block, const void *frame)
 {
-	rt_cell *cell = rt_cell_find((uintptr_t)block);
-
 	/* Not each time: it stands on the line that every hook reads. */
 	if (!rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
-	if (rt_cell_live_at(cell, (uintptr_t)block))
+	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
 		rt_forget_any(block, frame, control);
 	rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
-	/* What the cell says is about an earlier block that was freed unseen. */
-	if (cell && rt_load(cell))
-		rt_store(cell, 0);
+	/* What its cell says is about an earlier block that was freed unseen. */
+	rt_block_unknow((uintptr_t)block);
+}
+
+static inline uint64_t usable_of(const struct rt_block *block)
+{
+	return rt_usable(block->address, block->size,
+			 block->value >> LEDGER_CELL_CLASSED_SHIFT & 1);
 }
 
 static inline unsigned bucket_of(uint64_t size)
@@ -112,35 +101,35 @@ static inline unsigned bucket_of(uint64_t size)
  * that calls memalign): the inner call recorded the block already. It is taken back; the outer
  * one is what the program called.
  */
-static void take_back(struct rt_thread *thread, struct ledger_control *control, uint64_t cell,
-		      uintptr_t address, uint64_t size)
+static void take_back(struct rt_thread *thread, struct ledger_control *control,
+		      const struct rt_block *block)
 {
-	struct ledger_slot *slot = rt_slot(thread, rt_cell_row(cell));
+	struct ledger_slot *slot = rt_slot(thread, ledger_cell_row(block->value));
 	uint64_t turn = rt_slot_begin(slot, control);
 
 	rt_add_own(&slot->allocs, -1ull);
-	rt_add_own(&slot->alloc_bytes, -size);
-	rt_slot_end(slot, control, turn, -1, -(int64_t)size);
-	rt_rise(thread, control, -size);
-	rt_add_own(&thread->cache->histogram[bucket_of(size)], -1ull);
-	if (!(cell >> RT_CELL_FOREIGN_SHIFT & 1))
-		rt_add_own(&thread->cache->usable_alloc_bytes,
-			   -rt_usable(address, size, cell >> RT_CELL_CLASSED_SHIFT & 1));
+	rt_add_own(&slot->alloc_bytes, -block->size);
+	rt_slot_end(slot, control, turn, -1, -(int64_t)block->size);
+	rt_rise(thread, control, -block->size);
+	rt_add_own(&thread->cache->histogram[bucket_of(block->size)], -1ull);
+	if (!ledger_cell_is_foreign(block->value))
+		rt_add_own(&thread->cache->usable_alloc_bytes, -usable_of(block));
 }
 
-/* The new block's cell says that a block is alive there. */
+/* A block is noted as alive where a new one begins. */
 static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *control,
-			       uint64_t cell, uintptr_t address)
+			       const struct rt_block *block, uintptr_t address)
 {
-	uint64_t size = rt_cell_size(cell, address);
+	uint32_t row = ledger_cell_row(block->value);
 
 	/* glibc's functions do not call each other so: there a free was missed. */
-	if (!rt_global.glibc && thread->last_block == address && rt_row_is_own(rt_cell_row(cell))) {
-		take_back(thread, control, cell, address, size);
+	if (!rt_global.glibc && block->address == address && thread->last_block == address &&
+	    rt_row_is_own(row)) {
+		take_back(thread, control, block);
 		return;
 	}
 	rt_add_own(&thread->cache->missed_frees, 1);
-	count_free(thread, control, rt_cell_row(cell), size);
+	count_free(thread, control, row, block->size);
 }
 
 /* Returns @sort, with the block foreign if its usable size is not known, for its free() to know. */
@@ -166,8 +155,9 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
 static bool record_row(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
 		       uintptr_t address, size_t size, uint32_t sort)
 {
-	rt_cell *cell = rt_cell_writable(address);
-	uint64_t before;
+	struct rt_block stale;
+	uint64_t field;
+	rt_cell *cell;
 
 	if (!rt_row_is_context(row)) {
 		if (row == rt_global.first_row) {
@@ -177,16 +167,14 @@ static bool record_row(struct rt_thread *thread, struct ledger_control *control,
 		rt_add(&rt_global.state->dropped, 1);
 	}
 	sort = count_alloc(thread, control, row, address, size, sort);
-	if (RT_UNLIKELY(!cell))
-		return true;
-	before = rt_load(cell);
-	if (RT_UNLIKELY(rt_cell_get_state(before) == RT_CELL_LIVE))
-		close_live(thread, control, before, address);
-	if (RT_UNLIKELY(size >= RT_CELL_SIZE_BIG)) {
-		write_cell(address, row, size, sort >> 16);
+	cell = rt_block_ready(address, size, rt_global.granule_shift, &field);
+	if (RT_LIKELY(cell != NULL)) {
+		rt_store(cell, rt_cell_value(address, row, field, sort >> 16));
 		return true;
 	}
-	rt_store(cell, rt_cell_value(address, row, size, sort >> 16));
+	while (rt_block_take_stale(address, size, &stale))
+		close_live(thread, control, &stale, address);
+	rt_block_note(address, row, size, sort >> 16);
 	return true;
 }
 
@@ -221,7 +209,7 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame,
 	if (RT_UNLIKELY(rt_load(&rt_generated_met)))
 		rt_modules_check_load(frame);
 	/* Some round a size up until it wraps, and give a small block. */
-	if (RT_UNLIKELY(size >> RT_ADDRESS_BITS))
+	if (RT_UNLIKELY(size >> LEDGER_ADDRESS_BITS))
 		size = sort & RT_SORT_FOREIGN ? 0 : rt_usable((uintptr_t)block, size, false);
 	if (!wanted(control, size, frame)) {
 		record_unwanted(control, block, frame);
@@ -257,18 +245,16 @@ void rt_record_from_other(void *block, size_t size, uint32_t sort, const void *f
 			  struct ledger_control *control)
 {
 	if (control && block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
-	    !rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block))
+	    !rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
 		rt_record_any(block, size, sort | RT_SORT_FOREIGN, frame, control);
 }
 
 bool rt_is_operators(const void *block)
 {
-	uint64_t cell;
+	uint64_t cell = rt_leaves ? rt_block_at((uintptr_t)block, rt_global.granule_shift).value
+				  : 0;
 
-	if (!rt_leaves)
-		return false;
-	cell = rt_cell_live_at(rt_cell_find((uintptr_t)block), (uintptr_t)block);
-	return cell && (cell >> RT_CELL_KIND_SHIFT & 7) >= RT_CELL_NEW;
+	return cell && ledger_cell_kind(cell) >= LEDGER_CELL_NEW;
 }
 
 /* ---- free ---------------------------------------------------------------------------------- */
@@ -299,45 +285,38 @@ RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t ce
 
 void rt_forget_any(void *block, const void *frame, struct ledger_control *control)
 {
-	uintptr_t address = (uintptr_t)block;
 	struct ledger_slot *slot;
 	struct rt_thread *thread;
-	uint64_t value, size;
-	rt_cell *cell;
+	struct rt_block at;
 	uint32_t row;
 
 	if (rt_quick_forget(RT_QUICK_CLASSED, control, block, frame))
 		return;
-	cell = rt_cell_find(address);
-	value = rt_cell_live_at(cell, address);
+	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 	thread = rt_thread_self();
-	if (RT_UNLIKELY(!value)) {
+	if (RT_UNLIKELY(!at.value)) {
 		forget_unknown(thread);
 		return;
 	}
-	size = rt_cell_size(value, address);
-	row = rt_cell_row(value);
-	rt_store(cell, freed_value(control, value));
-	if (RT_UNLIKELY(size >= RT_CELL_SIZE_BIG))
-		rt_big_size_drop(address);
+	row = ledger_cell_row(at.value);
+	rt_store(at.cell, freed_value(control, at.value));
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
-		forget_nested(thread, row, size);
+		forget_nested(thread, row, at.size);
 		return;
 	}
 	if (!rt_row_is_own(row)) {
-		count_other_free(thread, row, size);
+		count_other_free(thread, row, at.size);
 		rt_leave(thread);
 		return;
 	}
-	rt_fall(thread, control, size);
+	rt_fall(thread, control, at.size);
 	slot = rt_slot(thread, row);
-	rt_slot_free(slot, control, size);
-	if (RT_LIKELY(!(value >> RT_CELL_FOREIGN_SHIFT & 1)))
-		rt_add_own(&thread->cache->usable_freed_bytes,
-			   rt_usable(address, size, value >> RT_CELL_CLASSED_SHIFT & 1));
-	if (thread->last_block == address) {
+	rt_slot_free(slot, control, at.size);
+	if (RT_LIKELY(!ledger_cell_is_foreign(at.value)))
+		rt_add_own(&thread->cache->usable_freed_bytes, usable_of(&at));
+	if (thread->last_block == at.address) {
 		thread->last_block = 0;
-		count_temporary(thread, slot, size);
+		count_temporary(thread, slot, at.size);
 	}
 	rt_leave(thread);
 }
@@ -346,44 +325,36 @@ void rt_forget_any(void *block, const void *frame, struct ledger_control *contro
 
 void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resize *ret_resize)
 {
-	uintptr_t address = (uintptr_t)block;
-	rt_cell *cell = rt_cell_find(address);
-	uint64_t value = rt_cell_live_at(cell, address);
+	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 	struct rt_thread *thread = rt_thread_self();
+	uint32_t row = ledger_cell_row(at.value);
 
-	ret_resize->cell = value;
-	ret_resize->size = 0;
-	ret_resize->usable = 0;
-	if (!value)
+	*ret_resize = (struct rt_resize){ .cell = at.value, .size = at.size };
+	if (!at.value)
 		return;
-	ret_resize->size = rt_cell_size(value, address);
-	if (!(value >> RT_CELL_FOREIGN_SHIFT & 1) && rt_row_is_own(rt_cell_row(value)))
-		ret_resize->usable = rt_usable(address, ret_resize->size,
-					       value >> RT_CELL_CLASSED_SHIFT & 1);
+	if (!ledger_cell_is_foreign(at.value) && rt_row_is_own(row))
+		ret_resize->usable = usable_of(&at);
 	if (thread) {
-		rt_store(&thread->cache->pending_pointer, address);
-		rt_store(&thread->cache->pending_size, ret_resize->size);
-		rt_store_release(&thread->cache->pending_row, rt_cell_row(value));
+		rt_store(&thread->cache->pending_pointer, at.address);
+		rt_store(&thread->cache->pending_size, at.size);
+		rt_store_release(&thread->cache->pending_row, row);
 	}
-	rt_store(cell, freed_value(control, value));
-	if (ret_resize->size >= RT_CELL_SIZE_BIG)
-		rt_big_size_drop(address);
+	rt_store(at.cell, freed_value(control, at.value));
 }
 
 /* The next allocator kept the block: the cell is as it was. */
 static RT_COLD void restore(const struct rt_resize *resize, uintptr_t address)
 {
-	if (!resize->cell)
-		return;
-	write_cell(address, rt_cell_row(resize->cell), resize->size,
-		   (uint32_t)(resize->cell >> RT_CELL_KIND_SHIFT) & 31);
+	if (resize->cell)
+		rt_block_note(address, ledger_cell_row(resize->cell), resize->size,
+			      (uint32_t)(resize->cell >> LEDGER_CELL_KIND_SHIFT) & 31);
 }
 
 /* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */
 static void close_old(struct rt_thread *thread, struct ledger_control *control,
 		      const struct rt_resize *resize)
 {
-	uint32_t row = rt_cell_row(resize->cell);
+	uint32_t row = ledger_cell_row(resize->cell);
 
 	if (!resize->cell)
 		forget_unknown(thread);
@@ -401,9 +372,9 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 static void replace(struct rt_thread *thread, struct ledger_control *control,
 		    const struct rt_resize *resize, void *after, size_t size, const void *frame)
 {
-	bool old_counts = resize->cell && rt_row_is_own(rt_cell_row(resize->cell));
+	bool old_counts = resize->cell && rt_row_is_own(ledger_cell_row(resize->cell));
 	uint64_t old_size = old_counts ? resize->size : 0;
-	const uint32_t sort = RT_SORT(LEDGER_KIND_REALLOC, 0, RT_CELL_MALLOC);
+	const uint32_t sort = RT_SORT(LEDGER_KIND_REALLOC, 0, LEDGER_CELL_MALLOC);
 	uint32_t row = rt_place_row(thread, control, sort, frame);
 
 	if (old_size > size)
@@ -420,7 +391,7 @@ static void replace(struct rt_thread *thread, struct ledger_control *control,
 static void close_only(struct rt_thread *thread, struct ledger_control *control,
 		       const struct rt_resize *resize)
 {
-	if (resize->cell && rt_row_is_own(rt_cell_row(resize->cell)))
+	if (resize->cell && rt_row_is_own(ledger_cell_row(resize->cell)))
 		rt_fall(thread, control, resize->size);
 	close_old(thread, control, resize);
 }
@@ -440,9 +411,9 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 		restore(resize, (uintptr_t)before);
 	} else if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
 		if (resize->cell)
-			forget_nested(thread, rt_cell_row(resize->cell), resize->size);
+			forget_nested(thread, ledger_cell_row(resize->cell), resize->size);
 		if (record)
-			record_no_stack(after, size, RT_SORT(0, 0, RT_CELL_MALLOC));
+			record_no_stack(after, size, RT_SORT(0, 0, LEDGER_CELL_MALLOC));
 	} else {
 		if (record)
 			replace(thread, control, resize, after, size, frame);

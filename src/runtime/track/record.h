@@ -7,17 +7,8 @@
 #ifndef SEEP_RUNTIME_RECORD_H
 #define SEEP_RUNTIME_RECORD_H
 
+#include "ledger/ledger_blocks.h"
 #include "runtime/rt.h"
-
-/* The block's family, kept in its cell: which frees fit it. */
-enum rt_cell_kind {
-	RT_CELL_MALLOC = 0,
-	RT_CELL_MEMALIGN,
-	RT_CELL_NEW,
-	RT_CELL_NEW_ARRAY,
-	RT_CELL_NEW_ALIGNED,
-	RT_CELL_NEW_ARRAY_ALIGNED,
-};
 
 enum {
 	RT_SORT_FOREIGN = 8 << 16, /* becomes the cell's foreign bit */

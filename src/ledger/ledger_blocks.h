@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a process notes its live blocks: in its own private memory, which another process can read.
+ * state.leaves and state.early of its ledger say where. docs/ledger.md, "Live blocks".
+ *
+ * Two levels by address. A leaf stands for 64 MiB of address space and has a cell for every granule
+ * of it, for blocks of less than 4 KiB, and a wider one for every 4 KiB, for larger blocks, so that
+ * large blocks that are far apart do not make a page of cells real each. A granule is 32 bytes under
+ * glibc, whose smallest chunk is 32 bytes, so that two blocks never share a cell; else 16.
+ */
+#ifndef SEEP_LEDGER_BLOCKS_H
+#define SEEP_LEDGER_BLOCKS_H
+
+#include "ledger/ledger.h"
+
+enum ledger_cell_state { LEDGER_CELL_EMPTY = 0, LEDGER_CELL_LIVE = 1, LEDGER_CELL_FREED = 2 };
+
+/* The block's family, kept in its cell: which frees fit it. */
+enum ledger_cell_kind {
+	LEDGER_CELL_MALLOC = 0,
+	LEDGER_CELL_MEMALIGN,
+	LEDGER_CELL_NEW,
+	LEDGER_CELL_NEW_ARRAY,
+	LEDGER_CELL_NEW_ALIGNED,
+	LEDGER_CELL_NEW_ARRAY_ALIGNED,
+};
+
+/* Bits of a cell, from the lowest: row 25, half 1, state 2, kind 3, foreign 1, classed 1, size 12. */
+enum {
+	LEDGER_CELL_HALF_SHIFT = 25, /* bit 4 of the block's address */
+	LEDGER_CELL_STATE_SHIFT = 26,
+	LEDGER_CELL_KIND_SHIFT = 28,
+	LEDGER_CELL_FOREIGN_SHIFT = 31, /* no chunk of the next malloc: no usable size */
+	LEDGER_CELL_CLASSED_SHIFT = 32, /* the usable size depends on nothing but the requested */
+	LEDGER_CELL_SIZE_SHIFT = 33, /* of a large block its offset in its 4 KiB, in units of 16 */
+	LEDGER_CELL_SIZE_BITS = 12,
+};
+
+enum {
+	LEDGER_BLOCK_ALIGN_SHIFT = 4, /* what is at no multiple of 16 is not noted */
+	LEDGER_LEAF_SHIFT = 26,
+	LEDGER_ADDRESS_BITS = 47,
+	LEDGER_LEAVES = 1 << (LEDGER_ADDRESS_BITS - LEDGER_LEAF_SHIFT),
+	LEDGER_LARGE_SHIFT = 12,
+	LEDGER_LARGE_BYTES = 1 << LEDGER_LARGE_SHIFT,
+	LEDGER_LEAF_LARGE = 1 << (LEDGER_LEAF_SHIFT - LEDGER_LARGE_SHIFT),
+	LEDGER_GRANULE_SHIFT_GLIBC = 5,
+	LEDGER_GRANULE_SHIFT_OTHER = 4,
+};
+
+/* Of a large block, one of LEDGER_LARGE_BYTES or more. */
+struct ledger_large {
+	_Atomic uint64_t cell;
+	_Atomic uint64_t size;
+};
+
+/* The cells of a leaf, by granule; LEDGER_LEAF_LARGE of struct ledger_large follow them. */
+static inline uint64_t ledger_leaf_cells(unsigned granule_shift)
+{
+	return UINT64_C(1) << (LEDGER_LEAF_SHIFT - granule_shift);
+}
+
+/* What precedes a block of the early arena, at a multiple of 16. All zeros: no block, 16 bytes on. */
+struct ledger_early {
+	_Atomic uint64_t state; /* enum ledger_cell_state */
+	uint64_t size;
+};
+
+static inline uint32_t ledger_cell_row(uint64_t cell)
+{
+	return (uint32_t)cell & (LEDGER_ROW_ID_END - 1);
+}
+
+static inline enum ledger_cell_state ledger_cell_state(uint64_t cell)
+{
+	return (enum ledger_cell_state)(cell >> LEDGER_CELL_STATE_SHIFT & 3);
+}
+
+static inline enum ledger_cell_kind ledger_cell_kind(uint64_t cell)
+{
+	return (enum ledger_cell_kind)(cell >> LEDGER_CELL_KIND_SHIFT & 7);
+}
+
+static inline int ledger_cell_is_foreign(uint64_t cell)
+{
+	return cell >> LEDGER_CELL_FOREIGN_SHIFT & 1;
+}
+
+/* A small block's size, a large one's offset. */
+static inline uint64_t ledger_cell_size(uint64_t cell)
+{
+	return cell >> LEDGER_CELL_SIZE_SHIFT & ((UINT64_C(1) << LEDGER_CELL_SIZE_BITS) - 1);
+}
+
+/* Where the block begins that the cell of the granule around @address is about; @cell is live. */
+static inline uint64_t ledger_cell_begin(uint64_t cell, uint64_t address)
+{
+	return (address & ~UINT64_C(31)) | (cell >> LEDGER_CELL_HALF_SHIFT & 1) << 4;
+}
+
+/* The same of the cell of a large block that begins in the 4 KiB around @address. */
+static inline uint64_t ledger_large_begin(uint64_t cell, uint64_t address)
+{
+	return (address & ~(uint64_t)(LEDGER_LARGE_BYTES - 1)) +
+	       (ledger_cell_size(cell) << LEDGER_BLOCK_ALIGN_SHIFT);
+}
+
+_Static_assert(LEDGER_ROW_ID_END == 1 << LEDGER_CELL_HALF_SHIFT, "a row id fits its bits");
+_Static_assert(LEDGER_LARGE_BYTES == 1 << LEDGER_CELL_SIZE_BITS, "a small size fits its bits");
+_Static_assert(sizeof(struct ledger_large) == 16, "large cell layout");
+_Static_assert(sizeof(struct ledger_early) == 16, "early block layout");
+
+#endif
