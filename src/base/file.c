@@ -2,6 +2,7 @@
 /* Reading and replacing whole files. */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -80,6 +81,27 @@ long seep_file_read_start(const char *path, char *buffer, size_t max)
 		(void)close(fd);
 	buffer[length] = '\0';
 	return got < 0 && length == 0 ? -1 : (long)length;
+}
+
+int seep_folder_each(int dir_fd, void (*each)(int dir_fd, const char *name, void *context),
+		     void *context, struct seep_error *err)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct dirent *entry;
+
+	if (!dir) {
+		int rc = seep_fail_errno(err, errno, "cannot read the folder");
+
+		if (fd >= 0)
+			(void)close(fd);
+		return rc;
+	}
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			each(dir_fd, entry->d_name, context);
+	(void)closedir(dir);
+	return 0;
 }
 
 uint64_t seep_file_held_bytes(const char *path)

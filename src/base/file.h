@@ -39,6 +39,16 @@ SEEP_NODISCARD int seep_file_read_fd(int fd, const char *name, size_t max_bytes,
  */
 long seep_file_read_start(const char *path, char *buffer, size_t max);
 
+/**
+ * seep_folder_each - call @each for all that is in a folder but "." and ".."
+ * @dir_fd: the folder, which stays open and may be read again
+ *
+ * Returns: 0, or -SEEP_ESYS.
+ */
+SEEP_NODISCARD int seep_folder_each(int dir_fd,
+				    void (*each)(int dir_fd, const char *name, void *context),
+				    void *context, struct seep_error *err);
+
 /* How many bytes of the file are there, holes left out; of one that cannot be looked at, none. */
 uint64_t seep_file_held_bytes(const char *path);
 

@@ -59,7 +59,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("output", 'o', TEXT, "FILE", struct run_options, output,
 		    "Write the recording to FILE (./%e.%p.seep)"),
 	SEEP_OPTION("force", 'f', FLAG, NULL, struct run_options, force,
-		    "Replace FILE if it exists"),
+		    "Replace FILE, and the recordings in FILE.d, if they exist"),
 	SEEP_OPTION("follow", 0, TEXT, "REGEX", struct run_options, follow,
 		    "Record only those children whose path matches"),
 	SEEP_OPTION("no-follow", 0, FLAG, NULL, struct run_options, no_follow,
@@ -103,11 +103,11 @@ const struct seep_option_table cmd_run_options = {
 	.max_operands = SIZE_MAX,
 	.operand_ends_options = true,
 	.details =
-		"FILE may hold %p (pid), %e (program), %h (host) and %%. Children that exec are\n"
-		"recorded in FILE.PID.PROGRAM.seep, forks without exec in FILE.PID.seep; forks\n"
-		"with fewer than 1,000 allocations are summed in their parent's recording. When\n"
-		"the program itself calls exec, FILE is about the last program, the earlier ones\n"
-		"are FILE.PID.PROGRAM.seep. Snapshots are FILE.NNN.seep, FILE without its .seep.\n"
+		"FILE may hold %p (pid), %e (program), %h (host) and %%. Children have recordings\n"
+		"in the folder FILE.d, as PID.PROGRAM.seep; forks without exec that make fewer\n"
+		"than 1,000 allocations are summed in their parent's. When the program itself\n"
+		"calls exec, FILE is about the last program, and the earlier ones are in FILE.d,\n"
+		"too. Snapshots are FILE.NNN.seep, FILE without its .seep.\n"
 		"\n"
 		"GLOB is about the file name of the module that calls malloc or operator new:\n"
 		"\"libfoo.so*\", the program's own; several are alternatives.\n"

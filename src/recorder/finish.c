@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,6 +138,19 @@ static int name_frames(const struct seep_finish_job *job, struct seep_profile *p
 	return rc;
 }
 
+static int make_folder(struct seep_finish_job *job)
+{
+	if (!job->folder)
+		return 0;
+	if (mkdir(job->folder, 0700) < 0)
+		return errno == EEXIST
+			       ? 0
+			       : seep_fail_errno(&job->err, errno, "cannot make %s", job->folder);
+	/* The umask may have taken our own rights to it. */
+	(void)chmod(job->folder, 0700);
+	return 0;
+}
+
 static void write_recording(struct seep_finish_job *job, struct seep_profile *profile,
 			    struct seep_symbols **symbols)
 {
@@ -145,6 +159,8 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	/* An account with addresses is worth more than none. */
 	if (name_frames(job, profile, symbols, &err) < 0)
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
+	if (make_folder(job) < 0)
+		return;
 	if (seep_recording_write(job->output, profile, job->replace, &job->err) == 0)
 		job->recorded = true;
 }

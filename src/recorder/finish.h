@@ -30,10 +30,11 @@ struct seep_finish_job {
 	int ledger_dir_fd;
 	const char *ledger_name;
 	const char *output;
-	bool replace;	   /* an output that is there already */
-	bool keep_small;   /* a recording, however few allocations there were */
-	bool keep_ledger;  /* others name it */
-	bool keep_profile; /* give the profile back */
+	const char *folder; /* that output lies in, made if it is not there; NULL: it is */
+	bool replace;	    /* an output that is there already */
+	bool keep_small;    /* a recording, however few allocations there were */
+	bool keep_ledger;   /* others name it */
+	bool keep_profile;  /* give the profile back */
 	bool no_argv;
 	const struct seep_symbols_options
 		*symbols; /* the same for all jobs of a finisher; or NULL */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/outname.h"
 
+#include "base/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 
@@ -8,18 +9,28 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SUFFIX ".seep"
+
 enum { EXE_MAX_BYTES = 64, HOST_BYTES = 65 };
+
+/* What follows the last slash, even if that is nothing. */
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
 
 /* Program names come from outside: nothing in them may climb folders or upset a terminal. */
 static void add_component(struct seep_strbuf *buf, const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = last_name(path);
 
 	for (size_t i = 0; name[i] && i < EXE_MAX_BYTES; i++) {
 		seep_strbuf_addc(buf, iscntrl((unsigned char)name[i]) ? '_' : name[i]);
@@ -62,7 +73,7 @@ int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid, char
 		default:
 			seep_strbuf_done(&path);
 			return seep_fail(err, SEEP_EUSAGE,
-					 "%s: %%%.1s is none of %%p (pid), %%e (program), "
+					 "%s: %%%.1s must be one of %%p (pid), %%e (program), "
 					 "%%h (host), %%%%",
 					 pattern, at);
 		}
@@ -96,18 +107,70 @@ static int try_folder(const char *folder)
 
 static int check_folder(const char *path, struct seep_error *err)
 {
-	const char *slash = strrchr(path, '/');
-	char *folder;
-	int problem, rc = 0;
+	size_t bytes = (size_t)(last_name(path) - path);
+	char *folder = bytes ? seep_xstrndup(path, bytes - (bytes > 1)) : seep_xstrdup(".");
+	int problem = try_folder(folder);
+	int rc = 0;
 
-	if (!slash)
-		folder = seep_xstrdup(".");
-	else
-		folder = seep_xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
-	problem = try_folder(folder);
 	if (problem != 0)
-		rc = seep_fail_errno(err, problem, "cannot write to the output's folder %s",
-				     folder);
+		rc = seep_fail_errno(err, problem, "cannot write to the folder %s", folder);
+	free(folder);
+	return rc;
+}
+
+static void note_file(int dir_fd, const char *name, void *found)
+{
+	(void)dir_fd;
+	(void)name;
+	*(bool *)found = true;
+}
+
+/* As seep_outname_child() and seep_outname_snapshot() name them. */
+static void remove_recording(int dir_fd, const char *name, void *context)
+{
+	const size_t bytes = strlen(name), suffix = strlen(SUFFIX);
+	struct stat st;
+
+	(void)context;
+	if (isdigit((unsigned char)*name) && bytes > suffix &&
+	    strcmp(name + bytes - suffix, SUFFIX) == 0 &&
+	    fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+		(void)unlinkat(dir_fd, name, 0);
+}
+
+static int open_folder(const char *folder)
+{
+	return open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void seep_outname_clear(const char *folder)
+{
+	int fd = open_folder(folder);
+
+	if (fd < 0)
+		return;
+	if (seep_folder_each(fd, remove_recording, NULL, NULL) == 0)
+		(void)rmdir(folder);
+	(void)close(fd);
+}
+
+static int check_children(const char *path, bool force, struct seep_error *err)
+{
+	char *folder = seep_outname_folder(path);
+	int fd = open_folder(folder);
+	bool found = false;
+	int rc = 0;
+
+	if (fd < 0 && errno != ENOENT)
+		rc = seep_fail_errno(err, errno, "cannot use %s, the folder for children", folder);
+	else if (fd >= 0)
+		rc = seep_folder_each(fd, note_file, &found, err);
+	if (rc == 0 && found && !force)
+		rc = seep_fail(err, SEEP_EEXIST,
+			       "%s holds recordings of an earlier run; --force replaces them",
+			       folder);
+	if (fd >= 0)
+		(void)close(fd);
 	free(folder);
 	return rc;
 }
@@ -115,6 +178,7 @@ static int check_folder(const char *path, struct seep_error *err)
 int seep_outname_check(const char *path, bool force, struct seep_error *err)
 {
 	struct stat st;
+	int rc;
 
 	if (stat(path, &st) == 0) {
 		if (!S_ISREG(st.st_mode))
@@ -125,59 +189,46 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 	} else if (errno != ENOENT) {
 		return seep_fail_errno(err, errno, "cannot write %s", path);
 	}
-	return check_folder(path, err);
+	rc = check_folder(path, err);
+	return rc < 0 ? rc : check_children(path, force, err);
 }
 
-/* @path, of its last component no more than @name_max bytes: what tells children apart comes after. */
-static void add_fitting(struct seep_strbuf *buf, const char *path, size_t name_max)
+/* @path without its @cut_bytes last ones, as much as leaves room for @suffix, and @suffix. */
+static char *add_suffix(const char *path, size_t cut_bytes, const char *suffix)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	size_t bytes = strlen(name);
+	const char *name = last_name(path);
+	size_t bytes = strlen(name) - cut_bytes;
 
-	if (bytes > name_max)
-		bytes = name_max;
-	seep_strbuf_add(buf, path, (size_t)(name - path) + bytes);
+	if (bytes > NAME_MAX - strlen(suffix))
+		bytes = NAME_MAX - strlen(suffix);
+	return seep_xasprintf("%.*s%s", (int)((size_t)(name - path) + bytes), path, suffix);
 }
 
-char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, unsigned number)
+char *seep_outname_folder(const char *main_path)
 {
-	struct seep_strbuf path, suffix;
+	return add_suffix(main_path, 0, ".d");
+}
+
+char *seep_outname_child(const char *folder, uint32_t pid, const char *exe, unsigned number)
+{
+	struct seep_strbuf path;
 
 	seep_strbuf_init(&path, PATH_MAX + 2 * EXE_MAX_BYTES);
-	seep_strbuf_init(&suffix, 2 * EXE_MAX_BYTES);
-	seep_strbuf_addf(&suffix, ".%u", pid);
-	if (exe) {
-		seep_strbuf_addc(&suffix, '.');
-		add_component(&suffix, exe);
-	}
+	seep_strbuf_addf(&path, "%s/%u.", folder, pid);
+	add_component(&path, exe);
 	if (number > 1)
-		seep_strbuf_addf(&suffix, ".%u", number);
-	seep_strbuf_adds(&suffix, ".seep");
-	add_fitting(&path, main_path, NAME_MAX - suffix.length);
-	seep_strbuf_adds(&path, suffix.text);
-	seep_strbuf_done(&suffix);
+		seep_strbuf_addf(&path, ".%u", number);
+	seep_strbuf_adds(&path, SUFFIX);
 	return seep_strbuf_take(&path);
 }
 
 char *seep_outname_snapshot(const char *path, unsigned number)
 {
-	static const char ending[] = ".seep";
-	const size_t ending_bytes = sizeof(ending) - 1;
-	size_t bytes = strlen(path);
-	struct seep_strbuf name, suffix;
-	char *stem;
+	const char *name = last_name(path);
+	const size_t bytes = strlen(name), ending = strlen(SUFFIX);
+	bool cut = bytes > ending && strcmp(name + bytes - ending, SUFFIX) == 0;
+	char suffix[EXE_MAX_BYTES];
 
-	if (bytes > ending_bytes && strcmp(path + bytes - ending_bytes, ending) == 0 &&
-	    path[bytes - ending_bytes - 1] != '/')
-		bytes -= ending_bytes;
-	stem = seep_xstrndup(path, bytes);
-	seep_strbuf_init(&name, PATH_MAX + 2 * EXE_MAX_BYTES);
-	seep_strbuf_init(&suffix, EXE_MAX_BYTES);
-	seep_strbuf_addf(&suffix, ".%03u%s", number, ending);
-	add_fitting(&name, stem, NAME_MAX - suffix.length);
-	seep_strbuf_adds(&name, suffix.text);
-	seep_strbuf_done(&suffix);
-	free(stem);
-	return seep_strbuf_take(&name);
+	(void)snprintf(suffix, sizeof(suffix), ".%03u" SUFFIX, number);
+	return add_suffix(path, cut ? ending : 0, suffix);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of recordings: what -o FILE and its patterns come to, and what the children's are called.
+ * Names of recordings: what -o FILE and its patterns come to, and the folder FILE.d, which has those
+ * of the children.
  */
 #ifndef SEEP_RECORDER_OUTNAME_H
 #define SEEP_RECORDER_OUTNAME_H
@@ -22,24 +23,31 @@ SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uin
 				       char **ret_path, struct seep_error *err);
 
 /**
- * seep_outname_check - can a recording be written there?
+ * seep_outname_check - can a recording be written there, and those of children into its folder?
  *
  * Asked before the program starts, so that nothing is lost at its end.
  *
  * Returns: 0, or
- *   -SEEP_EEXIST  the file exists and @force is false, or it is not a plain file
- *   -SEEP_ESYS    its folder is missing or cannot be written to
+ *   -SEEP_EEXIST  the file exists, or its folder holds something, and @force is false; or they are
+ *                 not a plain file and a folder
+ *   -SEEP_ESYS    the folder that it lies in is missing or cannot be written to
  */
 SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_error *err);
 
-/**
- * seep_outname_child - <main>.<pid>.<exe>.seep, or <main>.<pid>.seep for a fork without exec
- * @exe:    NULL for a fork
- * @number: 1; larger ones give further names, <main>.<pid>.<exe>.<number>.seep, where one is taken
- *
- * What makes the name too long for a file system is cut from the end of <main>. Release with free().
+/*
+ * "<main_path>.d": where the recordings of children are. What makes it too long for a file system is
+ * cut from the end of <main_path>. Release with free().
  */
-char *seep_outname_child(const char *main_path, uint32_t pid, const char *exe, unsigned number)
+char *seep_outname_folder(const char *main_path) __attribute__((returns_nonnull));
+
+/* Remove recordings from @folder that an earlier run left, and the folder if nothing else is in it. */
+void seep_outname_clear(const char *folder);
+
+/*
+ * "<folder>/<pid>.<exe>.seep", or "<folder>/<pid>.<exe>.<number>.seep" from 2 on. Release with
+ * free().
+ */
+char *seep_outname_child(const char *folder, uint32_t pid, const char *exe, unsigned number)
 	__attribute__((returns_nonnull));
 
 /*

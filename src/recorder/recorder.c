@@ -5,14 +5,16 @@
 #include "base/procfs.h"
 #include "base/progress.h"
 #include "base/xalloc.h"
-#include "recorder/child_names.h"
 #include "recorder/finish.h"
+#include "recorder/outname.h"
 #include "recorder/run_signals.h"
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -36,18 +38,33 @@ struct seep_recorder {
 	bool main_ended;
 	uint64_t grace_ends_ns; /* once main_ended */
 	struct seep_recorder_result *result;
-	struct seep_child_names names;
+	char *folder; /* for recordings of other processes */
 	struct pollfd *polls;
 	size_t poll_capacity;
 };
 
 /* ---- recordings --------------------------------------------------------------------------- */
 
+static bool is_taken(const struct seep_recorder *recorder, const char *output)
+{
+	for (const struct seep_image *image = recorder->session.images; image; image = image->next)
+		if (image->output && strcmp(image->output, output) == 0)
+			return true;
+	return access(output, F_OK) == 0;
+}
+
+/* The folder is ours: a name is taken by a process that ran the same program under the same pid. */
 static const char *settled_output(struct seep_recorder *recorder, struct seep_image *image)
 {
-	if (!image->output)
-		image->output = seep_child_names_take(&recorder->names, recorder->plan.output,
-						      recorder->plan.force, image);
+	char *output = NULL;
+
+	for (unsigned number = 1; !image->output && number < UINT_MAX; number++) {
+		output = seep_outname_child(recorder->folder, image->pid, image->exe, number);
+		if (!is_taken(recorder, output))
+			image->output = output;
+		else
+			free(output);
+	}
 	return image->output;
 }
 
@@ -61,6 +78,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.ledger_dir = plan->ledger_dir,
 		.ledger_dir_fd = plan->ledger_dir_fd,
 		.ledger_name = image->file_name,
+		.folder = last ? NULL : recorder->folder,
 		.replace = plan->force,
 		.keep_small = last || !image->is_fork || plan->follow_exe,
 		.keep_ledger = image->keep_ledger,
@@ -81,7 +99,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.child_count = (uint32_t)image->child_count,
 		.owner = image,
 	};
-	job->output = seep_xstrdup(last ? plan->output : settled_output(recorder, image));
+	job->output = last ? plan->output : settled_output(recorder, image);
 	return job;
 }
 
@@ -121,7 +139,8 @@ static void take_snapshots(struct seep_recorder *recorder)
 			continue;
 		job = seep_snapshots_begin(recorder->snapshots, image,
 					   image->is_main ? recorder->plan.output
-							  : settled_output(recorder, image));
+							  : settled_output(recorder, image),
+					   image->is_main ? NULL : recorder->folder);
 		if (job)
 			seep_finisher_put(recorder->finisher, job);
 	}
@@ -136,7 +155,6 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		.ledger_kept = job->err.code != 0 || image->keep_ledger,
 		.small = job->small,
 	};
-	char *output = (char *)job->output;
 
 	if (job->err.code != 0)
 		seep_recorder_add_problem(result, &job->err);
@@ -144,17 +162,12 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		result->profile = job->profile;
 		result->recorded = job->recorded;
 	} else if (job->recorded) {
-		struct seep_recorder_file *file = seep_recorder_list_add(&result->children, output,
-									 image->exe, image->pid);
+		struct seep_recorder_file *file = seep_recorder_list_add(
+			&result->children, seep_xstrdup(job->output), image->exe, image->pid);
 
 		file->allocs = job->allocs;
 		file->peak_bytes = job->peak_bytes;
-		output = NULL;
-	} else if (job->err.code == 0 && !recorder->plan.snapshot_every_ns) {
-		/* A server has millions of small forks. Names of snapshots are made from theirs. */
-		seep_child_names_give_back(&recorder->names, output);
 	}
-	free(output);
 	free(job);
 	seep_session_close(&recorder->session, image, &outcome);
 }
@@ -362,6 +375,8 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 {
 	*ret_result = (struct seep_recorder_result){ 0 };
 	recorder->result = ret_result;
+	if (recorder->plan.force)
+		seep_outname_clear(recorder->folder);
 	scan(recorder);
 	while (goes_on(recorder)) {
 		wait_for_events(recorder);
@@ -420,6 +435,7 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 
 	recorder->plan = *plan;
 	recorder->main_pid = main_pid;
+	recorder->folder = seep_outname_folder(plan->output);
 	recorder->session = (struct seep_session){
 		.dir_fd = plan->ledger_dir_fd,
 		.id = plan->session,
@@ -433,6 +449,7 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 	if (rc == 0)
 		rc = seep_finisher_new(&recorder->finisher, err);
 	if (rc < 0) {
+		free(recorder->folder);
 		free(recorder->polls);
 		free(recorder);
 		return rc;
@@ -456,7 +473,7 @@ void seep_recorder_free(struct seep_recorder *recorder)
 	seep_run_signals_end(&recorder->signals);
 	if (recorder->inotify_fd >= 0)
 		(void)close(recorder->inotify_fd);
-	seep_child_names_done(&recorder->names);
+	free(recorder->folder);
 	free(recorder->polls);
 	free(recorder);
 }

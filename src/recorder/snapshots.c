@@ -127,7 +127,8 @@ static unsigned next_number(const struct seep_snapshots *snapshots, const struct
 }
 
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
-					     const struct seep_image *image, const char *output)
+					     const struct seep_image *image, const char *output,
+					     const char *folder)
 {
 	const struct seep_recorder_plan *plan = snapshots->plan;
 	struct ring *ring = find_ring(snapshots, output);
@@ -155,6 +156,7 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 		.ledger_dir_fd = plan->ledger_dir_fd,
 		.ledger_name = image->file_name,
 		.output = snapshot->output,
+		.folder = folder,
 		.replace = plan->force,
 		.keep_small = image->is_main || !image->is_fork || plan->follow_exe,
 		.no_argv = plan->no_argv,

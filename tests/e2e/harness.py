@@ -160,7 +160,7 @@ class Recordings:
         return [self.load(path, "--top", "1") for path in self.paths()]
 
     def paths(self):
-        return sorted(self.folder.glob("run*.seep"), key=lambda p: (p != self.path, p.name))
+        return sorted(self.folder.rglob("*.seep"), key=lambda p: (p != self.path, p.name))
 
     def of(self, pid, function=None):
         """The report of a process; by a function when the pid had several images."""

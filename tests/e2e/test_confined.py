@@ -141,7 +141,7 @@ def test_a_child_without_memory_for_an_account_says_so(seep):
     plain = run_plain([program("no_data")])
     result, recordings = seep.run([program("no_data")])
     assert result.stdout == plain.stdout == b"500\n" and result.status == plain.status == 0
-    paths = [recordings.path, *recordings.path.parent.glob(recordings.path.name + ".*")]
+    paths = [recordings.path, *recordings.path.parent.glob(recordings.path.name + ".d/*")]
     reports = [json.loads(seep.command("report", path, "--json").stdout) for path in paths]
     assert [r["totals"]["allocs"] > 0 for r in reports] == [True, False]
     unseen = {u["code"]: u["detail"] for u in reports[1]["unseen"]}

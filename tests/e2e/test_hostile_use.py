@@ -109,7 +109,7 @@ def test_a_process_elsewhere_that_said_its_end_is_recorded(seep):
         pytest.skip("PID namespaces are not allowed here")
     result, recordings = seep.run(words)
     assert result.status == 0 and b"goes on counting" not in result.stderr
-    child = [p for p in recordings.folder.glob("*.leaky.seep")]
+    child = [p for p in recordings.folder.rglob("*.leaky.seep")]
     assert len(child) == 1
     report = recordings.load(child[0])
     assert (report["process"]["pid"], report["process"]["ended"]) == (1, "exit")

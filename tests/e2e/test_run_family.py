@@ -275,3 +275,40 @@ def test_a_limit_that_leaves_the_next_program_no_ledger_is_named(
     (said,) = exec_unrecorded(recordings)
     begin = rf"this is about bash; (/\S*/)?sleep, .*: its [a-z ]+ \({limit}\) is limited to "
     assert re.match(begin, said) and f'("ulimit -{option}")' in said, said
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def files_below(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+def test_a_program_without_children_leaves_one_file(seep):
+    folder = seep.directory / "alone"
+    folder.mkdir()
+    assert seep.command("run", "-q", "-o", "x.seep", TRUE, cwd=folder).status == 0
+    assert os.listdir(folder) == ["x.seep"]
+
+
+def test_children_are_in_one_folder_and_a_rerun_leaves_no_litter(seep):
+    folder = seep.directory / "many"
+    folder.mkdir()
+    words = ["run", "-q", "-o", "x.seep", "/bin/sh", "-c"]
+    many = "for i in 1 2 3 4 5; do /bin/ls >/dev/null; done; exit 3"
+    assert seep.command(*words, many, cwd=folder).status == 3
+    assert len(files_below(folder)) == 6
+    assert sorted(os.listdir(folder)) == ["x.seep", "x.seep.d"]
+    (folder / "x.seep.d" / "notes").write_text("mine")
+    refused = seep.command(*words, many, cwd=folder)
+    assert refused.status == 125 and b"--force" in refused.stderr
+    os.rename(folder / "x.seep", folder / "y.seep")
+    refused = seep.command(*words, many, cwd=folder)
+    assert refused.status == 125 and b"x.seep.d holds" in refused.stderr
+    words.insert(1, "-f")
+    assert seep.command(*words, "/bin/ls; exit 4", cwd=folder).status == 4
+    assert len(files_below(folder)) == 4 and "x.seep.d/notes" in files_below(folder)
+    os.unlink(folder / "x.seep.d" / "notes")
+    assert seep.command(*words, "exit 5", cwd=folder).status == 5
+    assert files_below(folder) == ["x.seep", "y.seep"]
+    assert not (folder / "x.seep.d").exists()

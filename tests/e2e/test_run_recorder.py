@@ -31,7 +31,7 @@ def test_two_recorders_share_a_folder(seep):
         report = json.loads(seep.command("report", folder / f"r{i}.seep", "--json").stdout)
         assert report["process"]["status"] == {"code": i}
         assert len(report["process"]["children"]) == 8
-        assert len(list(folder.glob(f"r{i}.seep.*"))) == 8
+        assert len(list(folder.glob(f"r{i}.seep.d/*.seep"))) == 8
     assert seep.ledgers() == []
 
 

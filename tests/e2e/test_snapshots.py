@@ -79,15 +79,15 @@ def test_snapshots_are_whole_recordings_of_a_moment_and_the_newest_are_kept(seep
 
 
 def test_each_process_has_snapshots_of_its_own(seep):
-    child = re.compile(r"run\.seep\.\d+\.002\.seep")
+    def second():
+        return list((seep.directory / "run.seep.d").glob("*.002.seep"))
 
     def both():
-        names = [p.name for p in seep.directory.iterdir()]
-        return snapshot(seep, 2).exists() and any(child.fullmatch(name) for name in names)
+        return snapshot(seep, 2).exists() and second()
 
     run_busy(seep, *EVERY, until=both, arguments=["child"])
     main = load(seep, snapshot(seep, 2))
-    (path,) = [p for p in seep.directory.iterdir() if child.fullmatch(p.name)]
+    (path,) = second()
     report = load(seep, path)
     assert report["process"]["ppid"] == main["process"]["pid"]
     assert report["process"]["ended"] == "running"

@@ -117,36 +117,73 @@ static void a_working_directory_that_was_removed_is_refused(void **state)
 	assert_int_equal(chdir(folder), 0);
 }
 
-static void a_child_of_a_long_name_has_a_name_that_fits(void **state)
+static void the_folder_of_a_long_name_has_a_name_that_fits(void **state)
 {
 	char main_path[5 + NAME_MAX + 1] = "some/";
 	char *path;
 
 	(void)state;
 	memset(main_path + 5, 'm', NAME_MAX);
-	path = seep_outname_child(main_path, 4194304, "/bin/cc", 2);
+	path = seep_outname_folder(main_path);
 	assert_int_equal(strlen(strrchr(path, '/') + 1), NAME_MAX);
 	assert_memory_equal(path, "some/mmm", 8);
-	assert_string_equal(path + strlen(path) - 18, ".4194304.cc.2.seep");
+	assert_string_equal(path + strlen(path) - 3, "m.d");
+	free(path);
+	path = seep_outname_folder("./x.seep");
+	assert_string_equal(path, "./x.seep.d");
 	free(path);
 }
 
-static void children_are_named_after_the_main_file(void **state)
+static void a_folder_that_holds_something_needs_force_too(void **state)
+{
+	struct seep_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(mkdir("x.d", 0700), 0);
+	assert_int_equal(seep_outname_check("x", false, &err), 0);
+	touch("x.d/1.cc.seep");
+	touch("x.d/mine");
+	assert_int_equal(seep_outname_check("x", false, &err), -SEEP_EEXIST);
+	assert_int_equal(seep_outname_check("x", true, &err), 0);
+	assert_int_equal(rename("x.d", "elsewhere"), 0);
+	assert_int_equal(symlink("elsewhere", "x.d"), 0);
+	assert_int_equal(seep_outname_check("x", true, &err), -SEEP_ESYS);
+	seep_outname_clear("x.d");
+	assert_int_equal(access("elsewhere/1.cc.seep", F_OK), 0);
+	assert_int_equal(unlink("x.d"), 0);
+	assert_int_equal(rename("elsewhere", "x.d"), 0);
+}
+
+static void clearing_takes_recordings_only(void **state)
+{
+	(void)state;
+	assert_int_equal(symlink("mine", "x.d/2.cc.seep"), 0);
+	seep_outname_clear("x.d");
+	assert_int_equal(access("x.d/1.cc.seep", F_OK), -1);
+	assert_int_equal(access("x.d/mine", F_OK), 0);
+	assert_int_equal(unlink("x.d/2.cc.seep"), 0);
+	assert_int_equal(unlink("x.d/mine"), 0);
+	touch("x.d/17.a b.c.2.seep");
+	seep_outname_clear("x.d");
+	assert_int_equal(access("x.d", F_OK), -1);
+	seep_outname_clear("x.d");
+}
+
+static void children_are_named_by_pid_and_program(void **state)
 {
 	static const struct {
 		const char *exe;
 		unsigned number;
 		const char *want;
 	} cases[] = {
-		{ "/bin/cc", 1, "m.seep.7.cc.seep" },
-		{ "/bin/cc", 2, "m.seep.7.cc.2.seep" },
-		{ NULL, 1, "m.seep.7.seep" },
-		{ NULL, 3, "m.seep.7.3.seep" },
+		{ "/bin/cc", 1, "m.d/7.cc.seep" },
+		{ "/bin/cc", 2, "m.d/7.cc.2.seep" },
+		{ "../..", 1, "m.d/7....seep" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *path = seep_outname_child("m.seep", 7, cases[i].exe, cases[i].number);
+		char *path = seep_outname_child("m.d", 7, cases[i].exe, cases[i].number);
 
 		assert_string_equal(path, cases[i].want);
 		free(path);
@@ -193,8 +230,10 @@ int main(void)
 		cmocka_unit_test(an_existing_file_needs_force),
 		cmocka_unit_test(folders_and_missing_folders_are_refused),
 		cmocka_unit_test(a_working_directory_that_was_removed_is_refused),
-		cmocka_unit_test(a_child_of_a_long_name_has_a_name_that_fits),
-		cmocka_unit_test(children_are_named_after_the_main_file),
+		cmocka_unit_test(the_folder_of_a_long_name_has_a_name_that_fits),
+		cmocka_unit_test(a_folder_that_holds_something_needs_force_too),
+		cmocka_unit_test(clearing_takes_recordings_only),
+		cmocka_unit_test(children_are_named_by_pid_and_program),
 		cmocka_unit_test(snapshots_stand_beside_their_recording),
 	};
 
