@@ -160,7 +160,6 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_CACHES_FULL = 1 << 7, /* threads counted without stacks */
 	LEDGER_UNSEEN_MODULES_FULL = 1 << 8,
 	LEDGER_UNSEEN_PAGE_MAP = 1 << 9,       /* no memory for the page map: frees untracked */
-	LEDGER_UNSEEN_VERIFY_OFF = 1 << 10,    /* verify= asked for, libgcc_s not to be had */
 	LEDGER_UNSEEN_FRAME_POINTER = 1 << 11, /* some stacks go on by frame pointer alone */
 	LEDGER_UNSEEN_THREAD_NAMES = 1 << 12,  /* by_thread: more names than are told apart */
 	LEDGER_UNSEEN_UNALIGNED = 1 << 13,     /* blocks not at multiples of 16: not counted */

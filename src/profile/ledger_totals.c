@@ -106,7 +106,6 @@ static void copy_state(struct seep_ledger_load *load)
 	totals->verify.truncated = seep_ledger_figure(load, LOAD(state->verify_truncated));
 	totals->verify.differences = seep_ledger_figure(load, LOAD(state->verify_differences));
 	totals->verify.asked = totals->verify.walks > 0 ||
-			       (LOAD(state->unseen) & LEDGER_UNSEEN_VERIFY_OFF) ||
 			       asks_for_verify(load->profile->process.options);
 }
 

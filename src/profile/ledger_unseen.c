@@ -43,8 +43,6 @@ static const struct {
 	  "some libraries found no room in the ledger; frames in them have only an address" },
 	{ LEDGER_UNSEEN_PAGE_MAP, "page-map",
 	  "memory to remember some blocks was not to be had; their frees were not seen" },
-	{ LEDGER_UNSEEN_VERIFY_OFF, "verify-off",
-	  "stacks were to be verified, but libgcc_s could not be loaded" },
 	{ LEDGER_UNSEEN_UNALIGNED, "unaligned",
 	  "the allocator gave blocks at addresses that are no multiples of 16; they are not counted" },
 	{ LEDGER_UNSEEN_FRAME_POINTER, "by-frame-pointer",

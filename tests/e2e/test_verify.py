@@ -78,6 +78,22 @@ def test_places_that_come_again_below_stacks_that_differ_a_little(tmp_path):
     assert out == run([program, "20000"])
 
 
+@pytest.mark.parametrize("name", ["operators", "dlopen_reload", "realloc_chain"])
+def test_figures_are_those_without_it(tmp_path, name):
+    found = []
+    for options in ("", "verify=1"):
+        recording = tmp_path / "one.seep"
+        words = ["run", "-q", "-f", "--no-follow", "-o", recording, "--", BUILD / "programs" / name]
+        run([SEEP, *words], env={**os.environ, "SEEP_OPTIONS": options})
+        report = json.loads(run([SEEP, "report", recording, "--json"]))
+        assert (report["totals"].pop("verify") is not None) == bool(options)
+        for key in ("peak_at_ns", "own_bytes"):
+            del report["totals"][key]
+        hashes = sorted(c["hash"] for c in report["contexts"])
+        found.append((report["totals"], hashes, report["unseen"]))
+    assert found[0] == found[1]
+
+
 PERL = r"""
 use strict;
 my %count;

@@ -5,6 +5,7 @@
 Inside other people's malloc a function may be called only if somebody has thought about it: no
 locks of libc's that a fork or a signal can leave taken, no allocation, no lazy binding.
 """
+import glob
 import os
 import re
 import subprocess
@@ -20,18 +21,30 @@ def run(*command):
                           env={**os.environ, "LC_ALL": "C"}).stdout
 
 
+def undefined(*words):
+    lines = run("nm", "--undefined-only", *words).splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines if line.startswith(" ")}
+
+
 def check_imports(lint, library):
     listed = os.path.join(lint.source, "tests/lint/runtime-imports.txt")
     if not os.path.exists(listed):
         lint.problem("tests/lint/runtime-imports.txt", "is missing")
         return
     with open(listed, encoding="utf-8") as file:
-        allowed = {line.split("#")[0].strip() for line in file} - {""}
-    for line in run("nm", "-D", "--undefined-only", library).splitlines():
-        name = line.split()[-1].split("@")[0]
+        lines = [line.partition("#") for line in file]
+    allowed = {name.strip() for name, _, _ in lines} - {""}
+    for name in sorted(undefined("-D", library)):
         lint.checked += 1
         if name not in allowed:
             lint.problem("libseep.so", f"imports {name}, which runtime-imports.txt does not list")
+    objects = glob.glob(os.path.join(lint.build, "CMakeFiles/seep_runtime.dir/**/*.o"),
+                        recursive=True)
+    of_libgcc = {name.strip() for name, _, why in lines if why.strip() == "libgcc"}
+    if not objects:
+        lint.problem("seep_runtime.dir", "has no objects to look at")
+    for name in sorted(undefined(*objects) & of_libgcc):
+        lint.problem("libseep.so", f"calls {name}, which only libgcc's unwinder may")
 
 
 def check_dynamic(lint, library):

@@ -14,7 +14,6 @@
 #include "runtime/track/record.h"
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/modules.h"
-#include "runtime/unwind/verify.h"
 
 #include <elf.h>
 #include <link.h>
@@ -101,8 +100,10 @@ static struct ledger_control *start(void)
 	rt_module_filter_start(options.modules);
 	rt_global.seed = random_seed(options.arguments);
 	rt_global.glibc = rt_next_is_glibc();
+	rt_global.verify_every = (uint32_t)options.verify;
 	if (rt_global.glibc && !rt_operators_replaced) {
-		rt_store(&rt_global.quick, RT_QUICK_GLIBC);
+		if (!options.verify)
+			rt_store(&rt_global.quick, RT_QUICK_GLIBC);
 		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_GLIBC;
 	} else {
 		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_OTHER;
@@ -306,20 +307,11 @@ struct ledger_control *rt_control_cold(void)
 	return control;
 }
 
-/* Programs that allocate nothing before main start here; and what may call the loader. */
+/* Programs that allocate nothing before main start here. */
 static __attribute__((constructor)) void construct(void)
 {
 	struct ledger_control *control = rt_control();
 
-	if (!control)
-		return;
-	(void)pthread_atfork(at_fork, NULL, at_fork_child);
-	if (!options.verify)
-		return;
-	if (rt_verify_start()) {
-		rt_global.verify_every = (uint32_t)options.verify;
-		rt_store(&rt_global.quick, RT_QUICK_NONE);
-	} else {
-		rt_note_unseen(LEDGER_UNSEEN_VERIFY_OFF);
-	}
+	if (control)
+		(void)pthread_atfork(at_fork, NULL, at_fork_child);
 }

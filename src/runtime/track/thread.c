@@ -150,13 +150,6 @@ static bool is_interrupted(const void *frame, uint64_t outer)
 	return outer != (uintptr_t)frame && rt_walk_meets_signal((const uintptr_t *)frame, outer);
 }
 
-/* Called by libgcc, which walks for us: nested, though no signal frame stands between. */
-static bool is_within_verify(const struct rt_thread *thread, const void *frame)
-{
-	return thread->proof.verifying &&
-	       rt_walk_meets_own((const uintptr_t *)frame, thread->proof.verifying);
-}
-
 void rt_thread_aborts(const void *frame)
 {
 	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
@@ -218,8 +211,7 @@ struct rt_thread *rt_thread_start(void)
  */
 bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 {
-	if (is_within_verify(thread, (const void *)frame) ||
-	    is_interrupted((const void *)frame, rt_load(&thread->cache->busy)))
+	if (is_interrupted((const void *)frame, rt_load(&thread->cache->busy)))
 		return false;
 	/* From here on a handler has interrupted this: it must not do the same in the middle. */
 	rt_store(&thread->cache->busy, frame);
@@ -231,7 +223,6 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_lock_recover(rt_tls.tid);
 	rt_rules_recover(rt_tls.tid);
 	rt_walk_reset(&thread->walk);
-	thread->proof.verifying = 0;
 	/* Of verify; made again when it is needed. */
 	thread->proof.started = false;
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };

@@ -6,17 +6,10 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <unwind.h>
 
-/* The part of the unwinder's interface that is used (Itanium C++ ABI, "Exception Handling"). */
-struct unwind_context;
-typedef int (*trace_fn)(struct unwind_context *context, void *argument);
-
-static int (*backtrace)(trace_fn callback, void *argument);
-static uintptr_t (*get_ip)(struct unwind_context *context, int *ret_before);
-static uintptr_t (*get_cfa)(struct unwind_context *context);
 static _Atomic uint64_t walk_number;
 
-enum { GO_ON = 0, STOP = 4 }; /* _URC_NO_REASON, _URC_NORMAL_STOP */
 enum { SHOWN_MAX = 8, CONTEXT_FRAMES = 3, HEX_BYTES = 19 };
 
 struct comparison {
@@ -80,83 +73,38 @@ static RT_COLD void show(const struct comparison *c)
 	show_address(c->at >= length ? "ours ends; libgcc's " : "libgcc ", c->theirs);
 }
 
-static int compare(struct unwind_context *context, void *argument)
+static _Unwind_Reason_Code compare(struct _Unwind_Context *context, void *argument)
 {
 	struct comparison *c = argument;
 	uint32_t length = rt_walk_length(c->walk);
 	int before = 0;
-	uintptr_t ip = get_ip(context, &before);
+	uintptr_t ip = _Unwind_GetIPInfo(context, &before);
 	bool exact;
 
 	/* A context's CFA is the stack pointer in that frame: ours are below the hook's CFA. */
-	if (!c->began && get_cfa(context) < c->leaf_cfa)
-		return GO_ON;
+	if (!c->began && _Unwind_GetCFA(context) < c->leaf_cfa)
+		return _URC_NO_REASON;
 	c->began = true;
 	if (ip == 0)
-		return STOP;
+		return _URC_NORMAL_STOP;
 	if (c->at >= length || rt_walk_address(c->walk, length - 1 - c->at, &exact) != ip) {
 		c->differs = true;
 		c->theirs = ip;
-		return STOP;
+		return _URC_NORMAL_STOP;
 	}
 	c->at++;
-	return GO_ON;
+	return _URC_NO_REASON;
 }
 
-/* libgcc's own extent. */
-static uintptr_t libgcc_start, libgcc_end;
-
-/*
- * libgcc holds a lock where it looks for code that was registered with it (JIT compilers do), and
- * allocates under it: asked from there it would wait for itself.
- */
-static bool is_inside_libgcc(const struct rt_walk *walk)
-{
-	for (uint32_t i = rt_walk_length(walk); i-- > 0;) {
-		bool exact;
-		uintptr_t ra = rt_walk_address(walk, i, &exact);
-
-		if (ra - libgcc_start < libgcc_end - libgcc_start)
-			return true;
-	}
-	return false;
-}
-
-bool rt_verify_start(void)
-{
-	void *library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
-	struct dl_find_object object;
-
-	if (!library)
-		return false;
-	backtrace = (int (*)(trace_fn, void *))dlsym(library, "_Unwind_Backtrace");
-	get_ip = (uintptr_t(*)(struct unwind_context *, int *))dlsym(library, "_Unwind_GetIPInfo");
-	get_cfa = (uintptr_t(*)(struct unwind_context *))dlsym(library, "_Unwind_GetCFA");
-	if (!backtrace || !get_ip || !get_cfa ||
-	    _dl_find_object((void *)(uintptr_t)backtrace, &object))
-		return false;
-	libgcc_start = (uintptr_t)object.dlfo_map_start;
-	libgcc_end = (uintptr_t)object.dlfo_map_end;
-	return true;
-}
-
-/*
- * Compare @walk, just made from hook frame @frame, with libgcc's. A function of its own: its frame
- * is what tells a hook that libgcc calls from one after a longjmp out of libgcc.
- */
-static __attribute__((noinline)) bool equals_libgcc(struct rt_proof *proof,
-						    const struct rt_walk *walk, const void *frame)
+/* Compare @walk, just made from hook frame @frame, with libgcc's. */
+static bool equals_libgcc(const struct rt_walk *walk, const void *frame)
 {
 	struct comparison c = {
 		.walk = walk,
 		.leaf_cfa = (uintptr_t)frame + 16,
 	};
 
-	proof->verifying = (uintptr_t)__builtin_frame_address(0);
-	atomic_signal_fence(memory_order_seq_cst);
-	(void)backtrace(compare, &c);
-	atomic_signal_fence(memory_order_seq_cst);
-	proof->verifying = 0;
+	(void)_Unwind_Backtrace(compare, &c);
 	/* Longer than libgcc's would be none: it ends where it knows less. */
 	if (!c.differs && c.began)
 		return true;
@@ -165,11 +113,11 @@ static __attribute__((noinline)) bool equals_libgcc(struct rt_proof *proof,
 }
 
 /* The remembered walks apart from the thread's own; NULL: no memory. */
-static struct rt_walk *walk_apart(struct rt_proof *proof, const struct rt_walk *own)
+static struct rt_walk *walk_apart(struct rt_proof *proof)
 {
 	if (!proof->started && !rt_walk_start(&proof->walk))
 		return NULL;
-	proof->walk.full_walks = own->full_walks;
+	proof->walk.full_walks = &proof->full_walks;
 	proof->started = true;
 	return &proof->walk;
 }
@@ -180,26 +128,24 @@ void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *fr
 	struct ledger_state *state = rt_global.state;
 	bool same = true;
 
-	if (!get_cfa || atomic_fetch_add_explicit(&walk_number, 1, memory_order_relaxed) %
-				rt_global.verify_every)
+	if (atomic_fetch_add_explicit(&walk_number, 1, memory_order_relaxed) %
+	    rt_global.verify_every)
 		return;
 	if (shortcut) {
 		/* Walked apart: what the next shortcut needs stays as it would be without us. */
-		walk = walk_apart(proof, walk);
+		walk = walk_apart(proof);
 		if (!walk)
 			return;
 		/* Another thread may have begun a new generation since: there, all hashes differ. */
 		same = rt_walk(walk, frame) == shortcut->hash ||
 		       walk->now->generation != shortcut->generation;
 	}
-	if (is_inside_libgcc(walk))
-		return;
 	if (!same) {
 		const char *const text[] = { "seep: verify: a shortcut led elsewhere", NULL };
 
 		rt_say(text);
 	}
-	same &= equals_libgcc(proof, walk, frame);
+	same &= equals_libgcc(walk, frame);
 	rt_add(&state->verify_walks, 1);
 	rt_add(&state->verify_landed, shortcut || walk->landed);
 	rt_add(&state->verify_truncated, walk->truncated);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * verify=N: every Nth walk is compared, frame by frame, with libgcc's _Unwind_Backtrace.
+ * verify=N: every Nth walk is compared, frame by frame, with libgcc's _Unwind_Backtrace. A copy of
+ * libgcc's unwinder is linked into our library: nobody registers code with that one, so it takes
+ * no lock and never allocates.
  */
 #ifndef SEEP_RUNTIME_VERIFY_H
 #define SEEP_RUNTIME_VERIFY_H
@@ -8,15 +10,12 @@
 #include "runtime/rt.h"
 #include "runtime/unwind/shortcut.h"
 
-/* A thread's part in it. */
+/* A thread's part in it: remembered walks apart from its own, for those made by a shortcut. */
 struct rt_proof {
-	uintptr_t verifying; /* frame out of which libgcc walks for us, and may allocate; else 0 */
 	bool started;
-	struct rt_walk walk; /* of walks that were made by a shortcut */
+	struct rt_walk walk;
+	_Atomic uint64_t full_walks; /* of these, which are none of the program's */
 };
-
-/* Load libgcc_s; false when it is not to be had. From the constructor only: it calls dlopen. */
-RT_COLD bool rt_verify_start(void);
 
 /*
  * Compare @walk, which this thread has just made from hook frame @frame; or @shortcut, if it was made

@@ -272,31 +272,6 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 	return false;
 }
 
-static bool is_own_code(uintptr_t pc)
-{
-	const uintptr_t here = (uintptr_t)rt_walk_meets_own;
-	struct dl_find_object object;
-
-	return _dl_find_object((void *)pc, &object) == 0 &&
-	       here >= (uintptr_t)object.dlfo_map_start && here < (uintptr_t)object.dlfo_map_end;
-}
-
-bool rt_walk_meets_own(const uintptr_t *fp, uintptr_t own)
-{
-	uint32_t generation = rt_load(&rt_generation);
-	struct rt_state s = rt_state_begin(fp);
-
-	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX; i++) {
-		/* Only calls made by our library have a return address in it. */
-		if (s.slot == own + sizeof(uintptr_t))
-			return is_own_code(s.ra);
-		s = rt_step(s, rt_rule_peek(s.ra, s.exact, generation), NULL);
-		if (s.ended)
-			return s.truncated;
-	}
-	return false;
-}
-
 bool rt_walk_follows_fp(const struct rt_walk *walk)
 {
 	uint32_t remembered = walk->stored ? walk->now->count : walk->base;

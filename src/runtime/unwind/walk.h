@@ -147,12 +147,6 @@ RT_INLINE uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
  */
 RT_COLD bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer);
 
-/*
- * From hook frame @fp outward: is @own, the address of a frame of our library, among the frames? Or
- * does the walk end for want of rules before that? The same restrictions.
- */
-RT_COLD bool rt_walk_meets_own(const uintptr_t *fp, uintptr_t own);
-
 static inline uint32_t rt_walk_length(const struct rt_walk *walk)
 {
 	return walk->base + walk->fresh_count;
