@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PROC_FILE_MAX_BYTES = 64 * 1024 };
+enum { PROC_FILE_MAX_BYTES = 64 * 1024, PROC_LARGE_MAX_BYTES = 64 << 20 };
 
 /* Fields are counted from 1, as in proc(5). */
 enum { STAT_FIELD_STATE = 3, STAT_FIELD_PPID = 4, STAT_FIELD_THREADS = 20, STAT_FIELD_START = 22 };
@@ -20,6 +20,16 @@ static int read_proc(uint32_t pid, const char *file, char **ret_text, struct see
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
 	return seep_file_read(path, PROC_FILE_MAX_BYTES, ret_text, NULL, err);
+}
+
+char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes)
+{
+	char path[64], *text = NULL;
+
+	if (ret_bytes)
+		*ret_bytes = 0;
+	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
+	return seep_file_read(path, PROC_LARGE_MAX_BYTES, &text, ret_bytes, NULL) < 0 ? NULL : text;
 }
 
 /* The name in field 2 may hold spaces and parentheses: the last ')' ends it. */

@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct seep_procfs_stat {
@@ -30,6 +31,13 @@ struct seep_procfs_status {
 	uint64_t anon_rss_bytes; /* of the first, what no file is behind */
 	uint64_t locked_bytes;	 /* by mlock */
 };
+
+/*
+ * The contents of /proc/@pid/@file, ended by a zero byte; NULL when it cannot be read. Release with
+ * free().
+ * @ret_bytes: may be NULL; 0 with NULL
+ */
+char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes);
 
 /* Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS. */
 SEEP_NODISCARD int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep doctor": why recording would fail here, or show little, and what to change. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "recorder/ledgerdir.h"
 #include "base/json_writer.h"
 #include "report/text_style.h"
-#include "target/doctor.h"
+#include "target/reasons.h"
 
 enum { WIDTH = 80, WORD_COLUMNS = 9, COMMAND_MAX_BYTES = 1 << 20 };
 
@@ -39,17 +40,11 @@ const struct seep_option_table cmd_doctor_options = {
 		"Exit status: 0 when nothing stands in the way, 1 when there are problems.\n",
 };
 
-struct verdict {
-	size_t problems;
-	size_t notes;
-	struct seep_doctor_finding *findings; /* as many as there are checks */
-};
-
-static const char *const result_names[] = { "ok", "note", "problem" };
+static const char *const level_names[] = { "ok", "note", "problem" };
 
 /* ---- looking ------------------------------------------------------------------------------ */
 
-static void look_at_machine(struct seep_doctor_facts *facts)
+static void look_at_machine(struct seep_facts *facts)
 {
 	char *path = seep_ledgerdir_path();
 	struct seep_error err = { 0 };
@@ -57,21 +52,21 @@ static void look_at_machine(struct seep_doctor_facts *facts)
 	int fd = -1;
 
 	if (seep_ledgerdir_open(path, true, &fd, &err) < 0) {
-		seep_doctor_look_at_machine(facts, path, err.text);
+		seep_facts_look_at_machine(facts, path, err.text);
 	} else {
 		(void)close(fd);
-		seep_doctor_look_at_machine(facts, path, NULL);
+		seep_facts_look_at_machine(facts, path, NULL);
 		/* It was made to be looked at. Not empty: it is in use by now. */
 		if (!was_there)
 			(void)rmdir(path);
 	}
+	seep_facts_look_at_output(facts);
 	free(path);
 }
 
 /* What its ledger says. */
-static void look_at_ledger(struct seep_doctor_facts *facts)
+static void look_at_ledger(struct seep_process_facts *process)
 {
-	struct seep_doctor_process *process = &facts->process;
 	struct seep_census census;
 
 	if (seep_census_take(&census, NULL) < 0)
@@ -88,9 +83,9 @@ static void look_at_ledger(struct seep_doctor_facts *facts)
 }
 
 /* The program of a process, by a path under which it can be opened from here. */
-static void look_at_exe(struct seep_doctor_facts *facts)
+static void look_at_exe(struct seep_facts *facts)
 {
-	const struct seep_doctor_process *process = &facts->process;
+	const struct seep_process_facts *process = &facts->process;
 	char *path;
 
 	if (!process->exe)
@@ -103,43 +98,51 @@ static void look_at_exe(struct seep_doctor_facts *facts)
 		free(path);
 		path = seep_xasprintf("/proc/%u/exe", process->pid);
 	}
-	seep_doctor_look_at_program(facts, path);
+	seep_facts_look_inside_program(facts, path);
 	free(path);
 }
 
-static bool is_pid(const char *word, uint64_t *ret_pid)
+static void look_at(struct seep_facts *facts, const char *operand)
 {
-	return seep_parse_count(word, INT32_MAX, ret_pid, NULL) == 0;
+	uint64_t pid;
+
+	look_at_machine(facts);
+	if (!operand)
+		return;
+	if (seep_parse_count(operand, INT32_MAX, &pid, NULL) < 0) {
+		seep_facts_look_inside_program(facts, operand);
+		return;
+	}
+	seep_facts_look_at_process(facts, (uint32_t)pid);
+	look_at_ledger(&facts->process);
+	look_at_exe(facts);
 }
 
-static struct verdict judge(const struct seep_doctor_facts *facts)
+static size_t count(const struct seep_findings *found, enum seep_finding_level level)
 {
-	struct verdict verdict = {
-		.findings = seep_xcalloc(seep_doctor_check_count, sizeof(*verdict.findings)),
-	};
+	size_t count = 0;
 
-	for (size_t i = 0; i < seep_doctor_check_count; i++) {
-		struct seep_doctor_finding *finding = &verdict.findings[i];
-
-		if (!(facts->subjects & seep_doctor_checks[i].subject))
-			continue;
-		seep_doctor_judge(&seep_doctor_checks[i], facts, finding);
-		verdict.problems += finding->result == SEEP_DOCTOR_PROBLEM;
-		verdict.notes += finding->result == SEEP_DOCTOR_NOTE;
-	}
-	return verdict;
+	for (size_t i = 0; i < found->count; i++)
+		count += found->items[i].level == level;
+	return count;
 }
 
 /* ---- what to type ------------------------------------------------------------------------- */
 
-/* The process's own command as words for a shell, behind @prefix. Release with free(). */
-static char *restart_command(const struct seep_doctor_facts *facts, const char *prefix)
+static bool can_restart(const struct seep_facts *facts)
 {
-	const struct seep_doctor_process *process = &facts->process;
+	return (facts->looked & SEEP_FACTS_PROCESS) && facts->process.command_bytes > 0 &&
+	       !facts->process.recorded && facts->machine.library && facts->process.pid != 1;
+}
+
+/* The process's own command as words for a shell, behind @prefix and @word. Release with free(). */
+static char *restart_command(const struct seep_facts *facts, const char *prefix, const char *word)
+{
+	const struct seep_process_facts *process = &facts->process;
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, COMMAND_MAX_BYTES);
-	seep_strbuf_adds(&line, prefix);
+	seep_strbuf_addf(&line, "%s%s", prefix, word);
 	for (size_t at = 0; at < process->command_bytes; at += strlen(process->command + at) + 1) {
 		seep_strbuf_addc(&line, ' ');
 		seep_text_shell_word(&line, process->command + at);
@@ -147,156 +150,126 @@ static char *restart_command(const struct seep_doctor_facts *facts, const char *
 	return seep_strbuf_take(&line);
 }
 
-static bool can_restart(const struct seep_doctor_facts *facts)
-{
-	return (facts->subjects & SEEP_DOCTOR_PROCESS) && facts->process.command_bytes > 0 &&
-	       !facts->process.recorded && facts->machine.library && facts->process.pid != 1;
-}
-
-static char *preload_prefix(const struct seep_doctor_facts *facts)
-{
-	return seep_xasprintf("LD_PRELOAD=%s", facts->machine.library);
-}
-
 /* ---- text --------------------------------------------------------------------------------- */
 
-static void print_folded(const struct seep_report_options *style, enum seep_style how, size_t used,
-			 const char *text)
+/* A finding's text begins in lower case; a name at its beginning stays as it is. */
+static void print_sentence(const struct seep_report_options *style, enum seep_style how,
+			   const char *text, const char *end)
 {
-	char *escaped = seep_escape_dup(text);
+	char *escaped = seep_escape_dup(text), *whole = seep_xasprintf("%s%s", escaped, end);
+	size_t letters = strspn(whole, "abcdefghijklmnopqrstuvwxyz");
 
-	seep_text_fold(stdout, style, how, used, WORD_COLUMNS, escaped);
+	if (letters && strchr(" ,", whole[letters]))
+		whole[0] = (char)toupper((unsigned char)whole[0]);
+	seep_text_fold(stdout, style, how, WORD_COLUMNS, WORD_COLUMNS, whole);
+	free(whole);
 	free(escaped);
 }
 
-static void print_finding(const struct seep_report_options *style,
-			  const struct seep_doctor_finding *finding)
+static void print_findings(const struct seep_report_options *style,
+			   const struct seep_findings *found, enum seep_finding_level level)
 {
-	enum seep_style how = finding->result == SEEP_DOCTOR_PROBLEM ? SEEP_STYLE_BOLD
-								     : SEEP_STYLE_PLAIN;
+	enum seep_style how = level == SEEP_FINDING_PROBLEM ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN;
 
-	printf("%s%-*s%s", seep_style_on(style, how), WORD_COLUMNS, result_names[finding->result],
-	       seep_style_off(style, how));
-	print_folded(style, how, WORD_COLUMNS, finding->sentence);
-	if (!*finding->advice)
-		return;
-	printf("%*s", WORD_COLUMNS, "");
-	print_folded(style, SEEP_STYLE_PLAIN, WORD_COLUMNS, finding->advice);
-}
+	for (size_t i = 0; i < found->count; i++) {
+		const struct seep_finding *finding = &found->items[i];
 
-static void print_all(const struct seep_report_options *style, const struct verdict *verdict,
-		      enum seep_doctor_result result)
-{
-	for (size_t i = 0; i < seep_doctor_check_count; i++) {
-		const struct seep_doctor_finding *finding = &verdict->findings[i];
-
-		if (finding->result == result && *finding->sentence)
-			print_finding(style, finding);
+		if (finding->level != level)
+			continue;
+		printf("%s%-*s%s", seep_style_on(style, how), WORD_COLUMNS, level_names[level],
+		       seep_style_off(style, how));
+		print_sentence(style, how, finding->sentence, "");
+		if (!*finding->advice)
+			continue;
+		printf("%*s", WORD_COLUMNS, "");
+		print_sentence(style, SEEP_STYLE_PLAIN, finding->advice, ".");
 	}
 }
 
 /* What is well, in few lines: the checks by name. */
-static void print_well(const struct seep_report_options *style, const struct verdict *verdict)
+static void print_well(const struct seep_report_options *style, const struct seep_findings *found)
 {
 	struct seep_strbuf names;
 
 	seep_strbuf_init(&names, SEEP_LINE_BYTES_MAX);
-	for (size_t i = 0; i < seep_doctor_check_count; i++) {
-		const struct seep_doctor_finding *finding = &verdict->findings[i];
-
-		if (finding->result == SEEP_DOCTOR_OK && *finding->sentence)
+	for (size_t i = 0; i < found->count; i++)
+		if (found->items[i].level == SEEP_FINDING_OK)
 			seep_strbuf_addf(&names, "%s%s", names.length ? ", " : "",
-					 seep_doctor_checks[i].code);
-	}
-	printf("%-*s", WORD_COLUMNS, result_names[SEEP_DOCTOR_OK]);
-	print_folded(style, SEEP_STYLE_DIM, WORD_COLUMNS, names.text);
+					 found->items[i].code);
+	printf("%-*s", WORD_COLUMNS, level_names[SEEP_FINDING_OK]);
+	seep_text_fold(stdout, style, SEEP_STYLE_DIM, WORD_COLUMNS, WORD_COLUMNS, names.text);
 	seep_strbuf_done(&names);
 }
 
-static void print_restart(const struct seep_doctor_facts *facts)
-{
-	char *prefix, *run, *preload;
-
-	if (!can_restart(facts))
-		return;
-	prefix = preload_prefix(facts);
-	run = restart_command(facts, "seep run --");
-	preload = restart_command(facts, prefix);
-	printf("\nTo start it again and record it:\n  %s\n"
-	       "or, without a recorder, for \"seep ps\" and \"seep report LEDGER\":\n  %s\n",
-	       run, preload);
-	free(preload);
-	free(run);
-	free(prefix);
-}
-
-static void print_conclusion(const struct verdict *verdict)
-{
-	printf("\n");
-	if (verdict->problems)
-		printf("%zu problem%s", verdict->problems, verdict->problems == 1 ? "" : "s");
-	else
-		printf("no problems");
-	if (verdict->notes)
-		printf(", %zu note%s", verdict->notes, verdict->notes == 1 ? "" : "s");
-	printf("\n");
-}
-
-static void print_text(const struct seep_doctor_facts *facts, const struct verdict *verdict)
+static void print_text(const struct seep_facts *facts, const struct seep_findings *found)
 {
 	const struct seep_report_options style = {
 		.width = WIDTH,
 		.color = seep_terminal_color(STDOUT_FILENO),
 	};
+	size_t problems = count(found, SEEP_FINDING_PROBLEM),
+	       notes = count(found, SEEP_FINDING_NOTE);
 
-	print_all(&style, verdict, SEEP_DOCTOR_PROBLEM);
-	print_all(&style, verdict, SEEP_DOCTOR_NOTE);
-	print_well(&style, verdict);
-	print_conclusion(verdict);
-	print_restart(facts);
+	print_findings(&style, found, SEEP_FINDING_PROBLEM);
+	print_findings(&style, found, SEEP_FINDING_NOTE);
+	print_well(&style, found);
+	if (problems)
+		printf("\n%zu problem%s", problems, problems == 1 ? "" : "s");
+	else
+		printf("\nno problems");
+	if (notes)
+		printf(", %zu note%s", notes, notes == 1 ? "" : "s");
+	printf("\n");
+	if (can_restart(facts)) {
+		char *run = restart_command(facts, "seep run --", "");
+		char *preload = restart_command(facts, "LD_PRELOAD=", facts->machine.library);
+
+		printf("\nTo start it again and record it:\n  %s\n"
+		       "or, without a recorder, for \"seep ps\" and \"seep report LEDGER\":\n  %s\n",
+		       run, preload);
+		free(preload);
+		free(run);
+	}
 }
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
-static void write_subject(struct seep_json *json, const struct seep_doctor_facts *facts)
+static void write_subject(struct seep_json *json, const struct seep_facts *facts)
 {
-	bool is_process = facts->subjects & SEEP_DOCTOR_PROCESS;
-
 	seep_json_open_object(json, "subject");
-	if (is_process) {
+	if (facts->looked & SEEP_FACTS_PROCESS) {
 		seep_json_text(json, "kind", "process");
 		seep_json_int(json, "pid", facts->process.pid);
 		seep_json_text(json, "program", facts->process.exe);
 	} else {
 		seep_json_text(json, "kind",
-			       facts->subjects & SEEP_DOCTOR_PROGRAM ? "program" : "machine");
+			       facts->looked & SEEP_FACTS_PROGRAM ? "program" : "machine");
 		seep_json_null(json, "pid");
 		seep_json_text(json, "program", facts->program.name);
 	}
+	seep_json_text(json, "state", facts->process.recorded);
 	seep_json_close(json);
 }
 
-static void write_restart(struct seep_json *json, const struct seep_doctor_facts *facts)
+static void write_restart(struct seep_json *json, const struct seep_facts *facts)
 {
-	char *prefix, *run, *preload;
+	char *run, *preload;
 
 	if (!can_restart(facts)) {
 		seep_json_null(json, "restart");
 		return;
 	}
-	prefix = preload_prefix(facts);
-	run = restart_command(facts, "seep run --");
-	preload = restart_command(facts, prefix);
+	run = restart_command(facts, "seep run --", "");
+	preload = restart_command(facts, "LD_PRELOAD=", facts->machine.library);
 	seep_json_open_object(json, "restart");
 	seep_json_text(json, "run", run);
 	seep_json_text(json, "preload", preload);
 	seep_json_close(json);
 	free(preload);
 	free(run);
-	free(prefix);
 }
 
-static void print_json(const struct seep_doctor_facts *facts, const struct verdict *verdict,
+static void print_json(const struct seep_facts *facts, const struct seep_findings *found,
 		       bool strings)
 {
 	struct seep_json *json = seep_xmalloc(sizeof(*json));
@@ -304,19 +277,16 @@ static void print_json(const struct seep_doctor_facts *facts, const struct verdi
 	seep_json_init(json, stdout, strings);
 	seep_json_open_document(json);
 	write_subject(json, facts);
-	seep_json_int(json, "problems", (int64_t)verdict->problems);
-	seep_json_int(json, "notes", (int64_t)verdict->notes);
+	seep_json_int(json, "problems", (int64_t)count(found, SEEP_FINDING_PROBLEM));
+	seep_json_int(json, "notes", (int64_t)count(found, SEEP_FINDING_NOTE));
 	seep_json_open_array(json, "checks");
-	for (size_t i = 0; i < seep_doctor_check_count; i++) {
-		const struct seep_doctor_finding *finding = &verdict->findings[i];
+	for (size_t i = 0; i < found->count; i++) {
+		const struct seep_finding *finding = &found->items[i];
 
-		if (!*finding->sentence)
-			continue;
 		seep_json_open_object(json, NULL);
-		seep_json_text(json, "code", seep_doctor_checks[i].code);
-		seep_json_text(json, "about", seep_doctor_checks[i].about);
-		seep_json_text(json, "result", result_names[finding->result]);
-		seep_json_text(json, "sentence", finding->sentence);
+		seep_json_text(json, "code", finding->code);
+		seep_json_text(json, "result", level_names[finding->level]);
+		seep_json_text(json, "sentence", *finding->sentence ? finding->sentence : NULL);
 		seep_json_text(json, "advice", *finding->advice ? finding->advice : NULL);
 		seep_json_close(json);
 	}
@@ -332,9 +302,8 @@ static void print_json(const struct seep_doctor_facts *facts, const struct verdi
 int cmd_doctor(int argc, char **argv)
 {
 	struct doctor_options values = { 0 };
-	struct seep_doctor_facts facts;
-	struct verdict verdict;
-	uint64_t pid;
+	struct seep_findings *found;
+	struct seep_facts facts;
 	int status;
 
 	if (!seep_command_begin(&argc, &argv, &values, &status))
@@ -344,21 +313,16 @@ int cmd_doctor(int argc, char **argv)
 			       values.json);
 		return SEEP_EXIT_USAGE;
 	}
-	seep_doctor_facts_init(&facts);
-	look_at_machine(&facts);
-	if (argc == 1 && is_pid(argv[0], &pid)) {
-		seep_doctor_look_at_process(&facts, (uint32_t)pid);
-		look_at_ledger(&facts);
-		look_at_exe(&facts);
-	} else if (argc > 0) {
-		seep_doctor_look_at_program(&facts, argv[0]);
-	}
-	verdict = judge(&facts);
+	found = seep_xmalloc(sizeof(*found));
+	seep_facts_init(&facts);
+	look_at(&facts, argc > 0 ? argv[0] : NULL);
+	seep_reasons_find(&facts, found);
 	if (values.json)
-		print_json(&facts, &verdict, *values.json != '\0');
+		print_json(&facts, found, *values.json != '\0');
 	else
-		print_text(&facts, &verdict);
-	free(verdict.findings);
-	seep_doctor_facts_done(&facts);
-	return verdict.problems ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
+		print_text(&facts, found);
+	status = count(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;
+	seep_facts_done(&facts);
+	free(found);
+	return status;
 }

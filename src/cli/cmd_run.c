@@ -409,6 +409,7 @@ int cmd_run(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	outcome = (struct seep_run_outcome){
 		.program = run.program.name,
+		.program_path = run.program.path,
 		.ledger_dir = run.ledger_dir,
 		.output = run.output,
 		.json = run.values.json,

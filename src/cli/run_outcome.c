@@ -12,7 +12,7 @@
 #include "base/xalloc.h"
 #include "cli/complain.h"
 #include "report/report.h"
-#include "target/limits.h"
+#include "target/reasons.h"
 
 enum { LISTED_MAX = 8 };
 
@@ -87,25 +87,28 @@ static void list_left(const struct seep_recorder_list *left)
 		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
 }
 
-static void complain_no_account(const struct seep_run_outcome *outcome)
+/* What can be known when the program is gone: about its file, and about the machine. */
+static void complain_nothing_recorded(const struct seep_run_outcome *outcome)
 {
-	const struct seep_limits limits = seep_limits_of(0);
-	const char *command = NULL;
-	char *why = seep_limits_why(&limits, &command);
+	struct seep_finding reason;
+	struct seep_facts facts;
 
-	seep_complainf("run", "no account of %s was made: %s", outcome->program,
-		       why ? why : "the library did not start in it");
-	if (why)
-		seep_hint("\"%s\" sets that limit", command);
-	else
-		seep_hint("%s%sits loader ignores LD_PRELOAD, the program removed it, or no ledger "
-			  "could be made in %s; \"seep doctor\" looks at all of these",
-			  limits.address_space_bytes == SEEP_NO_LIMIT
-				  ? ""
-				  : "too little address space is left (\"ulimit -v\"), ",
-			  getenv("SEEP_OPTIONS") ? "SEEP_OPTIONS is wrong, " : "",
-			  outcome->ledger_dir);
-	free(why);
+	seep_facts_init(&facts);
+	seep_facts_look_at_program(&facts, outcome->program_path);
+	seep_facts_look_at_machine(&facts, outcome->ledger_dir, NULL);
+	if (seep_reasons_first(&facts, &reason)) {
+		seep_complainf("run", "nothing was recorded for %s: %s", outcome->program,
+			       reason.sentence);
+		seep_hint("%s", reason.advice);
+	} else {
+		seep_complainf("run",
+			       "nothing was recorded for %s: it ended before libseep.so "
+			       "started in it, or its loader ignored LD_PRELOAD",
+			       outcome->program);
+		seep_hint("\"seep doctor %s\" looks at the program and at this machine",
+			  outcome->program);
+	}
+	seep_facts_done(&facts);
 }
 
 static void list_problems(const struct seep_recorder_result *result)
@@ -144,7 +147,7 @@ void seep_run_outcome_print(const struct seep_run_outcome *outcome,
 	if (result->profile && !result->recorded)
 		seep_hint("the ledger was kept: \"seep ps\" names it, \"seep report\" reads it");
 	if (!result->profile && result->problem_count == 0)
-		complain_no_account(outcome);
+		complain_nothing_recorded(outcome);
 	if (result->profile && !outcome->quiet)
 		seep_report_summary(stderr, result->profile, &report);
 	if (!outcome->quiet) {

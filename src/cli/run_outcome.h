@@ -9,7 +9,8 @@
 
 /* All borrowed. */
 struct seep_run_outcome {
-	const char *program;	/* name */
+	const char *program; /* name */
+	const char *program_path;
 	const char *ledger_dir; /* where its ledger was to be made */
 	const char *output;	/* path of the recording, whether it came about or not */
 	const char *json;	/* as the option's value: NULL no report, "" or "strings" */

@@ -11,7 +11,7 @@
 #include "recorder/successor.h"
 #include "recording/recording.h"
 #include "symbol/symbol.h"
-#include "target/limits.h"
+#include "target/reasons.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -337,14 +337,17 @@ static void *finish_jobs(void *argument)
 /* Its stack has no room where a program could not be recorded either. */
 static int fail_thread(struct seep_error *err, int problem)
 {
-	const struct seep_limits limits = seep_limits_of(0);
-	const char *command = "";
-	char *why = seep_limits_why(&limits, &command);
-	int rc = why ? seep_fail(err, SEEP_ESYS, "cannot start the recorder's thread: %s (\"%s\")",
-				 why, command)
-		     : seep_fail_errno(err, problem, "cannot start the recorder's thread");
+	struct seep_finding reason;
+	struct seep_facts facts;
+	int rc;
 
-	free(why);
+	seep_facts_init(&facts);
+	seep_facts_look_at_limits(&facts, "self");
+	rc = seep_reasons_first(&facts, &reason)
+		     ? seep_fail(err, SEEP_ESYS, "cannot start the recorder's thread: %s; %s",
+				 reason.sentence, reason.advice)
+		     : seep_fail_errno(err, problem, "cannot start the recorder's thread");
+	seep_facts_done(&facts);
 	return rc;
 }
 

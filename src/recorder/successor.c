@@ -1,170 +1,88 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/successor.h"
 
-#include "base/file.h"
 #include "base/path.h"
-#include "base/procfs.h"
 #include "base/xalloc.h"
-#include "target/limits.h"
-#include "target/preflight.h"
+#include "target/reasons.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { PROC_MAX_BYTES = 16 << 20 };
-
-/* NULL when it cannot be read. Release with free(). */
-static char *read_of(uint32_t pid, const char *file, size_t *ret_bytes)
+static void look_at(struct seep_facts *facts, const struct ledger_header *ledger, uint32_t pid)
 {
-	char path[64];
-	char *text = NULL;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
-	if (seep_file_read(path, PROC_MAX_BYTES, &text, ret_bytes, NULL) < 0)
-		return NULL;
-	return text;
+	seep_facts_init(facts);
+	facts->uid = ledger->uid;
+	facts->process.is_ours = true;
+	seep_facts_look_at_process(facts, pid);
+	facts->process.exists &= facts->process.start_ticks == ledger->start_ticks;
 }
-
-static char *exe_of(uint32_t pid)
-{
-	char target[PATH_MAX], path[64];
-	ssize_t bytes;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	bytes = readlink(path, target, sizeof(target) - 1);
-	return bytes > 0 ? seep_xstrndup(target, (size_t)bytes) : NULL;
-}
-
-enum preloaded { IS_NOT_IN, IS_IN, HAS_A_LEDGER };
 
 /* What has a ledger mapped may still be the program before the exec. */
-static enum preloaded library_in(uint32_t pid)
+static bool is_to_be_seen(const struct seep_process_facts *process)
 {
-	char *maps = read_of(pid, "maps", NULL);
-	enum preloaded found = IS_NOT_IN;
-
-	/* While it execs, and at its end, a process has none. */
-	if (!maps || !*maps || strstr(maps, ".ledger"))
-		found = HAS_A_LEDGER;
-	else if (strstr(maps, "/libseep.so"))
-		found = IS_IN;
-	free(maps);
-	return found;
+	return process->exists && process->exe && process->can_look && !process->ledger;
 }
 
-static bool is_asked_for_library(uint32_t pid)
+/* NULL: it is not to be seen. */
+static char *why(const struct seep_facts *facts)
 {
-	size_t bytes = 0;
-	char *text = read_of(pid, "environ", &bytes);
-	bool asked = !text;
+	struct seep_finding reason;
 
-	for (const char *at = text; text && at < text + bytes; at += strlen(at) + 1)
-		asked |= strncmp(at, "LD_PRELOAD=", 11) == 0 && strstr(at, "libseep.so");
-	free(text);
-	return asked;
+	return seep_reasons_first(facts, &reason)
+		       ? seep_xasprintf("%s; %s", reason.sentence, reason.advice)
+		       : NULL;
 }
 
-static char *why_user(const struct ledger_header *ledger, uint32_t pid)
+/* Of a file that is not to be found from here, nothing is known. */
+static void look_at_program(struct seep_facts *facts)
 {
-	struct seep_procfs_status status;
-
-	if (seep_procfs_status(pid, &status, NULL) < 0 || status.uid == ledger->uid)
-		return NULL;
-	return seep_xasprintf("it ran as user %u; should it have a ledger, that is in "
-			      "/dev/shm/seep-%u",
-			      status.uid, status.uid);
+	seep_facts_look_at_program(facts, facts->process.exe);
+	if (facts->program.problem && !facts->program.is_unsupported)
+		facts->looked &= ~(unsigned)SEEP_FACTS_PROGRAM;
 }
 
-static char *why_program(const char *exe)
+/* All of that was about one program: in the middle of an exec there are two. */
+static bool is_still(const struct seep_process_facts *process, const struct ledger_header *ledger)
 {
-	struct seep_program program;
-	struct seep_error err = { 0 };
-	int rc = seep_preflight(exe, &program, &err);
+	struct seep_facts again;
+	bool same;
 
-	if (rc == 0)
-		seep_program_done(&program);
-	return rc == -SEEP_EUNSUPPORTED ? seep_xstrdup(err.text) : NULL;
-}
-
-static char *why_limits(uint32_t pid)
-{
-	const struct seep_limits limits = seep_limits_of(pid);
-	const char *command = "";
-	char *why = seep_limits_why(&limits, &command);
-	char *text = why ? seep_xasprintf("%s (\"%s\")", why, command) : NULL;
-
-	free(why);
-	return text;
-}
-
-/* The library is in it. */
-static char *why_no_ledger(uint32_t pid)
-{
-	char *why = why_limits(pid);
-
-	return why ? why : seep_xstrdup("the library was loaded, but made no ledger");
-}
-
-static char *why_no_library(const struct ledger_header *ledger, uint32_t pid, const char *exe)
-{
-	char *why = why_program(exe);
-
-	if (!why && !is_asked_for_library(pid))
-		why = seep_xstrdup("LD_PRELOAD had been taken out of its environment");
-	return why ? why : why_user(ledger, pid);
-}
-
-static bool is_same(const struct ledger_header *ledger, uint32_t pid,
-		    struct seep_procfs_stat *ret_stat)
-{
-	return seep_procfs_stat(pid, ret_stat, NULL) == 0 &&
-	       ret_stat->start_ticks == ledger->start_ticks;
+	look_at(&again, ledger, process->pid);
+	same = is_to_be_seen(&again.process) && strcmp(again.process.exe, process->exe) == 0 &&
+	       again.process.has_library == process->has_library;
+	seep_facts_done(&again);
+	return same;
 }
 
 void seep_successor_look(struct seep_successor *successor, const struct ledger_header *ledger,
 			 uint32_t pid)
 {
-	struct seep_successor seen = { 0 };
-	enum preloaded preloaded = library_in(pid);
-	struct seep_procfs_stat stat;
+	struct seep_facts facts;
 
-	if (preloaded == HAS_A_LEDGER)
-		return;
-	if (!successor->met) {
-		successor->met = true;
-		return;
+	look_at(&facts, ledger, pid);
+	if (is_to_be_seen(&facts.process) && successor->met) {
+		look_at_program(&facts);
+		if (is_still(&facts.process, ledger)) {
+			seep_successor_done(successor);
+			successor->name = seep_xstrdup(facts.process.exe);
+			successor->why = why(&facts);
+		}
 	}
-	seen.name = exe_of(pid);
-	if (!seen.name)
-		return;
-	seen.why = preloaded == IS_IN ? why_no_ledger(pid) : why_no_library(ledger, pid, seen.name);
-	/* All of that was about this process, and about one program. */
-	if (!is_same(ledger, pid, &stat) || library_in(pid) != preloaded) {
-		seep_successor_done(&seen);
-		return;
-	}
-	seep_successor_done(successor);
-	*successor = seen;
+	successor->met = is_to_be_seen(&facts.process);
+	seep_facts_done(&facts);
 }
 
 void seep_successor_look_at_dead(struct seep_successor *successor,
 				 const struct ledger_header *ledger, uint32_t pid)
 {
-	struct seep_procfs_stat stat;
-	char *why;
+	struct seep_facts facts;
 
-	if (!is_same(ledger, pid, &stat))
-		return;
-	why = successor->why ? NULL : why_user(ledger, pid);
-	if (!why && !successor->why)
-		why = why_limits(pid);
-	if (why)
-		successor->why = why;
-	if (!successor->name)
-		successor->name = seep_xstrdup(stat.name);
+	look_at(&facts, ledger, pid);
+	if (facts.process.exists && !successor->why)
+		successor->why = why(&facts);
+	if (facts.process.exists && !successor->name)
+		successor->name = seep_xstrdup(facts.process.name);
+	seep_facts_done(&facts);
 }
 
 void seep_successor_explain(const struct seep_successor *successor, struct seep_profile *profile)

@@ -239,7 +239,7 @@ def test_a_constructor_that_ends_the_program_is_obeyed(seep, what, status, said)
     result, _ = seep.run(command, env={"HOSTILE": what})
     assert (plain.status, plain.stdout) == (result.status, result.stdout) == (status, said)
     # It came before our own constructor and had allocated nothing: nothing is there to be lost.
-    assert (b"no account of hostile_constructor" in result.stderr) == (what == "exit")
+    assert (b"nothing was recorded for hostile_constructor" in result.stderr) == (what == "exit")
 
 
 def test_a_recorder_that_never_answers_holds_an_end_up_no_longer_than_allowed(seep):

@@ -258,7 +258,7 @@ def test_another_users_program_is_said_to_have_its_ledger_elsewhere(seep):
     finally:
         shutil.rmtree(f"/dev/shm/seep-{user}", ignore_errors=True)
     (said,) = exec_unrecorded(recordings)
-    assert f"it ran as user {user}; should it have a ledger, that is in /dev/shm/seep-{user}" in said
+    assert f"it runs as user {user}: its ledger, if it has one, is in /dev/shm/seep-{user}" in said
 
 
 @pytest.mark.parametrize("seconds", ["0", "0.7"])
@@ -274,7 +274,7 @@ def test_a_limit_that_leaves_the_next_program_no_ledger_is_named(
     _, recordings = seep.run([need("bash"), "-c", script])
     (said,) = exec_unrecorded(recordings)
     begin = rf"this is about bash; (/\S*/)?sleep, .*: its [a-z ]+ \({limit}\) is limited to "
-    assert re.match(begin, said) and f'("ulimit -{option}")' in said, said
+    assert re.match(begin, said) and f'("ulimit -{option}"' in said, said
 
 
 # ---- files ---------------------------------------------------------------------------------------

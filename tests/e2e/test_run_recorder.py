@@ -127,7 +127,7 @@ def test_a_full_folder_costs_the_account_but_not_the_run(seep):
         run_plain(["umount", small])
     assert done.status == 0
     assert done.stdout == b"hello\n"
-    assert b"no account" in done.stderr
+    assert b"nothing was recorded for echo: " in done.stderr
 
 
 def run_limited(seep, which, limit, *options):
@@ -148,7 +148,7 @@ def test_too_small_an_address_space_is_said_to_be_why(seep):
     assert "address space (RLIMIT_AS) is limited to 140 MB" in limited(140)
     # Here it depends on what the program itself takes.
     assert "address space" in limited(161)
-    assert "no account" not in limited(400)
+    assert "nothing was recorded" not in limited(400)
 
 
 def test_too_small_a_file_size_is_said_to_be_why(seep):
@@ -157,7 +157,7 @@ def test_too_small_a_file_size_is_said_to_be_why(seep):
 
     assert "file size (RLIMIT_FSIZE) is limited to 400 KB, recording needs 512 KB" in limited(400)
     assert '"ulimit -f"' in limited(511)
-    assert "no account" not in limited(512)
+    assert "nothing was recorded" not in limited(512)
 
 
 def test_too_small_a_data_segment_is_said_to_be_why(seep):
@@ -169,7 +169,7 @@ def test_too_small_a_data_segment_is_said_to_be_why(seep):
         )
         return done.stderr.decode()
 
-    for kibibytes, begin in [(6000, "cannot start the recorder's thread"), (12000, "no account")]:
+    for kibibytes, begin in [(6000, "cannot start the recorder's thread"), (12000, "nothing was recorded for echo")]:
         said = limited(kibibytes)
         assert begin in said and "data segment (RLIMIT_DATA) is limited to" in said, said
         assert '"ulimit -d"' in said

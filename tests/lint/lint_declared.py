@@ -21,9 +21,7 @@ SEVERAL = {
     "src/report/report.h": "the room's interface: one function per kind of report, a file each",
     "src/symbol/elf_image.h": "an image, opened and loaded",
     "src/symbol/line_parts.h": "a line table from the inside, a file per step",
-    "src/target/doctor.h": "the facts, and who looks for them",
-    "src/target/doctor_checks.h": "the checks, grouped in files by what they judge",
-    "src/target/doctor_look.h": "what looking has in common",
+    "src/target/facts.h": "the facts, looked for in a file per subject",
 }
 
 NOT_NAMES = re.compile(r"\b(?:__attribute__|_Alignas|_Atomic|__typeof__|_Static_assert)\s*\(")

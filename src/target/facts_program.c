@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/file.h"
 #include "base/xalloc.h"
+#include "symbol/allocators.h"
 #include "symbol/debug_file.h"
 #include "target/capture.h"
-#include "target/doctor_look.h"
+#include "target/facts.h"
 #include "target/preflight.h"
 
 #include <fcntl.h>
@@ -20,9 +22,8 @@ static char **listing_environment(void)
 	size_t count = 0, kept = 0;
 	char **list;
 
-	while (environ[count]) {
+	while (environ[count])
 		count++;
-	}
 	list = seep_xcalloc(count + 2, sizeof(*list));
 	for (size_t i = 0; i < count; i++) {
 		if (strncmp(environ[i], "LD_", 3) != 0 ||
@@ -34,38 +35,45 @@ static char **listing_environment(void)
 	return list;
 }
 
-/* "\tlibc.so.6 => /lib/.../libc.so.6 (0x7f...)", "\tlibx.so => not found", "\t/lib64/ld... (0x...)" */
-static void take_line(struct seep_doctor_facts *facts, char *line)
+void seep_facts_note_library(struct seep_facts *facts, const char *path)
 {
-	struct seep_doctor_program *program = &facts->program;
-	char *arrow = strstr(line, " => "), *path = arrow ? arrow + 4 : line, *end;
+	struct seep_program_facts *program = &facts->program;
+	const char *allocator = seep_allocator_library(path);
 
-	while (*line == '\t' || *line == ' ') {
-		line++;
+	if (allocator && !program->allocator) {
+		program->allocator = allocator;
+		program->allocator_library = seep_facts_keep(facts, path);
 	}
-	if (arrow && strncmp(path, "not found", 9) == 0) {
-		*arrow = '\0';
-		program->missing_library = seep_doctor_keep(facts, line);
-		return;
-	}
-	path = arrow ? path : line;
-	end = strstr(path, " (0x");
-	if (*path != '/' || !end || program->library_count == SEEP_DOCTOR_LIBRARIES_MAX)
-		return;
-	*end = '\0';
-	program->libraries[program->library_count++] = seep_doctor_keep(facts, path);
+	if (!program->manager)
+		program->manager = seep_memory_manager_of(path);
 }
 
-static void list_libraries(struct seep_doctor_facts *facts)
+/* "\tlibc.so.6 => /lib/.../libc.so.6 (0x7f...)", "\tlibx.so => not found", "\t/lib64/ld... (0x...)" */
+static void take_line(struct seep_facts *facts, char *line)
 {
-	struct seep_doctor_program *program = &facts->program;
-	/* Of a link the loader would take $ORIGIN for the link's folder, the kernel does not. */
-	char *real = realpath(program->loaded, NULL);
-	char *argv[] = { program->kind.loader, real, NULL };
-	struct seep_capture capture;
-	char **envp;
+	char *name = line + strspn(line, "\t "), *arrow = strstr(name, " => "), *end;
+	char *path = arrow ? arrow + 4 : name;
 
-	if (!program->kind.loader[0] || !real) {
+	if (arrow && strncmp(path, "not found", 9) == 0) {
+		*arrow = '\0';
+		facts->program.missing_library = seep_facts_keep(facts, name);
+		return;
+	}
+	end = strstr(path, " (0x");
+	if (*path != '/' || !end)
+		return;
+	*end = '\0';
+	seep_facts_note_library(facts, path);
+}
+
+static void list_libraries(struct seep_facts *facts)
+{
+	/* Of a link the loader would take $ORIGIN for the link's folder, the kernel does not. */
+	char *real = realpath(facts->program.loaded, NULL), **envp;
+	char *argv[] = { facts->program.kind.loader, real, NULL };
+	struct seep_capture capture;
+
+	if (!*argv[0] || !real) {
 		free(real);
 		return;
 	}
@@ -73,9 +81,8 @@ static void list_libraries(struct seep_doctor_facts *facts)
 	if (seep_capture_run(argv, envp, SEEP_CAPTURE_STDOUT, &capture, NULL) == 0) {
 		char *rest = capture.text, *line;
 
-		while ((line = strsep(&rest, "\n"))) {
+		while ((line = strsep(&rest, "\n")))
 			take_line(facts, line);
-		}
 		free(capture.text);
 	}
 	free(envp);
@@ -90,7 +97,7 @@ static bool has_names(const struct seep_elf *elf)
 		       seep_elf_has_section(elf, ".gnu_debugdata"));
 }
 
-static void look_at_symbols(struct seep_doctor_program *program)
+static void look_at_symbols(struct seep_program_facts *program)
 {
 	const struct seep_debug_dirs dirs = { 0 };
 	struct seep_debug_query query = { .path = program->loaded };
@@ -101,7 +108,6 @@ static void look_at_symbols(struct seep_doctor_program *program)
 		return;
 	query.build_id = elf->build_id_bytes ? elf->build_id : NULL;
 	query.build_id_bytes = elf->build_id_bytes;
-	program->has_build_id = elf->build_id_bytes > 0;
 	program->has_lines = seep_elf_has_dwarf(elf);
 	program->has_names = has_names(elf);
 	if (!program->has_lines) {
@@ -114,7 +120,7 @@ static void look_at_symbols(struct seep_doctor_program *program)
 }
 
 /* "bash: /bin/bash", "libc6:amd64: /lib/...", "a, b: /usr/share": the first name. */
-static const char *owner_of(struct seep_doctor_facts *facts, const char *path)
+static const char *owner_of(struct seep_facts *facts, const char *path)
 {
 	static const char query[] = "/usr/bin/dpkg-query";
 	char *argv[] = { (char *)(uintptr_t)query, (char *)(uintptr_t) "-S",
@@ -133,7 +139,7 @@ static const char *owner_of(struct seep_doctor_facts *facts, const char *path)
 }
 
 /* Packages name a file by the path that it had before /bin became a link to /usr/bin, or after. */
-static const char *package_of(struct seep_doctor_facts *facts, const char *path)
+static const char *package_of(struct seep_facts *facts, const char *path)
 {
 	char *real = realpath(path, NULL);
 	const char *found = real ? owner_of(facts, real) : NULL;
@@ -149,22 +155,15 @@ static const char *package_of(struct seep_doctor_facts *facts, const char *path)
 /* "#!/usr/bin/env [-S] python3 ...": the word after env. NULL: it is no such script. */
 static char *env_word(const char *path)
 {
-	char line[256] = "", *rest = line, *word;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char line[256], *rest = line, *word;
 	bool after_env = false;
 
-	if (fd < 0)
-		return NULL;
-	if (read(fd, line, sizeof(line) - 1) <= 2 || strncmp(line, "#!", 2) != 0)
-		line[0] = '\0';
-	(void)close(fd);
+	(void)seep_file_read_start(path, line, sizeof(line));
 	line[strcspn(line, "\n")] = '\0';
-	while (*rest && (word = strsep(&rest, " \t"))) {
+	while (strncmp(line, "#!", 2) == 0 && (word = strsep(&rest, " \t"))) {
 		if (after_env && *word && *word != '-' && !strchr(word, '='))
 			return seep_xstrdup(word);
 		after_env |= strstr(word, "/env") != NULL;
-		if (!rest)
-			break;
 	}
 	return NULL;
 }
@@ -187,32 +186,65 @@ static struct seep_program follow_env(struct seep_program found)
 	return found;
 }
 
-void seep_doctor_look_at_program(struct seep_doctor_facts *facts, const char *name)
+void seep_facts_look_at_program(struct seep_facts *facts, const char *name)
 {
-	struct seep_doctor_program *program = &facts->program;
+	struct seep_program_facts *program = &facts->program;
 	struct seep_program found = { 0 };
 	struct seep_error err = { 0 };
-	int fd;
+	int rc;
 
-	facts->subjects |= SEEP_DOCTOR_PROGRAM;
-	program->name = seep_doctor_keep(facts, name);
-	if (seep_preflight(name, &found, &err) < 0) {
-		program->problem = seep_doctor_keep(facts, err.text);
+	facts->looked |= SEEP_FACTS_PROGRAM;
+	program->name = seep_facts_keep(facts, name);
+	rc = seep_preflight(name, &found, &err);
+	if (rc < 0) {
+		program->is_unsupported = rc == -SEEP_EUNSUPPORTED;
+		program->problem = seep_facts_keep(facts, err.text);
 		return;
 	}
 	found = follow_env(found);
-	program->path = seep_doctor_keep(facts, found.path);
-	program->loaded = seep_doctor_keep(facts, found.loaded);
+	program->path = seep_facts_keep(facts, found.path);
+	program->loaded = seep_facts_keep(facts, found.loaded);
 	program->is_script = strcmp(found.path, found.loaded) != 0;
 	seep_program_done(&found);
+}
+
+/* By the process's environment, or, of a program, by what it would inherit from here. */
+static bool is_turned_off(const struct seep_facts *facts)
+{
+	const struct seep_memory_manager *manager = facts->program.manager;
+
+	if (!manager || !manager->off)
+		return false;
+	if (facts->process.environment)
+		return seep_memory_manager_is_off(manager, facts->process.environment,
+						  facts->process.environment_bytes);
+	for (char **at = environ; *at; at++)
+		if (seep_memory_manager_is_off(manager, *at, strlen(*at)))
+			return true;
+	return false;
+}
+
+void seep_facts_look_inside_program(struct seep_facts *facts, const char *name)
+{
+	struct seep_program_facts *program = &facts->program;
+	int fd;
+
+	seep_facts_look_at_program(facts, name);
+	if (program->problem)
+		return;
+	facts->looked |= SEEP_FACTS_INSIDE;
 	fd = open(program->loaded, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	program->was_read = seep_elfkind_read(fd, program->loaded, &program->kind, NULL) == 0;
 	(void)close(fd);
+	seep_facts_note_library(facts, program->loaded);
 	if (!program->was_read)
 		return;
+	program->linked_allocator = seep_allocator_in(program->loaded);
 	list_libraries(facts);
+	if (is_turned_off(facts))
+		program->manager = NULL;
 	look_at_symbols(program);
 	if (!program->has_lines)
 		program->package = package_of(facts, program->loaded);

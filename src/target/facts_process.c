@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/file.h"
+#include "base/procfs.h"
+#include "target/facts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- limits ------------------------------------------------------------------------------- */
+
+/* "Max address space         unlimited            unlimited            bytes": the first. */
+static uint64_t limit_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	if (!at)
+		return SEEP_NO_LIMIT;
+	at += strlen(name) + strspn(at + strlen(name), " ");
+	return isdigit((unsigned char)*at) ? strtoull(at, NULL, 10) : SEEP_NO_LIMIT;
+}
+
+void seep_facts_look_at_limits(struct seep_facts *facts, const char *process)
+{
+	struct core_cgroup_buffers buffers;
+	char path[64], text[4096];
+
+	facts->looked |= SEEP_FACTS_LIMITS;
+	(void)snprintf(path, sizeof(path), "/proc/%s/limits", process);
+	(void)seep_file_read_start(path, text, sizeof(text));
+	facts->limits = (struct seep_limits){
+		.address_space_bytes = limit_of(text, "Max address space"),
+		.file_bytes = limit_of(text, "Max file size"),
+		.descriptors = limit_of(text, "Max open files"),
+		.data_bytes = limit_of(text, "Max data size"),
+	};
+	(void)core_cgroup_memory(seep_file_read_start, "", process, &buffers, &facts->group);
+}
+
+/* ---- the process -------------------------------------------------------------------------- */
+
+struct proc_path {
+	char text[64];
+};
+
+static struct proc_path path_of(uint32_t pid, const char *file)
+{
+	struct proc_path path;
+
+	(void)snprintf(path.text, sizeof(path.text), "/proc/%u/%s", pid, file);
+	return path;
+}
+
+static bool read_status(struct seep_facts *facts)
+{
+	struct seep_process_facts *process = &facts->process;
+	struct seep_procfs_status status;
+	struct seep_procfs_stat stat;
+
+	if (seep_procfs_stat(process->pid, &stat, NULL) < 0 ||
+	    !(process->is_ours || seep_procfs_alive(process->pid, stat.start_ticks)) ||
+	    seep_procfs_status(process->pid, &status, NULL) < 0)
+		return false;
+	process->start_ticks = stat.start_ticks;
+	process->name = seep_facts_keep(facts, stat.name);
+	process->real_uid = status.real_uid;
+	process->uid = status.uid;
+	process->seccomp = status.seccomp;
+	process->rss_bytes = status.rss_bytes;
+	process->anonymous_bytes = status.anon_rss_bytes;
+	process->locked_bytes = status.locked_bytes;
+	return true;
+}
+
+/* One of the kernel has neither a program nor arguments, and nobody is kept from seeing that. */
+static void read_exe(struct seep_facts *facts)
+{
+	struct seep_process_facts *process = &facts->process;
+	char target[PATH_MAX];
+	ssize_t bytes = readlink(path_of(process->pid, "exe").text, target, sizeof(target));
+
+	process->is_kernels = bytes < 0 && errno == ENOENT;
+	if (bytes > 0)
+		process->exe = seep_arena_strndup(facts->arena, target, (size_t)bytes);
+}
+
+/* While it becomes another program, and at its end, a process has no maps. */
+static void read_maps(struct seep_facts *facts)
+{
+	struct seep_process_facts *process = &facts->process;
+	char *text = seep_procfs_read(process->pid, "maps", NULL);
+	char *rest = text, *line;
+
+	process->can_look = text && *text;
+	while (rest && (line = strsep(&rest, "\n"))) {
+		const char *path = strchr(line, '/');
+
+		if (!path)
+			continue;
+		seep_facts_note_library(facts, path);
+		if (strstr(path, "/libseep.so"))
+			process->has_library = true;
+		if (strstr(path, ".ledger"))
+			process->ledger = seep_facts_keep(facts, path);
+	}
+	free(text);
+}
+
+static char *read_kept(struct seep_facts *facts, const char *file, size_t *ret_bytes)
+{
+	char *text = seep_procfs_read(facts->process.pid, file, ret_bytes);
+
+	seep_arena_take(facts->arena, text);
+	return text;
+}
+
+static void read_environment(struct seep_facts *facts)
+{
+	struct seep_process_facts *process = &facts->process;
+	const char *text = read_kept(facts, "environ", &process->environment_bytes);
+
+	process->environment = text;
+	for (const char *at = text; text && at < text + process->environment_bytes;
+	     at += strlen(at) + 1)
+		process->asked_for_library |= strncmp(at, "LD_PRELOAD=", 11) == 0 &&
+					      strstr(at, "libseep.so");
+}
+
+static bool same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	/* Where we may not look we do not claim a difference. */
+	if (stat(one, &a) < 0 || stat(other, &b) < 0)
+		return true;
+	return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void look_around(struct seep_facts *facts)
+{
+	struct seep_process_facts *process = &facts->process;
+	uint32_t pid = process->pid;
+
+	process->other_pid_namespace = !same_file(path_of(pid, "ns/pid").text, "/proc/self/ns/pid");
+	process->other_root = !same_file(path_of(pid, "ns/mnt").text, "/proc/self/ns/mnt") ||
+			      !same_file(path_of(pid, "root/").text, "/");
+	facts->ledgers = seep_facts_room(facts, path_of(pid, "root/dev/shm").text,
+					 process->other_root ? "its /dev/shm" : "/dev/shm");
+}
+
+void seep_facts_look_at_process(struct seep_facts *facts, uint32_t pid)
+{
+	struct seep_process_facts *process = &facts->process;
+	const struct passwd *user;
+	char digits[16];
+
+	facts->looked |= SEEP_FACTS_PROCESS;
+	process->pid = pid;
+	process->exists = read_status(facts);
+	if (!process->exists)
+		return;
+	(void)snprintf(digits, sizeof(digits), "%u", pid);
+	seep_facts_look_at_limits(facts, digits);
+	read_exe(facts);
+	read_maps(facts);
+	read_environment(facts);
+	if (process->is_ours)
+		return;
+	user = getpwuid(process->uid);
+	process->user = seep_facts_keep(facts, user ? user->pw_name : NULL);
+	process->command = read_kept(facts, "cmdline", &process->command_bytes);
+	look_around(facts);
+}

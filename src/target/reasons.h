@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why a program is not recorded, or less is seen of it than one might think: one table of reasons, each
+ * a pure function of the facts with one sentence and one of advice. "seep doctor" asks before a run,
+ * "seep run" after one that left no ledger, the recorder about programs that a process became.
+ */
+#ifndef SEEP_TARGET_REASONS_H
+#define SEEP_TARGET_REASONS_H
+
+#include "target/facts.h"
+
+enum { SEEP_REASON_TEXT_BYTES = 1024, SEEP_FINDINGS_MAX = 48 };
+
+enum seep_finding_level {
+	SEEP_FINDING_OK,
+	SEEP_FINDING_NOTE,    /* less is seen, or less than one might think */
+	SEEP_FINDING_PROBLEM, /* nothing is recorded, or next to nothing */
+};
+
+/* What became of one check. */
+struct seep_finding {
+	const char *code; /* stable */
+	enum seep_finding_level level;
+	/* Begin in lower case but for names, and have no full stop; "" where all is well. */
+	char sentence[SEEP_REASON_TEXT_BYTES];
+	char advice[SEEP_REASON_TEXT_BYTES]; /* "" = nothing to do */
+};
+
+struct seep_findings {
+	struct seep_finding items[SEEP_FINDINGS_MAX]; /* one for each code, most telling first */
+	size_t count;
+};
+
+/* Fill @found. Every check that applies has an item, also where all is well. */
+void seep_reasons_find(const struct seep_facts *facts, struct seep_findings *found);
+
+/* The most telling reason why there is no ledger, to @ret_finding. False: none is known. */
+bool seep_reasons_first(const struct seep_facts *facts, struct seep_finding *ret_finding);
+
+#endif
