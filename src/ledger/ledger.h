@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC "SEEPLDG\0"
-#define LEDGER_VERSION 1
+#define LEDGER_VERSION 2
 
 enum {
 	LEDGER_PAGE_BYTES = 4096,
@@ -203,6 +203,7 @@ struct ledger_state {
 	_Alignas(64) _Atomic int64_t peak_bytes; /* M */
 	_Atomic uint64_t peak_at_ns;		 /* 0 = before the first stamp */
 	_Atomic int64_t peak_stamp_bytes;	 /* M when peak_at_ns was taken */
+	_Atomic uint64_t direct_usable_bytes;	 /* what the blocks of direct_frees held */
 };
 
 /* One line per row and thread: differences not yet added to the row. row = 0: empty. */
@@ -229,7 +230,10 @@ struct ledger_row_values {
 	int64_t at_bytes;
 };
 
-/* Row = (context, epoch). Its totals are these values plus those of every slot with its id. */
+/*
+ * Row = (context, epoch). Its totals are these values plus those of every slot with its id. Of row 0,
+ * "no stack", which never stands in a slot, allocs and alloc_bytes are changed by atomic adds too.
+ */
 struct ledger_row {
 	_Atomic uint32_t context_ready; /* context index + 1; 0 = not published */
 	_Atomic uint32_t epoch;
@@ -242,6 +246,9 @@ struct ledger_row {
 	_Atomic uint64_t turn;
 	_Atomic int64_t at_blocks;
 	_Atomic int64_t at_bytes;
+	/* Frees that were counted without a slot: by atomic adds only, whatever the sequence says. */
+	_Atomic uint64_t direct_frees;
+	_Atomic uint64_t direct_freed_bytes;
 };
 
 /* sequence = count << 21 | cache index << 1 | odd; the index means something while odd. */
@@ -259,7 +266,7 @@ struct ledger_redo {
 	_Atomic uint32_t active;
 	_Atomic uint32_t row;  /* row id */
 	_Atomic uint64_t slot; /* index in the slots table */
-	_Atomic uint64_t sequence_after;
+	uint64_t spare;
 	_Atomic uint64_t turn_after; /* the emptied slot's turn */
 	struct ledger_row_values values;
 };
@@ -374,7 +381,7 @@ _Static_assert(sizeof(struct ledger_header) <= LEDGER_PAGE_BYTES, "header page")
 _Static_assert(sizeof(struct ledger_control) <= LEDGER_PAGE_BYTES, "control page");
 _Static_assert(sizeof(struct ledger_state) <= LEDGER_PAGE_BYTES, "state page");
 _Static_assert(sizeof(struct ledger_slot) == 64, "slot layout");
-_Static_assert(sizeof(struct ledger_row) == 80, "row layout");
+_Static_assert(sizeof(struct ledger_row) == 96, "row layout");
 _Static_assert(sizeof(struct ledger_context) == 32, "context layout");
 _Static_assert(sizeof(struct ledger_node) == 16, "node layout");
 _Static_assert(sizeof(struct ledger_module) == 80, "module layout");

@@ -106,18 +106,6 @@ static void read_slot(const struct reader *r, const struct ledger_slot *slot,
 	}
 }
 
-/*
- * Is @redo about the odd @sequence of row @index? Its count is then one less than afterwards: a
- * handler of the same thread may have entered the row after that flush, without this record.
- */
-static bool is_of_entry(const struct reader *r, const struct ledger_redo *redo, uint64_t index,
-			uint64_t sequence)
-{
-	return (uint64_t)LOAD(redo->row) - r->view->header.first_row == index &&
-	       (LOAD(redo->sequence_after) >> LEDGER_SEQ_COUNT_SHIFT) - 1 ==
-		       sequence >> LEDGER_SEQ_COUNT_SHIFT;
-}
-
 /* In a finished flush the sequence is even; before it began the row still stands as it was. */
 static const struct ledger_redo *unfinished_flush(const struct reader *r,
 						  const struct ledger_cache *cache,
@@ -130,8 +118,7 @@ static const struct ledger_redo *unfinished_flush(const struct reader *r,
 	if (r->live || LOAD(redo->active) != 1 || index >= r->rows->count)
 		return NULL;
 	sequence = r->rows->sums[index].sequence;
-	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index ||
-	    !is_of_entry(r, redo, index, sequence))
+	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index)
 		return NULL;
 	*ret_row = index;
 	return redo;
@@ -218,9 +205,18 @@ static void begin_row(const struct reader *r, uint64_t index)
 	struct seep_row_sum *sum = &r->rows->sums[index];
 
 	memset(sum, 0, sizeof(*sum));
-	if (row)
-		sum->sequence = LOAD(row->sequence);
 	r->rows->in_doubt[index] = WANTED;
+	if (!row)
+		return;
+	sum->sequence = LOAD(row->sequence);
+	/* Before the slots: of these blocks the allocations are counted, and are read later. */
+	sum->frees = LOAD(row->direct_frees);
+	sum->freed_bytes = LOAD(row->direct_freed_bytes);
+	sum->peak_blocks = minus(0, sum->frees);
+	sum->peak_bytes = minus(0, sum->freed_bytes);
+	sum->direct_bytes = sum->freed_bytes;
+	if (index == 0)
+		sum->direct_bytes += LOAD(row->alloc_bytes);
 }
 
 /* A thread that died after taking the row and before its redo record was whole changed nothing. */
@@ -229,7 +225,7 @@ static bool was_left_alone(const struct reader *r, uint64_t index, uint64_t sequ
 	const struct ledger_cache *cache = ledger_view_cache(r->view, LEDGER_SEQ_CACHE(sequence));
 
 	return !r->live && cache && LOAD(cache->redo.active) == 0 &&
-	       is_of_entry(r, &cache->redo, index, sequence);
+	       (uint64_t)LOAD(cache->redo.row) - r->view->header.first_row == index;
 }
 
 /* Add the row's own values. Returns whether the reading is consistent. */
@@ -348,6 +344,7 @@ static void read_caches(const struct reader *r)
 	uint64_t count = r->view->count[LEDGER_TABLE_CACHES];
 
 	memset(sum, 0, sizeof(*sum));
+	sum->usable_freed_bytes = LOAD(state->direct_usable_bytes);
 	for (uint64_t i = 0; i < count; i++) {
 		const struct ledger_cache *cache = ledger_view_cache(r->view, i);
 

@@ -24,6 +24,7 @@ struct seep_row_sum {
 	uint64_t temporaries;
 	int64_t peak_blocks; /* at the cut that control.peak_turn names */
 	int64_t peak_bytes;
+	uint64_t direct_bytes; /* allocated and freed without a slot, so at no cut */
 };
 
 struct seep_cache_sum {

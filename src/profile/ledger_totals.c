@@ -2,6 +2,7 @@
 #include "profile/ledger_parts.h"
 
 #include "base/clock.h"
+#include "profile/ledger_figure.h"
 
 #include <string.h>
 
@@ -109,16 +110,28 @@ static void copy_state(struct seep_ledger_load *load)
 			       asks_for_verify(load->profile->process.options);
 }
 
-/* (2n + 1) T; nothing while there was one thread. */
+/* What was counted without a slot is taken to have happened before the peak, whenever it did. */
+static uint64_t direct_bytes(struct seep_ledger_load *load)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < load->rows.count; i++)
+		(void)seep_ledger_add(&bytes, load->rows.sums[i].direct_bytes);
+	return bytes;
+}
+
+/* (2n + 1) T, nothing while there was one thread; and all that was counted without a slot. */
 static void bound_peak(struct seep_ledger_load *load)
 {
 	struct seep_profile_totals *totals = &load->profile->totals;
 	uint32_t n = LOAD(ledger_view_control(&load->view)->caches);
 	int64_t m = LOAD(ledger_view_state(&load->view)->peak_bytes);
+	uint64_t direct = direct_bytes(load);
 
-	totals->peak_exact = n <= 1 && !load->rows.peak_turn_moved;
+	totals->peak_exact = n <= 1 && direct == 0 && !load->rows.peak_turn_moved;
 	totals->peak_error_bytes = (2 * (uint64_t)n + 1) *
 				   (uint64_t)ledger_peak_threshold_bytes(m, n);
+	(void)seep_ledger_add(&totals->peak_error_bytes, direct);
 }
 
 void seep_ledger_load_totals(struct seep_ledger_load *load)

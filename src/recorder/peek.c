@@ -162,7 +162,8 @@ static void add_cache_usable(const void *item, void *context)
 
 uint64_t seep_peek_usable_bytes(struct seep_peek *peek)
 {
-	uint64_t usable = 0;
+	uint64_t usable = -atomic_load_explicit(&peek->state->direct_usable_bytes,
+						memory_order_relaxed);
 
 	ledger_view_refresh(&peek->view);
 	each_item(peek, LEDGER_TABLE_CACHES, add_cache_usable, &usable);
@@ -183,7 +184,8 @@ static void add_row(const void *item, void *context)
 	const struct ledger_row *row = item;
 
 	add_counts(context, atomic_load_explicit(&row->allocs, memory_order_relaxed),
-		   atomic_load_explicit(&row->frees, memory_order_relaxed));
+		   atomic_load_explicit(&row->frees, memory_order_relaxed) +
+			   atomic_load_explicit(&row->direct_frees, memory_order_relaxed));
 }
 
 static void add_slot(const void *item, void *context)

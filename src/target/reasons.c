@@ -213,7 +213,7 @@ static void judge_memory(const struct seep_facts *facts, struct seep_findings *f
 	uint64_t other = rss > anonymous ? rss - anonymous : 0;
 
 	REASON("memory", NOTE, x->locked_bytes > rss / 2,
-	       "it locks memory: after mlockall() all 440 MB of the ledger are in memory\n"
+	       "it locks memory: after mlockall() all 460 MB of the ledger are in memory\n"
 	       "use MCL_ONFAULT, or limit its address space");
 	REASON("memory", NOTE, rss >= REMARKABLE_BYTES && other > anonymous,
 	       "of %s resident only %s can be heap; %s are files and shared memory\n"

@@ -91,7 +91,6 @@ static void leave_flush(struct fuzz_random *random, uint8_t *data, size_t size)
 	redo.active = (uint32_t)fuzz_below(random, 2);
 	redo.row = header.first_row + (uint32_t)index;
 	redo.slot = fuzz_below(random, table_items(data, LEDGER_TABLE_SLOTS));
-	redo.sequence_after = (count + 1) << LEDGER_SEQ_COUNT_SHIFT;
 	redo.values.allocs = fuzz_below(random, 1000);
 	redo.values.turn = fuzz_below(random, 3);
 	memcpy(data + row_at + offsetof(struct ledger_row, sequence), &sequence, sizeof(sequence));

@@ -129,7 +129,6 @@ static BUILD_UNUSED bool sim_flush(struct sim_thread *t, struct ledger_slot *slo
 	if (even & LEDGER_SEQ_ODD)
 		return false;
 	SIM_STORE(redo->row, id);
-	SIM_STORE(redo->sequence_after, (count + 1) << LEDGER_SEQ_COUNT_SHIFT);
 	if (!atomic_compare_exchange_strong(&row->sequence, &even, odd))
 		return false;
 	sim_step();
@@ -140,7 +139,7 @@ static BUILD_UNUSED bool sim_flush(struct sim_thread *t, struct ledger_slot *slo
 	SIM_STORE(redo->turn_after, turn);
 	SIM_STORE(redo->active, 1);
 	sim_flush_stores(t, row, slot);
-	SIM_STORE(row->sequence, redo->sequence_after);
+	SIM_STORE(row->sequence, (count + 1) << LEDGER_SEQ_COUNT_SHIFT);
 	SIM_STORE(redo->active, 0);
 	return true;
 }

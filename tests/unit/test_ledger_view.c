@@ -101,7 +101,7 @@ static void tables_outside_the_file_are_refused(void **state)
 		{ sizeof(struct ledger_row), 12345, 1 },    /* not at a page */
 		{ sizeof(struct ledger_row), UINT64_MAX - 4095, 1 },
 		{ sizeof(struct ledger_row), 1 << 20, UINT64_MAX },
-		{ sizeof(struct ledger_row), 1 << 20, UINT64_MAX / 80 },
+		{ sizeof(struct ledger_row), 1 << 20, UINT64_MAX / sizeof(struct ledger_row) },
 		{ sizeof(struct ledger_row), 1ull << 62, 1 },
 	};
 

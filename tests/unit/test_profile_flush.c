@@ -78,7 +78,6 @@ static void a_redo_record_of_a_finished_flush_is_not_repeated(void **state)
 	redo->active = 1;
 	redo->row = id;
 	redo->slot = 0;
-	redo->sequence_after = 1ull << LEDGER_SEQ_COUNT_SHIFT;
 	redo->values.allocs = 5;
 	redo->values.alloc_bytes = 50;
 	set_row(id, 9, 90, 0, 0);
@@ -105,36 +104,13 @@ static void the_flush_of_another_cache_is_not_repeated(void **state)
 	(void)state;
 	redo->active = 1;
 	redo->row = id;
-	redo->sequence_after = 3ull << LEDGER_SEQ_COUNT_SHIFT;
 	redo->values.allocs = 5;
 	ledger.caches[other].redo.row = id;
-	ledger.caches[other].redo.sequence_after = 3ull << LEDGER_SEQ_COUNT_SHIFT;
 	set_row(id, 9, 90, 0, 0);
 	enter_row(id, 2, other);
 	load();
 	assert_int_equal(context_of(context)->allocs, 9);
 	assert_false(context_of(context)->in_doubt);
-}
-
-/* A handler of the same thread entered the row after that flush, and has no redo record here. */
-static void a_redo_record_older_than_the_entry_is_not_repeated(void **state)
-{
-	uint32_t context;
-	uint32_t id = add_simple(&context);
-	uint32_t cache = built_cache(&ledger, 6);
-	struct ledger_redo *redo = &ledger.caches[cache].redo;
-
-	(void)state;
-	redo->row = id;
-	redo->sequence_after = 1ull << LEDGER_SEQ_COUNT_SHIFT;
-	redo->values.allocs = 5;
-	set_row(id, 9, 90, 0, 0);
-	enter_row(id, 2, cache);
-	for (redo->active = 0; redo->active < 2; redo->active++) {
-		load();
-		assert_int_equal(context_of(context)->allocs, 9);
-		assert_true(context_of(context)->in_doubt);
-	}
 }
 
 static void a_row_entered_without_a_redo_record_is_in_doubt(void **state)
@@ -145,7 +121,6 @@ static void a_row_entered_without_a_redo_record_is_in_doubt(void **state)
 
 	(void)state;
 	ledger.caches[cache].redo.row = id + 1;
-	ledger.caches[cache].redo.sequence_after = 1ull << LEDGER_SEQ_COUNT_SHIFT;
 	set_row(id, 9, 90, 0, 0);
 	enter_row(id, 0, cache);
 	load();
@@ -169,7 +144,6 @@ static void hostile_redo_records_are_harmless(void **state)
 	assert_int_equal(context_of(context)->allocs, 9);
 	assert_true(context_of(context)->in_doubt);
 	redo->row = id;
-	redo->sequence_after = 1ull << LEDGER_SEQ_COUNT_SHIFT;
 	enter_row(id, 0, cache);
 	redo->values.allocs = 11;
 	redo->values.alloc_bytes = 11;
@@ -183,7 +157,6 @@ int main(void)
 		TEST(a_flush_may_end_at_any_store),
 		TEST(a_redo_record_of_a_finished_flush_is_not_repeated),
 		TEST(the_flush_of_another_cache_is_not_repeated),
-		TEST(a_redo_record_older_than_the_entry_is_not_repeated),
 		TEST(a_row_entered_without_a_redo_record_is_in_doubt),
 		TEST(hostile_redo_records_are_harmless),
 	};

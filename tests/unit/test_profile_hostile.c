@@ -245,7 +245,7 @@ static void damaged_files_are_refused_in_words(void **state)
 	assert_int_equal(load_file(&err), -SEEP_ETRUNC);
 	built_save(&ledger, path, 500);
 	assert_int_equal(load_file(&err), -SEEP_ETRUNC);
-	ledger.header->version = 2;
+	ledger.header->version = LEDGER_VERSION + 1;
 	built_save(&ledger, path, ledger.bytes);
 	assert_int_equal(load_file(&err), -SEEP_EVERSION);
 	ledger.header->magic[0] = 'x';

@@ -222,6 +222,38 @@ static void caches_are_summed(void **state)
 	assert_non_null(unseen("in-doubt"));
 }
 
+static void what_was_counted_without_a_slot_belongs_to_its_row(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+	uint32_t cache = built_cache(&ledger, 6);
+
+	(void)state;
+	set_row(id, 10, 1000, 3, 300);
+	set_row(ledger.header->first_row, 3, 300, 0, 0);
+	ledger.state->live_bytes = 700;
+	ledger.state->peak_bytes = 900;
+	ledger.control->peak_turn = 7;
+	ledger.caches[cache].usable_alloc_bytes = 2000;
+	load();
+	assert_true(profile->totals.peak_error_bytes == 300 && !profile->totals.peak_exact);
+	built_row_at(&ledger, id)->direct_frees = 2;
+	built_row_at(&ledger, id)->direct_freed_bytes = 200;
+	built_row_at(&ledger, ledger.header->first_row)->direct_frees = 1;
+	built_row_at(&ledger, ledger.header->first_row)->direct_freed_bytes = 100;
+	ledger.state->direct_usable_bytes = 240;
+	load();
+	assert_int_equal(context_of(context)->frees, 5);
+	assert_int_equal(context_of(context)->freed_bytes, 500);
+	assert_int_equal(context_of(context)->live_bytes, 500);
+	assert_int_equal(context_of(context)->peak_bytes, 500);
+	assert_int_equal(profile->totals.frees, 6);
+	assert_int_equal(profile->totals.live_bytes, 700);
+	assert_int_equal(profile->totals.peak_error_bytes, 300 + 200 + 100);
+	assert_false(profile->totals.peak_exact);
+	assert_int_equal(profile->totals.usable_bytes, 1760);
+}
+
 static void impossible_figures_are_lifted_and_in_doubt(void **state)
 {
 	uint32_t context;
@@ -336,6 +368,7 @@ int main(void)
 		TEST(epochs_ascend_and_add_up),
 		TEST(fixed_contexts_appear_only_when_used),
 		TEST(caches_are_summed),
+		TEST(what_was_counted_without_a_slot_belongs_to_its_row),
 		TEST(impossible_figures_are_lifted_and_in_doubt),
 		TEST(the_time_of_a_peak_that_is_the_last_state_is_the_end),
 		TEST(a_running_programs_peak_may_be_now),

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/counters.h"
 
-#include "runtime/track/redo.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
+#include "runtime/track/flush.h"
 
 enum {
 	GROUP = 4, /* slots in which a row may stand: its home and the three beside it */
 	GROW_FACTOR = 4,
 	SLOTS_MANY_THREADS = 1024, /* 64 KiB per thread; more only for a few threads */
+	YIELDS = 50,		   /* at rows that other threads do not leave, */
+	SLEEPS = 10,		   /* of a millisecond */
 };
 
 void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks, int64_t bytes)
@@ -22,36 +26,6 @@ void rt_slot_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t 
 {
 	rt_slot_end(slot, rt_global.control, turn, blocks, bytes);
 	rt_leave(thread);
-}
-
-/* Add @slot to its row and empty it. False, at once, when another thread is at that row. */
-static bool flush(struct rt_thread *thread, struct ledger_slot *slot)
-{
-	uint32_t id = rt_load(&slot->row);
-	struct ledger_row *row = &rt_global.rows[rt_row_index(id)];
-	struct ledger_redo *redo = &thread->cache->redo;
-	uint64_t sequence = rt_load_acquire(&row->sequence);
-	uint64_t turn;
-
-	if (sequence & LEDGER_SEQ_ODD)
-		return false;
-	rt_store(&redo->row, id);
-	rt_store(&redo->sequence_after, rt_sequence_after(sequence));
-	atomic_signal_fence(memory_order_seq_cst);
-	if (!rt_row_enter(row, sequence, thread->cache_index))
-		return false;
-	turn = rt_row_add_up(row, slot, &redo->values);
-	rt_store(&redo->slot, (uint64_t)(slot - rt_global.slots));
-	rt_store(&redo->turn_after, turn);
-	rt_store_release(&redo->active, 1);
-	rt_redo_apply(redo, NULL);
-	rt_add_own(&thread->cache->flushes, 1);
-	return true;
-}
-
-void rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot)
-{
-	(void)flush(thread, slot);
 }
 
 void rt_slots_find(struct rt_thread *thread)
@@ -90,20 +64,23 @@ static void slots_grow(struct rt_thread *thread)
 	if (count * GROW_FACTOR > most || !may_grow_by((uint64_t)count * GROW_FACTOR))
 		return;
 	for (uint32_t i = 0; i < count; i++)
-		if (rt_load(&thread->slots[i].row) && !flush(thread, &thread->slots[i]))
+		if (rt_load(&thread->slots[i].row) && !rt_slot_flush(thread, &thread->slots[i]))
 			return;
 	index = rt_table_take(LEDGER_TABLE_SLOTS, (uint64_t)count * GROW_FACTOR);
 	if (index != RT_NO_INDEX)
 		slots_use(thread, index, core_bit_width(count * GROW_FACTOR) - 1);
 }
 
-/* No slot to be had. What was spilled before belongs to another row, perhaps. */
-static struct ledger_slot *take_spill(struct rt_thread *thread, uint32_t row)
+/* Wait for whoever is at a row: the first times let it run, then sleep. False: long enough. */
+static bool await_row(unsigned tries)
 {
-	rt_settle(thread);
-	rt_store(&thread->spill.row, row);
-	rt_store(&thread->unsettled, 1);
-	return &thread->spill;
+	static const uint32_t never;
+
+	if (tries < YIELDS)
+		(void)rt_syscall3(SYS_sched_yield, 0, 0, 0);
+	else
+		(void)rt_futex_wait((void *)(uintptr_t)&never, 0, 1);
+	return tries < YIELDS + SLEEPS;
 }
 
 struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
@@ -124,7 +101,7 @@ struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
 				empty = slot;
 		}
 		for (uint32_t i = 0; !empty && i < GROUP; i++)
-			if (flush(thread, &thread->slots[home ^ i]))
+			if (rt_slot_flush(thread, &thread->slots[home ^ i]))
 				empty = &thread->slots[home ^ i];
 		thread->conflicts++;
 		if (RT_LIKELY(empty != NULL)) {
@@ -132,7 +109,35 @@ struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
 			return empty;
 		}
 		/* Four rows, each under another thread's flush of a few stores: let them finish. */
-		if (!rt_row_await(tries))
-			return take_spill(thread, row);
+		if (!await_row(tries))
+			return NULL;
 	}
+}
+
+void rt_row_free(uint32_t row, uint64_t size)
+{
+	struct ledger_row *of = &rt_global.rows[rt_row_index(row)];
+
+	rt_add(&of->direct_frees, 1);
+	rt_add(&of->direct_freed_bytes, size);
+}
+
+void rt_direct_alloc(uint64_t size)
+{
+	struct ledger_row *row = &rt_global.rows[0];
+
+	if (!rt_mine.control)
+		return;
+	rt_add(&row->allocs, 1);
+	rt_add(&row->alloc_bytes, size);
+	rt_add(&rt_global.state->live_bytes, (int64_t)size);
+}
+
+void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable)
+{
+	if (!rt_mine.control)
+		return;
+	rt_add(&rt_global.state->live_bytes, -(int64_t)size);
+	rt_row_free(row, size);
+	rt_add(&rt_global.state->direct_usable_bytes, usable);
 }

@@ -9,7 +9,10 @@
 #include "runtime/rt.h"
 #include "runtime/track/thread.h"
 
-/* The slot of @row for @thread, emptied from another row if need be; or its spill. Never NULL. */
+/*
+ * The slot of @row for @thread, emptied from another row if need be. NULL when none could be had in
+ * some milliseconds: then the operation is counted without one, as below.
+ */
 RT_COLD struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row);
 
 RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
@@ -20,9 +23,6 @@ RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
 		return slot;
 	return rt_slot_make(thread, row);
 }
-
-/* Add @slot to its row and empty it, if nobody is at that row just now. */
-RT_COLD void rt_slot_flush(struct rt_thread *thread, struct ledger_slot *slot);
 
 /* Count in the slots that the cache says it has. */
 void rt_slots_find(struct rt_thread *thread);
@@ -61,10 +61,7 @@ RT_INLINE void rt_slot_end(struct ledger_slot *slot, const struct ledger_control
 				rt_slot_bytes(slot) - bytes);
 }
 
-/*
- * The end of bookkeeping with a slot that was changed, when meanwhile a peak was captured or a block
- * freed by a signal handler.
- */
+/* The end of bookkeeping with a slot that was changed, when meanwhile a peak was captured. */
 RT_COLD void rt_slot_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
 			   int64_t blocks, int64_t bytes);
 
@@ -87,5 +84,16 @@ RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_contro
 	rt_add_own(&slot->freed_bytes, size);
 	rt_slot_end(slot, control, turn, -1, -(int64_t)size);
 }
+
+/*
+ * Counting without a slot, by atomic adds to words that nobody stores to: what a thread without a
+ * cache does, a handler that interrupted our bookkeeping, and a thread that found no slot in time.
+ * An allocation counts without a stack, a free in its block's @row, which may be the "no stack" row.
+ * rt_direct_* change the live total too, and do nothing in a forked child that has no ledger (yet).
+ * @usable: what the block held, 0 if that was not counted. docs/internals/ledger.md, "Counters".
+ */
+RT_COLD void rt_row_free(uint32_t row, uint64_t size);
+RT_COLD void rt_direct_alloc(uint64_t size);
+RT_COLD void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable);
 
 #endif

@@ -2,7 +2,6 @@
 #include "runtime/track/exit.h"
 
 #include "runtime/sys/sys.h"
-#include "runtime/track/thread.h"
 
 #include <errno.h>
 
@@ -41,10 +40,6 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	if (!is_ours())
 		return;
 	state = rt_global.state;
-	if (ended == LEDGER_ENDED_EXIT)
-		rt_thread_ends();
-	if (ended == LEDGER_ENDED_EXEC)
-		rt_thread_execs();
 	if (ended == LEDGER_ENDED_EXIT && status >= 0) {
 		rt_store(&state->exit_status, (uint32_t)status & 0xff);
 		rt_store(&state->exit_status_known, 1);
@@ -60,8 +55,6 @@ void rt_exit_withdraw(enum ledger_ended ended)
 {
 	uint32_t last = ended;
 
-	if (ended == LEDGER_ENDED_EXEC && is_ours())
-		rt_thread_stays();
 	if (!is_ours() || !atomic_compare_exchange_strong_explicit(
 				  &rt_global.state->ended, &last, LEDGER_ENDED_RUNNING,
 				  memory_order_release, memory_order_relaxed))

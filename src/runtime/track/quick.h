@@ -39,8 +39,7 @@ RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_cont
 			      int64_t bytes)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	if (RT_UNLIKELY(rt_load(&control->peak_turn) != turn) ||
-	    RT_UNLIKELY(rt_load(&thread->unsettled) != 0))
+	if (RT_UNLIKELY(rt_load(&control->peak_turn) != turn))
 		rt_slot_leave(thread, slot, turn, blocks, bytes);
 	else
 		rt_store(&thread->cache->busy, 0);

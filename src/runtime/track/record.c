@@ -2,6 +2,7 @@
 #include "runtime/track/record.h"
 
 #include "runtime/track/counters.h"
+#include "runtime/track/flush.h"
 #include "runtime/track/live_peak.h"
 #include "runtime/track/module_filter.h"
 #include "runtime/track/pagemap.h"
@@ -28,10 +29,12 @@ RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const v
 	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
 
-static RT_COLD void count_other_free(struct rt_thread *thread, uint32_t row, uint64_t size)
+/* Without a slot: of an ancestor's row, of "no stack", or in a handler that interrupted our books. */
+static RT_COLD void count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size,
+					uint64_t usable)
 {
 	if (row >= rt_global.first_row) {
-		rt_no_stack_free(size);
+		rt_direct_free(row, size, usable);
 		return;
 	}
 	if (thread) {
@@ -41,32 +44,38 @@ static RT_COLD void count_other_free(struct rt_thread *thread, uint32_t row, uin
 	}
 }
 
+/* The live total is the caller's. Returns the slot, NULL when the row was counted in without one. */
+RT_INLINE struct ledger_slot *count_row_free(struct rt_thread *thread,
+					     const struct ledger_control *control, uint32_t row,
+					     uint64_t size)
+{
+	struct ledger_slot *slot = rt_slot(thread, row);
+
+	if (RT_LIKELY(slot != NULL))
+		rt_slot_free(slot, control, size);
+	else
+		rt_row_free(row, size);
+	return slot;
+}
+
 /* Take a block's bytes out of the books. In bookkeeping, after its cell has changed. */
 static inline void count_free(struct rt_thread *thread, struct ledger_control *control,
 			      uint32_t row, uint64_t size)
 {
 	if (!rt_row_is_own(row)) {
-		count_other_free(thread, row, size);
+		count_free_directly(thread, row, size, 0);
 		return;
 	}
 	rt_fall(thread, control, size);
-	rt_slot_free(rt_slot(thread, row), control, size);
+	(void)count_row_free(thread, control, row, size);
 }
 
 /* ---- nested in our own bookkeeping, or without a thread state ------------------------------- */
 
 static RT_COLD void record_no_stack(void *block, size_t size, uint32_t sort)
 {
-	rt_no_stack_alloc(size);
+	rt_direct_alloc(size);
 	rt_block_note((uintptr_t)block, rt_global.first_row, size, sort >> 16);
-}
-
-static RT_COLD void forget_nested(struct rt_thread *thread, uint32_t row, uint64_t size)
-{
-	if (rt_row_is_own(row))
-		rt_row_free(thread, row, size);
-	else
-		count_other_free(thread, row, size);
 }
 
 /* ---- allocation ---------------------------------------------------------------------------- */
@@ -89,6 +98,12 @@ static inline uint64_t usable_of(const struct rt_block *block)
 			 block->value >> LEDGER_CELL_CLASSED_SHIFT & 1);
 }
 
+static inline uint64_t usable_at_hand(const struct rt_block *block)
+{
+	return rt_usable_at_hand(block->address, block->size,
+				 block->value >> LEDGER_CELL_CLASSED_SHIFT & 1);
+}
+
 static inline unsigned bucket_of(uint64_t size)
 {
 	unsigned bucket = core_bit_width(size);
@@ -105,8 +120,13 @@ static void take_back(struct rt_thread *thread, struct ledger_control *control,
 		      const struct rt_block *block)
 {
 	struct ledger_slot *slot = rt_slot(thread, ledger_cell_row(block->value));
-	uint64_t turn = rt_slot_begin(slot, control);
+	uint64_t turn;
 
+	if (RT_UNLIKELY(!slot)) {
+		count_free(thread, control, ledger_cell_row(block->value), block->size);
+		return;
+	}
+	turn = rt_slot_begin(slot, control);
 	rt_add_own(&slot->allocs, -1ull);
 	rt_add_own(&slot->alloc_bytes, -block->size);
 	rt_slot_end(slot, control, turn, -1, -(int64_t)block->size);
@@ -134,12 +154,13 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 
 /* Returns @sort, with the block foreign if its usable size is not known, for its free() to know. */
 RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *control,
-			       uint32_t row, uintptr_t address, size_t size, uint32_t sort)
+			       struct ledger_slot *slot, uintptr_t address, size_t size,
+			       uint32_t sort)
 {
 	struct ledger_cache *cache = thread->cache;
 	uint64_t usable = 0;
 
-	rt_slot_alloc(rt_slot(thread, row), control, size);
+	rt_slot_alloc(slot, control, size);
 	rt_add_own(&cache->histogram[bucket_of(size)], 1);
 	if (RT_LIKELY(!(sort & RT_SORT_FOREIGN)))
 		usable = rt_usable(address, size, sort & RT_SORT_CLASSED);
@@ -155,18 +176,18 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
 static bool record_row(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
 		       uintptr_t address, size_t size, uint32_t sort)
 {
+	struct ledger_slot *slot = row != rt_global.first_row ? rt_slot(thread, row) : NULL;
 	struct rt_block stale;
 	uint64_t field;
 	rt_cell *cell;
 
-	if (!rt_row_is_context(row)) {
-		if (row == rt_global.first_row) {
-			record_no_stack((void *)address, size, sort);
-			return false;
-		}
-		rt_add(&rt_global.state->dropped, 1);
+	if (RT_UNLIKELY(!slot)) {
+		record_no_stack((void *)address, size, sort);
+		return false;
 	}
-	sort = count_alloc(thread, control, row, address, size, sort);
+	if (!rt_row_is_context(row))
+		rt_add(&rt_global.state->dropped, 1);
+	sort = count_alloc(thread, control, slot, address, size, sort);
 	cell = rt_block_ready(address, size, rt_global.granule_shift, &field);
 	if (RT_LIKELY(cell != NULL)) {
 		rt_store(cell, rt_cell_value(address, row, field, sort >> 16));
@@ -266,7 +287,7 @@ static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot
 	rt_add_own(&thread->cache->temporary_bytes, size);
 	/* 32 bits: long before they are full, and again until the row is free. */
 	if (RT_UNLIKELY(rt_load(&slot->temporaries) >> 31))
-		rt_slot_flush(thread, slot);
+		(void)rt_slot_flush(thread, slot);
 }
 
 static RT_COLD void forget_unknown(struct rt_thread *thread)
@@ -301,22 +322,24 @@ void rt_forget_any(void *block, const void *frame, struct ledger_control *contro
 	row = ledger_cell_row(at.value);
 	rt_store(at.cell, freed_value(control, at.value));
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
-		forget_nested(thread, row, at.size);
+		bool counted = rt_row_is_own(row) && !ledger_cell_is_foreign(at.value);
+
+		count_free_directly(thread, row, at.size, counted ? usable_at_hand(&at) : 0);
 		return;
 	}
 	if (!rt_row_is_own(row)) {
-		count_other_free(thread, row, at.size);
+		count_free_directly(thread, row, at.size, 0);
 		rt_leave(thread);
 		return;
 	}
 	rt_fall(thread, control, at.size);
-	slot = rt_slot(thread, row);
-	rt_slot_free(slot, control, at.size);
+	slot = count_row_free(thread, control, row, at.size);
 	if (RT_LIKELY(!ledger_cell_is_foreign(at.value)))
 		rt_add_own(&thread->cache->usable_freed_bytes, usable_of(&at));
 	if (thread->last_block == at.address) {
 		thread->last_block = 0;
-		count_temporary(thread, slot, at.size);
+		if (RT_LIKELY(slot != NULL))
+			count_temporary(thread, slot, at.size);
 	}
 	rt_leave(thread);
 }
@@ -359,9 +382,9 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 	if (!resize->cell)
 		forget_unknown(thread);
 	else if (!rt_row_is_own(row))
-		count_other_free(thread, row, resize->size);
+		count_free_directly(thread, row, resize->size, 0);
 	else
-		rt_slot_free(rt_slot(thread, row), control, resize->size);
+		(void)count_row_free(thread, control, row, resize->size);
 	rt_add_own(&thread->cache->usable_freed_bytes, resize->usable);
 }
 
@@ -411,7 +434,8 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 		restore(resize, (uintptr_t)before);
 	} else if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
 		if (resize->cell)
-			forget_nested(thread, ledger_cell_row(resize->cell), resize->size);
+			count_free_directly(thread, ledger_cell_row(resize->cell), resize->size,
+					    resize->usable);
 		if (record)
 			record_no_stack(after, size, RT_SORT(0, 0, LEDGER_CELL_MALLOC));
 	} else {

@@ -8,7 +8,7 @@
 #include "runtime/track/counters.h"
 #include "runtime/track/live_peak.h"
 #include "runtime/track/record.h"
-#include "runtime/track/redo.h"
+#include "runtime/track/flush.h"
 #include "runtime/unwind/memory.h"
 #include "runtime/unwind/step.h"
 
@@ -58,7 +58,7 @@ static bool adopt(uint32_t index, uint32_t tid)
 	if (!atomic_compare_exchange_strong_explicit(&cache->owner_tid, &owner, tid,
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
-	rt_redo(cache, index, rt_load(state_of(index)));
+	rt_redo(cache, index);
 	rt_store(&cache->pending_row, 0);
 	rt_store(&cache->busy, 0);
 	return true;
@@ -139,8 +139,6 @@ static struct rt_thread *thread_make(uint32_t index)
 	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
 	rt_store(&thread->name_generation, 0);
 	thread->cache_index = index;
-	/* Left by the thread that had this state before. */
-	rt_settle(thread);
 	return thread;
 }
 
@@ -216,10 +214,8 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	/* From here on a handler has interrupted this: it must not do the same in the middle. */
 	rt_store(&thread->cache->busy, frame);
 	atomic_signal_fence(memory_order_seq_cst);
-	rt_late_hide(thread);
-	rt_redo(thread->cache, thread->cache_index, thread);
+	rt_redo(thread->cache, thread->cache_index);
 	rt_slots_find(thread);
-	rt_settle(thread);
 	rt_lock_recover(rt_tls.tid);
 	rt_rules_recover(rt_tls.tid);
 	rt_walk_reset(&thread->walk);
@@ -229,32 +225,6 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_add_own(&thread->cache->abandoned, 1);
 	rt_store(&thread->cache->pending_row, 0);
 	return true;
-}
-
-void rt_thread_ends(void)
-{
-	struct rt_thread *thread = rt_thread_known();
-
-	if (!thread || !rt_load(&thread->unsettled))
-		return;
-	rt_redo(thread->cache, thread->cache_index, thread);
-	rt_settle(thread);
-}
-
-void rt_thread_execs(void)
-{
-	struct rt_thread *thread = rt_thread_known();
-
-	if (thread && rt_load(&thread->unsettled))
-		rt_late_show(thread);
-}
-
-void rt_thread_stays(void)
-{
-	struct rt_thread *thread = rt_thread_known();
-
-	if (thread)
-		rt_late_hide(thread);
 }
 
 /* A signal interrupted an instruction of this library: a hook that begins, or that has ended. */

@@ -7,12 +7,8 @@
 #define SEEP_RUNTIME_THREAD_H
 
 #include "runtime/rt.h"
-#include "runtime/track/no_slot.h"
 #include "runtime/unwind/verify.h"
 #include "runtime/unwind/walk.h"
-
-/* Rows that one thread may be at, at once: a flush, and a handler at each level above it. */
-enum { RT_LATE_ROWS = 8 };
 
 struct rt_thread {
 	struct ledger_cache *cache;
@@ -24,19 +20,6 @@ struct rt_thread {
 	/* With by_thread only: the name that counts, and as of when. 0: to be asked for. */
 	uint32_t name;
 	_Atomic uint32_t name_generation;
-	/* Spill, late or entered may hold something: settle on the way out. */
-	_Atomic uint32_t unsettled;
-	/* Stands in for a slot while all that it could take the place of cannot be flushed. */
-	struct ledger_slot spill;
-	/* Frees by a signal handler of blocks of a row that this very thread is flushing. */
-	struct rt_late {
-		_Atomic uint64_t row_frees; /* row id in the high half */
-		_Atomic uint64_t bytes;
-		uint32_t shown_frees; /* while exec is being tried */
-		uint64_t shown_bytes;
-	} late[RT_LATE_ROWS];
-	/* Rows that are being changed without a slot, by handlers too; row = 0: not in use. */
-	struct ledger_redo entered[RT_LATE_ROWS];
 	struct rt_walk walk;
 	struct rt_proof proof; /* with verify only */
 	/* The row that the last walk led to; most often the next one does too. */
@@ -70,7 +53,7 @@ RT_INLINE struct rt_thread *rt_thread_self(void)
 /*
  * Begin and end of bookkeeping in a hook with frame address @frame. rt_enter is false when this
  * thread is already keeping its books further out, i.e. a signal handler interrupted it; then
- * nothing but atomic adds to the "no stack" row is allowed, and rt_leave is not called.
+ * nothing but what needs no slot is allowed (counters.h), and rt_leave is not called.
  */
 RT_COLD bool rt_enter_again(struct rt_thread *thread, uintptr_t frame);
 
@@ -87,20 +70,11 @@ RT_INLINE bool rt_enter(struct rt_thread *thread, const void *frame)
 RT_INLINE void rt_leave(struct rt_thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	if (RT_UNLIKELY(rt_load(&thread->unsettled)))
-		rt_settle(thread);
 	rt_store(&thread->cache->busy, 0);
 }
 
 /* abort(), with frame address @frame, was noted as the end: if it is left, that is withdrawn. */
 void rt_thread_aborts(const void *frame);
-
-/* The process is about to end, perhaps by a handler that interrupted this thread's books. */
-void rt_thread_ends(void);
-
-/* Before exec, and after it failed; perhaps in a handler that interrupted this thread's books. */
-void rt_thread_execs(void);
-void rt_thread_stays(void);
 
 /*
  * The frame address of the hook, or of the rt_thread_start, that the signal handler interrupted

@@ -47,14 +47,19 @@ RT_COLD uint64_t rt_usable_ask(uintptr_t address);
  */
 RT_COLD void rt_usable_meet(uintptr_t address, size_t size, uint32_t sort);
 
-RT_INLINE uint64_t rt_usable(uintptr_t address, uint64_t size, bool classed)
+/* Without asking; 0: not known. */
+RT_INLINE uint64_t rt_usable_at_hand(uintptr_t address, uint64_t size, bool classed)
 {
-	uint64_t bytes;
-
 	if (RT_LIKELY(rt_global.glibc))
 		return rt_usable_of_glibc(address);
-	bytes = classed ? rt_usable_by_class(size) : 0;
-	return bytes ? bytes : rt_usable_ask(address);
+	return classed ? rt_usable_by_class(size) : 0;
+}
+
+RT_INLINE uint64_t rt_usable(uintptr_t address, uint64_t size, bool classed)
+{
+	uint64_t bytes = rt_usable_at_hand(address, size, classed);
+
+	return RT_LIKELY(bytes != 0) ? bytes : rt_usable_ask(address);
 }
 
 #endif
