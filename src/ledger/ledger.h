@@ -77,6 +77,15 @@ struct ledger_string {
 	uint32_t bytes;
 };
 
+/* Where a process notes its live blocks: addresses in its own memory. See ledger_blocks.h. */
+struct ledger_blocks {
+	uint64_t leaves;	/* of LEDGER_LEAVES addresses of leaves, 0 where there is none */
+	uint64_t early;		/* of the early arena */
+	uint64_t early_bytes;	/* of it that hold blocks */
+	uint32_t granule_shift; /* log2 of the address space per small cell */
+	uint32_t spare;
+};
+
 /* Page 0. Written once, before the file gets its final name; constant afterwards. */
 struct ledger_header {
 	char magic[8];
@@ -106,6 +115,7 @@ struct ledger_header {
 	struct ledger_string cwd;
 	struct ledger_string options; /* SEEP_OPTIONS as given */
 	struct ledger_string allocator_path;
+	struct ledger_blocks blocks;
 };
 
 enum ledger_origin { LEDGER_ORIGIN_START = 0, LEDGER_ORIGIN_FORK = 1, LEDGER_ORIGIN_ATTACH = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where a process notes its live blocks: in its own private memory, which another process can read.
- * state.leaves and state.early of its ledger say where. docs/ledger.md, "Live blocks".
+ * header.blocks of its ledger says where it is. docs/internals/ledger.md, "Live blocks".
  *
  * Two levels by address. A leaf stands for 64 MiB of address space and has a cell for every granule
  * of it, for blocks of less than 4 KiB, and a wider one for every 4 KiB, for larger blocks, so that
@@ -54,10 +54,20 @@ struct ledger_large {
 	_Atomic uint64_t size;
 };
 
-/* The cells of a leaf, by granule; LEDGER_LEAF_LARGE of struct ledger_large follow them. */
+/*
+ * A leaf: cells by granule, LEDGER_LEAF_LARGE of struct ledger_large, and for each page of these a
+ * byte that is not 0 if something was ever written there.
+ */
 static inline uint64_t ledger_leaf_cells(unsigned granule_shift)
 {
 	return UINT64_C(1) << (LEDGER_LEAF_SHIFT - granule_shift);
+}
+
+static inline uint64_t ledger_leaf_pages(unsigned granule_shift)
+{
+	return (ledger_leaf_cells(granule_shift) * sizeof(uint64_t) +
+		LEDGER_LEAF_LARGE * sizeof(struct ledger_large)) /
+	       LEDGER_PAGE_BYTES;
 }
 
 /* What precedes a block of the early arena, at a multiple of 16. All zeros: no block, 16 bytes on. */

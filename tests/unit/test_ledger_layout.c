@@ -2,6 +2,7 @@
 /* docs/internals/ledger.md describes the ledger byte by byte: every offset and size in it is true. */
 #include "base/file.h"
 #include "ledger/ledger.h"
+#include "ledger/ledger_blocks.h"
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -56,6 +57,7 @@ static const struct field fields[] = {
 	FIELD(ledger_header, cwd),
 	FIELD(ledger_header, options),
 	FIELD(ledger_header, allocator_path),
+	FIELD(ledger_header, blocks),
 	FIELD(ledger_table, item_bytes),
 	FIELD(ledger_table, spare),
 	FIELD(ledger_table, offset),
@@ -175,6 +177,15 @@ static const struct field fields[] = {
 	FIELD(ledger_cache, spare),
 	FIELD(ledger_cache, redo),
 	FIELD(ledger_cache, histogram),
+	FIELD(ledger_blocks, leaves),
+	FIELD(ledger_blocks, early),
+	FIELD(ledger_blocks, early_bytes),
+	FIELD(ledger_blocks, granule_shift),
+	FIELD(ledger_blocks, spare),
+	FIELD(ledger_large, cell),
+	FIELD(ledger_large, size),
+	FIELD(ledger_early, state),
+	FIELD(ledger_early, size),
 	FIELD(ledger_redo, active),
 	FIELD(ledger_redo, row),
 	FIELD(ledger_redo, slot),

@@ -3,8 +3,10 @@
 
 #include "runtime/life/identity.h"
 #include "runtime/life/layout.h"
+#include "runtime/next/rt_arena.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
+#include "runtime/track/pagemap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -241,6 +243,12 @@ static void fill_header(struct ledger_header *header, const struct rt_make *make
 	header->allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
 	header->depth_max = (uint32_t)make->options->depth;
 	header->origin = make->origin;
+	header->blocks = (struct ledger_blocks){
+		.leaves = (uintptr_t)rt_leaves,
+		.early = (uintptr_t)rt_arena_start(),
+		.early_bytes = rt_arena_used(),
+		.granule_shift = rt_global.granule_shift,
+	};
 	strncpy(header->parent, make->parent, sizeof(header->parent) - 1);
 }
 

@@ -43,6 +43,8 @@ static void early_free(void *block)
 {
 	if (rt_next_find())
 		rt_next.free(block);
+	else
+		rt_arena_free(block);
 }
 
 static void *early_aligned(size_t alignment, size_t size)
@@ -101,7 +103,9 @@ struct rt_next rt_next = {
 
 static void mixed_free(void *block)
 {
-	if (!rt_arena_holds(block))
+	if (rt_arena_holds(block))
+		rt_arena_free(block);
+	else
 		real.free(block);
 }
 
@@ -112,8 +116,10 @@ static void *mixed_realloc(void *block, size_t size)
 	if (!rt_arena_holds(block))
 		return real.realloc(block, size);
 	moved = real.malloc(size);
-	if (moved)
+	if (moved) {
 		memcpy(moved, block, rt_arena_size(block) < size ? rt_arena_size(block) : size);
+		rt_arena_free(block);
+	}
 	return moved;
 }
 

@@ -16,6 +16,13 @@ void *rt_arena_resize(void *block, size_t size);
 size_t rt_arena_size(const void *block);
 bool rt_arena_holds(const void *block);
 
+/* @block, if it is one of ours, is not used any more; whoever reads our memory is to know. */
+void rt_arena_free(void *block);
+
+/* Where the blocks lie, as src/ledger/ledger_blocks.h describes. */
+const void *rt_arena_start(void);
+size_t rt_arena_used(void);
+
 /* How many blocks were taken. */
 uint64_t rt_arena_count(void);
 

@@ -15,17 +15,9 @@ bool rt_pagemap_start(void)
 	return rt_leaves != NULL;
 }
 
-static size_t leaf_pages(void)
-{
-	size_t cells = ledger_leaf_cells(rt_global.granule_shift);
-
-	return (cells * sizeof(rt_cell) + LEDGER_LEAF_LARGE * sizeof(struct ledger_large)) /
-	       LEDGER_PAGE_BYTES;
-}
-
 static rt_cell *leaf_make(uintptr_t leaf_index)
 {
-	size_t bytes = leaf_pages() * (LEDGER_PAGE_BYTES + 1);
+	size_t bytes = ledger_leaf_pages(rt_global.granule_shift) * (LEDGER_PAGE_BYTES + 1);
 	rt_cell *expected = NULL;
 	rt_cell *leaf = rt_mmap_sparse(bytes);
 
@@ -46,7 +38,7 @@ static rt_cell *leaf_make(uintptr_t leaf_index)
 static void make_real(rt_cell *leaf, size_t page)
 {
 	_Atomic uint8_t *real = rt_leaf_real(leaf, rt_global.granule_shift);
-	size_t pages = leaf_pages();
+	size_t pages = ledger_leaf_pages(rt_global.granule_shift);
 	size_t first = page, count = 1, made = 0;
 
 	if ((page > 0 && rt_load(&real[page - 1])) ||

@@ -45,13 +45,11 @@ RT_INLINE rt_cell *rt_cell_seek(uintptr_t address, unsigned granule_shift)
 /*
  * A leaf's pages are made real before they are first written, several at once where their
  * neighbours are real: one system call instead of several faults, each of which would be two,
- * since the cell is read first and the kernel then maps a page of zeros. A byte for each, behind
- * the cells of both sizes, says whether it was.
+ * since the cell is read first and the kernel then maps a page of zeros.
  */
 RT_INLINE _Atomic uint8_t *rt_leaf_real(rt_cell *leaf, unsigned granule_shift)
 {
-	return (_Atomic uint8_t *)(leaf + ledger_leaf_cells(granule_shift)) +
-	       LEDGER_LEAF_LARGE * sizeof(struct ledger_large);
+	return (_Atomic uint8_t *)leaf + ledger_leaf_pages(granule_shift) * LEDGER_PAGE_BYTES;
 }
 
 /* The cell of a small block around @address if its page is real; else NULL. */
