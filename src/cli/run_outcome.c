@@ -34,57 +34,50 @@ static void list_notes(const struct seep_recorder_result *result)
 	}
 }
 
-static int by_peak(const void *a, const void *b)
+static void list_left(const struct seep_recorder_result *result)
 {
-	const struct seep_recorder_file *left = a;
-	const struct seep_recorder_file *right = b;
+	const size_t count = result->left_count;
+	const size_t shown = count <= LISTED_MAX ? count : LISTED_MAX;
 
-	if (left->peak_bytes != right->peak_bytes)
-		return left->peak_bytes < right->peak_bytes ? 1 : -1;
-	return (left->pid > right->pid) - (left->pid < right->pid);
-}
-
-static void list_children(const struct seep_recorder_list *children)
-{
-	size_t shown = children->count <= LISTED_MAX ? children->count : LISTED_MAX;
-
-	if (children->count == 0)
+	if (count == 0)
 		return;
-	qsort(children->items, children->count, sizeof(*children->items), by_peak);
-	(void)fprintf(stderr, "seep: %zu child %s recorded%s:\n", children->count,
-		      children->count == 1 ? "process was" : "processes were",
-		      children->count == 1 ? "" : ", by peak");
+	(void)fprintf(stderr, "seep: %zu %s counting:\n", count,
+		      count == 1 ? "process still runs and goes on"
+				 : "processes still run and go on");
 	for (size_t i = 0; i < shown; i++) {
-		const struct seep_recorder_file *child = &children->items[i];
-		char *line = seep_xasprintf("  %s  %s at its peak, %s allocations", child->path,
-					    seep_bytes_text(child->peak_bytes).text,
-					    seep_count_text(child->allocs).text);
+		char *line = seep_xasprintf("  %s (%u): seep report %s", result->left[i].exe,
+					    result->left[i].pid, result->left[i].path);
 
 		print_line(line);
 		free(line);
 	}
-	if (shown < children->count)
-		(void)fprintf(stderr, "  and %zu more\n", children->count - shown);
+	if (shown < count)
+		(void)fprintf(stderr, "  and %zu more: seep ps\n", count - shown);
 }
 
-static void list_left(const struct seep_recorder_list *left)
+/* The process with the largest peak leads, whoever started it. */
+static void summarise(const struct seep_run_outcome *outcome,
+		      const struct seep_recorder_result *result)
 {
-	size_t shown = left->count <= LISTED_MAX ? left->count : LISTED_MAX;
+	const struct seep_profile *lead = result->lead ? result->lead : result->profile;
+	struct seep_report_options report = {
+		.path = result->recorded ? outcome->output : NULL,
+		.width = seep_terminal_width(STDERR_FILENO, 80),
+		.color = seep_terminal_color(STDERR_FILENO),
+		.by = SEEP_BY_CHOICE,
+	};
+	struct seep_report_options for_lead = report;
 
-	if (left->count == 0)
-		return;
-	(void)fprintf(stderr, "seep: %zu %s counting:\n", left->count,
-		      left->count == 1 ? "process still runs and goes on"
-				       : "processes still run and go on");
-	for (size_t i = 0; i < shown; i++) {
-		char *line = seep_xasprintf("  %s (%u): seep report %s", left->items[i].exe,
-					    left->items[i].pid, left->items[i].path);
-
-		print_line(line);
-		free(line);
-	}
-	if (shown < left->count)
-		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
+	if (result->lead)
+		for_lead.path = result->lead_path;
+	if (lead)
+		seep_report_summary(stderr, lead, &for_lead);
+	list_notes(result);
+	if (result->profile)
+		seep_report_others(stderr, result->profile, lead, &report);
+	else if (result->other_count)
+		(void)fprintf(stderr, "seep: recordings of %zu other processes are in %s\n",
+			      result->other_count, result->folder);
 }
 
 /* What can be known when the program is gone: about its file, and about the machine. */
@@ -124,9 +117,11 @@ static void list_problems(const struct seep_recorder_result *result)
 	}
 }
 
-static void print_json(const struct seep_profile *profile, const struct seep_report_options *report)
+static void print_json(const struct seep_profile *profile, bool strings)
 {
-	seep_report_json(stdout, profile, report);
+	const struct seep_report_options report = { .by = SEEP_BY_CHOICE, .strings = strings };
+
+	seep_report_json(stdout, profile, &report);
 	/* A reader that has gone has its reasons; the status is the program's in any case. */
 	if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
 		seep_complainf("run", "cannot write the report to standard output: %s",
@@ -136,29 +131,14 @@ static void print_json(const struct seep_profile *profile, const struct seep_rep
 void seep_run_outcome_print(const struct seep_run_outcome *outcome,
 			    const struct seep_recorder_result *result)
 {
-	struct seep_report_options report = {
-		.path = result->recorded ? outcome->output : NULL,
-		.width = seep_terminal_width(STDERR_FILENO, 80),
-		.color = seep_terminal_color(STDERR_FILENO),
-		.by = SEEP_BY_CHOICE,
-	};
-
 	list_problems(result);
 	if (result->profile && !result->recorded)
 		seep_hint("the ledger was kept: \"seep ps\" names it, \"seep report\" reads it");
 	if (!result->profile && result->problem_count == 0)
 		complain_nothing_recorded(outcome);
-	if (result->profile && !outcome->quiet)
-		seep_report_summary(stderr, result->profile, &report);
-	if (!outcome->quiet) {
-		list_notes(result);
-		list_children(&result->children);
-	}
-	list_left(&result->left);
-	if (outcome->json && result->profile) {
-		report.width = 0;
-		report.color = false;
-		report.strings = *outcome->json != '\0';
-		print_json(result->profile, &report);
-	}
+	if (!outcome->quiet)
+		summarise(outcome, result);
+	list_left(result);
+	if (outcome->json && result->profile)
+		print_json(result->profile, *outcome->json != '\0');
 }

@@ -171,10 +171,37 @@ struct seep_profile_forked {
 	uint64_t processes, allocs, alloc_bytes, frees, freed_bytes, live_bytes;
 };
 
+/* Another process of the same run, or an earlier program of this one, with its own recording. */
+struct seep_profile_other {
+	uint32_t pid;
+	uint32_t ppid;
+	char *exe;  /* path */
+	char *file; /* name of its recording, in the folder FILE.d of this one */
+	uint64_t start_ns;
+	uint64_t end_ns; /* monotonic, as the process's; 0 unknown */
+	uint64_t allocs, alloc_bytes, frees, freed_bytes, live_bytes, peak_bytes;
+};
+
+/* All processes of a run together: this one, the others, and forks without a recording. */
+struct seep_profile_run {
+	uint64_t processes; /* 0: it was alone, or nobody knows */
+	uint64_t allocs, alloc_bytes, frees, freed_bytes;
+	uint64_t live_bytes; /* of each when it ended */
+	/*
+	 * Peaks of those with a recording, of which each has its own time: their sum, and the most
+	 * that those sum to that ran at the same time.
+	 */
+	uint64_t peaks_bytes;
+	uint64_t peaks_at_once_bytes;
+};
+
 struct seep_profile {
 	struct seep_profile_process process;
 	struct seep_profile_totals totals;
 	struct seep_profile_forked forked; /* children too small for a recording of their own */
+	struct seep_profile_run run;
+	struct seep_profile_other *others;
+	uint32_t other_count;
 	struct seep_profile_module *modules;
 	uint32_t module_count;
 	struct seep_profile_frame *frames;

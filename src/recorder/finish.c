@@ -8,6 +8,7 @@
 #include "profile/symbolise.h"
 #include "recorder/outside.h"
 #include "recorder/peek.h"
+#include "recorder/run_sums.h"
 #include "recorder/successor.h"
 #include "recording/recording.h"
 #include "symbol/symbol.h"
@@ -111,18 +112,6 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_fin
 }
 
 /* ---- one job ------------------------------------------------------------------------------ */
-
-static void sum_small(struct seep_finish_job *job, const struct seep_profile_totals *totals)
-{
-	job->small = (struct seep_profile_forked){
-		.processes = 1,
-		.allocs = totals->allocs,
-		.alloc_bytes = totals->alloc_bytes,
-		.frees = totals->frees,
-		.freed_bytes = totals->freed_bytes,
-		.live_bytes = totals->live_bytes,
-	};
-}
 
 static int name_frames(const struct seep_finish_job *job, struct seep_profile *profile,
 		       struct seep_symbols **symbols, struct seep_error *err)
@@ -241,19 +230,18 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	if (rc < 0)
 		return;
 	job->loaded = true;
-	job->allocs = profile->totals.allocs;
-	job->peak_bytes = profile->totals.peak_bytes;
 	add_outside_view(profile, job);
-	if (!job->keep_small && profile->totals.allocs < SEEP_FINISH_SMALL_ALLOCS &&
-	    !seep_profile_is_void(profile))
-		sum_small(job, &profile->totals);
-	else
+	job->share = seep_run_share(profile);
+	if (job->sum_run)
+		seep_run_sum(profile, job->others, job->other_count, job->small_forks);
+	if (job->keep_small || profile->totals.allocs >= SEEP_FINISH_SMALL_ALLOCS ||
+	    seep_profile_is_void(profile))
 		write_recording(job, profile, symbols);
 	if (job->err.code == 0)
 		retire_ledger(job);
 	else
 		say_where(job);
-	if (job->keep_profile)
+	if (job->keep_profile || (job->recorded && job->share.peak_bytes > job->keep_above_bytes))
 		job->profile = profile;
 	else
 		seep_profile_free(profile);

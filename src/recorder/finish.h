@@ -30,11 +30,12 @@ struct seep_finish_job {
 	int ledger_dir_fd;
 	const char *ledger_name;
 	const char *output;
-	const char *folder; /* that output lies in, made if it is not there; NULL: it is */
-	bool replace;	    /* an output that is there already */
-	bool keep_small;    /* a recording, however few allocations there were */
-	bool keep_ledger;   /* others name it */
-	bool keep_profile;  /* give the profile back */
+	const char *folder;	   /* that output lies in, made if it is not there; NULL: it is */
+	bool replace;		   /* an output that is there already */
+	bool keep_small;	   /* a recording, however few allocations there were */
+	bool keep_ledger;	   /* others name it */
+	bool keep_profile;	   /* give the profile back... */
+	uint64_t keep_above_bytes; /* ...or do so if its peak is larger; UINT64_MAX: not */
 	bool no_argv;
 	const struct seep_symbols_options
 		*symbols; /* the same for all jobs of a finisher; or NULL */
@@ -50,15 +51,18 @@ struct seep_finish_job {
 	const struct seep_profile_forked *forked;
 	const uint32_t *children;
 	uint32_t child_count;
-	void *owner; /* the caller's */
+	bool sum_run; /* it is the main program's: add up all processes of the run, which are: */
+	const struct seep_profile_other *others;
+	uint32_t other_count;
+	const struct seep_profile_forked *small_forks; /* of all of them */
+	void *owner;				       /* the caller's */
 
 	/* What came of it. */
 	bool recorded;
 	bool loaded;
-	struct seep_profile_forked small; /* valid when loaded and not recorded for being small */
-	uint64_t allocs, peak_bytes;	  /* valid when loaded */
-	struct seep_profile *profile;	  /* with keep_profile; the caller's */
-	struct seep_error err;		  /* code 0 = all went well */
+	struct seep_profile_other share; /* valid when loaded */
+	struct seep_profile *profile;	 /* the caller's */
+	struct seep_error err;		 /* code 0 = all went well */
 };
 
 /* Returns: 0, or -SEEP_ESYS. */

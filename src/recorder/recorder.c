@@ -38,7 +38,8 @@ struct seep_recorder {
 	bool main_ended;
 	uint64_t grace_ends_ns; /* once main_ended */
 	struct seep_recorder_result *result;
-	char *folder; /* for recordings of other processes */
+	char *folder;			  /* for recordings of other processes */
+	struct seep_profile_forked small; /* all forks without a recording */
 	struct pollfd *polls;
 	size_t poll_capacity;
 };
@@ -68,6 +69,11 @@ static const char *settled_output(struct seep_recorder *recorder, struct seep_im
 	return image->output;
 }
 
+static uint64_t lead_bytes(const struct seep_recorder_result *result)
+{
+	return result->lead ? result->lead->totals.peak_bytes : 0;
+}
+
 static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct seep_image *image)
 {
 	const struct seep_recorder_plan *plan = &recorder->plan;
@@ -83,6 +89,7 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.keep_small = last || !image->is_fork || plan->follow_exe,
 		.keep_ledger = image->keep_ledger,
 		.keep_profile = last,
+		.keep_above_bytes = plan->quiet ? UINT64_MAX : lead_bytes(recorder->result),
 		.no_argv = plan->no_argv,
 		.symbols = plan->symbols,
 		.replaced = image->replaced,
@@ -97,6 +104,10 @@ static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct se
 		.forked = &image->forked,
 		.children = image->children,
 		.child_count = (uint32_t)image->child_count,
+		.sum_run = last,
+		.others = recorder->result->others,
+		.other_count = (uint32_t)recorder->result->other_count,
+		.small_forks = &recorder->small,
 		.owner = image,
 	};
 	job->output = last ? plan->output : settled_output(recorder, image);
@@ -146,14 +157,26 @@ static void take_snapshots(struct seep_recorder *recorder)
 	}
 }
 
+/* What its parent's recording gets of a fork that has none. */
+static struct seep_profile_forked as_small(const struct seep_profile_other *share)
+{
+	return (struct seep_profile_forked){
+		.processes = 1,
+		.allocs = share->allocs,
+		.alloc_bytes = share->alloc_bytes,
+		.frees = share->frees,
+		.freed_bytes = share->freed_bytes,
+		.live_bytes = share->live_bytes,
+	};
+}
+
 static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 {
 	struct seep_recorder_result *result = recorder->result;
 	struct seep_image *image = job->owner;
-	const struct seep_session_outcome outcome = {
+	struct seep_session_outcome outcome = {
 		.recorded = job->recorded,
 		.ledger_kept = job->err.code != 0 || image->keep_ledger,
-		.small = job->small,
 	};
 
 	if (job->err.code != 0)
@@ -162,11 +185,10 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		result->profile = job->profile;
 		result->recorded = job->recorded;
 	} else if (job->recorded) {
-		struct seep_recorder_file *file = seep_recorder_list_add(
-			&result->children, seep_xstrdup(job->output), image->exe, image->pid);
-
-		file->allocs = job->allocs;
-		file->peak_bytes = job->peak_bytes;
+		seep_recorder_add_other(result, &job->share, image->exe, job->output, job->profile);
+	} else if (job->err.code == 0) {
+		outcome.small = as_small(&job->share);
+		seep_forked_add(&recorder->small, &outcome.small);
 	}
 	free(job);
 	seep_session_close(&recorder->session, image, &outcome);
@@ -351,11 +373,10 @@ static void leave_the_living(struct seep_recorder *recorder)
 			continue;
 		seep_session_leave(session, image);
 		if (image->followed)
-			(void)seep_recorder_list_add(&recorder->result->left,
-						     seep_xasprintf("%s/%s",
-								    recorder->plan.ledger_dir,
-								    image->file_name),
-						     image->exe, image->pid);
+			seep_recorder_add_left(recorder->result,
+					       seep_xasprintf("%s/%s", recorder->plan.ledger_dir,
+							      image->file_name),
+					       image->exe, image->pid);
 	}
 }
 
@@ -369,6 +390,14 @@ static void close_all(struct seep_recorder *recorder)
 		if (job)
 			take_back(recorder, job);
 	} while (job);
+}
+
+static void drop_lesser_lead(struct seep_recorder_result *result)
+{
+	if (result->profile && result->profile->totals.peak_bytes >= lead_bytes(result)) {
+		seep_profile_free(result->lead);
+		result->lead = NULL;
+	}
 }
 
 void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result)
@@ -401,6 +430,9 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	close_all(recorder);
 	seep_run_signals_end(&recorder->signals);
 	seep_snapshots_result(recorder->snapshots, ret_result);
+	drop_lesser_lead(ret_result);
+	ret_result->folder = recorder->folder;
+	recorder->folder = NULL;
 }
 
 /* ---- making and releasing ----------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/recorder_result.h"
 
+#include "base/path.h"
 #include "base/xalloc.h"
 
 #include <stdarg.h>
@@ -27,33 +28,56 @@ void seep_recorder_add_note(struct seep_recorder_result *result, const char *fmt
 	result->notes[result->note_count++] = seep_xstrdup(text.text);
 }
 
-struct seep_recorder_file *seep_recorder_list_add(struct seep_recorder_list *list, char *path,
-						  const char *exe, uint32_t pid)
+void seep_recorder_add_left(struct seep_recorder_result *result, char *path, const char *exe,
+			    uint32_t pid)
 {
-	list->items = seep_xgrow(list->items, &list->capacity, list->count + 1,
-				 sizeof(*list->items));
-	list->items[list->count++] = (struct seep_recorder_file){
+	result->left = seep_xgrow(result->left, &result->left_capacity, result->left_count + 1,
+				  sizeof(*result->left));
+	result->left[result->left_count++] = (struct seep_recorder_left){
 		.path = path,
 		.exe = seep_xstrdup(exe),
 		.pid = pid,
 	};
-	return &list->items[list->count - 1];
 }
 
-static void list_done(struct seep_recorder_list *list)
+void seep_recorder_add_other(struct seep_recorder_result *result,
+			     const struct seep_profile_other *share, const char *exe,
+			     const char *path, struct seep_profile *profile)
 {
-	for (size_t i = 0; i < list->count; i++) {
-		free(list->items[i].path);
-		free(list->items[i].exe);
+	struct seep_profile_other *other;
+
+	result->others = seep_xgrow(result->others, &result->other_capacity,
+				    result->other_count + 1, sizeof(*result->others));
+	other = &result->others[result->other_count++];
+	*other = *share;
+	other->exe = seep_xstrdup(exe);
+	other->file = seep_xstrdup(seep_path_base(path));
+	if (!profile || (result->lead && result->lead->totals.peak_bytes >= share->peak_bytes)) {
+		seep_profile_free(profile);
+		return;
 	}
-	free(list->items);
+	seep_profile_free(result->lead);
+	free(result->lead_path);
+	result->lead = profile;
+	result->lead_path = seep_xstrdup(path);
 }
 
 void seep_recorder_result_done(struct seep_recorder_result *result)
 {
 	seep_profile_free(result->profile);
-	list_done(&result->children);
-	list_done(&result->left);
+	seep_profile_free(result->lead);
+	free(result->lead_path);
+	free(result->folder);
+	for (size_t i = 0; i < result->other_count; i++) {
+		free(result->others[i].exe);
+		free(result->others[i].file);
+	}
+	free(result->others);
+	for (size_t i = 0; i < result->left_count; i++) {
+		free(result->left[i].path);
+		free(result->left[i].exe);
+	}
+	free(result->left);
 	for (size_t i = 0; i < result->problem_count; i++) {
 		free(result->problems[i]);
 	}

@@ -10,27 +10,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct seep_recorder_file {
-	char *path;
+/* A process that goes on. */
+struct seep_recorder_left {
+	char *path; /* of its ledger */
 	char *exe;
 	uint32_t pid;
-	uint64_t allocs; /* of a recording; else 0 */
-	uint64_t peak_bytes;
-};
-
-struct seep_recorder_list {
-	struct seep_recorder_file *items;
-	size_t count;
-	size_t capacity;
 };
 
 struct seep_recorder_result {
-	int wait_status;		    /* the main program's */
-	struct seep_profile *profile;	    /* the main program's; NULL when there is no account */
-	bool recorded;			    /* FILE is written */
-	struct seep_recorder_list children; /* recordings of other processes */
-	struct seep_recorder_list left;	    /* processes that go on; path is their ledger */
-	char **problems;		    /* sentences */
+	int wait_status;	      /* the main program's */
+	struct seep_profile *profile; /* the main program's; NULL when there is none */
+	bool recorded;		      /* FILE is written */
+	char *folder;		      /* of the others' recordings */
+	struct seep_profile_other *others;
+	size_t other_count;
+	size_t other_capacity;
+	struct seep_profile
+		*lead;	 /* of the one among them with the largest peak; NULL: FILE's is */
+	char *lead_path; /* its recording */
+	struct seep_recorder_left *left;
+	size_t left_count;
+	size_t left_capacity;
+	char **problems; /* sentences */
 	size_t problem_count;
 	size_t problem_capacity;
 	char **notes; /* sentences about what went well */
@@ -45,8 +46,13 @@ void seep_recorder_add_problem(struct seep_recorder_result *result, const struct
 void seep_recorder_add_note(struct seep_recorder_result *result, const char *fmt, ...)
 	SEEP_PRINTF(2, 3);
 
-/* @path becomes the list's, @exe is copied. Returns the new item, valid until the next one. */
-struct seep_recorder_file *seep_recorder_list_add(struct seep_recorder_list *list, char *path,
-						  const char *exe, uint32_t pid);
+/* @path becomes the result's, @exe is copied. */
+void seep_recorder_add_left(struct seep_recorder_result *result, char *path, const char *exe,
+			    uint32_t pid);
+
+/* @share: with a recording at @path. @profile: its own if that was kept, the result's from here. */
+void seep_recorder_add_other(struct seep_recorder_result *result,
+			     const struct seep_profile_other *share, const char *exe,
+			     const char *path, struct seep_profile *profile);
 
 #endif

@@ -32,6 +32,17 @@ struct seep_report_options {
 void seep_report_summary(FILE *out, const struct seep_profile *profile,
 			 const struct seep_report_options *options);
 
+/**
+ * seep_report_others - the other processes of the run whose FILE @profile is, and all together
+ * @above:   the profile that stands above already: @profile, or that of one of the others
+ * @options: path is FILE's
+ *
+ * Nothing when there are none.
+ */
+void seep_report_others(FILE *out, const struct seep_profile *profile,
+			const struct seep_profile *above,
+			const struct seep_report_options *options);
+
 /* The default view: what happened, the largest stacks, what was not seen. */
 void seep_report_stacks(FILE *out, const struct seep_profile *profile,
 			const struct seep_report_options *options);

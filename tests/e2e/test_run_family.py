@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`seep run` and the children of the program: whose file is it, and who waits for whom?"""
 
+import json
 import os
 import re
 import shutil
@@ -192,18 +193,64 @@ os._exit(4)
     assert not os.path.exists(parent["ledger"])
 
 
-def test_the_largest_children_are_listed_first(seep):
-    grow = "kept = [bytearray(1000) for _ in range({})]"
-    script = "; ".join(f'{PYTHON} -c "{grow.format(n)}"' for n in (10, 9000, 3000))
-    command = ["run", "-o", seep.directory / "run.seep", "--", "/bin/sh", "-c", f"{script}; exit 0"]
-    done = seep.command(*command, env={"PYTHONMALLOC": "malloc"})
-    lines = done.stderr.decode().splitlines()
-    first = lines.index("seep: 3 child processes were recorded, by peak:") + 1
-    peaks = [line.split(maxsplit=1)[1] for line in lines[first : first + 3]]
-    assert all(re.fullmatch(r"[\d.]+ MB at its peak, [\d.]+ k allocations", p) for p in peaks)
-    figures = [float(p.split()[0]) for p in peaks]
-    assert figures == sorted(figures, reverse=True)
-    assert figures[0] > 9
+def told(seep, *command, options=(), **how):
+    """The lines that a run says on standard error."""
+    words = ["run", "-f", "-o", "run.seep", *options, "--", *command]
+    return seep.command(*words, cwd=seep.directory, **how).stderr.decode().splitlines()
+
+
+def grow(*counts):
+    """A script whose children keep so many blocks of 1,000 bytes."""
+    code = "kept = [bytearray(1000) for _ in range({})]"
+    return "; ".join(f'{PYTHON} -c "{code.format(n)}"' for n in counts) + "; exit 0"
+
+
+def table_of(lines):
+    first = next(i for i, line in enumerate(lines) if line.split()[:2] == ["PID", "PROGRAM"])
+    last = next(i for i, line in enumerate(lines) if line.startswith("All "))
+    return [line.split() for line in lines[first + 1 : last]], " ".join(lines[last:])
+
+
+def test_the_process_with_the_largest_peak_leads_and_the_others_follow(seep):
+    env = {"PYTHONMALLOC": "malloc"}
+    lines = told(seep, "/bin/sh", "-c", grow(10, 9000, 3000), env=env)
+    lead = re.match(r"seep: python3\S* \(pid (\d+)\)", lines[0])
+    assert lead, lines[0]
+    path = f"run.seep.d/{lead[1]}.{os.path.basename(os.path.realpath(PYTHON))}.seep"
+    assert any(line.startswith(f"Next: seep report {path}") for line in lines)
+    report = seep.command("report", "--json", path, cwd=seep.directory)
+    assert json.loads(report.stdout)["totals"]["peak_bytes"] > 9_000_000
+    rows, together = table_of(lines)
+    assert [row[1][:6] for row in rows] == ["python", "python", "dash"]
+    assert lead[1] not in [row[0] for row in rows]
+    peaks = [float(row[2]) * {"KB": 1 << 10, "MB": 1 << 20}[row[3]] for row in rows]
+    assert peaks == sorted(peaks, reverse=True)
+    assert rows[0][-1] == f"{rows[0][0]}.{os.path.basename(os.path.realpath(PYTHON))}.seep"
+    assert rows[-1][-1] == "../run.seep"
+    assert together.startswith("All 4 processes together: ")
+
+
+def test_the_program_itself_leads_if_it_is_the_largest(seep):
+    code = "import subprocess; kept = bytearray(5000000); subprocess.run(['/bin/true'])"
+    lines = told(seep, PYTHON, "-c", code)
+    assert lines[0].startswith("seep: python3")
+    assert any(line.startswith("Next: seep report run.seep") for line in lines)
+    rows, _ = table_of(lines)
+    assert [row[1] for row in rows] == ["true"]
+    alone = "\n".join(told(seep, TRUE))
+    assert "PROGRAM" not in alone and "together" not in alone
+
+
+def test_of_many_processes_the_largest_and_the_program_itself_are_listed(seep):
+    lines = told(seep, "/bin/sh", "-c", "/bin/ls / >/dev/null; " * 20 + "exit 0")
+    rows, together = table_of(lines)
+    assert len(rows) == 8
+    assert rows[-1][1] == "dash"
+    assert together.startswith("All 21 processes together: ")
+    # The children ran one after another.
+    most = re.search(r"sum to at most ([\d.]+) KB", " ".join(together.split()))
+    assert float(most[1]) < 200
+    assert all(len(line) <= 80 for line in lines)
 
 
 # ---- a program that becomes one without a ledger ------------------------------------------------

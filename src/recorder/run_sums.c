@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/run_sums.h"
+
+#include "base/xalloc.h"
+#include "profile/ledger_figure.h"
+
+#include <stdlib.h>
+
+struct seep_profile_other seep_run_share(const struct seep_profile *profile)
+{
+	const struct seep_profile_process *process = &profile->process;
+	const struct seep_profile_totals *totals = &profile->totals;
+
+	return (struct seep_profile_other){
+		.pid = process->pid,
+		.ppid = process->ppid,
+		.start_ns = process->start_ns,
+		.end_ns = process->end_ns,
+		.allocs = totals->allocs,
+		.alloc_bytes = totals->alloc_bytes,
+		.frees = totals->frees,
+		.freed_bytes = totals->freed_bytes,
+		.live_bytes = totals->live_bytes,
+		.peak_bytes = totals->peak_bytes,
+	};
+}
+
+/* A process that begins or ends. */
+struct turn {
+	uint64_t at_ns;
+	uint64_t peak_bytes;
+	bool ends;
+};
+
+/* One that ends makes way for one that begins: a process by exec, or a script its next child. */
+static int compare_turns(const void *left, const void *right)
+{
+	const struct turn *a = left, *b = right;
+
+	if (a->at_ns != b->at_ns)
+		return a->at_ns < b->at_ns ? -1 : 1;
+	return (b->ends > a->ends) - (b->ends < a->ends);
+}
+
+static void add_turns(struct turn *turns, const struct seep_profile_other *share)
+{
+	const uint64_t end_ns = share->end_ns > share->start_ns ? share->end_ns : UINT64_MAX;
+
+	turns[0] = (struct turn){ share->start_ns, share->peak_bytes, false };
+	turns[1] = (struct turn){ end_ns, share->peak_bytes, true };
+}
+
+static uint64_t peaks_at_once(const struct seep_profile_other *own,
+			      const struct seep_profile_other *others, uint32_t count)
+{
+	struct turn *turns = seep_xcalloc((size_t)count + 1, 2 * sizeof(*turns));
+	uint64_t now_bytes = 0, most_bytes = 0;
+
+	add_turns(turns, own);
+	for (uint32_t i = 0; i < count; i++)
+		add_turns(turns + 2 * ((size_t)i + 1), &others[i]);
+	qsort(turns, 2 * ((size_t)count + 1), sizeof(*turns), compare_turns);
+	for (size_t i = 0; i < 2 * ((size_t)count + 1); i++) {
+		if (turns[i].ends)
+			now_bytes -= turns[i].peak_bytes;
+		else
+			now_bytes += turns[i].peak_bytes;
+		if (now_bytes > most_bytes)
+			most_bytes = now_bytes;
+	}
+	free(turns);
+	return most_bytes;
+}
+
+/* All or nothing, as in a profile: no figure is over what a recording can hold. */
+static void add_share(struct seep_profile_run *run, const struct seep_profile_other *share)
+{
+	struct seep_profile_run sums = *run;
+
+	if (!seep_ledger_add(&sums.allocs, share->allocs) ||
+	    !seep_ledger_add(&sums.alloc_bytes, share->alloc_bytes) ||
+	    !seep_ledger_add(&sums.peaks_bytes, share->peak_bytes))
+		return;
+	/* Parts of what was allocated. */
+	sums.frees += share->frees;
+	sums.freed_bytes += share->freed_bytes;
+	sums.live_bytes += share->live_bytes;
+	*run = sums;
+}
+
+void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other *others,
+		  uint32_t count, const struct seep_profile_forked *forked)
+{
+	const struct seep_profile_other own = seep_run_share(profile);
+	const struct seep_profile_other small = {
+		.allocs = forked->allocs,
+		.alloc_bytes = forked->alloc_bytes,
+		.frees = forked->frees,
+		.freed_bytes = forked->freed_bytes,
+		.live_bytes = forked->live_bytes,
+	};
+	struct seep_profile_run *run = &profile->run;
+
+	if (count == 0 && forked->processes == 0)
+		return;
+	profile->others = seep_profile_calloc(profile, count, sizeof(*profile->others));
+	profile->other_count = count;
+	add_share(run, &own);
+	for (uint32_t i = 0; i < count; i++) {
+		profile->others[i] = others[i];
+		profile->others[i].exe = seep_profile_strdup(profile, others[i].exe);
+		profile->others[i].file = seep_profile_strdup(profile, others[i].file);
+		add_share(run, &others[i]);
+	}
+	add_share(run, &small);
+	run->processes = 1 + count + forked->processes;
+	run->peaks_at_once_bytes = peaks_at_once(&own, others, count);
+	/* Of figures that no process has. */
+	if (run->peaks_at_once_bytes > run->peaks_bytes)
+		run->peaks_at_once_bytes = run->peaks_bytes;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What all processes of a run come to together. */
+#ifndef SEEP_RECORDER_RUN_SUMS_H
+#define SEEP_RECORDER_RUN_SUMS_H
+
+#include "profile/profile.h"
+
+/* What @profile says of itself, for another one of the same run; exe and file stay NULL. */
+struct seep_profile_other seep_run_share(const struct seep_profile *profile);
+
+/**
+ * seep_run_sum - fill run and others of @profile, the main program's
+ * @others: copied
+ * @forked: forks of all processes that have no recording
+ */
+void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other *others,
+		  uint32_t count, const struct seep_profile_forked *forked);
+
+#endif

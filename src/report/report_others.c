@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The other processes of a run: those with recordings of their own, largest first, and what all
+ * come to together.
+ */
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/table.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "report/text_style.h"
+
+enum { LISTED_MAX = 8 };
+
+static int by_peak(const void *left, const void *right)
+{
+	const struct seep_profile_other *a = left, *b = right;
+
+	if (a->peak_bytes != b->peak_bytes)
+		return a->peak_bytes < b->peak_bytes ? 1 : -1;
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* The profile's own process as one of the run. */
+static struct seep_profile_other own_row(const struct seep_profile *profile, char *file)
+{
+	return (struct seep_profile_other){
+		.pid = profile->process.pid,
+		.exe = profile->process.exe,
+		.file = file,
+		.start_ns = profile->process.start_ns,
+		.allocs = profile->totals.allocs,
+		.live_bytes = profile->totals.live_bytes,
+		.peak_bytes = profile->totals.peak_bytes,
+	};
+}
+
+/* @with_file: as the last column. */
+static struct seep_table *make_table(const struct seep_profile_other *rows, size_t count,
+				     bool with_file)
+{
+	static const struct seep_column columns[] = {
+		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_END },
+		{ "PEAK", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "RECORDING", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER },
+	};
+	struct seep_table *table = seep_table_new(columns, with_file ? 6 : 5);
+
+	for (size_t i = 0; i < count; i++) {
+		char *pid = seep_xasprintf("%u", rows[i].pid);
+
+		seep_table_add(table, pid);
+		seep_table_add(table, rows[i].exe ? seep_path_base(rows[i].exe) : NULL);
+		seep_table_add(table, seep_bytes_text(rows[i].peak_bytes).text);
+		seep_table_add(table, seep_bytes_text(rows[i].live_bytes).text);
+		seep_table_add(table, seep_count_text(rows[i].allocs).text);
+		if (with_file)
+			seep_table_add(table, rows[i].file);
+		free(pid);
+	}
+	return table;
+}
+
+static void print_table(FILE *out, const struct seep_profile_other *rows, size_t count,
+			size_t width)
+{
+	struct seep_table *table = make_table(rows, count, true);
+
+	/* The name of the file says the same as two other columns. */
+	if (!seep_table_fits(table, width)) {
+		seep_table_free(table);
+		table = make_table(rows, count, false);
+	}
+	seep_table_print(table, out, width);
+	seep_table_free(table);
+}
+
+static void print_together(FILE *out, const struct seep_profile *profile,
+			   const struct seep_report_options *options)
+{
+	const struct seep_profile_run *run = &profile->run;
+	const uint64_t small = run->processes - profile->other_count - 1;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_addf(&line, "All %s processes together", seep_digits_text(run->processes).text);
+	if (small > 0)
+		seep_strbuf_addf(&line, " (%s of them forks without a recording)",
+				 seep_digits_text(small).text);
+	seep_strbuf_addf(&line, ": %s allocations of %s, ", seep_count_text(run->allocs).text,
+			 seep_bytes_text(run->alloc_bytes).text);
+	seep_strbuf_addf(&line, "%s freed, %s live at their ends. ",
+			 seep_bytes_text(run->freed_bytes).text,
+			 seep_bytes_text(run->live_bytes).text);
+	seep_strbuf_addf(&line, "The peaks of those that ran at the same time sum to at most %s.",
+			 seep_bytes_text(run->peaks_at_once_bytes).text);
+	seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
+	seep_strbuf_done(&line);
+}
+
+/* All processes but the one that @above is about, largest first. Release with free(). */
+static struct seep_profile_other *make_rows(const struct seep_profile *profile,
+					    const struct seep_profile *above, char *file)
+{
+	const struct seep_profile_other own = own_row(profile, file);
+	struct seep_profile_other *rows = seep_xcalloc(profile->other_count + 1u, sizeof(*rows));
+	size_t count = 0;
+
+	for (uint32_t i = 0; i <= profile->other_count; i++) {
+		rows[count] = i < profile->other_count ? profile->others[i] : own;
+		/* One pid may have run several programs. */
+		count += rows[count].pid != above->process.pid ||
+			 rows[count].start_ns != above->process.start_ns;
+	}
+	qsort(rows, count, sizeof(*rows), by_peak);
+	/* FILE is in the list, however small. */
+	if (above != profile && count > LISTED_MAX && by_peak(&own, &rows[LISTED_MAX - 1]) > 0)
+		rows[LISTED_MAX - 1] = own;
+	return rows;
+}
+
+void seep_report_others(FILE *out, const struct seep_profile *profile,
+			const struct seep_profile *above, const struct seep_report_options *options)
+{
+	const size_t count = profile->other_count;
+	const size_t shown = count <= LISTED_MAX ? count : LISTED_MAX;
+	struct seep_profile_other *rows;
+	struct seep_strbuf line;
+	char *file;
+
+	if (count == 0)
+		return;
+	file = seep_xasprintf("../%s", options->path ? seep_path_base(options->path) : "");
+	rows = make_rows(profile, above, file);
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_addf(&line, "The %sother %zu process%s of this run, by peak",
+			 shown < count ? "largest of the " : "", count, count == 1 ? "" : "es");
+	if (options->path) {
+		seep_strbuf_adds(&line, "; recordings in ");
+		seep_escapes(&line, options->path);
+		seep_strbuf_adds(&line, ".d");
+	}
+	seep_strbuf_addc(&line, ':');
+	seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
+	print_table(out, rows, shown, options->width);
+	print_together(out, profile, options);
+	seep_strbuf_done(&line);
+	free(rows);
+	free(file);
+}
