@@ -43,16 +43,12 @@ static size_t collect(const struct seep_profile *profile, struct wanted *wanted)
 /* Returns its number, index + 1. */
 static uint32_t add_module(struct seep_profile *profile)
 {
-	uint32_t count = profile->module_count;
-	struct seep_profile_module *modules = seep_profile_calloc(profile, (size_t)count + 1,
-								  sizeof(*modules));
+	uint32_t count = profile->module_count++;
 
-	if (count)
-		memcpy(modules, profile->modules, count * sizeof(*modules));
-	modules[count].path = seep_profile_strdup(profile, SEEP_GENERATED_MODULE);
-	profile->modules = modules;
-	profile->module_count = count + 1;
-	return profile->module_count;
+	profile->modules = seep_profile_extend(profile, profile->modules, count,
+					       sizeof(*profile->modules));
+	profile->modules[count].path = seep_profile_strdup(profile, SEEP_GENERATED_MODULE);
+	return count + 1;
 }
 
 static void give_names(struct seep_profile *profile, const struct wanted *wanted, size_t count,

@@ -5,22 +5,16 @@
  */
 #include "profile/ledger_parts.h"
 
-#include "base/arena.h"
 #include "profile/context_hash.h"
-#include "profile/ledger_stacks.h"
-
-#include <stdlib.h>
 
 enum { THREAD_NAME_BYTES_MAX = 64 };
 
-#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
+/* What is known of a context: nothing yet, all that it will ever say, or that its stack is damaged. */
+enum { UNKNOWN = 0, WHOLE = 1, DAMAGED = 2 };
 
-struct contexts {
-	struct seep_ledger_load *load;
-	uint32_t *places; /* by context index: index in profile->contexts + 1; 0 = left out */
-	uint32_t *owners; /* by row index: context index + 1; 0 = nothing in that row */
-	uint64_t count;	  /* context indices */
-};
+enum { NEW = UINT32_MAX }; /* in places: to be put into profile->contexts */
+
+#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
 
 static bool is_zero(const struct seep_row_sum *sum)
 {
@@ -28,15 +22,38 @@ static bool is_zero(const struct seep_row_sum *sum)
 		sum->temporaries) == 0;
 }
 
-/* Figures whose context cannot be had are kept, under "no stack". */
-static void find_owners(struct contexts *c)
+static void make_room(struct seep_ledger_load *load)
 {
-	struct seep_rows *rows = &c->load->rows;
+	struct seep_ledger_contexts *c = &load->contexts;
+	uint64_t count = load->view.count[LEDGER_TABLE_CONTEXTS];
+
+	if (count < LEDGER_CONTEXT_FIRST)
+		count = LEDGER_CONTEXT_FIRST;
+	if (count >= UINT32_MAX)
+		count = UINT32_MAX - 1;
+	if (count < c->count)
+		count = c->count; /* never in a ledger that is well */
+	c->places = seep_ledger_grow(c->places, c->count, count, sizeof(*c->places));
+	c->described = seep_ledger_grow(c->described, c->count, count, sizeof(*c->described));
+	c->count = count;
+	c->owners = seep_ledger_grow(c->owners, c->owner_count, load->rows.count,
+				     sizeof(*c->owners));
+	if (load->rows.count > c->owner_count)
+		c->owner_count = load->rows.count;
+}
+
+/* Figures whose context cannot be had are kept, under "no stack". Returns how many are new. */
+static uint32_t find_owners(struct seep_ledger_load *load)
+{
+	struct seep_ledger_contexts *c = &load->contexts;
+	struct seep_rows *rows = &load->rows;
+	uint32_t added = 0;
 
 	for (uint64_t i = 0; i < rows->count; i++) {
-		const struct ledger_row *row = ledger_view_row(&c->load->view, i);
+		const struct ledger_row *row = ledger_view_row(&load->view, i);
 		uint32_t ready = row ? LOAD(row->context_ready) : 0;
 
+		c->owners[i] = 0;
 		if (is_zero(&rows->sums[i]))
 			continue;
 		if (ready == 0 || ready > c->count) {
@@ -44,47 +61,109 @@ static void find_owners(struct contexts *c)
 			rows->in_doubt[i] = 1;
 		}
 		c->owners[i] = ready;
-		c->places[ready - 1] = 1;
+		if (c->places[ready - 1] == 0) {
+			c->places[ready - 1] = (uint32_t)NEW;
+			added++;
+		}
+	}
+	return added;
+}
+
+/* In the order of the ledger, from the last one back; those before the first new one stay. */
+static void insert_new(struct seep_ledger_load *load, uint32_t added)
+{
+	struct seep_profile *profile = load->profile;
+	uint32_t *places = load->contexts.places;
+	uint32_t at;
+
+	for (uint32_t i = 0; i < added; i++)
+		(void)seep_builder_add(&load->builder, SEEP_ARRAY_CONTEXTS);
+	at = profile->context_count;
+	for (uint64_t i = load->contexts.count; added > 0;) {
+		if (places[--i] == 0)
+			continue;
+		at--;
+		if (places[i] == (uint32_t)NEW) {
+			profile->contexts[at] =
+				(struct seep_profile_context){ .id = (uint32_t)i + 1 };
+			added--;
+		} else {
+			profile->contexts[at] = profile->contexts[places[i] - 1];
+		}
+		places[i] = at + 1;
 	}
 }
 
-static uint32_t assign_places(struct contexts *c)
+static void describe(struct seep_ledger_load *load, struct seep_profile_context *to)
 {
-	uint32_t used = 0;
+	const uint32_t index = to->id - 1;
+	const struct ledger_context *from = ledger_view_context(&load->view, index);
+	uint32_t flags = from ? LOAD(from->flags) : 0;
+	uint32_t piece;
 
-	for (uint64_t i = 0; i < c->count; i++)
-		if (c->places[i])
-			c->places[i] = ++used;
-	return used;
-}
-
-static struct seep_profile_context *owner_of_row(struct contexts *c, uint64_t row)
-{
-	uint32_t owner = c->owners[row];
-
-	return owner ? &c->load->profile->contexts[c->places[owner - 1] - 1] : NULL;
-}
-
-static void live_of_row(struct contexts *c, uint64_t row, struct seep_profile_epoch *live)
-{
-	const struct seep_row_sum *sum = &c->load->rows.sums[row];
-	const struct ledger_row *item = ledger_view_row(&c->load->view, row);
-
-	live->epoch = item ? LOAD(item->epoch) : 0;
-	live->blocks = sum->allocs - sum->frees;
-	live->bytes = sum->alloc_bytes - sum->freed_bytes;
-}
-
-/* peak_* wrap here: a row's share may be negative. lift_peaks() comes after the last row. */
-static void add_row(struct contexts *c, uint64_t row)
-{
-	const struct seep_row_sum *sum = &c->load->rows.sums[row];
-	struct seep_profile_context *context = owner_of_row(c, row);
-	struct seep_profile_epoch live;
-
-	if (!context)
+	to->no_stack = index == LEDGER_CONTEXT_NO_STACK;
+	to->other = index == LEDGER_CONTEXT_OTHER;
+	load->contexts.described[index] = WHOLE;
+	if (to->no_stack || to->other)
 		return;
-	live_of_row(c, row, &live);
+	to->truncated = true;
+	if (!(flags & LEDGER_CONTEXT_READY)) {
+		load->contexts.described[index] = UNKNOWN;
+		to->in_doubt = true;
+		return;
+	}
+	to->truncated = (flags & LEDGER_CONTEXT_TRUNCATED) != 0;
+	to->kind = from->kind < LEDGER_KIND_COUNT ? from->kind : LEDGER_KIND_MALLOC;
+	to->align_log2 = from->align_log2 < 64 ? from->align_log2 : 0;
+	to->cut = (flags & LEDGER_CONTEXT_CUT) != 0;
+	to->by_frame_pointer = (flags & LEDGER_CONTEXT_FRAME_POINTER) != 0;
+	to->first_ns = from->first_ns;
+	to->thread = seep_ledger_text(load, from->thread, THREAD_NAME_BYTES_MAX);
+	if (!seep_ledger_stack(load, from->leaf, &piece)) {
+		load->contexts.described[index] = DAMAGED;
+		to->in_doubt = true;
+		to->truncated = true;
+	}
+	seep_builder_stack(&load->builder, to, piece);
+}
+
+/* Whose figures come next. Returns whether any was not described before. */
+static bool begin_contexts(struct seep_ledger_load *load)
+{
+	bool is_new = false;
+
+	for (uint32_t i = 0; i < load->profile->context_count; i++) {
+		struct seep_profile_context *context = &load->profile->contexts[i];
+		uint8_t described = load->contexts.described[context->id - 1];
+
+		context->allocs = context->alloc_bytes = 0;
+		context->frees = context->freed_bytes = 0;
+		context->temporary = 0;
+		context->live_blocks = context->live_bytes = 0;
+		context->peak_blocks = context->peak_bytes = 0;
+		context->epoch_count = 0;
+		context->in_doubt = described == DAMAGED;
+		if (described == UNKNOWN) {
+			describe(load, context);
+			is_new = true;
+		}
+	}
+	return is_new;
+}
+
+/* peak_* wrap here: a row's share may be negative. lift_peak() comes after the last row. */
+static void add_row(struct seep_ledger_load *load, uint64_t row)
+{
+	const struct seep_row_sum *sum = &load->rows.sums[row];
+	const struct ledger_row *item = ledger_view_row(&load->view, row);
+	const struct seep_profile_epoch live = {
+		.epoch = item ? LOAD(item->epoch) : 0,
+		.blocks = sum->allocs - sum->frees,
+		.bytes = sum->alloc_bytes - sum->freed_bytes,
+	};
+	uint32_t place = load->contexts.places[load->contexts.owners[row] - 1] - 1;
+	struct seep_profile_context *context = &load->profile->contexts[place];
+
 	context->allocs += sum->allocs;
 	context->alloc_bytes += sum->alloc_bytes;
 	context->frees += sum->frees;
@@ -94,153 +173,46 @@ static void add_row(struct contexts *c, uint64_t row)
 	context->live_bytes += live.bytes;
 	context->peak_blocks += (uint64_t)sum->peak_blocks;
 	context->peak_bytes += (uint64_t)sum->peak_bytes;
-	context->in_doubt |= c->load->rows.in_doubt[row] != 0;
-	context->epoch_count += (live.blocks | live.bytes) != 0;
+	context->in_doubt |= load->rows.in_doubt[row] != 0;
+	if (live.blocks | live.bytes)
+		seep_builder_epoch(&load->builder, place, &live);
 }
 
-static void lift_peaks(struct seep_profile_context *context, bool peak_is_now)
+static uint64_t between(uint64_t value, uint64_t max)
+{
+	if ((int64_t)value < 0)
+		return 0;
+	return value < max ? value : max;
+}
+
+/* Out of bounds where a cut was read while it was made, or written over. */
+static void lift_peak(struct seep_profile_context *context, bool peak_is_now)
 {
 	if (peak_is_now) {
 		context->peak_blocks = context->live_blocks;
 		context->peak_bytes = context->live_bytes;
 	}
-	if ((int64_t)context->peak_blocks < 0)
-		context->peak_blocks = 0;
-	if ((int64_t)context->peak_bytes < 0)
-		context->peak_bytes = 0;
-	/* A cut that was read while it was made, or written over. */
-	if (context->peak_blocks > context->allocs)
-		context->peak_blocks = context->allocs;
-	if (context->peak_bytes > context->alloc_bytes)
-		context->peak_bytes = context->alloc_bytes;
-}
-
-static void add_epoch(struct contexts *c, uint64_t row)
-{
-	struct seep_profile_context *context = owner_of_row(c, row);
-	struct seep_profile_epoch live;
-
-	if (!context)
-		return;
-	live_of_row(c, row, &live);
-	if ((live.blocks | live.bytes) != 0)
-		context->epochs[context->epoch_count++] = live;
-}
-
-static int by_epoch(const void *a, const void *b)
-{
-	const struct seep_profile_epoch *left = a;
-	const struct seep_profile_epoch *right = b;
-
-	return (left->epoch > right->epoch) - (left->epoch < right->epoch);
-}
-
-/* Threads may have raced for the row of one epoch: then it has two. */
-static void merge_epochs(struct seep_profile_context *context)
-{
-	uint32_t used = 0;
-
-	if (context->epoch_count < 2)
-		return;
-	qsort(context->epochs, context->epoch_count, sizeof(*context->epochs), by_epoch);
-	for (uint32_t i = 1; i < context->epoch_count; i++) {
-		if (context->epochs[i].epoch == context->epochs[used].epoch) {
-			context->epochs[used].blocks += context->epochs[i].blocks;
-			context->epochs[used].bytes += context->epochs[i].bytes;
-		} else {
-			context->epochs[++used] = context->epochs[i];
-		}
-	}
-	context->epoch_count = used + 1;
-}
-
-static void list_epochs(struct contexts *c)
-{
-	struct seep_profile *profile = c->load->profile;
-
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		struct seep_profile_context *context = &profile->contexts[i];
-
-		context->epochs = seep_profile_calloc(profile, context->epoch_count,
-						      sizeof(*context->epochs));
-		context->epoch_count = 0;
-	}
-	for (uint64_t i = 0; i < c->load->rows.count; i++)
-		add_epoch(c, i);
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		merge_epochs(&profile->contexts[i]);
-}
-
-static void describe(struct contexts *c, uint64_t index, struct seep_stacks *stacks,
-		     struct seep_profile_context *to)
-{
-	const struct ledger_context *from = ledger_view_context(&c->load->view, index);
-	uint32_t flags = from ? LOAD(from->flags) : 0;
-	const char *name;
-
-	to->id = (uint32_t)index + 1;
-	to->no_stack = index == LEDGER_CONTEXT_NO_STACK;
-	to->other = index == LEDGER_CONTEXT_OTHER;
-	if (to->no_stack || to->other)
-		return;
-	if (!(flags & LEDGER_CONTEXT_READY)) {
-		to->in_doubt = true;
-		to->truncated = true;
-		return;
-	}
-	to->kind = from->kind < LEDGER_KIND_COUNT ? from->kind : LEDGER_KIND_MALLOC;
-	to->align_log2 = from->align_log2 < 64 ? from->align_log2 : 0;
-	to->truncated = (flags & LEDGER_CONTEXT_TRUNCATED) != 0;
-	to->cut = (flags & LEDGER_CONTEXT_CUT) != 0;
-	to->by_frame_pointer = (flags & LEDGER_CONTEXT_FRAME_POINTER) != 0;
-	to->first_ns = from->first_ns;
-	name = ledger_view_string(&c->load->view, from->thread);
-	if (name)
-		to->thread = seep_profile_strndup(c->load->profile, name,
-						  from->thread.bytes < THREAD_NAME_BYTES_MAX
-							  ? from->thread.bytes
-							  : THREAD_NAME_BYTES_MAX);
-	if (!seep_stacks_fill(stacks, to, from->leaf)) {
-		to->in_doubt = true;
-		to->truncated = true;
-	}
-}
-
-static void describe_all(struct contexts *c)
-{
-	struct seep_profile *profile = c->load->profile;
-	struct seep_stacks stacks;
-
-	seep_stacks_init(&stacks, &c->load->view, profile, c->load->scratch);
-	for (uint64_t i = 0; i < c->count; i++)
-		if (c->places[i])
-			describe(c, i, &stacks, &profile->contexts[c->places[i] - 1]);
-	seep_stacks_done(&stacks);
-	if (stacks.entries_full)
-		seep_profile_add_stacks_cut(profile, stacks.entries_max);
+	context->peak_blocks = between(context->peak_blocks, context->allocs);
+	context->peak_bytes = between(context->peak_bytes, context->alloc_bytes);
 }
 
 void seep_ledger_load_contexts(struct seep_ledger_load *load)
 {
 	struct seep_profile *profile = load->profile;
-	struct contexts c = { .load = load };
+	uint32_t added;
+	bool is_new;
 
-	c.count = load->view.count[LEDGER_TABLE_CONTEXTS];
-	if (c.count < LEDGER_CONTEXT_FIRST)
-		c.count = LEDGER_CONTEXT_FIRST;
-	if (c.count >= UINT32_MAX)
-		c.count = UINT32_MAX - 1;
-	c.places = seep_arena_calloc(load->scratch, c.count, sizeof(*c.places));
-	c.owners = seep_arena_calloc(load->scratch, load->rows.count, sizeof(*c.owners));
-	find_owners(&c);
-	profile->context_count = assign_places(&c);
-	profile->contexts = seep_profile_calloc(profile, profile->context_count,
-						sizeof(*profile->contexts));
+	make_room(load);
+	added = find_owners(load);
+	if (added > 0)
+		insert_new(load, added);
+	is_new = begin_contexts(load);
 	for (uint64_t i = 0; i < load->rows.count; i++)
-		add_row(&c, i);
+		if (load->contexts.owners[i])
+			add_row(load, i);
 	for (uint32_t i = 0; i < profile->context_count; i++)
-		lift_peaks(&profile->contexts[i], load->rows.peak_is_now);
-	list_epochs(&c);
-	describe_all(&c);
-	seep_profile_hash_contexts(profile);
+		lift_peak(&profile->contexts[i], load->rows.peak_is_now);
+	seep_builder_place_epochs(&load->builder);
+	if (is_new)
+		seep_profile_hash_contexts(profile);
 }

@@ -5,9 +5,10 @@
  */
 #include "profile/ledger_load.h"
 
-#include "base/arena.h"
+#include "base/xalloc.h"
 #include "profile/ledger_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
@@ -37,13 +38,35 @@ bool seep_profile_is_ledger(const void *head, size_t bytes)
 	return bytes >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
 }
 
+void *seep_ledger_grow(void *array, uint64_t old_count, uint64_t count, size_t item_bytes)
+{
+	if (!array)
+		return seep_xcalloc(count, item_bytes);
+	if (count <= old_count)
+		return array;
+	array = seep_xrealloc(array, count, item_bytes);
+	memset((char *)array + old_count * item_bytes, 0, (count - old_count) * item_bytes);
+	return array;
+}
+
+static uint64_t held_bytes(const struct ledger_view *view)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < LEDGER_TABLE_COUNT; i++)
+		bytes += view->count[i] * view->header.table[i].item_bytes;
+	return bytes;
+}
+
 static void load_all(struct seep_ledger_load *load)
 {
 	seep_ledger_load_process(load);
-	seep_rows_read(&load->view, load->live, load->scratch, &load->rows);
+	seep_ledger_load_end(load);
+	seep_rows_read(&load->view, load->live, &load->rows);
 	seep_ledger_mend_rows(load);
 	/* Only what the rows read name is looked at, and that has been published by now. */
 	ledger_view_refresh(&load->view);
+	seep_builder_hold(&load->builder, held_bytes(&load->view));
 	seep_ledger_load_modules(load);
 	seep_ledger_load_contexts(load);
 	seep_ledger_load_marks(load);
@@ -51,19 +74,32 @@ static void load_all(struct seep_ledger_load *load)
 	seep_ledger_load_unseen(load);
 }
 
+static void load_done(struct seep_ledger_load *load)
+{
+	seep_builder_done(&load->builder);
+	seep_rows_done(&load->rows);
+	free(load->nodes.pieces);
+	free(load->nodes.damaged);
+	free(load->nodes.path);
+	free(load->contexts.places);
+	free(load->contexts.described);
+	free(load->contexts.owners);
+}
+
 int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 				    struct seep_profile **ret_profile, struct seep_error *err)
 {
 	struct seep_ledger_load load = { .live = live };
 	enum ledger_view_status status = ledger_view_init(&load.view, map, bytes);
+	int r;
 
 	/* A running process would write beyond the end at any moment, and die of it. */
 	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || live))
 		return refuse(err, &load.view, status);
-	load.profile = seep_profile_new();
-	load.scratch = seep_arena_new();
+	seep_builder_init(&load.builder, held_bytes(&load.view));
+	load.profile = load.builder.profile;
 	load_all(&load);
-	seep_arena_free(load.scratch);
-	*ret_profile = load.profile;
-	return 0;
+	r = seep_builder_take(&load.builder, ret_profile, err);
+	load_done(&load);
+	return r;
 }

@@ -19,43 +19,35 @@ _Static_assert((int)SEEP_PROFILE_KIND_COUNT == (int)LEDGER_KIND_COUNT, "kinds");
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
 
-static char *copy_string(struct seep_ledger_load *load, struct ledger_string string,
-			 uint32_t bytes_max)
+char *seep_ledger_text(struct seep_ledger_load *load, struct ledger_string string,
+		       uint32_t bytes_max)
 {
 	const char *bytes = ledger_view_string(&load->view, string);
 
 	if (!bytes)
 		return NULL;
-	return seep_profile_strndup(load->profile, bytes,
-				    string.bytes < bytes_max ? string.bytes : bytes_max);
+	return seep_builder_text(&load->builder, bytes,
+				 string.bytes < bytes_max ? string.bytes : bytes_max);
 }
 
 /* Each argument ends with a zero byte; a last one without is accepted. */
-static char **split_arguments(struct seep_ledger_load *load, const char *bytes, uint32_t total)
+static void load_arguments(struct seep_ledger_load *load)
 {
-	uint32_t count = 1;
-	uint32_t used = 0;
-	char **argv;
-
-	for (uint32_t i = 0; i < total; i++)
-		count += bytes[i] == '\0';
-	argv = seep_profile_calloc(load->profile, (size_t)count + 1, sizeof(*argv));
-	for (uint32_t at = 0; at < total; used++) {
-		argv[used] = seep_profile_strndup(load->profile, bytes + at, total - at);
-		at += (uint32_t)strlen(argv[used]) + 1;
-	}
-	return argv;
-}
-
-static char **copy_arguments(struct seep_ledger_load *load)
-{
-	struct ledger_string string = load->view.header.argv;
+	const struct ledger_string string = load->view.header.argv;
 	const char *bytes = ledger_view_string(&load->view, string);
+	const char *end = bytes + (string.bytes < ARGV_BYTES_MAX ? string.bytes : ARGV_BYTES_MAX);
 
 	if (!bytes)
-		return NULL;
-	return split_arguments(load, bytes,
-			       string.bytes < ARGV_BYTES_MAX ? string.bytes : ARGV_BYTES_MAX);
+		return;
+	for (const char *at = bytes; at < end; at++) {
+		char *text = seep_builder_text(&load->builder, at, (uint64_t)(end - at));
+
+		if (!text)
+			break;
+		*(char **)seep_builder_add(&load->builder, SEEP_ARRAY_ARGV) = text;
+		at += strlen(text);
+	}
+	(void)seep_builder_add(&load->builder, SEEP_ARRAY_ARGV);
 }
 
 static char *copy_allocator(struct seep_ledger_load *load)
@@ -64,11 +56,11 @@ static char *copy_allocator(struct seep_ledger_load *load)
 
 	if (load->view.header.allocator == LEDGER_ALLOCATOR_GLIBC)
 		return seep_profile_strdup(load->profile, "glibc");
-	path = copy_string(load, load->view.header.allocator_path, PATH_BYTES_MAX);
+	path = seep_ledger_text(load, load->view.header.allocator_path, PATH_BYTES_MAX);
 	return path ? path : seep_profile_strdup(load->profile, "unknown");
 }
 
-static void load_end(struct seep_ledger_load *load)
+void seep_ledger_load_end(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	struct seep_profile_process *process = &load->profile->process;
@@ -101,23 +93,20 @@ void seep_ledger_load_process(struct seep_ledger_load *load)
 	process->pid = header->pid;
 	process->ppid = header->ppid;
 	process->uid = header->uid;
-	process->exe = copy_string(load, header->exe, PATH_BYTES_MAX);
-	process->cwd = copy_string(load, header->cwd, PATH_BYTES_MAX);
-	process->options = copy_string(load, header->options, OPTIONS_BYTES_MAX);
-	process->argv = copy_arguments(load);
+	process->exe = seep_ledger_text(load, header->exe, PATH_BYTES_MAX);
+	process->cwd = seep_ledger_text(load, header->cwd, PATH_BYTES_MAX);
+	process->options = seep_ledger_text(load, header->options, OPTIONS_BYTES_MAX);
+	load_arguments(load);
 	process->allocator = copy_allocator(load);
 	process->mode = LOAD(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
 	process->start_ns = header->created_ns;
 	process->start_realtime_ns = header->created_realtime_ns;
-	load_end(load);
 }
 
 static void load_module(struct seep_ledger_load *load, const struct ledger_module *from,
 			struct seep_profile_module *to)
 {
-	if (!LOAD(from->ready))
-		return;
-	to->path = copy_string(load, from->path, PATH_BYTES_MAX);
+	to->path = seep_ledger_text(load, from->path, PATH_BYTES_MAX);
 	to->bias = from->bias;
 	to->start = from->start;
 	to->end = from->end;
@@ -130,20 +119,22 @@ static void load_module(struct seep_ledger_load *load, const struct ledger_modul
 /* Indices are the ledger's: one that is not published keeps its place, without a path. */
 void seep_ledger_load_modules(struct seep_ledger_load *load)
 {
+	static char none[] = "";
 	struct seep_profile *profile = load->profile;
 	uint64_t count = load->view.count[LEDGER_TABLE_MODULES];
 
 	if (count > UINT16_MAX)
 		count = UINT16_MAX; /* a node cannot name more */
-	profile->modules = seep_profile_calloc(profile, count, sizeof(*profile->modules));
-	profile->module_count = (uint32_t)count;
+	while (profile->module_count < count)
+		(void)seep_builder_add(&load->builder, SEEP_ARRAY_MODULES);
 	for (uint32_t i = 0; i < profile->module_count; i++) {
-		const struct ledger_module *module = ledger_view_module(&load->view, i);
+		const struct ledger_module *from = ledger_view_module(&load->view, i);
+		struct seep_profile_module *to = &profile->modules[i];
 
-		if (module)
-			load_module(load, module, &profile->modules[i]);
-		if (!profile->modules[i].path)
-			profile->modules[i].path = seep_profile_strdup(profile, "");
+		if ((!to->path || to->path == none) && from && LOAD(from->ready))
+			load_module(load, from, to);
+		if (!to->path)
+			to->path = none;
 	}
 }
 
@@ -161,19 +152,18 @@ void seep_ledger_load_marks(struct seep_ledger_load *load)
 	uint32_t unexact = LOAD(ledger_view_state(&load->view)->unexact_epoch);
 	uint64_t count = load->view.count[LEDGER_TABLE_MARKS];
 
-	profile->marks = seep_profile_calloc(profile, count, sizeof(*profile->marks));
 	for (uint64_t i = 0; i < count; i++) {
 		const struct ledger_mark *from = ledger_view_mark(&load->view, i);
-		struct seep_profile_mark *to = &profile->marks[profile->mark_count];
+		struct seep_profile_mark *to;
 
 		if (!from || !LOAD(from->ready))
 			continue;
+		to = seep_builder_add(&load->builder, SEEP_ARRAY_MARKS);
 		to->epoch = from->epoch;
 		to->at_ns = from->at_ns;
 		to->exact = unexact == 0 || from->epoch < unexact;
 		if (from->name[0] != '\0')
 			to->name = seep_profile_strndup(profile, from->name, sizeof(from->name));
-		profile->mark_count++;
 	}
 	if (profile->mark_count > 1)
 		qsort(profile->marks, profile->mark_count, sizeof(*profile->marks), by_epoch);

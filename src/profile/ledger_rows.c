@@ -7,9 +7,10 @@
  */
 #include "profile/ledger_rows.h"
 
-#include "base/arena.h"
 #include "base/clock.h"
+#include "base/xalloc.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -27,9 +28,8 @@ enum { DONE = 0, WANTED = 1, REDONE = 2 };
 struct reader {
 	struct ledger_view *view; /* counts are taken again as the ledger grows */
 	struct seep_rows *rows;
-	uint32_t *wanted; /* row indices to sum again */
-	uint64_t wanted_count;
-	uint64_t turn; /* E */
+	uint64_t wanted_count; /* of rows->wanted */
+	uint64_t turn;	       /* E */
 	bool live;
 	bool last; /* no further pass follows, even if the turn moves */
 };
@@ -261,7 +261,7 @@ static void settle_row(struct reader *r, uint64_t index)
 	if (end_row(r, index))
 		r->rows->in_doubt[index] = DONE;
 	else
-		r->wanted[r->wanted_count++] = (uint32_t)index;
+		r->rows->wanted[r->wanted_count++] = (uint32_t)index;
 }
 
 static void read_wanted_rows(struct reader *r)
@@ -269,11 +269,11 @@ static void read_wanted_rows(struct reader *r)
 	uint64_t count = r->wanted_count;
 
 	for (uint64_t i = 0; i < count; i++)
-		begin_row(r, r->wanted[i]);
+		begin_row(r, r->rows->wanted[i]);
 	read_all_slots(r);
 	r->wanted_count = 0;
 	for (uint64_t i = 0; i < count; i++)
-		settle_row(r, r->wanted[i]);
+		settle_row(r, r->rows->wanted[i]);
 }
 
 static void pause_for_writers(void)
@@ -355,18 +355,26 @@ static void read_caches(const struct reader *r)
 	r->rows->peak_is_now = sum->live_bytes >= LOAD(state->peak_bytes);
 }
 
-void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scratch,
-		    struct seep_rows *rows)
+static void make_room(struct seep_rows *rows, uint64_t count)
+{
+	rows->count = count;
+	if (count <= rows->capacity && rows->sums)
+		return;
+	/* In a dead ledger exactly; of one that grows, not with every reading. */
+	rows->capacity = rows->sums ? count + count / 2 : count;
+	seep_rows_done(rows);
+	rows->sums = seep_xcalloc(rows->capacity, sizeof(*rows->sums));
+	rows->in_doubt = seep_xcalloc(rows->capacity, sizeof(*rows->in_doubt));
+	rows->wanted = seep_xcalloc(rows->capacity, sizeof(*rows->wanted));
+}
+
+void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 {
 	struct reader r = { .view = view, .rows = rows, .live = live };
 	int passes = live ? TURN_PASSES_MAX : 1;
 
-	memset(rows, 0, sizeof(*rows));
 	ledger_view_refresh(view);
-	rows->count = view->count[LEDGER_TABLE_ROWS];
-	rows->sums = seep_arena_calloc(scratch, rows->count, sizeof(*rows->sums));
-	rows->in_doubt = seep_arena_calloc(scratch, rows->count, sizeof(*rows->in_doubt));
-	r.wanted = seep_arena_calloc(scratch, rows->count, sizeof(*r.wanted));
+	make_room(rows, view->count[LEDGER_TABLE_ROWS]);
 	do {
 		r.turn = LOAD(ledger_view_control(view)->peak_turn);
 		r.last = passes == 1;
@@ -374,4 +382,11 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scra
 		read_caches(&r);
 		rows->peak_turn_moved = turn_moved(&r);
 	} while (rows->peak_turn_moved && --passes > 0);
+}
+
+void seep_rows_done(struct seep_rows *rows)
+{
+	free(rows->sums);
+	free(rows->in_doubt);
+	free(rows->wanted);
 }

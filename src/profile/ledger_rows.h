@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct seep_arena;
-
 /* One row with its slots. Sums wrap like the counters in the ledger; see seep_ledger_mend_rows(). */
 struct seep_row_sum {
 	uint64_t sequence;
@@ -47,7 +45,9 @@ struct seep_cache_sum {
 struct seep_rows {
 	struct seep_row_sum *sums; /* by row index */
 	uint8_t *in_doubt;	   /* by row index: not 0 where no consistent reading was had */
+	uint32_t *wanted;	   /* indices of rows to sum again */
 	uint64_t count;
+	uint64_t capacity;
 	uint64_t in_doubt_count;
 	struct seep_cache_sum caches;
 	bool peak_is_now;     /* the live figures are the peak */
@@ -56,14 +56,16 @@ struct seep_rows {
 
 /**
  * seep_rows_read - read all figures
- * @view:    counts are taken again
- * @live:    the process may be writing; else redo records are applied
- * @scratch: owns what @rows points to
+ * @view: counts are taken again
+ * @live: the process may be writing; else redo records are applied
+ * @rows: zeroed, or of an earlier reading, whose arrays are used again
  *
  * Live, the whole is read again at most 8 times while the peak turn moves, and single rows that
  * were flushed meanwhile for at most 50 ms each time. Never fails.
  */
-void seep_rows_read(struct ledger_view *view, bool live, struct seep_arena *scratch,
-		    struct seep_rows *rows);
+void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows);
+
+/* Release the arrays. */
+void seep_rows_done(struct seep_rows *rows);
 
 #endif

@@ -7,10 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DETAIL_BYTES = 1024, STACK_ENTRIES_PER_BYTE = 8 };
-
-#define STACK_ENTRIES_MIN (1ull << 24)
-#define STACK_ENTRIES_MAX (1ull << 28)
+enum { DETAIL_BYTES = 1024 };
 
 struct seep_profile *seep_profile_new(void)
 {
@@ -48,22 +45,14 @@ char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size
 	return seep_arena_strndup(profile->arena, bytes, count);
 }
 
-/* Room for one more line; the array doubles whenever its count is a power of two. */
-static struct seep_profile_unseen *append_unseen(struct seep_profile *profile)
+void *seep_profile_extend(struct seep_profile *profile, const void *items, uint32_t count,
+			  size_t item_bytes)
 {
-	uint32_t count = profile->unseen_count;
+	void *copy = seep_profile_calloc(profile, (size_t)count + 1, item_bytes);
 
-	if ((count & (count - 1)) == 0) {
-		struct seep_profile_unseen *bigger;
-
-		bigger = seep_profile_calloc(profile, count ? 2 * (size_t)count : 1,
-					     sizeof(*bigger));
-		if (count)
-			memcpy(bigger, profile->unseen, count * sizeof(*bigger));
-		profile->unseen = bigger;
-	}
-	profile->unseen_count++;
-	return &profile->unseen[count];
+	if (count)
+		memcpy(copy, items, count * item_bytes);
+	return copy;
 }
 
 bool seep_profile_says(const struct seep_profile *profile, const char *code)
@@ -93,22 +82,9 @@ void seep_profile_add_unseen(struct seep_profile *profile, const char *code, con
 	va_start(args, fmt);
 	(void)vsnprintf(detail, sizeof(detail), fmt, args);
 	va_end(args);
-	line = append_unseen(profile);
+	profile->unseen = seep_profile_extend(profile, profile->unseen, profile->unseen_count,
+					      sizeof(*line));
+	line = &profile->unseen[profile->unseen_count++];
 	line->code = seep_profile_strdup(profile, code);
 	line->detail = seep_profile_strdup(profile, detail);
-}
-
-uint64_t seep_profile_stack_entries_max(uint64_t held_bytes)
-{
-	if (held_bytes > (STACK_ENTRIES_MAX - STACK_ENTRIES_MIN) / STACK_ENTRIES_PER_BYTE)
-		return STACK_ENTRIES_MAX;
-	return STACK_ENTRIES_MIN + held_bytes * STACK_ENTRIES_PER_BYTE;
-}
-
-void seep_profile_add_stacks_cut(struct seep_profile *profile, uint64_t entries_max)
-{
-	seep_profile_add_unseen(profile, "stacks-cut",
-				"there are more than %llu frames in all stacks together; "
-				"later stacks show their innermost frames only",
-				(unsigned long long)entries_max);
 }

@@ -234,16 +234,11 @@ char *seep_profile_strdup(struct seep_profile *profile, const char *text);
 char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size_t count);
 
 /*
- * How many stack entries a profile may have that is read from a file with @held_bytes in it: enough
- * for stacks that are deep and many, and not what a small file can name by sharing.
+ * A copy of an array of @profile, with a zeroed item more at its end. For what is added now and then;
+ * arrays that grow item by item are the builder's.
  */
-uint64_t seep_profile_stack_entries_max(uint64_t held_bytes);
-
-/* What stacks keep of their innermost frames that are met after @entries_max are there. */
-enum { SEEP_PROFILE_CUT_DEPTH = 64 };
-
-/* profile->unseen says that this came to pass. */
-void seep_profile_add_stacks_cut(struct seep_profile *profile, uint64_t entries_max);
+void *seep_profile_extend(struct seep_profile *profile, const void *items, uint32_t count,
+			  size_t item_bytes);
 
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);

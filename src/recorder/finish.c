@@ -179,12 +179,10 @@ static void say_where(struct seep_finish_job *job)
 /* The timeline goes up to the moment of the figures. */
 static void add_present(struct seep_profile *profile, uint64_t now_ns)
 {
-	const uint32_t count = profile->sample_count;
-	struct seep_profile_sample *samples;
+	const uint32_t count = profile->sample_count++;
+	struct seep_profile_sample *samples = seep_profile_extend(profile, profile->timeline, count,
+								  sizeof(*samples));
 
-	samples = seep_profile_calloc(profile, (size_t)count + 1, sizeof(*samples));
-	if (count)
-		memcpy(samples, profile->timeline, count * sizeof(*samples));
 	samples[count] = (struct seep_profile_sample){
 		.at_ns = now_ns,
 		.live_bytes = profile->totals.live_bytes,
@@ -193,7 +191,6 @@ static void add_present(struct seep_profile *profile, uint64_t now_ns)
 		.frees = profile->totals.frees,
 	};
 	profile->timeline = samples;
-	profile->sample_count = count + 1;
 }
 
 static void take_snapshot(struct seep_finish_job *job, struct seep_symbols **symbols)

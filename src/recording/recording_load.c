@@ -1,274 +1,289 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Ids that other rows refer to are 1, 2, 3 ... in the order of reading: then a reference is checked
+ * by one comparison, and none can lead forward or round in a circle.
+ */
 #include "recording/recording.h"
 
 #include "base/file.h"
 #include "profile/kind_name.h"
-#include "profile/profile.h"
-#include "profile/profile_check.h"
-#include "recording/recording_reader.h"
-#include "recording/recording_schema.h"
+#include "profile/total_fields.h"
+#include "recording/recording_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define SMALL_MAX (1u << 22) /* rows of a table that stands for itself */
-#define TEXT_SLACK_BYTES (64ull * 1024)
+struct loading {
+	struct seep_row_reader reader;
+	uint32_t last_context;	/* id */
+	uint32_t epoch_context; /* index of the context that the epochs have reached */
+	uint64_t totals_found;	/* a bit for each of seep_total_fields */
+	uint32_t buckets;
+	bool has_process;
+	bool argv_known;
+};
 
-static int process_row(struct seep_reader *l)
+union any_row {
+	struct seep_process_row process;
+	struct seep_segment_row segment;
+	struct seep_context_row context;
+	struct seep_epoch_row epoch;
+	struct seep_total_row total;
+	struct seep_profile_forked forked;
+	uint64_t bucket;
+};
+
+static int damaged(struct loading *l, const char *what)
 {
-	struct seep_profile_process *process = &l->profile->process;
-	char *ended;
+	return seep_fail(l->reader.err, SEEP_ECORRUPT, "%s", what);
+}
 
-	process->pid = (uint32_t)seep_reader_number(l, 0);
-	process->ppid = (uint32_t)seep_reader_number(l, 1);
-	process->uid = (uint32_t)seep_reader_number(l, 2);
-	process->exe = seep_reader_text(l, 3);
-	process->cwd = seep_reader_text(l, 4);
-	process->allocator = seep_reader_text(l, 5);
-	process->options = seep_reader_text(l, 6);
-	process->mode = (uint32_t)seep_reader_number(l, 7);
-	process->start_ns = seep_reader_number(l, 8);
-	process->start_realtime_ns = seep_reader_number(l, 9);
-	process->end_ns = seep_reader_number(l, 10);
-	ended = seep_reader_text(l, 11);
-	process->ended = seep_profile_ended_value(ended);
-	process->has_status = !seep_reader_is_null(l, 12) || !seep_reader_is_null(l, 13);
-	process->status_code = (int)(seep_reader_number(l, 12) & 0xff);
-	process->status_signal = (int)(seep_reader_number(l, 13) & 0x7f);
-	process->core_dumped = seep_reader_flag(l, 14);
-	process->peak_rss_bytes = seep_reader_figure(l, 15);
-	if (seep_reader_flag(l, 16))
-		process->argv = seep_profile_calloc(l->profile, 1, sizeof(*process->argv));
-	l->profile->symbolised = seep_reader_flag(l, 17);
-	l->item_count++;
+static int load_process(void *loading, void *row)
+{
+	struct loading *l = loading;
+	struct seep_process_row *from = row;
+	struct seep_profile *profile = l->reader.builder.profile;
+
+	profile->process = from->process;
+	profile->process.ended = seep_profile_ended_value(from->ended);
+	profile->process.has_status = from->status_code >= 0 || from->status_signal >= 0;
+	if (from->status_code >= 0)
+		profile->process.status_code = from->status_code;
+	if (from->status_signal >= 0)
+		profile->process.status_signal = from->status_signal & 0x7f;
+	profile->symbolised = from->symbolised;
+	l->argv_known = from->argv_known;
+	l->has_process = true;
 	return 0;
 }
 
-static int finish_process(struct seep_reader *l)
+/* ---- stacks -------------------------------------------------------------------------------- */
+
+static int check_frame(void *loading, void *row)
 {
-	return l->item_count == 1 ? 0 : seep_reader_damaged(l, "it names no process");
+	struct loading *l = loading;
+	const struct seep_profile_frame *frame = row;
+
+	return frame->module <= l->reader.builder.profile->module_count
+		       ? 0
+		       : damaged(l, "a frame names a module that is not there");
 }
 
-static int argv_row(struct seep_reader *l)
+/* A number at **@at, which is moved behind it. Larger ones and what is none come back as @max + 1. */
+static uint64_t parse_number(const char **at, uint64_t max)
 {
-	char **argument = seep_reader_add(l, sizeof(*argument));
+	const char *first = *at;
+	uint64_t number = 0;
 
-	*argument = seep_reader_text_or_empty(l, 0);
-	return 0;
+	for (; **at >= '0' && **at <= '9' && number <= max; ++*at)
+		number = number * 10 + (uint64_t)(**at - '0');
+	return *at > first && number <= max ? number : max + 1;
 }
 
-static int finish_argv(struct seep_reader *l)
+/* A frame, or "[7,2,300]": one that ends a repetition. */
+static bool parse_entry(const char **at, uint64_t frames, struct seep_profile_stack_entry *entry)
 {
-	struct seep_profile_process *process = &l->profile->process;
-	uint32_t count;
+	const bool folded = **at == '[';
+	uint64_t frame, period = 0, repeats = 0;
 
-	if (!process->argv)
+	*at += folded;
+	frame = parse_number(at, frames);
+	if (folded) {
+		period = *(*at)++ == ',' ? parse_number(at, UINT8_MAX) : UINT64_MAX;
+		if (period > UINT8_MAX)
+			return false;
+		repeats = *(*at)++ == ',' ? parse_number(at, UINT16_MAX) : UINT64_MAX;
+		if (repeats > UINT16_MAX || *(*at)++ != ']')
+			return false;
+	}
+	*entry = (struct seep_profile_stack_entry){ (uint32_t)frame - 1, (uint8_t)period,
+						    (uint16_t)repeats };
+	return frame > 0 && frame <= frames;
+}
+
+/* How many entries; 0 where the text is no list of them. */
+static uint32_t parse_frames(struct loading *l, const struct seep_row_bytes *text)
+{
+	const uint64_t frames = l->reader.builder.profile->frame_count;
+	/* No entry is shorter than "1,". */
+	struct seep_profile_stack_entry *to = seep_builder_room(&l->reader.builder,
+								text->count / 2 + 1);
+	const char *at = text->at;
+	uint32_t count = 0;
+
+	if (!at || *at != '[')
 		return 0;
-	(void)seep_reader_add(l, sizeof(char *)); /* the NULL at the end */
-	process->argv = seep_reader_take(l, sizeof(char *), &count);
+	do {
+		at++;
+		if (!parse_entry(&at, frames, &to[count]))
+			return 0;
+		count++;
+	} while (*at == ',');
+	return at[0] == ']' && at + 1 == text->at + text->count ? count : 0;
+}
+
+static int load_segment(void *loading, void *row)
+{
+	struct loading *l = loading;
+	const struct seep_segment_row *from = row;
+	struct seep_builder *builder = &l->reader.builder;
+	uint32_t count = 0;
+
+	if (from->parent > builder->piece_count)
+		return damaged(l, "a segment comes before its parent");
+	if (from->frames.count <= builder->text_left)
+		count = parse_frames(l, &from->frames);
+	if (count == 0)
+		return damaged(l, "a segment names frames that are not there");
+	builder->text_left -= from->frames.count;
+	return seep_builder_piece(builder, from->parent, count) > 0
+		       ? 0
+		       : damaged(l, "a stack is longer than any can be");
+}
+
+static int load_context(void *loading, void *row)
+{
+	struct loading *l = loading;
+	const struct seep_context_row *from = row;
+	struct seep_profile_context *to;
+
+	if (from->context.id <= l->last_context)
+		return damaged(l, "context ids are out of order");
+	if (from->leaf > l->reader.builder.piece_count)
+		return damaged(l, "a context names a segment that is not there");
+	l->last_context = from->context.id;
+	to = seep_builder_add(&l->reader.builder, SEEP_ARRAY_CONTEXTS);
+	*to = from->context;
+	seep_builder_stack(&l->reader.builder, to, from->leaf);
 	return 0;
 }
 
-static int child_row(struct seep_reader *l)
+/* Both sides ascend by context. */
+static int load_epoch(void *loading, void *row)
 {
-	*(uint32_t *)seep_reader_add(l, sizeof(uint32_t)) = (uint32_t)seep_reader_number(l, 0);
+	struct loading *l = loading;
+	const struct seep_epoch_row *from = row;
+	const struct seep_profile *profile = l->reader.builder.profile;
+
+	while (l->epoch_context < profile->context_count &&
+	       profile->contexts[l->epoch_context].id < from->context)
+		l->epoch_context++;
+	if (l->epoch_context == profile->context_count ||
+	    profile->contexts[l->epoch_context].id != from->context)
+		return damaged(l, "an epoch names a context that is not there");
+	seep_builder_epoch(&l->reader.builder, l->epoch_context, &from->epoch);
 	return 0;
 }
 
-static int mark_row(struct seep_reader *l)
-{
-	struct seep_profile_mark *mark = seep_reader_add(l, sizeof(*mark));
+/* ---- figures ------------------------------------------------------------------------------- */
 
-	mark->epoch = seep_reader_small(l, 0, UINT32_MAX);
-	mark->name = seep_reader_text(l, 1);
-	mark->at_ns = seep_reader_number(l, 2);
-	mark->exact = seep_reader_flag(l, 3);
+/* Names that are not known here are a newer schema's. */
+static int load_total(void *loading, void *row)
+{
+	struct loading *l = loading;
+	const struct seep_total_row *from = row;
+
+	for (size_t i = 0; i < seep_total_field_count; i++) {
+		const struct seep_total_field *field = &seep_total_fields[i];
+
+		if (strcmp(from->name, field->name) != 0)
+			continue;
+		if (l->totals_found >> i & 1)
+			return damaged(l, "a total is there twice");
+		l->totals_found |= 1ull << i;
+		seep_total_set(&l->reader.builder.profile->totals, field, from->value);
+	}
 	return 0;
 }
 
-static int sample_row(struct seep_reader *l)
+static int load_bucket(void *loading, void *row)
 {
-	struct seep_profile_sample *sample = seep_reader_add(l, sizeof(*sample));
+	struct loading *l = loading;
 
-	sample->at_ns = seep_reader_number(l, 0);
-	sample->live_bytes = seep_reader_figure(l, 1);
-	sample->rss_bytes = seep_reader_figure(l, 2);
-	sample->allocs = seep_reader_figure(l, 3);
-	sample->frees = seep_reader_figure(l, 4);
+	l->reader.builder.profile->totals.histogram[l->buckets++] = *(const uint64_t *)row;
 	return 0;
 }
 
-static int unseen_row(struct seep_reader *l)
+static int load_forked(void *loading, void *row)
 {
-	struct seep_profile_unseen *unseen = seep_reader_add(l, sizeof(*unseen));
+	struct loading *l = loading;
 
-	unseen->code = seep_reader_text_or_empty(l, 0);
-	unseen->detail = seep_reader_text_or_empty(l, 1);
+	l->reader.builder.profile->forked = *(const struct seep_profile_forked *)row;
 	return 0;
 }
 
-/* Not by seep_profile_add_unseen(), which looks at every line that is there already. */
-static int finish_unseen(struct seep_reader *l)
+/* A total that is missing must not look like 0, unless the file's schema has none. */
+static int check_totals(struct loading *l)
 {
-	uint32_t count = l->item_count;
-	uint32_t room = 1;
-
-	/* seep_profile_add_unseen() may follow: it expects room up to a power of two. */
-	while (room < count)
-		room *= 2;
-	while (l->item_count < room)
-		(void)seep_reader_add(l, sizeof(struct seep_profile_unseen));
-	l->profile->unseen = seep_reader_take(l, sizeof(struct seep_profile_unseen), &room);
-	l->profile->unseen_count = count;
+	for (size_t i = 0; i < seep_total_field_count; i++)
+		if (!(l->totals_found >> i & 1) &&
+		    seep_total_fields[i].since <= l->reader.found.schema)
+			return seep_fail(l->reader.err, SEEP_ECORRUPT, "it has no total %s",
+					 seep_total_fields[i].name);
 	return 0;
 }
 
-/* False where it was there before. */
-static bool note_total(struct seep_reader *l, size_t number)
-{
-	const uint64_t bit = 1ull << number;
-	bool is_new = !(l->totals_found & bit);
+/* ---- the whole ----------------------------------------------------------------------------- */
 
-	l->totals_found |= bit;
-	return is_new;
-}
-
-/* Names that this seep does not know are a newer one's. */
-static int total_row(struct seep_reader *l)
-{
-	struct seep_profile_totals *totals = &l->profile->totals;
-	const char *name = (const char *)sqlite3_column_text(l->statement, 0);
-	uint64_t value = seep_reader_figure(l, 1);
-	bool is_new = true;
-
-	if (!name)
-		return seep_reader_damaged(l, "a total has no name");
-	for (size_t i = 0; i < seep_recording_total_count; i++)
-		if (strcmp(name, seep_recording_totals[i].name) == 0) {
-			is_new = note_total(l, i);
-			memcpy((char *)totals + seep_recording_totals[i].offset, &value,
-			       sizeof(value));
-		}
-	if (strcmp(name, "peak_exact") == 0)
-		totals->peak_exact = value != 0;
-	if (strcmp(name, "verify_asked") == 0)
-		totals->verify.asked = value != 0;
-	return is_new ? 0 : seep_reader_damaged(l, "a total is there twice");
-}
-
-/* A total that is not there must not look like 0. */
-static int finish_totals(struct seep_reader *l)
-{
-	for (size_t i = 0; i < seep_recording_total_count; i++)
-		if (note_total(l, i))
-			return seep_fail(l->err, SEEP_ECORRUPT, "it has no total %s",
-					 seep_recording_totals[i].name);
-	return 0;
-}
-
-static int histogram_row(struct seep_reader *l)
-{
-	uint64_t bucket = seep_reader_number(l, 0);
-
-	if (bucket >= SEEP_PROFILE_HISTOGRAM_BUCKETS)
-		return seep_reader_damaged(l, "the histogram has a bucket too many");
-	l->profile->totals.histogram[bucket] = seep_reader_figure(l, 1);
-	return 0;
-}
-
-static int forked_row(struct seep_reader *l)
-{
-	struct seep_profile_forked *forked = &l->profile->forked;
-
-	forked->processes = seep_reader_figure(l, 0);
-	forked->allocs = seep_reader_figure(l, 1);
-	forked->alloc_bytes = seep_reader_figure(l, 2);
-	forked->frees = seep_reader_figure(l, 3);
-	forked->freed_bytes = seep_reader_figure(l, 4);
-	forked->live_bytes = seep_reader_figure(l, 5);
-	return 0;
-}
-
-static const struct seep_reader_table before_stacks[] = {
-	{ .sql = "SELECT pid, ppid, uid, exe, cwd, allocator, options, mode, start_ns,"
-		 " start_realtime_ns, end_ns, ended, status_code, status_signal,"
-		 " core_dumped, peak_rss_bytes, argv_known, symbolised FROM process",
-	  .rows_max = 1,
-	  .row = process_row,
-	  .finish = finish_process },
-	{ .sql = "SELECT value FROM argv ORDER BY position",
-	  .rows_max = SMALL_MAX,
-	  .row = argv_row,
-	  .finish = finish_argv },
-	{ .sql = "SELECT pid FROM child ORDER BY position",
-	  .rows_max = SMALL_MAX,
-	  .row = child_row,
-	  SEEP_READER_INTO(uint32_t, process.children, process.child_count) },
+/* In the order of reference. Rows of a table with an array become its items. */
+static const struct {
+	enum seep_table_id table;
+	enum seep_array array;
+	int (*each)(void *loading, void *row);
+} steps[] = {
+	{ SEEP_TABLE_PROCESS, SEEP_ARRAY_COUNT, load_process },
+	{ SEEP_TABLE_ARGV, SEEP_ARRAY_ARGV, NULL },
+	{ SEEP_TABLE_CHILD, SEEP_ARRAY_CHILDREN, NULL },
+	{ SEEP_TABLE_MODULE, SEEP_ARRAY_MODULES, NULL },
+	{ SEEP_TABLE_FRAME, SEEP_ARRAY_FRAMES, check_frame },
+	{ SEEP_TABLE_SEGMENT, SEEP_ARRAY_COUNT, load_segment },
+	{ SEEP_TABLE_CONTEXT, SEEP_ARRAY_COUNT, load_context },
+	{ SEEP_TABLE_EPOCH, SEEP_ARRAY_COUNT, load_epoch },
+	{ SEEP_TABLE_MARK, SEEP_ARRAY_MARKS, NULL },
+	{ SEEP_TABLE_SAMPLE, SEEP_ARRAY_SAMPLES, NULL },
+	{ SEEP_TABLE_UNSEEN, SEEP_ARRAY_UNSEEN, NULL },
+	{ SEEP_TABLE_TOTAL, SEEP_ARRAY_COUNT, load_total },
+	{ SEEP_TABLE_HISTOGRAM, SEEP_ARRAY_COUNT, load_bucket },
+	{ SEEP_TABLE_FORKED, SEEP_ARRAY_COUNT, load_forked },
 };
 
-static const struct seep_reader_table after_stacks[] = {
-	{ .sql = "SELECT epoch, name, at_ns, exact FROM mark ORDER BY position",
-	  .rows_max = SMALL_MAX,
-	  .row = mark_row,
-	  SEEP_READER_INTO(struct seep_profile_mark, marks, mark_count) },
-	{ .sql = "SELECT at_ns, live_bytes, rss_bytes, allocs, frees FROM sample ORDER BY position",
-	  .rows_max = SMALL_MAX,
-	  .row = sample_row,
-	  SEEP_READER_INTO(struct seep_profile_sample, timeline, sample_count) },
-	{ .sql = "SELECT code, detail FROM unseen ORDER BY position",
-	  .rows_max = SMALL_MAX,
-	  .row = unseen_row,
-	  .finish = finish_unseen },
-	{ .sql = "SELECT name, value FROM total",
-	  .rows_max = SMALL_MAX,
-	  .row = total_row,
-	  .finish = finish_totals },
-	{ .sql = "SELECT bucket, allocs FROM histogram",
-	  .rows_max = SMALL_MAX,
-	  .row = histogram_row },
-	{ .sql = "SELECT processes, allocs, alloc_bytes, frees, freed_bytes, live_bytes FROM forked",
-	  .rows_max = 1,
-	  .row = forked_row },
-};
-
-static int load_all(struct seep_reader *l)
+static int load_all(struct loading *l)
 {
-	int r = seep_reader_tables(l, before_stacks,
-				   sizeof(before_stacks) / sizeof(before_stacks[0]));
+	struct seep_profile *profile = l->reader.builder.profile;
+	union any_row row;
+	int r = 0;
 
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
+		r = seep_sql_read(&l->reader, steps[i].table, steps[i].array, &row, steps[i].each,
+				  l);
+	if (r == 0 && !l->has_process)
+		r = damaged(l, "it names no process");
 	if (r == 0)
-		r = seep_reader_stacks(l);
-	if (r == 0)
-		r = seep_reader_tables(l, after_stacks,
-				       sizeof(after_stacks) / sizeof(after_stacks[0]));
-	if (r == 0)
-		r = seep_profile_check(l->profile, l->err);
-	if (r == 0 && l->stacks_cut)
-		seep_profile_add_stacks_cut(l->profile,
-					    seep_profile_stack_entries_max(l->held_bytes));
+		r = check_totals(l);
+	if (l->argv_known)
+		(void)seep_builder_add(&l->reader.builder, SEEP_ARRAY_ARGV);
+	else
+		profile->process.argv = NULL;
 	return r;
 }
 
 int seep_recording_load(const char *path, struct seep_profile **ret_profile, struct seep_error *err)
 {
-	struct seep_reader l = { .err = err };
-	int r = seep_recording_open_database(path, &l.db, err);
+	struct loading l = { .reader.err = err };
+	int r = seep_recording_open_database(path, &l.reader.db, err);
 
 	if (r < 0)
 		return r;
-	l.held_bytes = seep_file_held_bytes(path);
-	l.text_left = l.held_bytes + TEXT_SLACK_BYTES;
-	l.profile = seep_profile_new();
-	r = load_all(&l);
-	free(l.segments);
-	free(l.entries);
-	(void)sqlite3_close(l.db);
-	if (r < 0) {
-		seep_profile_free(l.profile);
+	l.reader.held_bytes = seep_file_held_bytes(path);
+	seep_builder_init(&l.reader.builder, l.reader.held_bytes);
+	r = seep_sql_look(l.reader.db, &l.reader.found, err);
+	if (r == 0)
+		r = load_all(&l);
+	(void)sqlite3_close(l.reader.db);
+	if (r == 0)
+		r = seep_builder_take(&l.reader.builder, ret_profile, err);
+	seep_builder_done(&l.reader.builder);
+	if (r < 0)
 		seep_error_prefix(err, "%s: %s", path,
 				  r == -SEEP_ECORRUPT ? "damaged" : "cannot be read");
-		return r;
-	}
-	*ret_profile = l.profile;
-	return 0;
+	return r;
 }

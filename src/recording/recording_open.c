@@ -4,7 +4,7 @@
 
 #include "profile/ledger_load.h"
 #include "recording/recording_db.h"
-#include "recording/recording_schema.h"
+#include "recording/recording_rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,48 +102,9 @@ static int check_head(const char *path, struct seep_error *err)
 	return 0;
 }
 
-/*
- * A name that we read must be an ordinary table: a view, a virtual table or a computed column
- * under that name would run what the file's author wrote. What the file says of a table's kind
- * cannot be a lie, or SQLite refuses the schema as a whole.
- */
-static int check_table(sqlite3_stmt *statement, const char *name, struct seep_error *err)
-{
-	bool is_plain = false;
-	int rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-
-	if (rc == SQLITE_OK) {
-		rc = sqlite3_step(statement);
-		is_plain = rc == SQLITE_ROW && sqlite3_column_int(statement, 0) == 1;
-	}
-	(void)sqlite3_reset(statement);
-	if (rc != SQLITE_ROW)
-		return seep_db_fail(sqlite3_db_handle(statement), rc, err);
-	if (!is_plain)
-		return seep_fail(err, SEEP_ECORRUPT, "has no table %s as recordings do", name);
-	return 0;
-}
-
-static int check_tables(struct sqlite3 *db, struct seep_error *err)
-{
-	sqlite3_stmt *statement = NULL;
-	int rc = sqlite3_prepare_v2(
-		db,
-		/* Not by pragma_table_list: it works out the columns of every view in the file. */
-		"SELECT CASE (SELECT count(*) FROM sqlite_schema WHERE name = ?1"
-		" AND type = 'table' AND rootpage > 0) WHEN 1"
-		" THEN (SELECT sum(hidden) FROM pragma_table_xinfo(?1)) = 0 END",
-		-1, &statement, NULL);
-	int r = seep_db_fail(db, rc, err);
-
-	for (int i = 0; r == 0 && seep_recording_table_names[i]; i++)
-		r = check_table(statement, seep_recording_table_names[i], err);
-	(void)sqlite3_finalize(statement);
-	return r;
-}
-
 int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, struct seep_error *err)
 {
+	struct seep_sql_found found;
 	struct sqlite3 *db = NULL;
 	int r = check_head(path, err);
 
@@ -153,7 +114,7 @@ int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, stru
 	if (r == 0)
 		r = seep_db_fail(db, seep_db_harden(db), err);
 	if (r == 0)
-		r = check_tables(db, err);
+		r = seep_sql_look(db, &found, err);
 	if (r < 0) {
 		(void)sqlite3_close(db);
 		seep_error_prefix(err, "%s: %s", path, r == -SEEP_ECORRUPT ? "damaged" : "refused");

@@ -2,123 +2,270 @@
 /* Comments in the SQL stay in the file: ".schema" in any client shows them. */
 #include "recording/recording_schema.h"
 
-const char seep_recording_tables_sql[] =
-	"CREATE TABLE process (\n"
-	"	id INTEGER PRIMARY KEY CHECK (id = 1),\n"
-	"	pid INTEGER NOT NULL,\n"
-	"	ppid INTEGER NOT NULL,\n"
-	"	uid INTEGER NOT NULL,\n"
-	"	exe TEXT,\n"
-	"	cwd TEXT,\n"
-	"	allocator TEXT,\n"
-	"	options TEXT,\n"
-	"	mode INTEGER NOT NULL,\n"
-	"	start_ns INTEGER NOT NULL, -- monotonic\n"
-	"	start_realtime_ns INTEGER NOT NULL,\n"
-	"	end_ns INTEGER NOT NULL, -- monotonic; 0 = unknown, or running\n"
-	"	ended TEXT NOT NULL, -- exit, signal, exec, killed, running, unknown\n"
-	"	status_code INTEGER,\n"
-	"	status_signal INTEGER,\n"
-	"	core_dumped INTEGER NOT NULL,\n"
-	"	peak_rss_bytes INTEGER NOT NULL, -- 0 = unknown\n"
-	"	argv_known INTEGER NOT NULL,\n"
-	"	symbolised INTEGER NOT NULL,\n"
-	"	seep_version TEXT NOT NULL\n"
-	") STRICT;\n"
-	"CREATE TABLE argv (position INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;\n"
-	"CREATE TABLE child (position INTEGER PRIMARY KEY, pid INTEGER NOT NULL) STRICT;\n"
-	"CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT;\n"
-	"CREATE TABLE module (\n"
-	"	id INTEGER PRIMARY KEY, -- 1, 2, 3 ...\n"
-	"	path TEXT NOT NULL,\n"
-	"	bias INTEGER NOT NULL, -- run-time address = link-time address + bias\n"
-	"	start_address INTEGER NOT NULL,\n"
-	"	end_address INTEGER NOT NULL,\n"
-	"	build_id BLOB,\n"
-	"	problem TEXT -- why its names are missing\n"
-	") STRICT;\n"
-	"CREATE TABLE frame (\n"
-	"	id INTEGER PRIMARY KEY, -- 1, 2, 3 ...\n"
-	"	module INTEGER, -- NULL: address is absolute\n"
-	"	address INTEGER NOT NULL, -- link-time; a return address unless exact\n"
-	"	exact INTEGER NOT NULL,\n"
-	"	inlined INTEGER NOT NULL, -- into the next outer frame of the same address\n"
-	"	function TEXT,\n"
-	"	file TEXT,\n"
-	"	line INTEGER NOT NULL -- 0 = unknown\n"
-	") STRICT;\n"
-	"CREATE TABLE segment ( -- a piece of stacks that no other stack leaves or joins\n"
-	"	id INTEGER PRIMARY KEY, -- 1, 2, 3 ...; greater than its parent's\n"
-	"	parent INTEGER, -- what lies further out; NULL: nothing\n"
-	"	frames TEXT NOT NULL -- JSON, innermost first: frame, or [frame, period, repeats]\n"
-	") STRICT;\n"
-	"CREATE TABLE context ( -- all allocations by one call stack\n"
-	"	id INTEGER PRIMARY KEY,\n"
-	"	hash INTEGER NOT NULL, -- stable across runs\n"
-	"	kind INTEGER NOT NULL,\n"
-	"	align_log2 INTEGER NOT NULL,\n"
-	"	frame INTEGER, -- the innermost one; NULL: no stack\n"
-	"	leaf INTEGER, -- segment that ends in it\n"
-	"	truncated INTEGER NOT NULL,\n"
-	"	cut INTEGER NOT NULL,\n"
-	"	by_frame_pointer INTEGER NOT NULL, -- of a frame without unwind information, what called it\n"
-	"	no_stack INTEGER NOT NULL,\n"
-	"	other INTEGER NOT NULL,\n"
-	"	in_doubt INTEGER NOT NULL,\n"
-	"	thread TEXT,\n"
-	"	scope TEXT,\n"
-	"	first_ns INTEGER NOT NULL,\n"
-	"	allocs INTEGER NOT NULL,\n"
-	"	alloc_bytes INTEGER NOT NULL,\n"
-	"	frees INTEGER NOT NULL,\n"
-	"	freed_bytes INTEGER NOT NULL,\n"
-	"	temporary INTEGER NOT NULL,\n"
-	"	live_blocks INTEGER NOT NULL,\n"
-	"	live_bytes INTEGER NOT NULL,\n"
-	"	peak_blocks INTEGER NOT NULL, -- at the peak of the process\n"
-	"	peak_bytes INTEGER NOT NULL\n"
-	") STRICT;\n"
-	"CREATE TABLE epoch ( -- live blocks by when they were allocated\n"
-	"	context INTEGER NOT NULL,\n"
-	"	epoch INTEGER NOT NULL,\n"
-	"	blocks INTEGER NOT NULL,\n"
-	"	bytes INTEGER NOT NULL,\n"
-	"	PRIMARY KEY (context, epoch)\n"
-	") STRICT, WITHOUT ROWID;\n"
-	"CREATE TABLE mark ( -- begins an epoch\n"
-	"	position INTEGER PRIMARY KEY,\n"
-	"	epoch INTEGER NOT NULL,\n"
-	"	name TEXT, -- NULL: automatic\n"
-	"	at_ns INTEGER NOT NULL,\n"
-	"	exact INTEGER NOT NULL\n"
-	") STRICT;\n"
-	"CREATE TABLE sample (\n"
-	"	position INTEGER PRIMARY KEY,\n"
-	"	at_ns INTEGER NOT NULL,\n"
-	"	live_bytes INTEGER NOT NULL,\n"
-	"	rss_bytes INTEGER NOT NULL,\n"
-	"	allocs INTEGER NOT NULL,\n"
-	"	frees INTEGER NOT NULL\n"
-	") STRICT;\n"
-	"CREATE TABLE unseen (\n"
-	"	position INTEGER PRIMARY KEY,\n"
-	"	code TEXT NOT NULL,\n"
-	"	detail TEXT NOT NULL\n"
-	") STRICT;\n"
-	"CREATE TABLE total (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;\n"
-	"CREATE TABLE histogram (\n"
-	"	bucket INTEGER PRIMARY KEY, -- requests of less than 2^bucket bytes, not less than half\n"
-	"	allocs INTEGER NOT NULL\n"
-	") STRICT;\n"
-	"CREATE TABLE forked ( -- children too small for a recording of their own, summed\n"
-	"	id INTEGER PRIMARY KEY CHECK (id = 1),\n"
-	"	processes INTEGER NOT NULL,\n"
-	"	allocs INTEGER NOT NULL,\n"
-	"	alloc_bytes INTEGER NOT NULL,\n"
-	"	frees INTEGER NOT NULL,\n"
-	"	freed_bytes INTEGER NOT NULL,\n"
-	"	live_bytes INTEGER NOT NULL\n"
-	") STRICT;\n";
+#define ROWS_MAX (1u << 22) /* of a table that stands for itself */
+
+/* clang-format off */
+#define COLUMN(type_, row, field, name_, ...) \
+	{ .name = name_, .type = SEEP_COLUMN_##type_, .offset = offsetof(struct row, field), __VA_ARGS__ }
+#define KEY(type_, name_, ...) { .name = name_, .type = SEEP_COLUMN_##type_, __VA_ARGS__ }
+#define TABLE(name_, columns_, keys, rows, row, ...) \
+	{ .name = name_, .columns = columns_, .key_count = keys, .rows_max = rows, \
+	  .column_count = sizeof(columns_) / sizeof(columns_[0]), .row_bytes = sizeof(row), __VA_ARGS__ }
+/* clang-format on */
+
+#define P(type, field, ...) COLUMN(type, seep_process_row, process.field, #field, __VA_ARGS__)
+#define R(type, field, ...) COLUMN(type, seep_process_row, field, #field, __VA_ARGS__)
+static const struct seep_sql_column process[] = {
+	KEY(ORDINAL, "id"),
+	P(U32, pid),
+	P(U32, ppid),
+	P(U32, uid),
+	P(TEXT, exe),
+	P(TEXT, cwd),
+	P(TEXT, allocator),
+	P(TEXT, options),
+	P(U32, mode),
+	P(NUMBER, start_ns, .comment = "monotonic"),
+	P(NUMBER, start_realtime_ns),
+	P(NUMBER, end_ns, .comment = "monotonic; 0 = unknown, or running"),
+	R(NAME, ended, .comment = "exit, signal, exec, killed, running, unknown"),
+	R(STATUS, status_code),
+	R(STATUS, status_signal),
+	P(FLAG, core_dumped),
+	P(NUMBER, peak_rss_bytes, .comment = "0 = unknown"),
+	R(FLAG, argv_known),
+	R(FLAG, symbolised),
+	R(NAME, seep_version),
+	R(U32, schema, .comment = "what of these tables it knew; 2 where this is missing",
+	  .since = 3, .fallback = "2"),
+};
+#undef P
+#undef R
+
+static const struct seep_sql_column argv[] = {
+	KEY(POSITION, "position"),
+	KEY(NAME, "value"),
+};
+
+static const struct seep_sql_column child[] = {
+	KEY(POSITION, "position"),
+	KEY(U32, "pid"),
+};
+
+static const struct seep_sql_column kind[] = {
+	KEY(POSITION, "id"),
+	KEY(NAME, "name"),
+};
+
+#define M(type, field, name, ...) COLUMN(type, seep_profile_module, field, name, __VA_ARGS__)
+static const struct seep_sql_column module[] = {
+	KEY(ORDINAL, "id", .comment = "1, 2, 3 ..."),
+	M(NAME, path, "path"),
+	M(NUMBER, bias, "bias", .comment = "run-time address = link-time address + bias"),
+	M(NUMBER, start, "start_address"),
+	M(NUMBER, end, "end_address"),
+	KEY(BUILD_ID, "build_id"),
+	M(TEXT, problem, "problem", .comment = "why its names are missing"),
+};
+#undef M
+
+#define F(type, field, ...) COLUMN(type, seep_profile_frame, field, #field, __VA_ARGS__)
+static const struct seep_sql_column frame[] = {
+	KEY(ORDINAL, "id", .comment = "1, 2, 3 ..."),
+	F(ID, module, .comment = "NULL: address is absolute"),
+	F(NUMBER, address, .comment = "link-time; a return address unless exact"),
+	F(FLAG, exact),
+	F(FLAG, inlined, .comment = "into the next outer frame of the same address"),
+	F(TEXT, function),
+	F(TEXT, file),
+	F(U32, line, .comment = "0 = unknown"),
+};
+#undef F
+
+#define S(type, field, ...) COLUMN(type, seep_segment_row, field, #field, __VA_ARGS__)
+static const struct seep_sql_column segment[] = {
+	KEY(ORDINAL, "id", .comment = "1, 2, 3 ...; greater than its parent's"),
+	S(ID, parent, .comment = "what lies further out; NULL: nothing"),
+	S(BYTES, frames, .comment = "JSON, innermost first: frame, or [frame, period, repeats]"),
+};
+#undef S
+
+#define R(type, field, ...) COLUMN(type, seep_context_row, field, #field, __VA_ARGS__)
+#define C(type, field, ...) COLUMN(type, seep_context_row, context.field, #field, __VA_ARGS__)
+static const struct seep_sql_column context[] = {
+	C(U32, id),
+	C(NUMBER, hash, .comment = "stable across runs"),
+	C(U8, kind, .max = SEEP_PROFILE_KIND_COUNT - 1),
+	C(U8, align_log2, .max = 63),
+	R(ID, frame, .comment = "the innermost one; NULL: no stack"),
+	R(ID, leaf, .comment = "segment that ends in it"),
+	C(FLAG, truncated),
+	C(FLAG, cut),
+	C(FLAG, by_frame_pointer,
+	  .comment = "of a frame without unwind information, what called it"),
+	C(FLAG, no_stack),
+	C(FLAG, other),
+	C(FLAG, in_doubt),
+	C(TEXT, thread),
+	C(TEXT, scope),
+	C(NUMBER, first_ns),
+	C(NUMBER, allocs),
+	C(NUMBER, alloc_bytes),
+	C(NUMBER, frees),
+	C(NUMBER, freed_bytes),
+	C(NUMBER, temporary),
+	C(NUMBER, live_blocks),
+	C(NUMBER, live_bytes),
+	C(NUMBER, peak_blocks, .comment = "at the peak of the process"),
+	C(NUMBER, peak_bytes),
+};
+#undef R
+#undef C
+
+#define E(type, field, name) COLUMN(type, seep_epoch_row, field, name)
+static const struct seep_sql_column epoch[] = {
+	E(U32, context, "context"),
+	E(U32, epoch.epoch, "epoch"),
+	E(NUMBER, epoch.blocks, "blocks"),
+	E(NUMBER, epoch.bytes, "bytes"),
+};
+#undef E
+
+#define M(type, field, ...) COLUMN(type, seep_profile_mark, field, #field, __VA_ARGS__)
+static const struct seep_sql_column mark[] = {
+	KEY(POSITION, "position"), M(U32, epoch),  M(TEXT, name, .comment = "NULL: automatic"),
+	M(NUMBER, at_ns),	   M(FLAG, exact),
+};
+#undef M
+
+#define S(field) COLUMN(NUMBER, seep_profile_sample, field, #field)
+static const struct seep_sql_column sample[] = {
+	KEY(POSITION, "position"), S(at_ns), S(live_bytes), S(rss_bytes), S(allocs), S(frees),
+};
+#undef S
+
+static const struct seep_sql_column unseen[] = {
+	KEY(POSITION, "position"),
+	COLUMN(NAME, seep_profile_unseen, code, "code"),
+	COLUMN(NAME, seep_profile_unseen, detail, "detail"),
+};
+
+static const struct seep_sql_column total[] = {
+	COLUMN(NAME, seep_total_row, name, "name"),
+	COLUMN(NUMBER, seep_total_row, value, "value"),
+};
+
+static const struct seep_sql_column histogram[] = {
+	KEY(INDEX, "bucket", .comment = "requests of less than 2^bucket bytes, not less than half"),
+	KEY(NUMBER, "allocs"),
+};
+
+#define F(field) COLUMN(NUMBER, seep_profile_forked, field, #field)
+static const struct seep_sql_column forked[] = {
+	KEY(ORDINAL, "id"), F(processes),   F(allocs),	   F(alloc_bytes),
+	F(frees),	    F(freed_bytes), F(live_bytes),
+};
+#undef F
+
+const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
+	[SEEP_TABLE_PROCESS] = TABLE("process", process, 1, 1, struct seep_process_row),
+	[SEEP_TABLE_ARGV] = TABLE("argv", argv, 1, ROWS_MAX, char *),
+	[SEEP_TABLE_CHILD] = TABLE("child", child, 1, ROWS_MAX, uint32_t),
+	[SEEP_TABLE_KIND] = TABLE("kind", kind, 1, ROWS_MAX, char *),
+	[SEEP_TABLE_MODULE] = TABLE("module", module, 1, 1u << 20, struct seep_profile_module),
+	[SEEP_TABLE_FRAME] = TABLE("frame", frame, 1, 1u << 27, struct seep_profile_frame),
+	[SEEP_TABLE_SEGMENT] =
+		TABLE("segment", segment, 1, 1u << 28, struct seep_segment_row,
+		      .comment = "a piece of stacks that no other stack leaves or joins"),
+	[SEEP_TABLE_CONTEXT] = TABLE("context", context, 1, 1u << 26, struct seep_context_row,
+				     .comment = "all allocations by one call stack"),
+	[SEEP_TABLE_EPOCH] = TABLE("epoch", epoch, 2, 1u << 28, struct seep_epoch_row,
+				   .comment = "live blocks by when they were allocated"),
+	[SEEP_TABLE_MARK] = TABLE("mark", mark, 1, ROWS_MAX, struct seep_profile_mark,
+				  .comment = "begins an epoch"),
+	[SEEP_TABLE_SAMPLE] = TABLE("sample", sample, 1, ROWS_MAX, struct seep_profile_sample),
+	[SEEP_TABLE_UNSEEN] = TABLE("unseen", unseen, 1, ROWS_MAX, struct seep_profile_unseen),
+	[SEEP_TABLE_TOTAL] = TABLE("total", total, 1, ROWS_MAX, struct seep_total_row),
+	[SEEP_TABLE_HISTOGRAM] = TABLE("histogram", histogram, 1, SEEP_PROFILE_HISTOGRAM_BUCKETS,
+				       uint64_t),
+	[SEEP_TABLE_FORKED] =
+		TABLE("forked", forked, 1, 1, struct seep_profile_forked,
+		      .comment = "children too small for a recording of their own, summed"),
+};
+
+/* ---- SQL ----------------------------------------------------------------------------------- */
+
+static const char *declaration(const struct seep_sql_column *column)
+{
+	switch (column->type) {
+	case SEEP_COLUMN_ID:
+	case SEEP_COLUMN_STATUS:
+		return "INTEGER";
+	case SEEP_COLUMN_TEXT:
+		return "TEXT";
+	case SEEP_COLUMN_NAME:
+	case SEEP_COLUMN_BYTES:
+		return "TEXT NOT NULL";
+	case SEEP_COLUMN_BUILD_ID:
+		return "BLOB";
+	default:
+		return "INTEGER NOT NULL";
+	}
+}
+
+/* One integer as the key is the row's number in SQLite's tree; others need a tree by key. */
+static bool has_rowid(const struct seep_sql_table *table)
+{
+	return table->key_count == 1 && table->columns[0].type != SEEP_COLUMN_NAME;
+}
+
+static void add_comment(struct seep_strbuf *sql, const char *comment)
+{
+	if (comment)
+		seep_strbuf_addf(sql, " -- %s", comment);
+	seep_strbuf_adds(sql, "\n");
+}
+
+void seep_sql_create(const struct seep_sql_table *table, struct seep_strbuf *sql)
+{
+	const bool rowid = has_rowid(table);
+
+	seep_strbuf_addf(sql, "CREATE TABLE %s (", table->name);
+	add_comment(sql, table->comment);
+	for (uint8_t i = 0; i < table->column_count; i++) {
+		const struct seep_sql_column *column = &table->columns[i];
+
+		seep_strbuf_addf(sql, "\t%s %s%s", column->name,
+				 i == 0 && rowid ? "INTEGER PRIMARY KEY" : declaration(column),
+				 i + 1 < table->column_count || !rowid ? "," : "");
+		add_comment(sql, column->comment);
+	}
+	for (uint8_t i = 0; !rowid && i < table->key_count; i++)
+		seep_strbuf_addf(sql, "%s%s", i ? ", " : "\tPRIMARY KEY (", table->columns[i].name);
+	seep_strbuf_adds(sql, rowid ? ") STRICT;\n" : ")\n) STRICT, WITHOUT ROWID;\n");
+}
+
+void seep_sql_insert(const struct seep_sql_table *table, struct seep_strbuf *sql)
+{
+	seep_strbuf_addf(sql, "INSERT INTO %s VALUES (", table->name);
+	for (uint8_t i = 0; i < table->column_count; i++)
+		seep_strbuf_adds(sql, i ? ",?" : "?");
+	seep_strbuf_adds(sql, ")");
+}
+
+void seep_sql_select(const struct seep_sql_table *table, uint64_t present, struct seep_strbuf *sql)
+{
+	seep_strbuf_adds(sql, "SELECT ");
+	for (uint8_t i = 0; i < table->column_count; i++) {
+		const struct seep_sql_column *column = &table->columns[i];
+		const char *fallback = column->fallback ? column->fallback : "NULL";
+
+		seep_strbuf_addf(sql, "%s%s", i ? ", " : "",
+				 present >> i & 1 ? column->name : fallback);
+	}
+	seep_strbuf_addf(sql, " FROM %s ORDER BY 1%s", table->name,
+			 table->key_count == 2 ? ", 2" : "");
+}
 
 /*
  * The stack of one context costs its depth only: the walk starts at the row's leaf. frame_name
@@ -185,54 +332,3 @@ const char seep_recording_views_sql[] =
 	"	sum(context.alloc_bytes) AS alloc_bytes, sum(context.peak_bytes) AS peak_bytes\n"
 	"FROM context LEFT JOIN frame_name ON frame_name.id = context.frame\n"
 	"GROUP BY frame_name.name, frame_name.module;\n";
-
-const char *const seep_recording_table_names[] = {
-	"process", "argv",   "child",  "module", "frame",     "segment", "context", "epoch",
-	"mark",	   "sample", "unseen", "total",	 "histogram", "forked",	 NULL,
-};
-
-#define TOTAL(field)                                                \
-	{                                                           \
-#field, offsetof(struct seep_profile_totals, field) \
-	}
-#define VERIFY(field)                                                                \
-	{                                                                            \
-		"verify_" #field, offsetof(struct seep_profile_totals, verify.field) \
-	}
-
-const struct seep_recording_total seep_recording_totals[] = {
-	TOTAL(allocs),
-	TOTAL(alloc_bytes),
-	TOTAL(frees),
-	TOTAL(freed_bytes),
-	TOTAL(live_blocks),
-	TOTAL(live_bytes),
-	TOTAL(usable_bytes),
-	TOTAL(peak_bytes),
-	TOTAL(peak_at_ns),
-	TOTAL(peak_error_bytes),
-	TOTAL(temporary),
-	TOTAL(temporary_bytes),
-	TOTAL(threads),
-	TOTAL(untracked_frees),
-	TOTAL(missed_frees),
-	TOTAL(inherited_frees),
-	TOTAL(inherited_freed_bytes),
-	TOTAL(dropped),
-	TOTAL(in_doubt),
-	TOTAL(abandoned),
-	TOTAL(unrecorded_children),
-	TOTAL(early_allocs),
-	TOTAL(own_bytes),
-	TOTAL(walks),
-	TOTAL(walks_landed),
-	TOTAL(walks_truncated),
-	VERIFY(walks),
-	VERIFY(landed),
-	VERIFY(truncated),
-	VERIFY(differences),
-};
-_Static_assert(sizeof(seep_recording_totals) / sizeof(seep_recording_totals[0]) <= 64,
-	       "the reader has a bit for each");
-const size_t seep_recording_total_count = sizeof(seep_recording_totals) /
-					  sizeof(seep_recording_totals[0]);

@@ -1,24 +1,130 @@
 /* SPDX-License-Identifier: MIT */
-/* The schema of version 2, as SQL, and the words and names that writer and reader share. */
+/*
+ * The tables of a recording: one list, from which they are created, filled, read and checked.
+ *
+ * A table or a column that a later schema adds says so (since) and what stands for it where a file
+ * has none (fallback); nothing is ever taken away or changed in meaning. SEEP_RECORDING_VERSION is
+ * raised for that, and older seeps then refuse the file. Totals have their list in
+ * profile/total_fields.h.
+ */
 #ifndef SEEP_RECORDING_RECORDING_SCHEMA_H
 #define SEEP_RECORDING_RECORDING_SCHEMA_H
 
-#include "profile/profile.h"
+#include "base/strbuf.h"
+#include "profile/builder.h"
 
-#include <stddef.h>
+#include <stdint.h>
 
-extern const char seep_recording_tables_sql[];
-extern const char seep_recording_views_sql[];
-
-/* The tables that every recording has, NULL-terminated. */
-extern const char *const seep_recording_table_names[];
-
-/* Rows of the table "total": every uint64_t of struct seep_profile_totals, by name. */
-struct seep_recording_total {
-	const char *name;
-	size_t offset;
+enum {
+	SEEP_SCHEMA_FIRST = 2, /* what is of this one is in every recording */
+	SEEP_SCHEMA = 3,       /* what this seep writes */
 };
-extern const struct seep_recording_total seep_recording_totals[];
-extern const size_t seep_recording_total_count;
+
+/* What a column is in its row's struct. Numbers that do not fit become 0, but for ids. */
+enum seep_sql_type {
+	SEEP_COLUMN_ORDINAL,  /* nothing: the row's number, 1, 2, 3 ..., checked */
+	SEEP_COLUMN_INDEX,    /* the same from 0 */
+	SEEP_COLUMN_POSITION, /* the same, and only the order counts */
+	SEEP_COLUMN_NUMBER,   /* uint64_t; from 2^63 on, the negative number of the same bits */
+	SEEP_COLUMN_U32,
+	SEEP_COLUMN_U8,	      /* above max: 0 */
+	SEEP_COLUMN_FLAG,     /* bool */
+	SEEP_COLUMN_ID,	      /* uint32_t, NULL for 0; what does not fit is UINT32_MAX */
+	SEEP_COLUMN_STATUS,   /* int, 0 to 255; NULL for -1 */
+	SEEP_COLUMN_TEXT,     /* char *, may be NULL */
+	SEEP_COLUMN_NAME,     /* char *, "" for NULL */
+	SEEP_COLUMN_BYTES,    /* struct seep_row_bytes: a text that is not copied */
+	SEEP_COLUMN_BUILD_ID, /* build_id of struct seep_profile_module, and its length */
+};
+
+struct seep_sql_column {
+	const char *name;
+	const char *comment;  /* stays in the file; NULL: none */
+	const char *fallback; /* SQL, where a column that was added later is missing; NULL: NULL */
+	size_t offset;
+	enum seep_sql_type type;
+	uint8_t max;
+	uint8_t since; /* 0: in every recording */
+};
+
+struct seep_sql_table {
+	const char *name;
+	const char *comment;
+	const struct seep_sql_column *columns; /* the keys come first; rows are in their order */
+	uint8_t column_count;
+	uint8_t key_count;
+	uint8_t since;
+	uint32_t rows_max;
+	size_t row_bytes;
+};
+
+enum seep_table_id {
+	SEEP_TABLE_PROCESS,
+	SEEP_TABLE_ARGV,
+	SEEP_TABLE_CHILD,
+	SEEP_TABLE_KIND,
+	SEEP_TABLE_MODULE,
+	SEEP_TABLE_FRAME,
+	SEEP_TABLE_SEGMENT,
+	SEEP_TABLE_CONTEXT,
+	SEEP_TABLE_EPOCH,
+	SEEP_TABLE_MARK,
+	SEEP_TABLE_SAMPLE,
+	SEEP_TABLE_UNSEEN,
+	SEEP_TABLE_TOTAL,
+	SEEP_TABLE_HISTOGRAM,
+	SEEP_TABLE_FORKED,
+	SEEP_TABLE_COUNT,
+};
+extern const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT];
+
+/* ---- rows; where none is here they are items of the profile's arrays ---------------------- */
+
+struct seep_process_row {
+	struct seep_profile_process process;
+	const char *ended;
+	int status_code;
+	int status_signal;
+	bool argv_known;
+	bool symbolised;
+	const char *seep_version;
+	uint32_t schema; /* of the seep that wrote the file */
+};
+
+struct seep_row_bytes {
+	const char *at; /* read: until the next row; a 0 follows */
+	size_t count;
+};
+
+struct seep_segment_row {
+	uint32_t parent;
+	struct seep_row_bytes frames;
+};
+
+struct seep_context_row {
+	struct seep_profile_context context; /* but for its stack and its epochs */
+	uint32_t frame;
+	uint32_t leaf;
+};
+
+struct seep_epoch_row {
+	uint32_t context;
+	struct seep_profile_epoch epoch;
+};
+
+struct seep_total_row {
+	const char *name;
+	uint64_t value;
+};
+
+/* ---- SQL ----------------------------------------------------------------------------------- */
+
+void seep_sql_create(const struct seep_sql_table *table, struct seep_strbuf *sql);
+void seep_sql_insert(const struct seep_sql_table *table, struct seep_strbuf *sql);
+
+/* @present: a bit for each column that the file has. */
+void seep_sql_select(const struct seep_sql_table *table, uint64_t present, struct seep_strbuf *sql);
+
+extern const char seep_recording_views_sql[];
 
 #endif

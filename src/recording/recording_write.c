@@ -9,9 +9,10 @@
 #include "profile/kind_name.h"
 #include "profile/profile.h"
 #include "profile/profile_check.h"
+#include "profile/total_fields.h"
 #include "recording/recording_db.h"
-#include "recording/recording_schema.h"
-#include "recording/recording_writer.h"
+#include "recording/recording_rows.h"
+#include "recording/recording_write_stacks.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,12 +24,33 @@
 #define SEEP_VERSION "unknown"
 #endif
 
-static int execute(struct seep_writer *w, const char *sql)
+enum { SCHEMA_BYTES_MAX = 64 * 1024 };
+
+struct writer {
+	struct sqlite3 *db;
+	const struct seep_profile *profile;
+	struct seep_error *err;
+};
+
+static int execute(struct writer *w, const char *sql)
 {
 	return seep_db_fail(w->db, sqlite3_exec(w->db, sql, NULL, NULL, NULL), w->err);
 }
 
-static int begin(struct seep_writer *w)
+static int create_tables(struct writer *w)
+{
+	struct seep_strbuf sql;
+	int r;
+
+	seep_strbuf_init(&sql, SCHEMA_BYTES_MAX);
+	for (int i = 0; i < SEEP_TABLE_COUNT; i++)
+		seep_sql_create(&seep_sql_tables[i], &sql);
+	r = execute(w, sql.text);
+	seep_strbuf_done(&sql);
+	return r;
+}
+
+static int begin(struct writer *w)
 {
 	char pragmas[256];
 	int r;
@@ -36,215 +58,105 @@ static int begin(struct seep_writer *w)
 	(void)snprintf(pragmas, sizeof(pragmas),
 		       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 		       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 4096;"
-		       "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+		       "PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN",
 		       SEEP_RECORDING_APPLICATION_ID, SEEP_RECORDING_VERSION);
 	r = execute(w, pragmas);
-	if (r == 0)
-		r = execute(w, "BEGIN");
-	if (r == 0)
-		r = execute(w, seep_recording_tables_sql);
+	return r == 0 ? create_tables(w) : r;
+}
+
+static int write_process(struct writer *w)
+{
+	const struct seep_profile_process *process = &w->profile->process;
+	const bool by_signal = process->ended == SEEP_ENDED_SIGNAL;
+	const struct seep_process_row row = {
+		.process = *process,
+		.ended = seep_profile_ended_name(process->ended),
+		.status_code = process->has_status && !by_signal ? process->status_code : -1,
+		.status_signal = process->has_status && by_signal ? process->status_signal : -1,
+		.argv_known = process->argv != NULL,
+		.symbolised = w->profile->symbolised,
+		.seep_version = SEEP_VERSION,
+		.schema = SEEP_SCHEMA,
+	};
+
+	return seep_sql_write(w->db, SEEP_TABLE_PROCESS, &row, 1, w->err);
+}
+
+static int write_argv(struct writer *w)
+{
+	char **argv = w->profile->process.argv;
+	uint32_t count = 0;
+
+	while (argv && argv[count])
+		count++;
+	return seep_sql_write(w->db, SEEP_TABLE_ARGV, argv, count, w->err);
+}
+
+static int write_kinds(struct writer *w)
+{
+	const char *names[SEEP_PROFILE_KIND_COUNT];
+
+	for (uint8_t i = 0; i < SEEP_PROFILE_KIND_COUNT; i++)
+		names[i] = seep_profile_kind_name(i);
+	return seep_sql_write(w->db, SEEP_TABLE_KIND, names, SEEP_PROFILE_KIND_COUNT, w->err);
+}
+
+static int write_totals(struct writer *w)
+{
+	struct seep_row_writer rows;
+
+	seep_row_writer_init(&rows, w->db, SEEP_TABLE_TOTAL);
+	for (size_t i = 0; i < seep_total_field_count; i++) {
+		const struct seep_total_row row = {
+			seep_total_fields[i].name,
+			seep_total_get(&w->profile->totals, &seep_total_fields[i]),
+		};
+
+		seep_row_put(&rows, &row);
+	}
+	return seep_row_writer_done(&rows, w->err);
+}
+
+/* What is written as it stands in the profile. */
+static int write_arrays(struct writer *w)
+{
+	const struct seep_profile *p = w->profile;
+	const struct {
+		enum seep_table_id table;
+		uint32_t count;
+		const void *items;
+	} arrays[] = {
+		{ SEEP_TABLE_CHILD, p->process.child_count, p->process.children },
+		{ SEEP_TABLE_MODULE, p->module_count, p->modules },
+		{ SEEP_TABLE_FRAME, p->frame_count, p->frames },
+		{ SEEP_TABLE_MARK, p->mark_count, p->marks },
+		{ SEEP_TABLE_SAMPLE, p->sample_count, p->timeline },
+		{ SEEP_TABLE_UNSEEN, p->unseen_count, p->unseen },
+		{ SEEP_TABLE_HISTOGRAM, SEEP_PROFILE_HISTOGRAM_BUCKETS, p->totals.histogram },
+		{ SEEP_TABLE_FORKED, 1, &p->forked },
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]) && r == 0; i++)
+		r = seep_sql_write(w->db, arrays[i].table, arrays[i].items, arrays[i].count,
+				   w->err);
 	return r;
 }
 
-static int write_process(struct seep_writer *w)
+static int finish(struct writer *w)
 {
-	const struct seep_profile_process *process = &w->profile->process;
-	bool is_code = process->has_status && process->ended != SEEP_ENDED_SIGNAL;
-	bool is_signal = process->has_status && process->ended == SEEP_ENDED_SIGNAL;
-	struct seep_db_insert in;
+	int r = seep_recording_write_stacks(w->db, w->profile, w->err);
 
-	seep_db_insert_init(&in, w->db,
-			    "INSERT INTO process VALUES "
-			    "(1,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-	seep_db_put_number(&in, process->pid);
-	seep_db_put_number(&in, process->ppid);
-	seep_db_put_number(&in, process->uid);
-	seep_db_put_text(&in, process->exe);
-	seep_db_put_text(&in, process->cwd);
-	seep_db_put_text(&in, process->allocator);
-	seep_db_put_text(&in, process->options);
-	seep_db_put_number(&in, process->mode);
-	seep_db_put_number(&in, process->start_ns);
-	seep_db_put_number(&in, process->start_realtime_ns);
-	seep_db_put_number(&in, process->end_ns);
-	seep_db_put_text(&in, seep_profile_ended_name(process->ended));
-	if (is_code)
-		seep_db_put_number(&in, (uint64_t)process->status_code);
-	else
-		seep_db_put_null(&in);
-	if (is_signal)
-		seep_db_put_number(&in, (uint64_t)process->status_signal);
-	else
-		seep_db_put_null(&in);
-	seep_db_put_number(&in, process->core_dumped);
-	seep_db_put_number(&in, process->peak_rss_bytes);
-	seep_db_put_number(&in, process->argv != NULL);
-	seep_db_put_number(&in, w->profile->symbolised);
-	seep_db_put_text(&in, SEEP_VERSION);
-	seep_db_insert_row(&in);
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_argv(struct seep_writer *w)
-{
-	char **argv = w->profile->process.argv;
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO argv VALUES (?,?)");
-	for (uint64_t i = 0; argv && argv[i]; i++) {
-		seep_db_put_number(&in, i);
-		seep_db_put_text(&in, argv[i]);
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_children(struct seep_writer *w)
-{
-	const struct seep_profile_process *process = &w->profile->process;
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO child VALUES (?,?)");
-	for (uint32_t i = 0; i < process->child_count; i++) {
-		seep_db_put_number(&in, i);
-		seep_db_put_number(&in, process->children[i]);
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_kinds(struct seep_writer *w)
-{
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO kind VALUES (?,?)");
-	for (uint8_t i = 0; i < SEEP_PROFILE_KIND_COUNT; i++) {
-		seep_db_put_number(&in, i);
-		seep_db_put_text(&in, seep_profile_kind_name(i));
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_marks(struct seep_writer *w)
-{
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO mark VALUES (?,?,?,?,?)");
-	for (uint32_t i = 0; i < w->profile->mark_count; i++) {
-		const struct seep_profile_mark *mark = &w->profile->marks[i];
-
-		seep_db_put_number(&in, i);
-		seep_db_put_number(&in, mark->epoch);
-		seep_db_put_text(&in, mark->name);
-		seep_db_put_number(&in, mark->at_ns);
-		seep_db_put_number(&in, mark->exact);
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_samples(struct seep_writer *w)
-{
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO sample VALUES (?,?,?,?,?,?)");
-	for (uint32_t i = 0; i < w->profile->sample_count; i++) {
-		const struct seep_profile_sample *sample = &w->profile->timeline[i];
-
-		seep_db_put_number(&in, i);
-		seep_db_put_number(&in, sample->at_ns);
-		seep_db_put_number(&in, sample->live_bytes);
-		seep_db_put_number(&in, sample->rss_bytes);
-		seep_db_put_number(&in, sample->allocs);
-		seep_db_put_number(&in, sample->frees);
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_unseen(struct seep_writer *w)
-{
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO unseen VALUES (?,?,?)");
-	for (uint32_t i = 0; i < w->profile->unseen_count; i++) {
-		seep_db_put_number(&in, i);
-		seep_db_put_text(&in, w->profile->unseen[i].code);
-		seep_db_put_text(&in, w->profile->unseen[i].detail);
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-static void put_total(struct seep_db_insert *in, const char *name, uint64_t value)
-{
-	seep_db_put_text(in, name);
-	seep_db_put_number(in, value);
-	seep_db_insert_row(in);
-}
-
-static int write_totals(struct seep_writer *w)
-{
-	const struct seep_profile_totals *totals = &w->profile->totals;
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO total VALUES (?,?)");
-	for (size_t i = 0; i < seep_recording_total_count; i++) {
-		uint64_t value;
-
-		memcpy(&value, (const char *)totals + seep_recording_totals[i].offset,
-		       sizeof(value));
-		put_total(&in, seep_recording_totals[i].name, value);
-	}
-	put_total(&in, "peak_exact", totals->peak_exact);
-	put_total(&in, "verify_asked", totals->verify.asked);
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_histogram(struct seep_writer *w)
-{
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO histogram VALUES (?,?)");
-	for (uint32_t i = 0; i < SEEP_PROFILE_HISTOGRAM_BUCKETS; i++) {
-		seep_db_put_number(&in, i);
-		seep_db_put_number(&in, w->profile->totals.histogram[i]);
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_forked(struct seep_writer *w)
-{
-	const struct seep_profile_forked *forked = &w->profile->forked;
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO forked VALUES (1,?,?,?,?,?,?)");
-	seep_db_put_number(&in, forked->processes);
-	seep_db_put_number(&in, forked->allocs);
-	seep_db_put_number(&in, forked->alloc_bytes);
-	seep_db_put_number(&in, forked->frees);
-	seep_db_put_number(&in, forked->freed_bytes);
-	seep_db_put_number(&in, forked->live_bytes);
-	seep_db_insert_row(&in);
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int finish(struct seep_writer *w)
-{
-	int r = execute(w, seep_recording_views_sql);
+	if (r == 0)
+		r = execute(w, seep_recording_views_sql);
 
 	return r == 0 ? execute(w, "COMMIT") : r;
 }
 
-static int write_all(struct seep_writer *w)
+static int write_all(struct writer *w)
 {
-	static int (*const steps[])(struct seep_writer *) = {
-		begin,	      write_process,	  write_argv,	   write_children,
-		write_kinds,  seep_writer_stacks, write_marks,	   write_samples,
-		write_unseen, write_totals,	  write_histogram, write_forked,
-		finish,
+	static int (*const steps[])(struct writer *) = {
+		begin, write_process, write_argv, write_kinds, write_arrays, write_totals, finish,
 	};
 	int r = 0;
 
@@ -256,7 +168,7 @@ static int write_all(struct seep_writer *w)
 static int write_database(const char *path, const struct seep_profile *profile,
 			  struct seep_error *err)
 {
-	struct seep_writer w = { .profile = profile, .err = err };
+	struct writer w = { .profile = profile, .err = err };
 	int rc = sqlite3_open_v2(path, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
 				 seep_db_vfs());
 	int r = seep_db_fail(w.db, rc, err);
@@ -292,55 +204,11 @@ static void sync_directory(const char *path)
 	free(directory);
 }
 
-/* ---- what a loader would refuse ----------------------------------------------------------- */
-
-static bool all_figures(const uint64_t *values, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (values[i] > INT64_MAX)
-			return false;
-	return true;
-}
-
-/* Those of contexts are no more than the totals that they sum to. */
-static bool are_figures(const struct seep_profile *profile)
-{
-	const struct seep_profile_totals *totals = &profile->totals;
-	const struct seep_profile_forked *forked = &profile->forked;
-	bool fit = all_figures(totals->histogram, SEEP_PROFILE_HISTOGRAM_BUCKETS) &&
-		   all_figures(&profile->process.peak_rss_bytes, 1) &&
-		   all_figures((const uint64_t *)forked, sizeof(*forked) / sizeof(uint64_t));
-
-	for (size_t i = 0; i < seep_recording_total_count && fit; i++) {
-		uint64_t value;
-
-		memcpy(&value, (const char *)totals + seep_recording_totals[i].offset,
-		       sizeof(value));
-		fit = all_figures(&value, 1);
-	}
-	for (uint32_t i = 0; i < profile->sample_count && fit; i++) {
-		const struct seep_profile_sample *sample = &profile->timeline[i];
-
-		fit = all_figures(&sample->live_bytes, 1) && all_figures(&sample->rss_bytes, 1) &&
-		      all_figures(&sample->allocs, 1) && all_figures(&sample->frees, 1);
-	}
-	return fit;
-}
-
-static int check(const struct seep_profile *profile, struct seep_error *err)
-{
-	int r = seep_profile_check(profile, err);
-
-	if (r == 0 && !are_figures(profile))
-		r = seep_fail(err, SEEP_ECORRUPT, "a count or a size is negative");
-	return r;
-}
-
 int seep_recording_write(const char *path, const struct seep_profile *profile, bool replace,
 			 struct seep_error *err)
 {
 	struct seep_atomic_file file = { 0 };
-	int r = check(profile, err);
+	int r = seep_profile_check(profile, err);
 
 	if (r < 0) {
 		seep_error_prefix(err, "%s was not written, since nobody could read it", path);

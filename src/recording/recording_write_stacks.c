@@ -1,118 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables that refer to each other: who allocated, from where. */
-#include "recording/recording_writer.h"
+#include "recording/recording_write_stacks.h"
 
 #include "base/xalloc.h"
-#include "profile/profile.h"
-#include "recording/recording_db.h"
+#include "recording/recording_rows.h"
 #include "recording/recording_segments.h"
 
 #include <stdlib.h>
 
 /* "[4294967295,255,65535],": one entry of a segment. */
+struct stacks {
+	struct sqlite3 *db;
+	const struct seep_profile *profile;
+	struct seep_error *err;
+};
+
 enum { ENTRY_TEXT_BYTES_MAX = 24 };
 
-static int write_modules(struct seep_writer *w)
-{
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO module VALUES (?,?,?,?,?,?,?)");
-	for (uint32_t i = 0; i < w->profile->module_count; i++) {
-		const struct seep_profile_module *module = &w->profile->modules[i];
-
-		seep_db_put_number(&in, (uint64_t)i + 1);
-		seep_db_put_text(&in, module->path ? module->path : "");
-		seep_db_put_number(&in, module->bias);
-		seep_db_put_number(&in, module->start);
-		seep_db_put_number(&in, module->end);
-		if (module->build_id_bytes)
-			seep_db_put_blob(&in, module->build_id, module->build_id_bytes);
-		else
-			seep_db_put_null(&in);
-		seep_db_put_text(&in, module->problem);
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-static int write_frames(struct seep_writer *w)
-{
-	struct seep_db_insert in;
-
-	seep_db_insert_init(&in, w->db, "INSERT INTO frame VALUES (?,?,?,?,?,?,?,?)");
-	for (uint32_t i = 0; i < w->profile->frame_count; i++) {
-		const struct seep_profile_frame *frame = &w->profile->frames[i];
-
-		seep_db_put_number(&in, (uint64_t)i + 1);
-		if (frame->module)
-			seep_db_put_number(&in, frame->module);
-		else
-			seep_db_put_null(&in);
-		seep_db_put_number(&in, frame->address);
-		seep_db_put_number(&in, frame->exact);
-		seep_db_put_number(&in, frame->inlined);
-		seep_db_put_text(&in, frame->function);
-		seep_db_put_text(&in, frame->file);
-		seep_db_put_number(&in, frame->line);
-		seep_db_insert_row(&in);
-	}
-	return seep_db_insert_done(&in, w->err);
-}
-
-/* The id of the innermost frame and of the segment that it ends, or neither. */
-static void put_leaf(struct seep_db_insert *in, const struct seep_profile_context *context,
-		     uint32_t leaf)
-{
-	if (!leaf) {
-		seep_db_put_null(in);
-		seep_db_put_null(in);
-		return;
-	}
-	seep_db_put_number(in, (uint64_t)context->stack[0].frame + 1);
-	seep_db_put_number(in, leaf);
-}
-
-static void put_context(struct seep_db_insert *in, const struct seep_profile_context *context,
-			uint32_t leaf)
-{
-	seep_db_put_number(in, context->id);
-	seep_db_put_number(in, context->hash);
-	seep_db_put_number(in, context->kind);
-	seep_db_put_number(in, context->align_log2);
-	put_leaf(in, context, leaf);
-	seep_db_put_number(in, context->truncated);
-	seep_db_put_number(in, context->cut);
-	seep_db_put_number(in, context->by_frame_pointer);
-	seep_db_put_number(in, context->no_stack);
-	seep_db_put_number(in, context->other);
-	seep_db_put_number(in, context->in_doubt);
-	seep_db_put_text(in, context->thread);
-	seep_db_put_text(in, context->scope);
-	seep_db_put_number(in, context->first_ns);
-	seep_db_put_number(in, context->allocs);
-	seep_db_put_number(in, context->alloc_bytes);
-	seep_db_put_number(in, context->frees);
-	seep_db_put_number(in, context->freed_bytes);
-	seep_db_put_number(in, context->temporary);
-	seep_db_put_number(in, context->live_blocks);
-	seep_db_put_number(in, context->live_bytes);
-	seep_db_put_number(in, context->peak_blocks);
-	seep_db_put_number(in, context->peak_bytes);
-	seep_db_insert_row(in);
-}
-
-static int write_contexts(struct seep_writer *w, const struct seep_recording_segments *segments,
+static int write_contexts(struct stacks *w, const struct seep_recording_segments *segments,
 			  const uint32_t *leaves)
 {
-	struct seep_db_insert in;
+	struct seep_row_writer rows;
 
-	seep_db_insert_init(&in, w->db,
-			    "INSERT INTO context VALUES "
-			    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
-	for (uint32_t i = 0; i < w->profile->context_count; i++)
-		put_context(&in, &w->profile->contexts[i],
-			    leaves[i] ? segments->items[leaves[i] - 1].id : 0);
-	return seep_db_insert_done(&in, w->err);
+	seep_row_writer_init(&rows, w->db, SEEP_TABLE_CONTEXT);
+	for (uint32_t i = 0; i < w->profile->context_count; i++) {
+		const struct seep_profile_context *context = &w->profile->contexts[i];
+		const struct seep_context_row row = {
+			.context = *context,
+			.frame = leaves[i] ? context->stack[0].frame + 1 : 0,
+			.leaf = leaves[i] ? segments->items[leaves[i] - 1].id : 0,
+		};
+
+		seep_row_put(&rows, &row);
+	}
+	return seep_row_writer_done(&rows, w->err);
 }
 
 static char *add_number(char *at, uint32_t number)
@@ -153,32 +74,29 @@ static size_t frames_text(const struct seep_recording_segment *segment, char *te
 	return (size_t)(at - text);
 }
 
-static int write_segments(struct seep_writer *w, const struct seep_recording_segments *segments,
+static int write_segments(struct stacks *w, const struct seep_recording_segments *segments,
 			  const uint32_t *order)
 {
-	struct seep_db_insert in;
+	struct seep_row_writer rows;
 	size_t room = 0;
 	char *text = NULL;
 
-	seep_db_insert_init(&in, w->db, "INSERT INTO segment VALUES (?,?,?)");
+	seep_row_writer_init(&rows, w->db, SEEP_TABLE_SEGMENT);
 	for (uint32_t i = 0; i < segments->count; i++) {
 		const struct seep_recording_segment *segment = &segments->items[order[i]];
+		struct seep_segment_row row = { 0 };
 
 		text = seep_xgrow(text, &room, segment->count + 1, ENTRY_TEXT_BYTES_MAX);
-		seep_db_put_number(&in, (uint64_t)i + 1);
 		if (segment->parent)
-			seep_db_put_number(&in, segments->items[segment->parent - 1].id);
-		else
-			seep_db_put_null(&in);
-		seep_db_put_text_bytes(&in, text, frames_text(segment, text));
-		seep_db_insert_row(&in);
+			row.parent = segments->items[segment->parent - 1].id;
+		row.frames = (struct seep_row_bytes){ text, frames_text(segment, text) };
+		seep_row_put(&rows, &row);
 	}
 	free(text);
-	return seep_db_insert_done(&in, w->err);
+	return seep_row_writer_done(&rows, w->err);
 }
 
-static int write_tree(struct seep_writer *w, struct seep_recording_segments *segments,
-		      uint32_t *leaves)
+static int write_tree(struct stacks *w, struct seep_recording_segments *segments, uint32_t *leaves)
 {
 	uint32_t *order;
 	int r = 0;
@@ -197,7 +115,7 @@ static int write_tree(struct seep_writer *w, struct seep_recording_segments *seg
 	return r == 0 ? write_contexts(w, segments, leaves) : r;
 }
 
-static int write_stacks(struct seep_writer *w)
+static int write_stacks(struct stacks *w)
 {
 	uint32_t *leaves = seep_xcalloc(w->profile->context_count, sizeof(*leaves));
 	struct seep_recording_segments segments;
@@ -210,32 +128,28 @@ static int write_stacks(struct seep_writer *w)
 	return r;
 }
 
-static int write_epochs(struct seep_writer *w)
+static int write_epochs(struct stacks *w)
 {
-	struct seep_db_insert in;
+	struct seep_row_writer rows;
 
-	seep_db_insert_init(&in, w->db, "INSERT INTO epoch VALUES (?,?,?,?)");
+	seep_row_writer_init(&rows, w->db, SEEP_TABLE_EPOCH);
 	for (uint32_t i = 0; i < w->profile->context_count; i++) {
 		const struct seep_profile_context *context = &w->profile->contexts[i];
 
 		for (uint32_t e = 0; e < context->epoch_count; e++) {
-			seep_db_put_number(&in, context->id);
-			seep_db_put_number(&in, context->epochs[e].epoch);
-			seep_db_put_number(&in, context->epochs[e].blocks);
-			seep_db_put_number(&in, context->epochs[e].bytes);
-			seep_db_insert_row(&in);
+			const struct seep_epoch_row row = { context->id, context->epochs[e] };
+
+			seep_row_put(&rows, &row);
 		}
 	}
-	return seep_db_insert_done(&in, w->err);
+	return seep_row_writer_done(&rows, w->err);
 }
 
-int seep_writer_stacks(struct seep_writer *w)
+int seep_recording_write_stacks(struct sqlite3 *db, const struct seep_profile *profile,
+				struct seep_error *err)
 {
-	int r = write_modules(w);
+	struct stacks w = { db, profile, err };
+	int r = write_stacks(&w);
 
-	if (r == 0)
-		r = write_frames(w);
-	if (r == 0)
-		r = write_stacks(w);
-	return r == 0 ? write_epochs(w) : r;
+	return r == 0 ? write_epochs(&w) : r;
 }

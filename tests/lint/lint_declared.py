@@ -16,8 +16,6 @@ SEVERAL = {
     "src/profile/ledger_load.h": "opening by name and loading, as their users see them",
     "src/profile/ledger_parts.h": "the loader's steps, a file each",
     "src/recording/recording.h": "the room's interface: write, open, load",
-    "src/recording/recording_reader.h": "the loader's steps",
-    "src/recording/recording_writer.h": "the writer's steps",
     "src/report/report.h": "the room's interface: one function per kind of report, a file each",
     "src/symbol/elf_image.h": "an image, opened and loaded",
     "src/symbol/line_parts.h": "a line table from the inside, a file per step",

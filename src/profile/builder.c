@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/builder.h"
+
+#include "base/arena.h"
+#include "base/xalloc.h"
+#include "profile/profile_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_ENTRIES_PER_BYTE = 8 };
+
+#define TEXT_SLACK_BYTES (64ull * 1024)
+#define STACK_ENTRIES_MIN (1ull << 24)
+#define STACK_ENTRIES_MAX (1ull << 28)
+
+struct seep_piece {
+	uint32_t first; /* of its entries */
+	uint32_t count;
+	uint32_t depth; /* entries from its innermost to the root */
+	uint32_t parent;
+};
+
+struct seep_epoch_item {
+	uint32_t context;
+	struct seep_profile_epoch epoch;
+};
+
+#define NOWHERE SIZE_MAX
+
+/* Where in a profile an array is published. */
+static const struct {
+	size_t item_bytes;
+	size_t items_at;
+	size_t count_at;
+} places[SEEP_ARRAY_COUNT] = {
+#define PLACE(type, items, count)                                         \
+	{                                                                 \
+		sizeof(type), offsetof(struct seep_profile, items), count \
+	}
+#define COUNT(field) offsetof(struct seep_profile, field)
+	[SEEP_ARRAY_MODULES] = PLACE(struct seep_profile_module, modules, COUNT(module_count)),
+	[SEEP_ARRAY_FRAMES] = PLACE(struct seep_profile_frame, frames, COUNT(frame_count)),
+	[SEEP_ARRAY_CONTEXTS] = PLACE(struct seep_profile_context, contexts, COUNT(context_count)),
+	[SEEP_ARRAY_MARKS] = PLACE(struct seep_profile_mark, marks, COUNT(mark_count)),
+	[SEEP_ARRAY_SAMPLES] = PLACE(struct seep_profile_sample, timeline, COUNT(sample_count)),
+	[SEEP_ARRAY_UNSEEN] = PLACE(struct seep_profile_unseen, unseen, COUNT(unseen_count)),
+	[SEEP_ARRAY_CHILDREN] = PLACE(uint32_t, process.children, COUNT(process.child_count)),
+	[SEEP_ARRAY_ARGV] = PLACE(char *, process.argv, NOWHERE),
+};
+
+uint64_t seep_builder_stack_entries_max(uint64_t held_bytes)
+{
+	if (held_bytes > (STACK_ENTRIES_MAX - STACK_ENTRIES_MIN) / STACK_ENTRIES_PER_BYTE)
+		return STACK_ENTRIES_MAX;
+	return STACK_ENTRIES_MIN + held_bytes * STACK_ENTRIES_PER_BYTE;
+}
+
+void seep_builder_init(struct seep_builder *b, uint64_t held_bytes)
+{
+	memset(b, 0, sizeof(*b));
+	b->profile = seep_profile_new();
+	b->text_left = TEXT_SLACK_BYTES;
+	seep_idtable_init(&b->frame_ids, 0);
+	seep_builder_hold(b, held_bytes);
+}
+
+void seep_builder_hold(struct seep_builder *b, uint64_t held_bytes)
+{
+	if (held_bytes > b->held_bytes)
+		b->text_left += held_bytes - b->held_bytes;
+	b->held_bytes = held_bytes;
+	b->entries_max = seep_builder_stack_entries_max(held_bytes);
+}
+
+void seep_builder_done(struct seep_builder *b)
+{
+	seep_profile_free(b->profile);
+	for (int i = 0; i < SEEP_ARRAY_COUNT; i++)
+		free(b->arrays[i].items);
+	seep_idtable_done(&b->frame_ids);
+	free(b->pieces);
+	free(b->piece_entries);
+	free(b->epochs);
+	memset(b, 0, sizeof(*b));
+}
+
+void *seep_builder_add(struct seep_builder *b, enum seep_array array)
+{
+	const size_t bytes = places[array].item_bytes;
+	char *profile = (char *)b->profile;
+	uint32_t count = ++b->arrays[array].count;
+	char *item;
+
+	b->arrays[array].items = seep_xgrow(b->arrays[array].items, &b->arrays[array].capacity,
+					    count, bytes);
+	memcpy(profile + places[array].items_at, &b->arrays[array].items, sizeof(void *));
+	if (places[array].count_at != NOWHERE)
+		memcpy(profile + places[array].count_at, &count, sizeof(count));
+	item = (char *)b->arrays[array].items + (count - 1) * bytes;
+	memset(item, 0, bytes);
+	return item;
+}
+
+char *seep_builder_text(struct seep_builder *b, const char *bytes, uint64_t count)
+{
+	if (count >= b->text_left)
+		return NULL;
+	b->text_left -= count + 1;
+	return seep_profile_strndup(b->profile, bytes, count);
+}
+
+/* ---- stacks ------------------------------------------------------------------------------- */
+
+static bool same_frame(const struct seep_profile_frame *a, const struct seep_profile_frame *b)
+{
+	return a->address == b->address && a->module == b->module && a->exact == b->exact;
+}
+
+uint32_t seep_builder_frame(struct seep_builder *b, const struct seep_profile_frame *frame)
+{
+	uint64_t hash = seep_hash_mix(frame->address, (uint64_t)frame->module << 1 | frame->exact);
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id;
+
+	while ((id = seep_idtable_find(&b->frame_ids, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (same_frame(&b->profile->frames[id], frame))
+			return id;
+	id = b->profile->frame_count;
+	*(struct seep_profile_frame *)seep_builder_add(b, SEEP_ARRAY_FRAMES) = *frame;
+	seep_idtable_add(&b->frame_ids, hash, id);
+	return id;
+}
+
+struct seep_profile_stack_entry *seep_builder_room(struct seep_builder *b, uint64_t count)
+{
+	b->piece_entries = seep_xgrow(b->piece_entries, &b->piece_entry_capacity,
+				      b->piece_entry_count + count, sizeof(*b->piece_entries));
+	return b->piece_entries + b->piece_entry_count;
+}
+
+uint32_t seep_builder_piece(struct seep_builder *b, uint32_t parent, uint32_t count)
+{
+	struct seep_piece piece = { b->piece_entry_count, count, count, parent };
+
+	if ((parent && __builtin_add_overflow(count, b->pieces[parent - 1].depth, &piece.depth)) ||
+	    __builtin_add_overflow(b->piece_entry_count, count, &b->piece_entry_count) ||
+	    b->piece_count == UINT32_MAX)
+		return 0;
+	b->pieces = seep_xgrow(b->pieces, &b->piece_capacity, (size_t)b->piece_count + 1,
+			       sizeof(*b->pieces));
+	b->pieces[b->piece_count] = piece;
+	return ++b->piece_count;
+}
+
+/* Every context has its stack to itself, though the source has what they share only once. */
+void seep_builder_stack(struct seep_builder *b, struct seep_profile_context *context,
+			uint32_t piece)
+{
+	uint32_t left = piece ? b->pieces[piece - 1].depth : 0;
+	struct seep_profile_stack_entry *to;
+
+	if (left > SEEP_PROFILE_CUT_DEPTH && b->entries + left > b->entries_max) {
+		left = SEEP_PROFILE_CUT_DEPTH;
+		context->cut = true;
+		b->stacks_cut = true;
+	}
+	b->entries += left;
+	context->stack = to = seep_profile_calloc(b->profile, left, sizeof(*to));
+	context->stack_count = left;
+	while (left) {
+		const struct seep_piece *from = &b->pieces[piece - 1];
+		uint32_t count = from->count < left ? from->count : left;
+
+		memcpy(to, &b->piece_entries[from->first], count * sizeof(*to));
+		to += count;
+		left -= count;
+		piece = from->parent;
+	}
+}
+
+/* ---- epochs ------------------------------------------------------------------------------- */
+
+void seep_builder_epoch(struct seep_builder *b, uint32_t context,
+			const struct seep_profile_epoch *epoch)
+{
+	b->epochs = seep_xgrow(b->epochs, &b->epoch_capacity, b->epoch_count + 1,
+			       sizeof(*b->epochs));
+	b->epochs[b->epoch_count++] = (struct seep_epoch_item){ context, *epoch };
+	b->profile->contexts[context].epoch_count++;
+}
+
+static int by_epoch(const void *a, const void *b)
+{
+	const struct seep_profile_epoch *left = a;
+	const struct seep_profile_epoch *right = b;
+
+	return (left->epoch > right->epoch) - (left->epoch < right->epoch);
+}
+
+static void merge_epochs(struct seep_profile_context *context)
+{
+	struct seep_profile_epoch *to = context->epochs;
+
+	if (context->epoch_count < 2)
+		return;
+	qsort(to, context->epoch_count, sizeof(*to), by_epoch);
+	for (uint32_t i = 1; i < context->epoch_count; i++) {
+		const struct seep_profile_epoch *from = &context->epochs[i];
+
+		if (from->epoch == to->epoch) {
+			to->blocks += from->blocks;
+			to->bytes += from->bytes;
+		} else {
+			*++to = *from;
+		}
+	}
+	context->epoch_count = (uint32_t)(to - context->epochs) + 1;
+}
+
+void seep_builder_place_epochs(struct seep_builder *b)
+{
+	struct seep_profile_epoch *next;
+
+	if (b->epoch_count == 0)
+		return;
+	next = seep_profile_calloc(b->profile, b->epoch_count, sizeof(*next));
+	for (uint32_t i = 0; i < b->profile->context_count; i++) {
+		struct seep_profile_context *context = &b->profile->contexts[i];
+
+		context->epochs = next;
+		next += context->epoch_count;
+		context->epoch_count = 0;
+	}
+	for (size_t i = 0; i < b->epoch_count; i++) {
+		struct seep_profile_context *context = &b->profile->contexts[b->epochs[i].context];
+
+		context->epochs[context->epoch_count++] = b->epochs[i].epoch;
+	}
+	for (uint32_t i = 0; i < b->profile->context_count; i++)
+		merge_epochs(&b->profile->contexts[i]);
+	b->epoch_count = 0;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+int seep_builder_take(struct seep_builder *b, struct seep_profile **ret_profile,
+		      struct seep_error *err)
+{
+	int r;
+
+	seep_builder_place_epochs(b);
+	r = seep_profile_check(b->profile, err);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < SEEP_ARRAY_COUNT; i++) {
+		seep_arena_take(b->profile->arena, b->arrays[i].items);
+		b->arrays[i].items = NULL;
+	}
+	if (b->stacks_cut)
+		seep_profile_add_unseen(b->profile, "stacks-cut",
+					"there are more than %llu frames in all stacks together; "
+					"later stacks show their innermost frames only",
+					(unsigned long long)b->entries_max);
+	*ret_profile = b->profile;
+	b->profile = NULL;
+	return 0;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile, put together item by item by whoever decodes a ledger, a recording or another tool's
+ * file. What they have in common is here: arrays that grow, frames that are there once, stacks from
+ * pieces of a tree, and the bounds that keep a small hostile file from making a large profile.
+ *
+ *	seep_builder_init(&builder, held_bytes);
+ *	builder.profile->process.pid = pid;
+ *	module = seep_builder_add(&builder, SEEP_ARRAY_MODULES);
+ *	...
+ *	r = seep_builder_take(&builder, &profile, err);
+ *	seep_builder_done(&builder);
+ */
+#ifndef SEEP_PROFILE_BUILDER_H
+#define SEEP_PROFILE_BUILDER_H
+
+#include "base/error.h"
+#include "base/idtable.h"
+#include "profile/profile.h"
+
+/* The arrays of a profile that grow by one item at a time. */
+enum seep_array {
+	SEEP_ARRAY_MODULES,
+	SEEP_ARRAY_FRAMES,
+	SEEP_ARRAY_CONTEXTS,
+	SEEP_ARRAY_MARKS,
+	SEEP_ARRAY_SAMPLES,
+	SEEP_ARRAY_UNSEEN,
+	SEEP_ARRAY_CHILDREN,
+	SEEP_ARRAY_ARGV, /* of char *; the caller adds the NULL at the end */
+	SEEP_ARRAY_COUNT,
+};
+
+struct seep_builder {
+	struct seep_profile *profile; /* what is no array may be set directly */
+	/* The rest is the builder's own. */
+	uint64_t held_bytes;  /* of the source */
+	uint64_t text_left;   /* bytes that texts may still take */
+	uint64_t entries_max; /* of all stacks together */
+	uint64_t entries;     /* of all stacks so far */
+	bool stacks_cut;
+	struct {
+		void *items;
+		size_t capacity;
+		uint32_t count;
+	} arrays[SEEP_ARRAY_COUNT];
+	struct seep_idtable frame_ids; /* of frames that seep_builder_frame() gave */
+	struct seep_piece *pieces;
+	size_t piece_capacity;
+	uint32_t piece_count;
+	struct seep_profile_stack_entry *piece_entries; /* of all pieces */
+	size_t piece_entry_capacity;
+	uint32_t piece_entry_count;
+	struct seep_epoch_item *epochs;
+	size_t epoch_capacity;
+	size_t epoch_count;
+};
+
+/* What stacks keep of their innermost frames where the profile has as many entries as it may. */
+enum { SEEP_PROFILE_CUT_DEPTH = 64 };
+
+/* How many those are: enough for stacks that are deep and many, not what a small file can name. */
+uint64_t seep_builder_stack_entries_max(uint64_t held_bytes);
+
+/* @held_bytes: of the source, holes left out. Texts and stacks are bounded by it. */
+void seep_builder_init(struct seep_builder *builder, uint64_t held_bytes);
+
+/* The source has grown, and what it bounds with it. */
+void seep_builder_hold(struct seep_builder *builder, uint64_t held_bytes);
+
+/* Release what was not taken. Zeroed storage is a no-op. */
+void seep_builder_done(struct seep_builder *builder);
+
+/* One more item, zeroed; valid until the next one of the same array. */
+void *seep_builder_add(struct seep_builder *builder, enum seep_array array);
+
+/* A terminated copy for the profile; NULL when all texts together are longer than the source. */
+char *seep_builder_text(struct seep_builder *builder, const char *bytes, uint64_t count);
+
+/* The index of the one frame with @frame's module, address and exactness. It is added if it is new. */
+uint32_t seep_builder_frame(struct seep_builder *builder, const struct seep_profile_frame *frame);
+
+/* Room for @count entries of the piece that comes next. Valid until the next call. */
+struct seep_profile_stack_entry *seep_builder_room(struct seep_builder *builder, uint64_t count);
+
+/**
+ * seep_builder_piece - a piece of stacks, of the first @count entries of seep_builder_room()
+ * @parent: what lies further out: what an earlier call returned, 0 = nothing
+ *
+ * Returns: a number for the piece, 1 and up; 0 where the stack would be longer, or the pieces more,
+ * than 32 bits count.
+ */
+uint32_t seep_builder_piece(struct seep_builder *builder, uint32_t parent, uint32_t count);
+
+/* Give @context the stack whose innermost piece is @piece; 0 = none. It may be cut. */
+void seep_builder_stack(struct seep_builder *builder, struct seep_profile_context *context,
+			uint32_t piece);
+
+/* Blocks of the context with this index that were allocated in this epoch and live. Any order. */
+void seep_builder_epoch(struct seep_builder *builder, uint32_t context,
+			const struct seep_profile_epoch *epoch);
+
+/* Hand out the epochs that were added: ascending, those of one number together. */
+void seep_builder_place_epochs(struct seep_builder *builder);
+
+/**
+ * seep_builder_take - the profile, whole
+ * @ret_profile: set on success only; release with seep_profile_free()
+ *
+ * Epochs are placed, and what was cut is said. Returns: 0, or -SEEP_ECORRUPT where
+ * seep_profile_check() finds a contradiction.
+ */
+SEEP_NODISCARD int seep_builder_take(struct seep_builder *builder,
+				     struct seep_profile **ret_profile, struct seep_error *err);
+
+#endif

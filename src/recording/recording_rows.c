@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+#include "recording/recording_rows.h"
+
+#include "base/xalloc.h"
+#include "recording/recording_db.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+	SQL_BYTES_MAX = 16 * 1024,
+	ROW_BYTES_MIN = 6, /* the shortest row: its place in the page, its length, its header */
+	STATUS_MAX = 255,
+};
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum seep_table_id id)
+{
+	struct seep_strbuf sql;
+
+	*w = (struct seep_row_writer){ .db = db, .table = &seep_sql_tables[id] };
+	seep_strbuf_init(&sql, SQL_BYTES_MAX);
+	seep_sql_insert(w->table, &sql);
+	w->rc = sqlite3_prepare_v2(db, sql.text, -1, &w->statement, NULL);
+	seep_strbuf_done(&sql);
+}
+
+static int put_text(sqlite3_stmt *statement, int at, const char *text)
+{
+	return text ? sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC)
+		    : sqlite3_bind_null(statement, at);
+}
+
+static int put_build_id(sqlite3_stmt *statement, int at, const struct seep_profile_module *module)
+{
+	return module->build_id_bytes
+		       ? sqlite3_bind_blob(statement, at, module->build_id,
+					   (int)module->build_id_bytes, SQLITE_STATIC)
+		       : sqlite3_bind_null(statement, at);
+}
+
+/* A number of the row, and whether it stands for NULL. */
+static int64_t number_of(const struct seep_row_writer *w, const struct seep_sql_column *column,
+			 const void *from, bool *ret_null)
+{
+	int64_t number;
+
+	switch (column->type) {
+	case SEEP_COLUMN_ORDINAL:
+		return (int64_t)w->count + 1;
+	case SEEP_COLUMN_INDEX:
+	case SEEP_COLUMN_POSITION:
+		return (int64_t)w->count;
+	case SEEP_COLUMN_NUMBER:
+		memcpy(&number, from, sizeof(number));
+		return number;
+	case SEEP_COLUMN_U8:
+		return *(const uint8_t *)from;
+	case SEEP_COLUMN_FLAG:
+		return *(const bool *)from;
+	case SEEP_COLUMN_STATUS:
+		*ret_null = *(const int *)from < 0;
+		return *(const int *)from;
+	default:
+		number = *(const uint32_t *)from;
+		*ret_null = column->type == SEEP_COLUMN_ID && number == 0;
+		return number;
+	}
+}
+
+static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_column *column,
+		      const void *row)
+{
+	const void *from = (const char *)row + column->offset;
+	const struct seep_row_bytes *bytes = from;
+	bool is_null = false;
+	const char *text;
+	int64_t number;
+
+	switch (column->type) {
+	case SEEP_COLUMN_TEXT:
+	case SEEP_COLUMN_NAME:
+		memcpy(&text, from, sizeof(text));
+		return put_text(w->statement, at,
+				text || column->type == SEEP_COLUMN_TEXT ? text : "");
+	case SEEP_COLUMN_BYTES:
+		return sqlite3_bind_text(w->statement, at, bytes->at, (int)bytes->count,
+					 SQLITE_STATIC);
+	case SEEP_COLUMN_BUILD_ID:
+		return put_build_id(w->statement, at, from);
+	default:
+		number = number_of(w, column, from, &is_null);
+		return is_null ? sqlite3_bind_null(w->statement, at)
+			       : sqlite3_bind_int64(w->statement, at, number);
+	}
+}
+
+void seep_row_put(struct seep_row_writer *w, const void *row)
+{
+	for (int i = 0; i < w->table->column_count && w->rc == SQLITE_OK; i++)
+		w->rc = put_column(w, i + 1, &w->table->columns[i], row);
+	if (w->rc == SQLITE_OK) {
+		(void)sqlite3_step(w->statement);
+		w->rc = sqlite3_reset(w->statement);
+	}
+	w->count++;
+}
+
+int seep_row_writer_done(struct seep_row_writer *w, struct seep_error *err)
+{
+	int r = seep_db_fail(w->db, w->rc, err);
+
+	(void)sqlite3_finalize(w->statement);
+	w->statement = NULL;
+	return r;
+}
+
+int seep_sql_write(struct sqlite3 *db, enum seep_table_id id, const void *rows, uint32_t count,
+		   struct seep_error *err)
+{
+	struct seep_row_writer w;
+
+	seep_row_writer_init(&w, db, id);
+	for (uint32_t i = 0; i < count; i++)
+		seep_row_put(&w, (const char *)rows + i * seep_sql_tables[id].row_bytes);
+	return seep_row_writer_done(&w, err);
+}
+
+/* ---- what is there ------------------------------------------------------------------------- */
+
+static int column_index(const struct seep_sql_table *table, const char *name)
+{
+	for (int i = 0; i < table->column_count; i++)
+		if (strcmp(table->columns[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+/*
+ * What the file says of a table's kind cannot be a lie, or SQLite refuses the schema as a whole. Not
+ * by pragma_table_list: it works out the columns of every view in the file.
+ */
+static int look_for_table(struct sqlite3 *db, const char *name, bool *ret_found,
+			  struct seep_error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	int others = 0;
+	int rc = sqlite3_prepare_v2(db,
+				    "SELECT count(*), count(*) - total(type = 'table' AND"
+				    " rootpage > 0) FROM sqlite_schema WHERE name = ?1",
+				    -1, &statement, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(statement);
+	if (rc == SQLITE_ROW) {
+		*ret_found = sqlite3_column_int(statement, 0) > 0;
+		others = sqlite3_column_int(statement, 1);
+	}
+	(void)sqlite3_finalize(statement);
+	if (rc != SQLITE_ROW)
+		return seep_db_fail(db, rc, err);
+	return others ? seep_fail(err, SEEP_ECORRUPT, "its %s is no table as recordings have", name)
+		      : 0;
+}
+
+static int look_for_columns(struct sqlite3 *db, const struct seep_sql_table *table,
+			    uint64_t *ret_columns, struct seep_error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	bool is_plain = true;
+	int rc = sqlite3_prepare_v2(db, "SELECT name, hidden FROM pragma_table_xinfo(?1)", -1,
+				    &statement, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_bind_text(statement, 1, table->name, -1, SQLITE_STATIC);
+	while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+		const char *name = (const char *)sqlite3_column_text(statement, 0);
+		int index = name ? column_index(table, name) : -1;
+
+		is_plain &= sqlite3_column_int(statement, 1) == 0;
+		if (index >= 0)
+			*ret_columns |= 1ull << index;
+		rc = SQLITE_OK;
+	}
+	(void)sqlite3_finalize(statement);
+	if (rc != SQLITE_DONE)
+		return seep_db_fail(db, rc, err);
+	return is_plain ? 0
+			: seep_fail(err, SEEP_ECORRUPT, "its table %s computes columns",
+				    table->name);
+}
+
+static int look(struct sqlite3 *db, enum seep_table_id id, struct seep_sql_found *found,
+		struct seep_error *err)
+{
+	const struct seep_sql_table *table = &seep_sql_tables[id];
+	int r = look_for_table(db, table->name, &found->tables[id], err);
+
+	if (r == 0 && !found->tables[id] && table->since <= found->schema)
+		return seep_fail(err, SEEP_ECORRUPT, "it has no table %s as recordings do",
+				 table->name);
+	if (r < 0 || !found->tables[id])
+		return r;
+	r = look_for_columns(db, table, &found->columns[id], err);
+	for (int i = 0; i < table->column_count && r == 0; i++)
+		if (!(found->columns[id] >> i & 1) && table->columns[i].since <= found->schema)
+			r = seep_fail(err, SEEP_ECORRUPT, "its table %s has no column %s",
+				      table->name, table->columns[i].name);
+	return r;
+}
+
+/* A later one counts as this one, all of which it has. */
+static int read_schema(struct sqlite3 *db, uint32_t *ret_schema, struct seep_error *err)
+{
+	sqlite3_stmt *statement = NULL;
+	int rc = sqlite3_prepare_v2(db, "SELECT schema FROM process", -1, &statement, NULL);
+
+	if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW &&
+	    sqlite3_column_int64(statement, 0) > SEEP_SCHEMA_FIRST)
+		*ret_schema = sqlite3_column_int64(statement, 0) < SEEP_SCHEMA
+				      ? (uint32_t)sqlite3_column_int64(statement, 0)
+				      : SEEP_SCHEMA;
+	(void)sqlite3_finalize(statement);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : seep_db_fail(db, rc, err);
+}
+
+int seep_sql_look(struct sqlite3 *db, struct seep_sql_found *ret_found, struct seep_error *err)
+{
+	int r;
+
+	*ret_found = (struct seep_sql_found){ .schema = SEEP_SCHEMA_FIRST };
+	r = look(db, SEEP_TABLE_PROCESS, ret_found, err);
+	if (r == 0 && ret_found->columns[SEEP_TABLE_PROCESS] >>
+				      column_index(&seep_sql_tables[SEEP_TABLE_PROCESS], "schema") &
+			      1)
+		r = read_schema(db, &ret_found->schema, err);
+	for (int id = 0; id < SEEP_TABLE_COUNT && r == 0; id++)
+		r = look(db, (enum seep_table_id)id, ret_found, err);
+	return r;
+}
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+static char *get_text(struct seep_row_reader *r, sqlite3_stmt *statement, int at)
+{
+	const char *text = (const char *)sqlite3_column_text(statement, at);
+
+	return text ? seep_builder_text(&r->builder, text,
+					(uint64_t)sqlite3_column_bytes(statement, at))
+		    : NULL;
+}
+
+static void get_build_id(sqlite3_stmt *statement, int at, struct seep_profile_module *module)
+{
+	const void *bytes = sqlite3_column_blob(statement, at);
+	int count = sqlite3_column_bytes(statement, at);
+
+	if (!bytes || count > SEEP_PROFILE_BUILD_ID_BYTES)
+		return;
+	memcpy(module->build_id, bytes, (size_t)count);
+	module->build_id_bytes = (uint32_t)count;
+}
+
+/* False where an ordinal is another one than its row's. */
+static bool get_number(sqlite3_stmt *statement, int at, const struct seep_sql_column *column,
+		       uint64_t ordinal, void *to)
+{
+	const uint64_t value = (uint64_t)sqlite3_column_int64(statement, at);
+
+	switch (column->type) {
+	case SEEP_COLUMN_ORDINAL:
+		return value == ordinal;
+	case SEEP_COLUMN_INDEX:
+		return value == ordinal - 1;
+	case SEEP_COLUMN_POSITION:
+		return true;
+	case SEEP_COLUMN_NUMBER:
+		memcpy(to, &value, sizeof(value));
+		return true;
+	case SEEP_COLUMN_U8:
+		*(uint8_t *)to = value <= column->max ? (uint8_t)value : 0;
+		return true;
+	case SEEP_COLUMN_FLAG:
+		*(bool *)to = value != 0;
+		return true;
+	case SEEP_COLUMN_STATUS:
+		*(int *)to = sqlite3_column_type(statement, at) == SQLITE_NULL
+				     ? -1
+				     : (int)(value & STATUS_MAX);
+		return true;
+	case SEEP_COLUMN_ID:
+		*(uint32_t *)to = value <= UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+		return true;
+	default:
+		*(uint32_t *)to = value <= UINT32_MAX ? (uint32_t)value : 0;
+		return true;
+	}
+}
+
+static bool get_column(struct seep_row_reader *r, sqlite3_stmt *statement, int at,
+		       const struct seep_sql_column *column, uint64_t ordinal, void *row)
+{
+	void *to = (char *)row + column->offset;
+	char *text;
+
+	switch (column->type) {
+	case SEEP_COLUMN_TEXT:
+	case SEEP_COLUMN_NAME:
+		text = get_text(r, statement, at);
+		if (!text && column->type == SEEP_COLUMN_NAME)
+			text = seep_profile_strndup(r->builder.profile, "", 0);
+		memcpy(to, &text, sizeof(text));
+		return true;
+	case SEEP_COLUMN_BYTES:
+		((struct seep_row_bytes *)to)->at = (const char *)sqlite3_column_text(statement,
+										      at);
+		((struct seep_row_bytes *)to)->count = (size_t)sqlite3_column_bytes(statement, at);
+		return true;
+	case SEEP_COLUMN_BUILD_ID:
+		get_build_id(statement, at, to);
+		return true;
+	default:
+		return get_number(statement, at, column, ordinal, to);
+	}
+}
+
+/* Pages that several places of a table's tree name would give rows without end. */
+static int check_count(struct seep_row_reader *r, const struct seep_sql_table *table,
+		       uint64_t count)
+{
+	if (count > r->held_bytes / ROW_BYTES_MIN)
+		return seep_fail(r->err, SEEP_ECORRUPT, "it has more rows than it has room for");
+	if (count > table->rows_max)
+		return seep_fail(r->err, SEEP_ELIMIT, "its table %s has over %u rows", table->name,
+				 table->rows_max);
+	return 0;
+}
+
+static int get_row(struct seep_row_reader *r, const struct seep_sql_table *table,
+		   sqlite3_stmt *statement, uint64_t ordinal, void *row)
+{
+	for (int i = 0; i < table->column_count; i++)
+		if (!get_column(r, statement, i, &table->columns[i], ordinal, row))
+			return seep_fail(r->err, SEEP_ECORRUPT, "its %s %ss have gaps", table->name,
+					 table->columns[i].name);
+	return 0;
+}
+
+int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, enum seep_array array,
+		  void *row, int (*each)(void *context, void *row), void *context)
+{
+	const struct seep_sql_table *table = &seep_sql_tables[id];
+	sqlite3_stmt *statement = NULL;
+	struct seep_strbuf sql;
+	uint64_t count = 0;
+	int failed = 0;
+	int rc;
+
+	if (!r->found.tables[id])
+		return 0;
+	if (row)
+		memset(row, 0, table->row_bytes);
+	seep_strbuf_init(&sql, SQL_BYTES_MAX);
+	seep_sql_select(table, r->found.columns[id], &sql);
+	rc = sqlite3_prepare_v2(r->db, sql.text, -1, &statement, NULL);
+	seep_strbuf_done(&sql);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(statement);
+	for (; rc == SQLITE_ROW && failed == 0; rc = failed ? rc : sqlite3_step(statement)) {
+		failed = check_count(r, table, ++count);
+		if (failed < 0)
+			break;
+		if (array != SEEP_ARRAY_COUNT)
+			row = seep_builder_add(&r->builder, array);
+		failed = get_row(r, table, statement, count, row);
+		if (failed == 0 && each)
+			failed = each(context, row);
+	}
+	if (failed == 0 && rc != SQLITE_DONE)
+		failed = seep_db_fail(r->db, rc, r->err);
+	(void)sqlite3_finalize(statement);
+	return failed;
+}

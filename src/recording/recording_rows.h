@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of a recording's tables, to and from the structs of recording_schema.h. */
+#ifndef SEEP_RECORDING_RECORDING_ROWS_H
+#define SEEP_RECORDING_RECORDING_ROWS_H
+
+#include "recording/recording_schema.h"
+
+#include <sqlite3.h>
+
+/* An INSERT that is repeated. Errors stick in rc. */
+struct seep_row_writer {
+	struct sqlite3 *db;
+	const struct seep_sql_table *table;
+	sqlite3_stmt *statement;
+	uint64_t count; /* rows so far */
+	int rc;
+};
+
+/* @writer must be finished by seep_row_writer_done(), whatever happens. */
+void seep_row_writer_init(struct seep_row_writer *writer, struct sqlite3 *db,
+			  enum seep_table_id id);
+
+/* @row: of the table's struct; its texts must stay until this returns. */
+void seep_row_put(struct seep_row_writer *writer, const void *row);
+
+/* Release; returns 0 or the first error of all rows. */
+SEEP_NODISCARD int seep_row_writer_done(struct seep_row_writer *writer, struct seep_error *err);
+
+/* The same with all rows at once, @count structs of the table. */
+SEEP_NODISCARD int seep_sql_write(struct sqlite3 *db, enum seep_table_id id, const void *rows,
+				  uint32_t count, struct seep_error *err);
+
+/* Which of our tables and columns a file has. */
+struct seep_sql_found {
+	uint32_t
+		schema; /* the file's own; SEEP_SCHEMA for a later one, which has all of this one */
+	bool tables[SEEP_TABLE_COUNT];
+	uint64_t columns[SEEP_TABLE_COUNT]; /* bits */
+};
+
+/**
+ * seep_sql_look - see to it that a file has what its schema has
+ *
+ * Each must be an ordinary table with ordinary columns: a view, a virtual table or a computed column
+ * would run what the file's author wrote. What a schema later than the file's own has added may be
+ * missing, and what is not known here is passed over.
+ *
+ * Returns: 0, or -SEEP_ECORRUPT, -SEEP_ESYS.
+ */
+SEEP_NODISCARD int seep_sql_look(struct sqlite3 *db, struct seep_sql_found *ret_found,
+				 struct seep_error *err);
+
+struct seep_row_reader {
+	struct sqlite3 *db;
+	struct seep_sql_found found;
+	struct seep_builder builder; /* gets the texts */
+	struct seep_error *err;
+	uint64_t held_bytes; /* of the file, holes left out: bounds how many rows there can be */
+};
+
+/**
+ * seep_sql_read - all rows of a table, in the order of their keys; of one that is missing, none
+ * @row:     of the table's struct, zeroed first; its columns are set before each call of @each
+ * @each:    what it returns below 0 ends the reading; may be NULL with @array
+ * @array:   rows are items of this array of the builder instead of @row; or SEEP_ARRAY_COUNT
+ * @context: handed to @each
+ *
+ * Returns: 0, what @each returned, -SEEP_ECORRUPT, -SEEP_ESYS or -SEEP_ELIMIT.
+ */
+SEEP_NODISCARD int seep_sql_read(struct seep_row_reader *reader, enum seep_table_id id,
+				 enum seep_array array, void *row,
+				 int (*each)(void *context, void *row), void *context);
+
+#endif
