@@ -162,7 +162,9 @@ static void hint_stale(const struct seep_census *census)
 	       count == 1 ? "ledger was left by a dead process"
 			  : "ledgers were left by dead processes",
 	       seep_bytes_text(bytes).text);
-	printf("  to read one:    seep report %s\n  to remove one:  rm %s\n", path, path);
+	printf("  to read one:    seep report %s\n", path);
+	printf("  to keep one:    seep save %s\n", path);
+	printf("  to remove one:  rm %s\n", path);
 	free(path);
 }
 

@@ -75,4 +75,7 @@ extern const struct seep_option_table cmd_report_options;
 int cmd_run(int argc, char **argv);
 extern const struct seep_option_table cmd_run_options;
 
+int cmd_save(int argc, char **argv);
+extern const struct seep_option_table cmd_save_options;
+
 #endif

@@ -41,12 +41,13 @@ static void list_left(const struct seep_recorder_result *result)
 
 	if (count == 0)
 		return;
-	(void)fprintf(stderr, "seep: %zu %s counting:\n", count,
+	(void)fprintf(stderr, "seep: %zu %s counting; to save a recording of %s:\n", count,
 		      count == 1 ? "process still runs and goes on"
-				 : "processes still run and go on");
+				 : "processes still run and go on",
+		      count == 1 ? "it" : "one");
 	for (size_t i = 0; i < shown; i++) {
-		char *line = seep_xasprintf("  %s (%u): seep report %s", result->left[i].exe,
-					    result->left[i].pid, result->left[i].path);
+		char *line = seep_xasprintf("  seep save %u   # %s", result->left[i].pid,
+					    result->left[i].exe);
 
 		print_line(line);
 		free(line);

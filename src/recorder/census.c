@@ -186,9 +186,9 @@ int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
 	char *asked = seep_ledgerdir_path();
 	int rc;
 
-	rc = take_folder(&census, usual, err);
+	rc = take_folder(&census, asked, err);
 	if (rc == 0 && !same_folder(usual, asked))
-		rc = take_folder(&census, asked, err);
+		rc = take_folder(&census, usual, err);
 	free(usual);
 	free(asked);
 	if (rc < 0) {

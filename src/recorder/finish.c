@@ -193,31 +193,19 @@ static void add_present(struct seep_profile *profile, uint64_t now_ns)
 	profile->timeline = samples;
 }
 
-static void take_snapshot(struct seep_finish_job *job, struct seep_symbols **symbols)
+/* Of forks, a few allocations are not worth a file; of one without a ledger, why is. */
+static bool is_worth_a_recording(const struct seep_finish_job *job,
+				 const struct seep_profile *profile)
 {
-	char *path = seep_xasprintf("%s/%s", job->ledger_dir, job->ledger_name);
-	struct seep_profile *profile;
-	int rc;
-
-	rc = seep_profile_load_ledger(path, NULL, &profile, &job->err);
-	free(path);
-	if (rc < 0)
-		return;
-	job->loaded = true;
-	if (profile->process.ended == SEEP_ENDED_RUNNING &&
-	    (job->keep_small || profile->totals.allocs >= SEEP_FINISH_SMALL_ALLOCS)) {
-		uint64_t now_ns = seep_monotonic_ns();
-
-		add_outside_view(profile, job);
-		add_present(profile, now_ns);
-		write_recording(job, profile, symbols);
-	}
-	seep_profile_free(profile);
+	if (job->only_running && profile->process.ended != SEEP_ENDED_RUNNING)
+		return false;
+	return job->keep_small || profile->totals.allocs >= SEEP_FINISH_SMALL_ALLOCS ||
+	       seep_profile_is_void(profile);
 }
 
 static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 {
-	const struct seep_profile_load_options options = { .dead = true };
+	const struct seep_profile_load_options options = { .dead = !job->snapshot };
 	char *path = seep_xasprintf("%s/%s", job->ledger_dir, job->ledger_name);
 	struct seep_profile *profile;
 	int rc;
@@ -226,17 +214,17 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	free(path);
 	if (rc < 0)
 		return;
-	job->loaded = true;
 	add_outside_view(profile, job);
+	if (profile->process.ended == SEEP_ENDED_RUNNING)
+		add_present(profile, seep_monotonic_ns());
 	job->share = seep_run_share(profile);
 	if (job->sum_run)
 		seep_run_sum(profile, job->others, job->other_count, job->small_forks);
-	if (job->keep_small || profile->totals.allocs >= SEEP_FINISH_SMALL_ALLOCS ||
-	    seep_profile_is_void(profile))
+	if (is_worth_a_recording(job, profile))
 		write_recording(job, profile, symbols);
-	if (job->err.code == 0)
+	if (!job->snapshot && job->err.code == 0)
 		retire_ledger(job);
-	else
+	else if (!job->snapshot)
 		say_where(job);
 	if (job->keep_profile || (job->recorded && job->share.peak_bytes > job->keep_above_bytes))
 		job->profile = profile;
@@ -248,10 +236,7 @@ void seep_finish(struct seep_finish_job *job)
 {
 	struct seep_symbols *symbols = NULL;
 
-	if (job->snapshot)
-		take_snapshot(job, &symbols);
-	else
-		do_job(job, &symbols);
+	do_job(job, &symbols);
 	seep_symbols_free(symbols);
 }
 
@@ -287,10 +272,7 @@ static void work_on(struct seep_finisher *finisher, struct seep_finish_job *job)
 		seep_symbols_free(finisher->symbols);
 		finisher->symbols = NULL;
 	}
-	if (job->snapshot)
-		take_snapshot(job, &finisher->symbols);
-	else
-		do_job(job, &finisher->symbols);
+	do_job(job, &finisher->symbols);
 }
 
 static void *finish_jobs(void *argument)

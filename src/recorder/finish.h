@@ -25,7 +25,8 @@ struct seep_finish_job {
 	struct seep_finish_job *next;
 
 	/* What to do. The finisher owns none of this. */
-	bool snapshot; /* of a process that runs, which loses nothing; one that has ended has none */
+	bool snapshot;	   /* the ledger is left as it is: its process may go on */
+	bool only_running; /* nothing is written of a process that has ended */
 	const char *ledger_dir;
 	int ledger_dir_fd;
 	const char *ledger_name;
@@ -59,10 +60,9 @@ struct seep_finish_job {
 
 	/* What came of it. */
 	bool recorded;
-	bool loaded;
-	struct seep_profile_other share; /* valid when loaded */
-	struct seep_profile *profile;	 /* the caller's */
-	struct seep_error err;		 /* code 0 = all went well */
+	struct seep_profile_other share;
+	struct seep_profile *profile; /* the caller's */
+	struct seep_error err;	      /* code 0 = all went well */
 };
 
 /* Returns: 0, or -SEEP_ESYS. */

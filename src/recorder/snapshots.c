@@ -152,6 +152,8 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 	seep_outside_look(&snapshot->gathered.outside, image->reachable ? image->pid : 0);
 	snapshot->job = (struct seep_finish_job){
 		.snapshot = true,
+		.only_running = true,
+		.keep_above_bytes = UINT64_MAX,
 		.ledger_dir = plan->ledger_dir,
 		.ledger_dir_fd = plan->ledger_dir_fd,
 		.ledger_name = image->file_name,

@@ -146,7 +146,7 @@ def test_a_ledger_that_cannot_be_read_is_told(seep):
     for done in (plain, document):
         assert done.status == 0
         assert str(process.pid).encode() in done.stdout
-        (line,) = left_out(seep, done.stderr)
+        line, *_ = left_out(seep, done.stderr)
         assert line.endswith("short.1.2.0.ledger: too short to be a ledger")
 
 

@@ -180,7 +180,7 @@ os._exit(4)
         assert process.wait(timeout=LIMIT_S) == 4
     told = (seep.directory / "err").read_text()
     (daemon,) = watched(seep, "running")
-    assert daemon["ledger"] in told
+    assert f"seep save {daemon['pid']} " in told
     # The parent's account explains what the daemon inherited, so it stays as well.
     (parent,) = watched(seep, "done")
     assert seep.command("report", daemon["ledger"]).status == 0

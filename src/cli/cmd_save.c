@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep save": a recording of a process that runs with the library, or of a ledger left behind. */
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/terminal.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/symbol_options.h"
+#include "recorder/census.h"
+#include "recorder/finish.h"
+#include "recorder/ledgerdir.h"
+#include "recorder/outname.h"
+#include "recorder/outside.h"
+#include "report/report.h"
+
+struct save_options {
+	const char *output;
+	bool force;
+	bool quiet;
+	struct seep_symbol_option_values symbols;
+};
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("output", 'o', TEXT, "FILE", struct save_options, output,
+		    "Write the recording to FILE (./%e.%p.seep)"),
+	SEEP_OPTION("force", 'f', FLAG, NULL, struct save_options, force,
+		    "Replace FILE if it exists"),
+	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct save_options, quiet, "Print no summary"),
+	SEEP_SYMBOL_OPTIONS(struct save_options),
+};
+
+const struct seep_option_table cmd_save_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.details =
+		"For daemons that \"seep run\" left running, programs started with LD_PRELOAD, and\n"
+		"what remains when a recorder was killed: \"seep ps\" lists them. A running process\n"
+		"is neither stopped nor changed. The ledger of a dead one is removed when its\n"
+		"recording is written, unless it was given as a file from another folder.\n",
+};
+
+/* What is to be saved. */
+struct ledger {
+	char *path;
+	const struct seep_census_entry *entry; /* NULL: not in a folder of ledgers */
+};
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+static bool is_pid(const char *operand)
+{
+	return operand[strspn(operand, "0123456789")] == '\0';
+}
+
+/* Of several ledgers of one pid the running process's, which come first, else the newest. */
+static int find_ledger(const struct seep_census *census, const char *operand, struct ledger *ret,
+		       struct seep_error *err)
+{
+	const unsigned long pid = is_pid(operand) ? strtoul(operand, NULL, 10) : 0;
+
+	*ret = (struct ledger){ 0 };
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+
+		if (pid ? entry->pid != pid : !is_same_file(entry->path, operand))
+			continue;
+		if (!ret->entry || ret->entry->state > SEEP_CENSUS_RECORDER_GONE)
+			ret->entry = entry;
+	}
+	if (ret->entry && ret->entry->state == SEEP_CENSUS_ENDING)
+		return seep_fail(err, SEEP_EEXIST, "its recorder (pid %u) is writing the recording",
+				 ret->entry->recorder_pid);
+	if (!ret->entry && is_pid(operand))
+		return seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of a process %s",
+				 operand);
+	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
+	return 0;
+}
+
+static int choose_output(const struct save_options *values, const char *ledger_name,
+			 char **ret_output, struct seep_error *err)
+{
+	struct seep_ledgerdir_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
+	char *exe;
+	int rc;
+
+	(void)seep_ledgerdir_parse(ledger_name, &name);
+	exe = seep_xstrndup(ledger_name, name.exe_bytes);
+	rc = seep_outname_expand(values->output, exe, name.pid, ret_output, err);
+	free(exe);
+	if (rc == 0)
+		rc = seep_outname_check(*ret_output, values->force, err);
+	return rc;
+}
+
+static void summarise(const struct seep_finish_job *job)
+{
+	const struct seep_report_options report = {
+		.path = job->output,
+		.width = seep_terminal_width(STDERR_FILENO, 80),
+		.color = seep_terminal_color(STDERR_FILENO),
+		.by = SEEP_BY_CHOICE,
+	};
+
+	seep_report_summary(stderr, job->profile, &report);
+}
+
+/* @output: FILE, which can be written. */
+static int save(const struct save_options *values, const struct ledger *ledger, char *output,
+		struct seep_error *err)
+{
+	const enum seep_census_state state = ledger->entry ? ledger->entry->state
+							   : SEEP_CENSUS_ELSEWHERE;
+	const char *name = seep_path_base(ledger->path);
+	char *folder = name > ledger->path
+			       ? seep_xstrndup(ledger->path, (size_t)(name - ledger->path))
+			       : seep_xstrdup(".");
+	struct seep_outside outside = { 0 };
+	struct seep_symbols_options symbols;
+	struct seep_finish_job job = {
+		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
+		.ledger_dir = folder,
+		.ledger_dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.ledger_name = name,
+		.output = output,
+		.replace = values->force,
+		.keep_small = true,
+		.keep_ledger = true,
+		.keep_profile = true,
+		.symbols = &symbols,
+		.perf_map_fd = -1,
+	};
+	int rc = seep_symbol_options_read(&values->symbols, &symbols, err);
+
+	if (rc == 0) {
+		if (state <= SEEP_CENSUS_RECORDER_GONE) {
+			seep_outside_look(&outside, ledger->entry->pid);
+			job.outside = &outside;
+		}
+		seep_finish(&job);
+		*err = job.err;
+		rc = -job.err.code;
+	}
+	if (rc == 0 && !values->quiet)
+		summarise(&job);
+	/* The children that still run, if there are any, may need it. */
+	if (rc == 0 && !job.snapshot) {
+		seep_census_tidy(job.ledger_dir_fd);
+		if (!values->quiet && access(ledger->path, F_OK) != 0)
+			(void)fprintf(stderr, "seep: the recording replaces the ledger, which was "
+					      "removed\n");
+	}
+	seep_profile_free(job.profile);
+	seep_outside_done(&outside);
+	(void)close(job.ledger_dir_fd);
+	free(folder);
+	return rc;
+}
+
+int cmd_save(int argc, char **argv)
+{
+	struct save_options values = { 0 };
+	struct seep_census census = { 0 };
+	struct seep_error err = { 0 };
+	struct ledger ledger = { 0 };
+	char *output = NULL;
+	int status;
+	int rc;
+
+	if (!seep_command_begin(&argc, &argv, &values, &status))
+		return status;
+	rc = seep_census_take(&census, &err);
+	if (rc == 0)
+		rc = find_ledger(&census, argv[0], &ledger, &err);
+	if (rc == 0)
+		rc = choose_output(&values, seep_path_base(ledger.path), &output, &err);
+	if (rc == 0)
+		rc = save(&values, &ledger, output, &err);
+	status = SEEP_EXIT_OK;
+	if (rc < 0) {
+		status = seep_complain("save", &err);
+		if (err.code == SEEP_ENOTFOUND)
+			seep_hint("\"seep ps\" lists the processes and ledgers that there are");
+	}
+	seep_census_done(&census);
+	free(ledger.path);
+	free(output);
+	return status;
+}
