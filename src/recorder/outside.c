@@ -48,29 +48,30 @@ typedef bool (*choose_fn)(const struct seep_binding *binding);
 
 static bool is_programs_malloc(const struct seep_binding *binding)
 {
-	return binding->to_program && binding->kind == SEEP_BINDING_MALLOC;
+	return binding->to_program && binding->function->kind == SEEP_ALLOCATION_MALLOC;
 }
 
 static bool is_programs_operator(const struct seep_binding *binding)
 {
-	return binding->to_program && binding->kind == SEEP_BINDING_OPERATORS;
+	return binding->to_program && binding->function->kind == SEEP_ALLOCATION_OPERATORS;
 }
 
 static bool is_elsewhere(const struct seep_binding *binding)
 {
-	return !binding->to_program && binding->kind != SEEP_BINDING_PRIVATE;
+	return !binding->to_program && binding->function->kind != SEEP_ALLOCATION_PRIVATE;
 }
 
 static bool is_private(const struct seep_binding *binding)
 {
-	return binding->kind == SEEP_BINDING_PRIVATE;
+	return binding->function->kind == SEEP_ALLOCATION_PRIVATE;
 }
 
 /* The allocator that we call does as it likes; that is how it allocates. */
 static bool is_said(const char *allocator, const struct seep_binding *binding, choose_fn choose)
 {
 	return choose(binding) && strcmp(binding->from, allocator) != 0 &&
-	       (binding->kind != SEEP_BINDING_PRIVATE || strcmp(binding->from, binding->to) != 0);
+	       (binding->function->kind != SEEP_ALLOCATION_PRIVATE ||
+		strcmp(binding->from, binding->to) != 0);
 }
 
 /* "a, b, c and 2 more", each module once. */
@@ -145,7 +146,8 @@ static void explain_bindings(const struct seep_outside *outside, struct seep_pro
 	if (of_program)
 		list_callers(outside, allocator, choose, &text);
 	else
-		seep_strbuf_addf(&text, "%s of %s", first->name, seep_path_base(first->to));
+		seep_strbuf_addf(&text, "%s of %s", first->function->symbol,
+				 seep_path_base(first->to));
 	seep_strbuf_adds(&text, explanations[which].after);
 	seep_profile_add_unseen(profile, explanations[which].code, "%s", text.text);
 	seep_strbuf_done(&text);
@@ -172,7 +174,17 @@ static bool explain_excess(const struct seep_outside *outside, struct seep_profi
 	return true;
 }
 
-/* An allocator linked into the program under a name of its own has no slots that would tell. */
+static void explain_manager(const struct seep_outside *outside, struct seep_profile *profile)
+{
+	const struct seep_memory_manager *manager = outside->bindings.manager;
+
+	/* A collector that is called by names of its own has been named by them. */
+	if (manager && !seep_profile_says(profile, "private-allocator"))
+		seep_profile_add_unseen(profile, "memory-manager", "%s%s%s", manager->sentence,
+					*manager->advice ? "; " : "", manager->advice);
+}
+
+/* An allocator linked into the program under a name of its own has no GOT entries that would tell. */
 static bool explain_names(struct seep_profile *profile)
 {
 	const char *name = seep_allocator_in(profile->process.exe);
@@ -206,6 +218,7 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 		    !seep_profile_says(profile, "own-allocator"))
 			explain_bindings(outside, profile, allocator ? allocator : "", i);
 	free(allocator);
+	explain_manager(outside, profile);
 	excess = is_whole(profile) && explain_excess(outside, profile);
 	if (!seep_profile_says(profile, "own-allocator") &&
 	    !seep_profile_says(profile, "private-allocator") && !explain_names(profile) &&

@@ -3,14 +3,47 @@
 
 #include "symbol/elf_image.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-enum { TABLE_MAX_BYTES = 512 * 1024 * 1024, KEPT = 64 };
+enum { KEPT = 64 };
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static struct seep_allocation_function functions[] = {
+#define CORE_MALLOC(symbol, ...) { #symbol, SEEP_ALLOCATION_MALLOC, NULL },
+#define CORE_OPERATOR(symbol, ...) { #symbol, SEEP_ALLOCATION_OPERATORS, NULL },
+#define CORE_PRIVATE(symbol, allocator) { #symbol, SEEP_ALLOCATION_PRIVATE, allocator },
+#include "core/allocation.def"
+};
+
+enum { FUNCTION_COUNT = sizeof(functions) / sizeof(functions[0]) };
+
+static int by_symbol(const void *left, const void *right)
+{
+	const struct seep_allocation_function *a = left, *b = right;
+
+	return strcmp(a->symbol, b->symbol);
+}
+
+static void sort_functions(void)
+{
+	qsort(functions, FUNCTION_COUNT, sizeof(*functions), by_symbol);
+}
+
+/* A large program has millions of symbols to ask about. */
+const struct seep_allocation_function *seep_allocation_function(const char *symbol)
+{
+	static pthread_once_t sorted = PTHREAD_ONCE_INIT;
+	const struct seep_allocation_function wanted = { .symbol = symbol };
+
+	(void)pthread_once(&sorted, sort_functions);
+	return bsearch(&wanted, functions, FUNCTION_COUNT, sizeof(*functions), by_symbol);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* The last files asked about: a build runs the same few programs thousands of times. */
 static struct {
@@ -20,99 +53,52 @@ static struct {
 static unsigned kept_next;
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER; /* leaf; guards both above */
 
-static const struct {
-	const char *symbol;
-	const char *name;
-} known[] = {
-	{ "malloc", "malloc" },
-	{ "je_malloc", "jemalloc" },
-	{ "je_arena_init", "jemalloc" },
-	{ "_rjem_malloc", "jemalloc" },
-	{ "_rjem_mallocx", "jemalloc" },
-	{ "tc_malloc", "tcmalloc" },
-	{ "mi_malloc", "mimalloc" },
-	{ "rpmalloc", "rpmalloc" },
-	{ "GC_malloc", "the Boehm collector" },
-	{ "GC_malloc_kind", "the Boehm collector" },
-	{ "runtime.mallocgc", "Go's runtime" },
-	{ "scudo_malloc", "scudo" },
-};
-
+/* What is defined under @symbol: "malloc", an allocator's name, or NULL. */
 static const char *allocator_of(const char *symbol)
 {
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(symbol, known[i].symbol) == 0)
-			return known[i].name;
-	return NULL;
-}
+	const struct seep_allocation_function *function = seep_allocation_function(symbol);
 
-static bool read_bytes(int fd, uint64_t offset, void *to, size_t bytes)
-{
-	return pread(fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
-}
-
-/* The contents of a section, with a zero behind the last byte; NULL when it cannot be had. */
-static char *read_section(int fd, const Elf64_Shdr *section)
-{
-	char *data;
-
-	if (section->sh_size == 0 || section->sh_size > TABLE_MAX_BYTES)
+	if (!function || function->kind == SEEP_ALLOCATION_OPERATORS)
 		return NULL;
-	data = malloc((size_t)section->sh_size + 1);
-	if (!data)
-		return NULL;
-	data[section->sh_size] = '\0';
-	if (read_bytes(fd, section->sh_offset, data, (size_t)section->sh_size))
-		return data;
-	free(data);
-	return NULL;
+	if (function->kind == SEEP_ALLOCATION_MALLOC)
+		return strcmp(symbol, "malloc") == 0 ? "malloc" : NULL;
+	return *function->allocator ? function->allocator : NULL;
 }
 
-static const char *look_in_table(int fd, const struct seep_elf *elf, const Elf64_Shdr *section)
+/* "malloc" says more than whose it is. */
+static const char *more_telling(const char *found, const char *other)
+{
+	return !found || (other && strcmp(other, "malloc") == 0) ? other : found;
+}
+
+static const char *look_in_table(const struct seep_elf *elf, const Elf64_Shdr *section)
 {
 	const char *found = NULL, *name;
-	Elf64_Sym *symbols;
-	char *names;
+	struct seep_elf_table table;
+	Elf64_Sym symbol;
 
-	if (section->sh_link >= elf->section_count)
-		return NULL;
-	symbols = (Elf64_Sym *)(void *)read_section(fd, section);
-	names = read_section(fd, &elf->sections[section->sh_link]);
-	for (size_t i = 0; symbols && names && i < section->sh_size / sizeof(*symbols); i++) {
-		if (symbols[i].st_shndx == SHN_UNDEF ||
-		    ELF64_ST_TYPE(symbols[i].st_info) != STT_FUNC ||
-		    symbols[i].st_name >= elf->sections[section->sh_link].sh_size)
-			continue;
-		name = allocator_of(names + symbols[i].st_name);
-		/* "malloc" says more than whose it is. */
-		if (name && (!found || strcmp(name, "malloc") == 0))
-			found = name;
+	seep_elf_table_read(elf, section, &table);
+	for (size_t i = 0; seep_elf_table_item(&table, i, &symbol, sizeof(symbol)); i++) {
+		name = seep_elf_table_string(&table, symbol.st_name);
+		if (name && symbol.st_shndx != SHN_UNDEF &&
+		    ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+			found = more_telling(found, allocator_of(name));
 	}
-	free(symbols);
-	free(names);
+	seep_elf_table_done(&table);
 	return found;
 }
 
 static const char *look_in_file(const char *path)
 {
-	const char *found = NULL, *name;
-	const char *problem;
+	const char *found = NULL, *problem;
 	struct seep_elf *elf;
-	int fd;
 
 	if (!seep_elf_open(path, &elf, &problem))
 		return NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	for (size_t i = 0; fd >= 0 && i < elf->section_count; i++) {
-		if (elf->sections[i].sh_type != SHT_SYMTAB &&
-		    elf->sections[i].sh_type != SHT_DYNSYM)
-			continue;
-		name = look_in_table(fd, elf, &elf->sections[i]);
-		if (name && (!found || strcmp(name, "malloc") == 0))
-			found = name;
-	}
-	if (fd >= 0)
-		(void)close(fd);
+	for (size_t i = 0; i < elf->section_count; i++)
+		if (elf->sections[i].sh_type == SHT_SYMTAB ||
+		    elf->sections[i].sh_type == SHT_DYNSYM)
+			found = more_telling(found, look_in_table(elf, &elf->sections[i]));
 	seep_elf_close(elf);
 	return found;
 }

@@ -1,10 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocators that are linked into a program: known by the names in its symbol tables, as long as
- * it is not stripped.
+ * The functions of core/allocation.def by name, and the allocators that are linked into a program:
+ * known by the names in its symbol tables, as long as it is not stripped.
  */
 #ifndef SEEP_SYMBOL_ALLOCATORS_H
 #define SEEP_SYMBOL_ALLOCATORS_H
+
+enum seep_allocation_kind {
+	SEEP_ALLOCATION_MALLOC = 1,    /* malloc and its relatives */
+	SEEP_ALLOCATION_OPERATORS = 2, /* operator new and delete */
+	SEEP_ALLOCATION_PRIVATE = 4,   /* an allocator's functions by names of its own */
+};
+
+struct seep_allocation_function {
+	const char *symbol;
+	enum seep_allocation_kind kind;
+	const char *allocator; /* of a private one; "" the C library */
+};
+
+/* The function of this name; NULL: it is none that is known. Static storage. Any thread. */
+const struct seep_allocation_function *seep_allocation_function(const char *symbol);
 
 /*
  * What a known allocator is called that the ELF file at @path defines functions of; "malloc" where

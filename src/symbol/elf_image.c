@@ -12,6 +12,7 @@
 
 #define NAMES_MAX_BYTES ((uint64_t)64 << 20)
 #define SECTIONS_MAX ((uint64_t)1 << 20)
+#define TABLE_MAX_BYTES ((uint64_t)512 << 20)
 #define NOTES_MAX_BYTES ((uint64_t)1 << 20)
 
 bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes)
@@ -38,6 +39,15 @@ bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uin
 	return true;
 }
 
+bool seep_elf_segment(const struct seep_elf *elf, uint64_t base, size_t index,
+		      Elf64_Phdr *ret_segment)
+{
+	return elf->header.e_phentsize == sizeof(*ret_segment) && index < elf->header.e_phnum &&
+	       elf->header.e_phoff < UINT64_MAX / 2 &&
+	       seep_elf_read_at(elf, base + elf->header.e_phoff + index * sizeof(*ret_segment),
+				ret_segment, sizeof(*ret_segment));
+}
+
 const char *seep_elf_section_name(const struct seep_elf *elf, const Elf64_Shdr *section)
 {
 	return section->sh_name < elf->names_bytes ? elf->names + section->sh_name : "";
@@ -51,6 +61,58 @@ static const Elf64_Shdr *find_section(const struct seep_elf *elf, const char *na
 		if (strcmp(seep_elf_section_name(elf, &elf->sections[i]), name) == 0)
 			return &elf->sections[i];
 	return NULL;
+}
+
+/* A section's bytes, ended by a zero; NULL when they are not in the file, or too many. */
+static void *section_bytes(const struct seep_elf *elf, const Elf64_Shdr *section)
+{
+	uint8_t *bytes;
+
+	if (section->sh_type == SHT_NOBITS || section->sh_size > TABLE_MAX_BYTES ||
+	    section->sh_size > elf->file_bytes)
+		return NULL;
+	bytes = seep_xcalloc(section->sh_size + 1, 1);
+	if (seep_elf_read_at(elf, section->sh_offset, bytes, section->sh_size))
+		return bytes;
+	free(bytes);
+	return NULL;
+}
+
+void seep_elf_table_read(const struct seep_elf *elf, const Elf64_Shdr *section,
+			 struct seep_elf_table *ret_table)
+{
+	const Elf64_Shdr *strings;
+
+	*ret_table = (struct seep_elf_table){ .data = section_bytes(elf, section) };
+	if (ret_table->data)
+		ret_table->bytes = section->sh_size;
+	if (section->sh_link >= elf->section_count)
+		return;
+	strings = &elf->sections[section->sh_link];
+	if (strings->sh_type == SHT_STRTAB)
+		ret_table->strings = section_bytes(elf, strings);
+	if (ret_table->strings)
+		ret_table->string_bytes = strings->sh_size;
+}
+
+void seep_elf_table_done(struct seep_elf_table *table)
+{
+	free(table->data);
+	free(table->strings);
+}
+
+bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void *ret_item,
+			 size_t bytes)
+{
+	if (index >= table->bytes / bytes)
+		return false;
+	memcpy(ret_item, table->data + index * bytes, bytes);
+	return true;
+}
+
+const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t at)
+{
+	return at < table->string_bytes ? table->strings + at : NULL;
 }
 
 bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
@@ -155,23 +217,16 @@ static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 
 static void read_build_id(struct seep_elf *elf)
 {
+	Elf64_Phdr segment;
 	size_t i;
 
 	for (i = 0; i < elf->section_count; i++)
 		if (elf->sections[i].sh_type == SHT_NOTE)
 			read_notes(elf, elf->sections[i].sh_offset, elf->sections[i].sh_size);
 	/* Segments only where there are no sections: a debug file's segments have no contents. */
-	if (elf->section_count || elf->header.e_phentsize != sizeof(Elf64_Phdr))
-		return;
-	for (i = 0; i < elf->header.e_phnum; i++) {
-		Elf64_Phdr segment;
-
-		if (!seep_elf_read_at(elf, elf->header.e_phoff + i * sizeof(segment), &segment,
-				      sizeof(segment)))
-			return;
+	for (i = 0; !elf->section_count && seep_elf_segment(elf, 0, i, &segment); i++)
 		if (segment.p_type == PT_NOTE)
 			read_notes(elf, segment.p_offset, segment.p_filesz);
-	}
 }
 
 static void note_code(struct seep_elf *elf, uint64_t from, uint64_t bytes)

@@ -77,6 +77,29 @@ bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uin
 /* "" for a damaged one. */
 const char *seep_elf_section_name(const struct seep_elf *elf, const Elf64_Shdr *section);
 
+/* Program header @index of @elf->header, @base bytes into what is read. False: there is none. */
+bool seep_elf_segment(const struct seep_elf *elf, uint64_t base, size_t index,
+		      Elf64_Phdr *ret_segment);
+
+/* A section of items, and the strings that it names; before loading. Release with _done(). */
+struct seep_elf_table {
+	uint8_t *data; /* NULL when it is not in the file */
+	uint64_t bytes;
+	char *strings; /* ended by a zero */
+	uint64_t string_bytes;
+};
+
+void seep_elf_table_read(const struct seep_elf *elf, const Elf64_Shdr *section,
+			 struct seep_elf_table *ret_table);
+void seep_elf_table_done(struct seep_elf_table *table);
+
+/* Copy item @index, of @bytes; false when it is not there. */
+bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void *ret_item,
+			 size_t bytes);
+
+/* NULL when it is not there. */
+const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t at);
+
 /**
  * seep_elf_load - read and inflate what symbols need
  *

@@ -2,9 +2,11 @@
 #include "target/bindings.h"
 
 #include "base/file.h"
+#include "base/idtable.h"
 #include "base/path.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
-#include "target/slots.h"
+#include "target/got.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,56 +26,67 @@ enum {
 	KNOWN_MAX = 8192,
 };
 
-/* ---- slots by file --------------------------------------------------------------------------- */
+/* ---- entries by file ------------------------------------------------------------------------- */
 
 struct known {
-	struct known *next;
 	char *path;
 	uint64_t identity;
-	struct seep_slots slots;
+	struct seep_got got;
 };
 
 /* Of this whole run, because a build starts the same few files thousands of times. */
-static struct known *known_files;
-static size_t known_count;
+static struct known *known_files[KNOWN_MAX];
+static struct seep_idtable known_ids;			       /* to indices above */
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER; /* leaf; guards both above */
 
-static const struct seep_slots *slots_of(const struct seep_slots_module *module, const char *path)
+static const struct known *find_known(const struct seep_got_module *module, const char *path)
 {
-	uint64_t identity = seep_slots_identity(module);
+	uint64_t identity = seep_got_identity(module), hash = seep_hash_text(identity, path);
+	size_t at = SEEP_IDTABLE_START;
 	struct known *known;
+	uint32_t id;
+
+	if (!known_ids.buckets)
+		seep_idtable_init(&known_ids, 64);
+	while ((id = seep_idtable_find(&known_ids, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (known_files[id]->identity == identity &&
+		    strcmp(known_files[id]->path, path) == 0)
+			return known_files[id];
+	if (known_ids.count >= KNOWN_MAX)
+		return NULL;
+	known = seep_xcalloc(1, sizeof(*known));
+	known->path = seep_xstrdup(path);
+	known->identity = identity;
+	seep_got_read(module, &known->got);
+	known_files[known_ids.count] = known;
+	seep_idtable_add(&known_ids, hash, (uint32_t)known_ids.count);
+	return known;
+}
+
+static const struct seep_got *got_of(const struct seep_got_module *module, const char *path)
+{
+	const struct known *known;
 
 	(void)pthread_mutex_lock(&known_lock);
-	for (known = known_files; known; known = known->next)
-		if (known->identity == identity && strcmp(known->path, path) == 0)
-			break;
-	if (!known && known_count < KNOWN_MAX) {
-		known = seep_xcalloc(1, sizeof(*known));
-		known->path = seep_xstrdup(path);
-		known->identity = identity;
-		seep_slots_read(module, &known->slots);
-		known->next = known_files;
-		known_files = known;
-		known_count++;
-	}
+	known = find_known(module, path);
 	(void)pthread_mutex_unlock(&known_lock);
 	/* An entry is never changed nor released. */
-	return known ? &known->slots : NULL;
+	return known ? &known->got : NULL;
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
 struct mapped {
-	struct seep_slots_module module;
+	struct seep_got_module module;
 	char *path; /* borrowed from the text of the maps */
 	bool has_code;
 	bool is_program;
 	bool is_ours;
-	const struct seep_slots *slots;
+	const struct seep_got *got;
 };
 
 struct process {
-	int memory_fd;
+	struct seep_elf memory; /* an offset is an address */
 	char *maps;
 	char *program; /* path; NULL unknown */
 	struct mapped *modules;
@@ -93,7 +106,7 @@ static struct mapped *module_at(const struct process *process, uint64_t address)
 /* "start-end perms offset device inode path" */
 static void take_line(struct process *process, char *line)
 {
-	struct seep_slots_module module;
+	struct seep_got_module module;
 	uint64_t start, end, offset;
 	struct mapped *around;
 	char perms[5];
@@ -112,7 +125,7 @@ static void take_line(struct process *process, char *line)
 	}
 	/* What else begins with an ELF header, a file that is only read, has no code. */
 	if (offset != 0 || perms[0] != 'r' || process->count >= MODULES_MAX ||
-	    !seep_slots_find_module(process->memory_fd, start, &module))
+	    !seep_got_find_module(&process->memory, start, &module))
 		return;
 	process->modules = seep_xgrow(process->modules, &process->capacity, process->count + 1,
 				      sizeof(*process->modules));
@@ -171,14 +184,14 @@ static int open_process(uint32_t pid, struct process *ret_process, struct seep_e
 	char folder[FOLDER_BYTES], path[FOLDER_BYTES + sizeof("/maps")];
 	int rc;
 
-	*ret_process = (struct process){ .memory_fd = -1 };
+	*ret_process = (struct process){ .memory = { .file_bytes = UINT64_MAX } };
 	(void)snprintf(folder, sizeof(folder), "/proc/%" PRIu32, pid);
-	ret_process->memory_fd = open_memory(folder);
-	if (ret_process->memory_fd < 0 && errno == ESRCH)
-		ret_process->memory_fd = open_memory_of_any_thread(pid, folder);
-	if (ret_process->memory_fd < 0 && (errno == ENOENT || errno == ESRCH))
+	ret_process->memory.fd = open_memory(folder);
+	if (ret_process->memory.fd < 0 && errno == ESRCH)
+		ret_process->memory.fd = open_memory_of_any_thread(pid, folder);
+	if (ret_process->memory.fd < 0 && (errno == ENOENT || errno == ESRCH))
 		return seep_fail(err, SEEP_ENOTFOUND, "process %" PRIu32 " has ended", pid);
-	if (ret_process->memory_fd < 0)
+	if (ret_process->memory.fd < 0)
 		return seep_fail_errno(err, errno, "cannot read the memory of process %" PRIu32,
 				       pid);
 	(void)snprintf(path, sizeof(path), "%s/maps", folder);
@@ -198,41 +211,41 @@ static int open_process(uint32_t pid, struct process *ret_process, struct seep_e
 
 static void close_process(struct process *process)
 {
-	if (process->memory_fd >= 0)
-		(void)close(process->memory_fd);
+	if (process->memory.fd >= 0)
+		(void)close(process->memory.fd);
 	free(process->maps);
 	free(process->program);
 	free(process->modules);
 }
 
-/* ---- where slots lead ------------------------------------------------------------------------ */
+/* ---- where entries lead ---------------------------------------------------------------------- */
 
-static bool has_slot(const struct mapped *module, const char *name)
+static bool has_entry(const struct mapped *module, const struct seep_allocation_function *function)
 {
-	for (size_t i = 0; module->slots && i < module->slots->count; i++)
-		if (strcmp(module->slots->items[i].name, name) == 0)
+	for (size_t i = 0; module->got && i < module->got->count; i++)
+		if (module->got->items[i].function == function)
 			return true;
 	return false;
 }
 
-/* push $index, perhaps behind endbr64: what a slot leads to until it is first called. */
-static bool is_lazy_stub(int memory_fd, uint64_t address)
+/* push $index, perhaps behind endbr64: what an entry leads to until it is first called. */
+static bool is_lazy_stub(const struct seep_elf *memory, uint64_t address)
 {
 	static const unsigned char endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	unsigned char code[5];
 
-	if (!seep_slots_peek(memory_fd, address, code, sizeof(code)))
+	if (!seep_elf_read_at(memory, address, code, sizeof(code)))
 		return true;
 	return code[0] == 0x68 || (memcmp(code, endbr, sizeof(endbr)) == 0 && code[4] == 0x68);
 }
 
 static void add_found(struct seep_bindings *bindings, const struct mapped *from,
-		      const struct mapped *to, const struct seep_slot *slot)
+		      const struct mapped *to, const struct seep_allocation_function *function)
 {
 	for (size_t i = 0; i < bindings->count; i++) {
 		const struct seep_binding *seen = &bindings->items[i];
 
-		if (seen->kind == slot->kind && strcmp(seen->from, from->path) == 0 &&
+		if (seen->function->kind == function->kind && strcmp(seen->from, from->path) == 0 &&
 		    strcmp(seen->to, to->path) == 0)
 			return;
 	}
@@ -243,31 +256,30 @@ static void add_found(struct seep_bindings *bindings, const struct mapped *from,
 	bindings->items[bindings->count++] = (struct seep_binding){
 		.from = seep_xstrdup(from->path),
 		.to = seep_xstrdup(to->path),
-		.name = seep_xstrdup(slot->name),
-		.kind = slot->kind,
+		.function = function,
 		.to_program = to->is_program,
 	};
 }
 
-static void look_at_slot(const struct process *process, const struct mapped *from,
-			 const struct seep_slot *slot, struct seep_bindings *bindings)
+static void look_at_entry(const struct process *process, const struct mapped *from,
+			  const struct seep_got_entry *entry, struct seep_bindings *bindings)
 {
 	const struct mapped *to;
 	uint64_t target;
 
-	if (!seep_slots_peek(process->memory_fd, from->module.bias + slot->address, &target,
-			     sizeof(target)))
+	if (!seep_elf_read_at(&process->memory, from->module.bias + entry->address, &target,
+			      sizeof(target)))
 		return;
 	to = module_at(process, target);
 	/* Of no module: somebody's own interposition, made while the program runs. */
 	if (!to || to->is_ours || !to->has_code)
 		return;
-	if (to == from && slot->may_be_lazy && is_lazy_stub(process->memory_fd, target))
+	if (to == from && entry->may_be_lazy && is_lazy_stub(&process->memory, target))
 		return;
 	/* A program that takes the address of a function has a stub, which is that address for all. */
-	if (to->is_program && has_slot(to, slot->name))
+	if (to->is_program && has_entry(to, entry->function))
 		return;
-	add_found(bindings, from, to, slot);
+	add_found(bindings, from, to, entry->function);
 }
 
 static void look_at(struct process *process, struct seep_bindings *bindings)
@@ -279,14 +291,31 @@ static void look_at(struct process *process, struct seep_bindings *bindings)
 
 		has_ours |= mapped->is_ours;
 		if (mapped->has_code && !mapped->is_ours)
-			mapped->slots = slots_of(&mapped->module, mapped->path);
+			mapped->got = got_of(&mapped->module, mapped->path);
 	}
 	for (size_t i = 0; has_ours && i < process->count; i++) {
 		const struct mapped *from = &process->modules[i];
 
-		for (size_t k = 0; from->slots && k < from->slots->count; k++)
-			look_at_slot(process, from, &from->slots->items[k], bindings);
+		for (size_t k = 0; from->got && k < from->got->count; k++)
+			look_at_entry(process, from, &from->got->items[k], bindings);
 	}
+}
+
+static void look_for_manager(const struct process *process, uint32_t pid,
+			     struct seep_bindings *bindings)
+{
+	const struct seep_memory_manager *manager = NULL;
+	size_t bytes = 0;
+	char *environment;
+
+	for (size_t i = 0; i < process->count && !manager; i++)
+		manager = seep_memory_manager_of(process->modules[i].path);
+	if (!manager || bindings->manager)
+		return;
+	environment = seep_procfs_read(pid, "environ", &bytes);
+	if (!environment || !seep_memory_manager_is_off(manager, environment, bytes))
+		bindings->manager = manager;
+	free(environment);
 }
 
 int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings, struct seep_error *err)
@@ -295,8 +324,10 @@ int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings, struct seep
 	int rc;
 
 	rc = open_process(pid, &process, err);
-	if (rc == 0)
+	if (rc == 0) {
 		look_at(&process, bindings);
+		look_for_manager(&process, pid, bindings);
+	}
 	close_process(&process);
 	return rc;
 }
@@ -306,7 +337,6 @@ void seep_bindings_done(struct seep_bindings *bindings)
 	for (size_t i = 0; i < bindings->count; i++) {
 		free(bindings->items[i].from);
 		free(bindings->items[i].to);
-		free(bindings->items[i].name);
 	}
 	free(bindings->items);
 	*bindings = (struct seep_bindings){ 0 };

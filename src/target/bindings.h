@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the calls of allocation functions in a running process lead. Calls between modules go
- * through slots that the dynamic linker has filled in; a slot that does not lead to libseep.so is a
- * call that is not counted: the program defines malloc itself, a plugin was loaded with
- * RTLD_DEEPBIND or into a namespace of its own, or the function has a name that nobody hooks.
+ * through entries of the global offset table (GOT), which the dynamic linker has filled in. A call whose
+ * entry does not lead to libseep.so is not recorded: the program defines malloc itself, a plugin was
+ * loaded with RTLD_DEEPBIND or into a namespace of its own, or the function has a name that nobody
+ * hooks.
  *
  * Everything is read from the process's memory, as hostile input: modules that were deleted, or
  * lie in another mount namespace, are read like any other.
@@ -12,23 +13,18 @@
 #define SEEP_TARGET_BINDINGS_H
 
 #include "base/error.h"
+#include "symbol/allocators.h"
+#include "target/memory_manager.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum seep_binding_kind {
-	SEEP_BINDING_MALLOC = 1,    /* malloc and its relatives */
-	SEEP_BINDING_OPERATORS = 2, /* operator new and delete */
-	SEEP_BINDING_PRIVATE = 4,   /* an allocator's functions by names of its own */
-};
-
 /* One module whose calls lead past us, and where to. */
 struct seep_binding {
-	char *from; /* path */
-	char *to;   /* path */
-	char *name; /* of the first such function */
-	enum seep_binding_kind kind;
+	char *from;					 /* path */
+	char *to;					 /* path */
+	const struct seep_allocation_function *function; /* the first such */
 	bool to_program;
 };
 
@@ -37,6 +33,7 @@ struct seep_bindings {
 	struct seep_binding *items;
 	size_t count;
 	size_t capacity;
+	const struct seep_memory_manager *manager; /* of the process, and not off; NULL none */
 };
 
 /**

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SEEP_ELFKIND_LOADER_BYTES = 256, SEEP_ELFKIND_VERSION_BYTES = 16 };
+enum { SEEP_ELFKIND_LOADER_BYTES = 256 };
 
 struct seep_elfkind {
 	bool is_64bit;
@@ -21,11 +21,8 @@ struct seep_elfkind {
 	bool is_library;			/* it is no program, as far as it says */
 	bool is_loader;				/* it is glibc's ld.so, run as a program */
 	const char *sanitizer; /* "AddressSanitizer", ...: brings its own malloc; NULL none */
-	bool imports_malloc;   /* it calls an allocation function of a library itself */
-	bool exports_malloc; /* it has a malloc that others, and preloaded libraries, find first */
-	bool has_unwind;     /* .eh_frame */
+	bool has_unwind;       /* .eh_frame */
 	bool is_go;
-	char glibc[SEEP_ELFKIND_VERSION_BYTES]; /* newest version of glibc asked for: "2.34"; "" */
 };
 
 /**

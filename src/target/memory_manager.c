@@ -9,22 +9,22 @@ static const struct seep_memory_manager managers[] = {
 	{ "python", "libpython", "PYTHONMALLOC=malloc",
 	  "Python keeps objects of up to 512 bytes in memory that it maps itself: these are not "
 	  "recorded",
-	  "Set PYTHONMALLOC=malloc to record every object" },
+	  "set PYTHONMALLOC=malloc to record every object" },
 	{ "node", "libnode", NULL,
 	  "Node keeps the objects of JavaScript in memory that it maps itself: these are not "
 	  "recorded; native code, buffers and the engine are",
-	  "Start it with --perf-basic-prof to have names for compiled functions" },
+	  "start it with --perf-basic-prof to have names for compiled functions" },
 	{ "java", "libjvm", NULL,
 	  "Java keeps its objects in memory that it maps itself: these are not recorded; native code "
 	  "and libraries are",
-	  "Use -XX:NativeMemoryTracking=summary and jcmd for the virtual machine's own memory" },
+	  "use -XX:NativeMemoryTracking=summary and jcmd for the virtual machine's own memory" },
 	{ "php", "libphp", "USE_ZEND_ALLOC=0",
 	  "PHP keeps what a request needs in memory that it maps itself: this is not recorded",
-	  "Set USE_ZEND_ALLOC=0 to record every piece" },
+	  "set USE_ZEND_ALLOC=0 to record every piece" },
 	{ "beam.smp", NULL, NULL,
 	  "Erlang takes memory in large pieces and gives out parts of them: only the pieces are "
 	  "recorded",
-	  "Start it with +Mea min to record every part" },
+	  "start it with +Mea min to record every part" },
 	{ NULL, "libgc.so", NULL,
 	  "the Boehm collector keeps its objects in memory that it maps itself: these are not "
 	  "recorded",
@@ -38,7 +38,7 @@ const struct seep_memory_manager *seep_memory_manager_of(const char *path)
 	for (size_t i = 0; i < sizeof(managers) / sizeof(managers[0]); i++) {
 		const struct seep_memory_manager *manager = &managers[i];
 
-		if ((manager->program &&
+		if ((manager->program && !strstr(name, ".so") &&
 		     strncmp(name, manager->program, strlen(manager->program)) == 0) ||
 		    (manager->library && strstr(name, manager->library)))
 			return manager;

@@ -325,3 +325,16 @@ def test_what_was_killed_before_anybody_looked_is_said_to_be_so(seep):
         if "not-looked-at" in codes(recordings.main()):
             break
     assert "it ended before" in detail(recordings.main(), "not-looked-at")
+
+
+def test_python_that_keeps_its_objects_to_itself_is_said_to(seep):
+    """Unless its memory manager is off; a million tuples are recorded then, and only then."""
+    words = ["/usr/bin/python3", "-c", "x = [(i,) for i in range(1000000)]"]
+    _, recordings = seep.run(words)
+    report = recordings.main()
+    assert report["totals"]["allocs"] < 100000
+    assert "set PYTHONMALLOC=malloc" in detail(report, "memory-manager")
+    _, recordings = seep.run(words, env={"PYTHONMALLOC": "malloc"})
+    report = recordings.main()
+    assert report["totals"]["allocs"] > 1000000
+    assert "memory-manager" not in codes(report)

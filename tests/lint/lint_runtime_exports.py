@@ -12,13 +12,14 @@ import subprocess
 from linting import Lint
 
 HOOKS = "src/runtime/next/hooks.def"
+ALLOCATION = "src/core/allocation.def"  # which that includes
 PUBLIC_HEADER = "include/seep/seep.h"
 
 
 def listed_hooks(lint):
-    """The first argument of each entry: RT_HOOK(symbol, ...), RT_WRAP(symbol)."""
-    text = re.sub(r"/\*.*?\*/", "", lint.read(HOOKS), flags=re.S)
-    return set(re.findall(r"^RT_[A-Z]+\(\s*(\w+)[,)]", text, re.M))
+    """The first argument of each entry: RT_HOOK(symbol, ...), RT_WRAP(symbol), CORE_MALLOC(...)."""
+    text = re.sub(r"/\*.*?\*/", "", lint.read(HOOKS) + lint.read(ALLOCATION), flags=re.S)
+    return set(re.findall(r"^(?:RT_[A-Z]+|CORE_MALLOC|CORE_OPERATOR)\(\s*(\w+)[,)]", text, re.M))
 
 
 def public_functions(lint):

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -13,24 +14,23 @@
 
 #include "target/elfkind.h"
 
-enum { NEED_COUNT = 4, NAME_AT = 1 };
+enum { NAME_AT = 1, ENTRY_COUNT = 3 };
 
-/* A file of one table of versions that are needed; all of them are of the name at NAME_AT. */
+/* A file of one dynamic section, which needs the library whose name is at NAME_AT. */
 struct file {
 	Elf64_Ehdr header;
 	Elf64_Shdr sections[3];
-	Elf64_Verneed needs[NEED_COUNT];
-	Elf64_Vernaux versions[NEED_COUNT];
+	Elf64_Dyn dynamic[ENTRY_COUNT];
 	char names[32];
 };
 
 static struct file honest_file(void)
 {
-	struct file file = {
+	return (struct file){
 		.header = {
 			.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 				     EV_CURRENT },
-			.e_type = ET_EXEC,
+			.e_type = ET_DYN,
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
 			.e_ehsize = sizeof(Elf64_Ehdr),
@@ -41,35 +41,26 @@ static struct file honest_file(void)
 		},
 		.sections = {
 			[1] = {
-				.sh_type = SHT_GNU_verneed,
-				.sh_offset = offsetof(struct file, needs),
-				.sh_size = sizeof(file.needs) + sizeof(file.versions),
+				.sh_type = SHT_DYNAMIC,
+				.sh_offset = offsetof(struct file, dynamic),
+				.sh_size = sizeof(((struct file *)0)->dynamic),
 				.sh_link = 2,
 				.sh_addralign = 8,
 			},
 			[2] = {
 				.sh_type = SHT_STRTAB,
 				.sh_offset = offsetof(struct file, names),
-				.sh_size = sizeof(file.names),
+				.sh_size = sizeof(((struct file *)0)->names),
 				.sh_addralign = 1,
 			},
 		},
-		.names = "\0GLIBC_2.34",
+		.dynamic = {
+			{ .d_tag = DT_NEEDED, .d_un.d_val = NAME_AT },
+			{ .d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_PIE },
+			{ .d_tag = DT_NULL },
+		},
+		.names = "\0libasan.so.8",
 	};
-
-	for (uint32_t i = 0; i < NEED_COUNT; i++) {
-		const uint32_t to_versions = (NEED_COUNT - i) * sizeof(Elf64_Verneed) +
-					     i * sizeof(Elf64_Vernaux);
-
-		file.needs[i] = (Elf64_Verneed){
-			.vn_version = VER_NEED_CURRENT,
-			.vn_cnt = 1,
-			.vn_aux = to_versions,
-			.vn_next = i + 1 < NEED_COUNT ? sizeof(Elf64_Verneed) : 0,
-		};
-		file.versions[i] = (Elf64_Vernaux){ .vna_name = NAME_AT };
-	}
-	return file;
 }
 
 static struct seep_elfkind kind_of(const struct file *file)
@@ -84,32 +75,53 @@ static struct seep_elfkind kind_of(const struct file *file)
 	return kind;
 }
 
-static void the_version_of_glibc_is_found(void **state)
+static void a_sanitizer_that_is_needed_is_found(void **state)
 {
 	const struct file file = honest_file();
+	const struct seep_elfkind kind = kind_of(&file);
 
 	(void)state;
-	assert_string_equal(kind_of(&file).glibc, "2.34");
+	assert_string_equal(kind.sanitizer, "AddressSanitizer");
+	assert_false(kind.is_library);
 }
 
-static void a_table_that_leads_back_to_its_beginning_is_left(void **state)
+static void a_table_without_an_end_ends_with_its_section(void **state)
 {
 	struct file file = honest_file();
 
 	(void)state;
-	/* Back, if places were counted in 32 bits. */
-	file.needs[1].vn_next = -(uint32_t)sizeof(Elf64_Verneed);
-	assert_string_equal(kind_of(&file).glibc, "2.34");
+	file.dynamic[2] = file.dynamic[1];
+	/* Not a whole number of entries. */
+	file.sections[1].sh_size -= 1;
+	assert_string_equal(kind_of(&file).sanitizer, "AddressSanitizer");
 }
 
-static void versions_that_lead_back_are_left(void **state)
+static void a_table_beyond_the_file_is_none(void **state)
 {
 	struct file file = honest_file();
 
 	(void)state;
-	file.versions[0].vna_next = sizeof(Elf64_Vernaux);
-	file.versions[1].vna_next = -(uint32_t)sizeof(Elf64_Vernaux);
-	assert_string_equal(kind_of(&file).glibc, "2.34");
+	file.sections[1].sh_offset = UINT64_MAX - 8;
+	assert_null(kind_of(&file).sanitizer);
+	file = honest_file();
+	file.sections[1].sh_size = UINT64_MAX;
+	assert_null(kind_of(&file).sanitizer);
+	file = honest_file();
+	file.sections[1].sh_link = UINT32_MAX;
+	assert_null(kind_of(&file).sanitizer);
+}
+
+static void strings_beyond_their_table_are_none(void **state)
+{
+	struct file file = honest_file();
+
+	(void)state;
+	file.dynamic[0].d_un.d_val = sizeof(file.names);
+	assert_null(kind_of(&file).sanitizer);
+	/* The last string has no end of its own. */
+	file = honest_file();
+	memset(file.names + NAME_AT, 'x', sizeof(file.names) - NAME_AT);
+	assert_null(kind_of(&file).sanitizer);
 }
 
 static void a_program_with_damaged_sections_only_loses_what_they_tell(void **state)
@@ -122,17 +134,7 @@ static void a_program_with_damaged_sections_only_loses_what_they_tell(void **sta
 	kind = kind_of(&file);
 	assert_int_equal(kind.machine, EM_X86_64);
 	assert_true(kind.is_64bit);
-	assert_string_equal(kind.glibc, "");
-}
-
-static void strings_beyond_their_table_are_none(void **state)
-{
-	struct file file = honest_file();
-
-	(void)state;
-	for (unsigned i = 0; i < NEED_COUNT; i++)
-		file.versions[i].vna_name = sizeof(file.names);
-	assert_string_equal(kind_of(&file).glibc, "");
+	assert_null(kind.sanitizer);
 }
 
 static void of_other_machines_the_first_bytes_are_enough(void **state)
@@ -153,11 +155,11 @@ static void of_other_machines_the_first_bytes_are_enough(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_version_of_glibc_is_found),
-		cmocka_unit_test(a_table_that_leads_back_to_its_beginning_is_left),
-		cmocka_unit_test(versions_that_lead_back_are_left),
-		cmocka_unit_test(a_program_with_damaged_sections_only_loses_what_they_tell),
+		cmocka_unit_test(a_sanitizer_that_is_needed_is_found),
+		cmocka_unit_test(a_table_without_an_end_ends_with_its_section),
+		cmocka_unit_test(a_table_beyond_the_file_is_none),
 		cmocka_unit_test(strings_beyond_their_table_are_none),
+		cmocka_unit_test(a_program_with_damaged_sections_only_loses_what_they_tell),
 		cmocka_unit_test(of_other_machines_the_first_bytes_are_enough),
 	};
 
