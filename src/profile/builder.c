@@ -42,6 +42,7 @@ static const struct {
 	[SEEP_ARRAY_MODULES] = PLACE(struct seep_profile_module, modules, COUNT(module_count)),
 	[SEEP_ARRAY_FRAMES] = PLACE(struct seep_profile_frame, frames, COUNT(frame_count)),
 	[SEEP_ARRAY_CONTEXTS] = PLACE(struct seep_profile_context, contexts, COUNT(context_count)),
+	[SEEP_ARRAY_ROWS] = PLACE(uint32_t, rows, COUNT(row_count)),
 	[SEEP_ARRAY_MARKS] = PLACE(struct seep_profile_mark, marks, COUNT(mark_count)),
 	[SEEP_ARRAY_SAMPLES] = PLACE(struct seep_profile_sample, timeline, COUNT(sample_count)),
 	[SEEP_ARRAY_UNSEEN] = PLACE(struct seep_profile_unseen, unseen, COUNT(unseen_count)),

@@ -196,6 +196,18 @@ static void lift_peak(struct seep_profile_context *context, bool peak_is_now)
 	context->peak_bytes = between(context->peak_bytes, context->alloc_bytes);
 }
 
+/* A context's id is its place in the ledger + 1, as an owner is. */
+static void list_rows(struct seep_ledger_load *load)
+{
+	struct seep_profile *profile = load->profile;
+
+	profile->first_row = load->view.header.first_row;
+	while (profile->row_count < load->rows.count)
+		(void)seep_builder_add(&load->builder, SEEP_ARRAY_ROWS);
+	for (uint64_t i = 0; i < load->rows.count; i++)
+		profile->rows[i] = load->contexts.owners[i];
+}
+
 void seep_ledger_load_contexts(struct seep_ledger_load *load)
 {
 	struct seep_profile *profile = load->profile;
@@ -213,6 +225,7 @@ void seep_ledger_load_contexts(struct seep_ledger_load *load)
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		lift_peak(&profile->contexts[i], load->rows.peak_is_now);
 	seep_builder_place_epochs(&load->builder);
+	list_rows(load);
 	if (is_new)
 		seep_profile_hash_contexts(profile);
 }

@@ -99,6 +99,10 @@ void seep_ledger_load_process(struct seep_ledger_load *load)
 	load_arguments(load);
 	process->allocator = copy_allocator(load);
 	process->mode = LOAD(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
+	if (header->parent[0])
+		process->parent_ledger =
+			seep_builder_text(&load->builder, header->parent,
+					  strnlen(header->parent, sizeof(header->parent)));
 	process->start_ns = header->created_ns;
 	process->start_realtime_ns = header->created_realtime_ns;
 }

@@ -123,11 +123,12 @@ struct seep_profile_process {
 	uint32_t uid;
 	char *exe;
 	char *cwd;
-	char **argv;	   /* NULL-terminated; NULL = withheld */
-	char *allocator;   /* "glibc", or the path of the library that provides malloc */
-	char *options;	   /* SEEP_OPTIONS as given */
-	uint32_t mode;	   /* enum ledger_mode */
-	uint64_t start_ns; /* monotonic */
+	char **argv;	     /* NULL-terminated; NULL = withheld */
+	char *allocator;     /* "glibc", or the path of the library that provides malloc */
+	char *options;	     /* SEEP_OPTIONS as given */
+	char *parent_ledger; /* of a ledger: file name of the fork parent's; NULL = none */
+	uint32_t mode;	     /* enum ledger_mode */
+	uint64_t start_ns;   /* monotonic */
 	uint64_t start_realtime_ns;
 	uint64_t end_ns; /* 0 = running */
 	enum seep_profile_ended ended;
@@ -211,6 +212,10 @@ struct seep_profile {
 	/* By analysis/keep.h: how many contexts were left out, and their figures together. */
 	uint32_t left_out_count;
 	struct seep_profile_context left_out;
+	/* Of a ledger: the id of each row's context, 0 = nothing was counted there. See row_owner.h. */
+	uint32_t first_row; /* id of the first; lower ones are of ancestors */
+	uint32_t *rows;
+	uint32_t row_count;
 	struct seep_profile_mark *marks;
 	uint32_t mark_count;
 	struct seep_profile_sample *timeline;
