@@ -140,9 +140,10 @@ static void load_counts(struct seep_ledger_load *load)
 					"under their stack",
 					totals->dropped);
 	if (totals->unrecorded_children)
-		seep_profile_add_unseen(load->profile, "unrecorded-child",
-					"%" PRIu64 " child processes were not recorded",
-					totals->unrecorded_children);
+		seep_profile_add_unseen(
+			load->profile, "unrecorded-child", "%" PRIu64 " child %s not recorded",
+			totals->unrecorded_children,
+			totals->unrecorded_children == 1 ? "process was" : "processes were");
 	if (totals->in_doubt && load->live)
 		seep_profile_add_unseen(load->profile, "in-doubt",
 					"the counts of %" PRIu64

@@ -4,7 +4,9 @@
 #include "base/path.h"
 #include "base/strbuf.h"
 #include "base/units.h"
+#include "base/xalloc.h"
 #include "symbol/allocators.h"
+#include "target/reasons.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,22 @@ void seep_outside_look(struct seep_outside *outside, uint32_t pid)
 	int rc = pid ? seep_bindings_read(pid, &outside->bindings, NULL) : -SEEP_ESYS;
 
 	outside->refused = rc == -SEEP_ESYS ? rc : 0;
+}
+
+void seep_outside_look_at_children(struct seep_outside *outside, const struct ledger_header *ledger,
+				   uint32_t pid)
+{
+	struct seep_finding reason;
+	struct seep_facts facts;
+
+	seep_facts_init(&facts);
+	facts.uid = ledger->uid;
+	seep_facts_look_at_inherited(&facts, pid);
+	if (seep_reasons_first(&facts, &reason)) {
+		free(outside->children_why);
+		outside->children_why = seep_xasprintf("%s; %s", reason.sentence, reason.advice);
+	}
+	seep_facts_done(&facts);
 }
 
 void seep_outside_sample(struct seep_outside *outside, struct seep_peek *peek, uint64_t anon_bytes)
@@ -174,6 +192,18 @@ static bool explain_excess(const struct seep_outside *outside, struct seep_profi
 	return true;
 }
 
+static void explain_children(const struct seep_outside *outside, struct seep_profile *profile)
+{
+	for (uint32_t i = 0; outside->children_why && i < profile->unseen_count; i++) {
+		struct seep_profile_unseen *line = &profile->unseen[i];
+		char *text = seep_xasprintf("%s: %s", line->detail, outside->children_why);
+
+		if (strcmp(line->code, "unrecorded-child") == 0)
+			line->detail = seep_profile_strdup(profile, text);
+		free(text);
+	}
+}
+
 static void explain_manager(const struct seep_outside *outside, struct seep_profile *profile)
 {
 	const struct seep_memory_manager *manager = outside->bindings.manager;
@@ -219,6 +249,7 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 			explain_bindings(outside, profile, allocator ? allocator : "", i);
 	free(allocator);
 	explain_manager(outside, profile);
+	explain_children(outside, profile);
 	excess = is_whole(profile) && explain_excess(outside, profile);
 	if (!seep_profile_says(profile, "own-allocator") &&
 	    !seep_profile_says(profile, "private-allocator") && !explain_names(profile) &&
@@ -243,5 +274,6 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 void seep_outside_done(struct seep_outside *outside)
 {
 	seep_bindings_done(&outside->bindings);
+	free(outside->children_why);
 	*outside = (struct seep_outside){ 0 };
 }

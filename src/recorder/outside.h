@@ -16,8 +16,9 @@
 /* Zeroed storage is empty. Release with seep_outside_done(). One thread at a time. */
 struct seep_outside {
 	struct seep_bindings bindings;
-	int refused; /* SEEP_E* of the last look, 0 when it succeeded or there was none */
-	bool missed; /* it ended before anybody could look */
+	int refused;	    /* SEEP_E* of the last look, 0 when it succeeded or there was none */
+	bool missed;	    /* it ended before anybody could look */
+	char *children_why; /* they had no ledger; NULL unknown, or they had one */
 
 	uint64_t malloc_bytes; /* the most that malloc was ever seen to hold */
 	/* When resident memory exceeded that by most: */
@@ -28,6 +29,10 @@ struct seep_outside {
 
 /* Where do the calls of this process lead now? 0: it cannot be named from here. */
 void seep_outside_look(struct seep_outside *outside, uint32_t pid);
+
+/* Why have forks of this process no ledger? At its end, when it is waiting for us. */
+void seep_outside_look_at_children(struct seep_outside *outside, const struct ledger_header *ledger,
+				   uint32_t pid);
 
 /* @anon_bytes: resident anonymous memory of the process now. */
 void seep_outside_sample(struct seep_outside *outside, struct seep_peek *peek, uint64_t anon_bytes);

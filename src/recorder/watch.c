@@ -183,6 +183,10 @@ static void meet_end(struct seep_watch *watch)
 	take_sample(watch);
 	find_perf_map(watch);
 	look_outside(watch);
+	if (watch->pid &&
+	    atomic_load_explicit(&watch->peek.state->unrecorded_children, memory_order_relaxed))
+		seep_outside_look_at_children(&watch->outside, &watch->peek.view.header,
+					      watch->pid);
 	watch->answered = true;
 	answer(&watch->peek);
 }
@@ -305,6 +309,7 @@ void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *
 	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
 	ret_result->outside = watch->outside;
 	ret_result->outside.bindings = (struct seep_bindings){ 0 };
+	ret_result->outside.children_why = NULL;
 	ret_result->successor = (struct seep_successor){ 0 };
 	if (watch->timeline.count > 0)
 		ret_result->timeline.samples =

@@ -169,6 +169,9 @@ void seep_facts_look_at_process(struct seep_facts *facts, uint32_t pid);
 /* Resource limits and control groups only, of @process as /proc names it: "self", or a pid. */
 void seep_facts_look_at_limits(struct seep_facts *facts, const char *process);
 
+/* What the forks of a process inherit: its user and limits. */
+void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid);
+
 /* ---- between the files that look ---------------------------------------------------------- */
 
 /* The file system of @path, which is kept under the name @shown. All zero when it cannot be asked. */

@@ -78,6 +78,24 @@ static bool read_status(struct seep_facts *facts)
 	return true;
 }
 
+static void look_at_status(struct seep_facts *facts, uint32_t pid)
+{
+	char digits[16];
+
+	facts->looked |= SEEP_FACTS_PROCESS;
+	facts->process.pid = pid;
+	facts->process.exists = read_status(facts);
+	(void)snprintf(digits, sizeof(digits), "%u", pid);
+	if (facts->process.exists)
+		seep_facts_look_at_limits(facts, digits);
+}
+
+void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid)
+{
+	facts->process.is_ours = true;
+	look_at_status(facts, pid);
+}
+
 /* One of the kernel has neither a program nor arguments, and nobody is kept from seeing that. */
 static void read_exe(struct seep_facts *facts)
 {
@@ -158,15 +176,10 @@ void seep_facts_look_at_process(struct seep_facts *facts, uint32_t pid)
 {
 	struct seep_process_facts *process = &facts->process;
 	const struct passwd *user;
-	char digits[16];
 
-	facts->looked |= SEEP_FACTS_PROCESS;
-	process->pid = pid;
-	process->exists = read_status(facts);
+	look_at_status(facts, pid);
 	if (!process->exists)
 		return;
-	(void)snprintf(digits, sizeof(digits), "%u", pid);
-	seep_facts_look_at_limits(facts, digits);
 	read_exe(facts);
 	read_maps(facts);
 	read_environment(facts);

@@ -189,11 +189,14 @@ static void judge_start(const struct seep_facts *facts, struct seep_findings *fo
 {
 	const struct seep_process_facts *x = &facts->process;
 
-	REASON("library-loaded", PROBLEM, x->can_look && !x->has_library && x->asked_for_library,
+	/* One of ours may only just have been started: its loader has not mapped the library yet. */
+	REASON("library-loaded", PROBLEM,
+	       !x->is_ours && x->can_look && !x->has_library && x->asked_for_library,
 	       "its LD_PRELOAD names libseep.so, which is not loaded: it is static, or was started "
 	       "with more privileges than its parent, or may not read the library\n"
 	       "ask about its program: seep doctor PROGRAM");
-	REASON("library-loaded", PROBLEM, x->can_look && !x->has_library && x->is_ours,
+	REASON("library-loaded", PROBLEM,
+	       x->is_ours && x->can_look && !x->has_library && !x->asked_for_library,
 	       "LD_PRELOAD had been taken out of its environment\npass that variable on");
 	REASON("library-loaded", PROBLEM, x->has_library && !x->recorded && x->ledger,
 	       "its ledger is where \"seep ps\" does not look: %s\n"
@@ -201,7 +204,7 @@ static void judge_start(const struct seep_facts *facts, struct seep_findings *fo
 	       x->ledger);
 	REASON("user", x->is_ours ? PROBLEM : NOTE,
 	       !x->recorded && (x->uid != facts->uid || x->uid != x->real_uid),
-	       "it runs as user %u: its ledger, if it has one, is in /dev/shm/seep-%u\n"
+	       "it runs as user %u, whose ledgers are in /dev/shm/seep-%u\n"
 	       "look there as that user: %s seep ps",
 	       x->uid, x->uid, as_user(facts).text);
 }

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import LIMIT_S, need
+from harness import LIMIT_S, need, program
 from running import PYTHON, TRUE, start, wait_until, watched
 
 
@@ -305,7 +305,7 @@ def test_another_users_program_is_said_to_have_its_ledger_elsewhere(seep):
     finally:
         shutil.rmtree(f"/dev/shm/seep-{user}", ignore_errors=True)
     (said,) = exec_unrecorded(recordings)
-    assert f"it runs as user {user}: its ledger, if it has one, is in /dev/shm/seep-{user}" in said
+    assert f"it runs as user {user}, whose ledgers are in /dev/shm/seep-{user}" in said
 
 
 @pytest.mark.parametrize("seconds", ["0", "0.7"])
@@ -322,6 +322,28 @@ def test_a_limit_that_leaves_the_next_program_no_ledger_is_named(
     (said,) = exec_unrecorded(recordings)
     begin = rf"this is about bash; (/\S*/)?sleep, .*: its [a-z ]+ \({limit}\) is limited to "
     assert re.match(begin, said) and f'("ulimit -{option}"' in said, said
+
+
+# ---- children without a ledger ------------------------------------------------------------------
+
+
+def unrecorded_child(recordings):
+    return [u["detail"] for u in recordings.main()["unseen"] if u["code"] == "unrecorded-child"]
+
+
+def test_a_limit_that_leaves_forks_no_ledger_is_named(seep):
+    _, recordings = seep.run([program("squeeze"), "work", "100", "fsize", "8192", "fork", "3000"])
+    (said,) = unrecorded_child(recordings)
+    assert "1 child process was not recorded: its file size (RLIMIT_FSIZE) is limited to" in said
+    assert '("ulimit -f"' in said
+
+
+def test_a_user_who_leaves_forks_no_ledger_here_is_named(seep):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to become another user")
+    _, recordings = seep.run([program("squeeze"), "work", "100", "setuid", "fork", "3000"])
+    (said,) = unrecorded_child(recordings)
+    assert "whose ledgers are in /dev/shm/seep-65534; look there as that user" in said
 
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -278,6 +278,8 @@ REASON(the_program_comes_before_its_environment, "is static",
        f.process.has_library = false)
 REASON(a_variable_that_was_not_passed_on_is_the_reason, "taken out of its environment",
        f.process.has_library = false)
+REASON(a_library_that_is_not_loaded_yet_is_none, "RLIMIT_DATA", f.process.has_library = false;
+       f.process.asked_for_library = true; f.limits.data_bytes = 0)
 REASON(another_user_is_the_reason, "it runs as user 33", f.process.can_look = false;
        f.process.has_library = false; f.process.uid = f.process.real_uid = 33)
 REASON(a_limit_is_the_reason_and_not_that_the_library_is_there, "RLIMIT_FSIZE",
@@ -402,6 +404,7 @@ int main(void)
 		cmocka_unit_test(a_nearly_full_disk_is_said),
 		cmocka_unit_test(the_program_comes_before_its_environment),
 		cmocka_unit_test(a_variable_that_was_not_passed_on_is_the_reason),
+		cmocka_unit_test(a_library_that_is_not_loaded_yet_is_none),
 		cmocka_unit_test(another_user_is_the_reason),
 		cmocka_unit_test(a_limit_is_the_reason_and_not_that_the_library_is_there),
 		cmocka_unit_test(a_full_group_is_no_reason),
