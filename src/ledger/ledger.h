@@ -16,6 +16,8 @@
 #ifndef SEEP_LEDGER_LEDGER_H
 #define SEEP_LEDGER_LEDGER_H
 
+#include "ledger/kind.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -308,18 +310,6 @@ struct ledger_cache {
 	uint32_t spare[3];
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
-};
-
-enum ledger_kind {
-	LEDGER_KIND_MALLOC = 0,
-	LEDGER_KIND_CALLOC,
-	LEDGER_KIND_REALLOC,
-	LEDGER_KIND_MEMALIGN, /* memalign, posix_memalign, aligned_alloc, valloc, pvalloc */
-	LEDGER_KIND_NEW,
-	LEDGER_KIND_NEW_ARRAY,
-	LEDGER_KIND_NEW_ALIGNED,
-	LEDGER_KIND_NEW_ARRAY_ALIGNED,
-	LEDGER_KIND_COUNT,
 };
 
 /* The two contexts that exist in every ledger; row index 0 and 1 belong to them. */

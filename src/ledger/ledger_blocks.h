@@ -11,27 +11,24 @@
 #ifndef SEEP_LEDGER_BLOCKS_H
 #define SEEP_LEDGER_BLOCKS_H
 
+#include "ledger/kind.h"
 #include "ledger/ledger.h"
 
 enum ledger_cell_state { LEDGER_CELL_EMPTY = 0, LEDGER_CELL_LIVE = 1, LEDGER_CELL_FREED = 2 };
 
-/* The block's family, kept in its cell: which frees fit it. */
-enum ledger_cell_kind {
-	LEDGER_CELL_MALLOC = 0,
-	LEDGER_CELL_MEMALIGN,
-	LEDGER_CELL_NEW,
-	LEDGER_CELL_NEW_ARRAY,
-	LEDGER_CELL_NEW_ALIGNED,
-	LEDGER_CELL_NEW_ARRAY_ALIGNED,
+/* A block's enum ledger_family, and beside it: */
+enum ledger_cell_flags {
+	LEDGER_CELL_FAMILY = (1 << 3) - 1,
+	LEDGER_CELL_FOREIGN = 1 << 3, /* no chunk of the next malloc: no usable size */
+	LEDGER_CELL_CLASSED = 1 << 4, /* the usable size depends on nothing but the requested one */
+	LEDGER_CELL_FLAGS = (1 << 5) - 1,
 };
 
-/* Bits of a cell, from the lowest: row 25, half 1, state 2, kind 3, foreign 1, classed 1, size 12. */
+/* Bits of a cell, from the lowest: row 25, half 1, state 2, flags 5, size 12. */
 enum {
 	LEDGER_CELL_HALF_SHIFT = 25, /* bit 4 of the block's address */
 	LEDGER_CELL_STATE_SHIFT = 26,
-	LEDGER_CELL_KIND_SHIFT = 28,
-	LEDGER_CELL_FOREIGN_SHIFT = 31, /* no chunk of the next malloc: no usable size */
-	LEDGER_CELL_CLASSED_SHIFT = 32, /* the usable size depends on nothing but the requested */
+	LEDGER_CELL_FLAGS_SHIFT = 28,
 	LEDGER_CELL_SIZE_SHIFT = 33, /* of a large block its offset in its 4 KiB, in units of 16 */
 	LEDGER_CELL_SIZE_BITS = 12,
 };
@@ -86,14 +83,14 @@ static inline enum ledger_cell_state ledger_cell_state(uint64_t cell)
 	return (enum ledger_cell_state)(cell >> LEDGER_CELL_STATE_SHIFT & 3);
 }
 
-static inline enum ledger_cell_kind ledger_cell_kind(uint64_t cell)
+static inline uint32_t ledger_cell_flags(uint64_t cell)
 {
-	return (enum ledger_cell_kind)(cell >> LEDGER_CELL_KIND_SHIFT & 7);
+	return (uint32_t)(cell >> LEDGER_CELL_FLAGS_SHIFT) & LEDGER_CELL_FLAGS;
 }
 
-static inline int ledger_cell_is_foreign(uint64_t cell)
+static inline enum ledger_family ledger_cell_family(uint64_t cell)
 {
-	return cell >> LEDGER_CELL_FOREIGN_SHIFT & 1;
+	return (enum ledger_family)(ledger_cell_flags(cell) & LEDGER_CELL_FAMILY);
 }
 
 /* A small block's size, a large one's offset. */

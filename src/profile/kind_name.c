@@ -7,16 +7,9 @@
 
 const char *seep_profile_kind_name(uint8_t kind)
 {
-	static const char *const names[LEDGER_KIND_COUNT] = {
-		[LEDGER_KIND_MALLOC] = "malloc",
-		[LEDGER_KIND_CALLOC] = "calloc",
-		[LEDGER_KIND_REALLOC] = "realloc",
-		[LEDGER_KIND_MEMALIGN] = "memalign",
-		[LEDGER_KIND_NEW] = "new",
-		[LEDGER_KIND_NEW_ARRAY] = "new[]",
-		[LEDGER_KIND_NEW_ALIGNED] = "aligned new",
-		[LEDGER_KIND_NEW_ARRAY_ALIGNED] = "aligned new[]",
-	};
+#define NAME(constant, name, family, aligned) name,
+	static const char *const names[] = { LEDGER_KINDS(NAME) };
+#undef NAME
 
 	return kind < LEDGER_KIND_COUNT ? names[kind] : "unknown";
 }

@@ -114,7 +114,8 @@ static void describe(struct seep_ledger_load *load, struct seep_profile_context 
 	}
 	to->truncated = (flags & LEDGER_CONTEXT_TRUNCATED) != 0;
 	to->kind = from->kind < LEDGER_KIND_COUNT ? from->kind : LEDGER_KIND_MALLOC;
-	to->align_log2 = from->align_log2 < 64 ? from->align_log2 : 0;
+	if (ledger_kind_is_aligned(to->kind) && from->align_log2 < 64)
+		to->align_log2 = from->align_log2;
 	to->cut = (flags & LEDGER_CONTEXT_CUT) != 0;
 	to->by_frame_pointer = (flags & LEDGER_CONTEXT_FRAME_POINTER) != 0;
 	to->first_ns = from->first_ns;

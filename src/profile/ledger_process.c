@@ -15,7 +15,6 @@ enum {
 
 _Static_assert((int)SEEP_PROFILE_BUILD_ID_BYTES == (int)LEDGER_BUILD_ID_BYTES, "build-id");
 _Static_assert((int)SEEP_PROFILE_HISTOGRAM_BUCKETS == (int)LEDGER_HISTOGRAM_BUCKETS, "histogram");
-_Static_assert((int)SEEP_PROFILE_KIND_COUNT == (int)LEDGER_KIND_COUNT, "kinds");
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
 

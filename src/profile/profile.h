@@ -11,6 +11,7 @@
 #define SEEP_PROFILE_PROFILE_H
 
 #include "base/error.h"
+#include "ledger/kind.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 enum {
 	SEEP_PROFILE_BUILD_ID_BYTES = 32,
 	SEEP_PROFILE_HISTOGRAM_BUCKETS = 48,
-	SEEP_PROFILE_KIND_COUNT = 8, /* of enum ledger_kind; loaders refuse or replace others */
+	SEEP_PROFILE_KIND_COUNT = LEDGER_KIND_COUNT, /* loaders refuse or replace others */
 };
 
 struct seep_profile_module {

@@ -14,7 +14,7 @@ struct walk_block {
 	uint64_t address;
 	uint64_t size;
 	uint32_t row; /* 0: of the early arena */
-	enum ledger_cell_kind kind;
+	enum ledger_family family;
 };
 
 struct walk {
@@ -41,7 +41,8 @@ static inline bool walk_read(struct walk *walk, uint64_t address, void *to, uint
 
 static inline void walk_meet(struct walk *walk, uint64_t address, uint64_t size, uint64_t cell)
 {
-	struct walk_block block = { address, size, ledger_cell_row(cell), ledger_cell_kind(cell) };
+	struct walk_block block = { address, size, ledger_cell_row(cell),
+				    ledger_cell_family(cell) };
 
 	if (size > (UINT64_C(1) << LEDGER_ADDRESS_BITS) - address)
 		walk->strange++;

@@ -23,7 +23,7 @@ static void print(void *user, const struct walk_block *block)
 {
 	(void)user;
 	printf("%llx %llu %u %d\n", (unsigned long long)block->address,
-	       (unsigned long long)block->size, block->row, block->kind);
+	       (unsigned long long)block->size, block->row, block->family);
 }
 
 int main(int argc, char **argv)

@@ -14,17 +14,11 @@ static inline size_t request(size_t size)
 	return RT_UNLIKELY(size < rt_min_request) ? rt_min_request : size;
 }
 
-static inline unsigned log2_of(size_t alignment)
-{
-	return alignment ? core_bit_width(alignment) - 1 : 0;
-}
-
 RT_EXPORT RT_HOT void *malloc(size_t size)
 {
 	void *block = rt_next.malloc(request(size));
 
-	rt_record(block, size, RT_SORT(LEDGER_KIND_MALLOC, 0, LEDGER_CELL_MALLOC) | RT_SORT_CLASSED,
-		  FRAME);
+	rt_record(block, size, rt_alloc(LEDGER_KIND_MALLOC, 0, LEDGER_CELL_CLASSED), FRAME);
 	return block;
 }
 
@@ -40,8 +34,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 		block = rt_next.calloc(1, rt_min_request);
 	else
 		block = rt_next.calloc(count, size);
-	rt_record(block, bytes,
-		  RT_SORT(LEDGER_KIND_CALLOC, 0, LEDGER_CELL_MALLOC) | RT_SORT_CLASSED, FRAME);
+	rt_record(block, bytes, rt_alloc(LEDGER_KIND_CALLOC, 0, LEDGER_CELL_CLASSED), FRAME);
 	return block;
 }
 
@@ -62,7 +55,7 @@ RT_EXPORT RT_HOT void free(void *block)
 
 	if (RT_UNLIKELY(!block))
 		return;
-	rt_forget(block, FRAME);
+	rt_forget(block, (struct rt_free){ .by = RT_BY_FREE }, FRAME);
 	if (RT_UNLIKELY(caller - rt_global.loader_start < rt_global.loader_bytes)) {
 		free_for_loader(block, FRAME);
 		return;
@@ -80,7 +73,7 @@ static void *resize(void *block, size_t size, const void *frame)
 		return rt_next.realloc(block, block && !size ? 0 : request(size));
 	if (!block) {
 		after = rt_next.realloc(NULL, request(size));
-		rt_record(after, size, RT_SORT(LEDGER_KIND_REALLOC, 0, LEDGER_CELL_MALLOC), frame);
+		rt_record(after, size, rt_alloc(LEDGER_KIND_REALLOC, 0, 0), frame);
 		return after;
 	}
 	rt_resize_begin(control, block, &change);
@@ -107,9 +100,10 @@ RT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
 	return resize(block, bytes, FRAME);
 }
 
-#define MEMALIGN(alignment) RT_SORT(LEDGER_KIND_MEMALIGN, log2_of(alignment), LEDGER_CELL_MEMALIGN)
-#define ALIGNED(alignment) (MEMALIGN(alignment) | rt_sort_foreign(rt_aligned_foreign))
-#define PAGED (MEMALIGN(4096) | rt_sort_foreign(rt_paged_foreign))
+#define MEMALIGN(alignment, foreign) \
+	rt_alloc(LEDGER_KIND_MEMALIGN, rt_log2_of(alignment), (foreign) ? LEDGER_CELL_FOREIGN : 0)
+#define ALIGNED(alignment) MEMALIGN(alignment, rt_aligned_foreign)
+#define PAGED MEMALIGN(4096, rt_paged_foreign)
 
 RT_EXPORT void *memalign(size_t alignment, size_t size)
 {

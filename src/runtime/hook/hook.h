@@ -14,23 +14,28 @@
 /* Of the hook itself: its caller's registers, where a walk begins. */
 #define FRAME __builtin_frame_address(0)
 
+static inline unsigned rt_log2_of(size_t alignment)
+{
+	return alignment ? core_bit_width(alignment) - 1 : 0;
+}
+
 /* All that is not the common case, and the beginning. */
-RT_HOT void rt_record_rest(void *block, size_t size, uint32_t sort, const void *frame);
-RT_HOT void rt_forget_rest(void *block, const void *frame);
+RT_HOT void rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame);
+RT_HOT void rt_forget_rest(void *block, struct rt_free how, const void *frame);
 
 /* @block of @size requested bytes was allocated; NULL is ignored. */
-RT_INLINE void rt_record(void *block, size_t size, uint32_t sort, const void *frame)
+RT_INLINE void rt_record(void *block, size_t size, struct rt_alloc what, const void *frame)
 {
 	if (RT_UNLIKELY(
-		    !rt_quick_record(RT_QUICK_GLIBC, rt_mine.control, block, size, sort, frame)))
-		rt_record_rest(block, size, sort, frame);
+		    !rt_quick_record(RT_QUICK_GLIBC, rt_mine.control, block, size, what, frame)))
+		rt_record_rest(block, size, what, frame);
 }
 
 /* @block is about to be freed. */
-RT_INLINE void rt_forget(void *block, const void *frame)
+RT_INLINE void rt_forget(void *block, struct rt_free how, const void *frame)
 {
 	if (RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, rt_mine.control, block, frame)))
-		rt_forget_rest(block, frame);
+		rt_forget_rest(block, how, frame);
 }
 
 #endif

@@ -27,9 +27,11 @@ static struct present *present;
 static size_t present_bytes;
 static struct rt_index_set contexts;
 
-static uint64_t context_hash(uint32_t leaf, rt_sort sort, uint32_t flags)
+static uint64_t context_hash(uint32_t leaf, struct rt_key key, uint32_t flags)
 {
-	return core_hash_step(core_hash_step(rt_global.seed, leaf), (uint64_t)sort << 8 | flags);
+	uint64_t hash = core_hash_step(core_hash_step(rt_global.seed, leaf), key.word);
+
+	return core_hash_step(hash, flags);
 }
 
 /* ---- the raw table ------------------------------------------------------------------------- */
@@ -58,20 +60,20 @@ static bool raw_is_full(const struct rt_raw_table *table)
 }
 
 /* False: its places are others'. In a full table, what it has is changed and nothing added. */
-static bool raw_put(struct rt_raw_table *table, uint64_t key, uint64_t row)
+static bool raw_put(struct rt_raw_table *table, uint64_t hash, uint64_t row)
 {
 	bool is_full = raw_is_full(table);
 
 	for (uint64_t i = 0; i < RT_RAW_PROBES; i++) {
-		struct rt_raw_entry *entry = &table->entries[((key >> 20) + i) & table->mask];
-		uint64_t seen = rt_load(&entry->key);
+		struct rt_raw_entry *entry = &table->entries[((hash >> 20) + i) & table->mask];
+		uint64_t seen = rt_load(&entry->hash);
 
-		if (seen && seen != key)
+		if (seen && seen != hash)
 			continue;
 		if (!seen && is_full)
 			return true;
 		rt_store(&entry->row, row);
-		rt_store_release(&entry->key, key);
+		rt_store_release(&entry->hash, hash);
 		table->used += !seen;
 		return true;
 	}
@@ -90,10 +92,10 @@ static struct rt_raw_table *raw_grow(struct rt_raw_table *old)
 	if (!table)
 		return old;
 	for (uint64_t i = 0; old && i <= old->mask; i++) {
-		uint64_t key = rt_load(&old->entries[i].key);
+		uint64_t hash = rt_load(&old->entries[i].hash);
 
-		if (key)
-			(void)raw_put(table, key, rt_load(&old->entries[i].row));
+		if (hash)
+			(void)raw_put(table, hash, rt_load(&old->entries[i].row));
 	}
 	if (old)
 		table->generation = old->generation;
@@ -103,7 +105,7 @@ static struct rt_raw_table *raw_grow(struct rt_raw_table *old)
 	return table;
 }
 
-static void raw_enter(uint64_t key, uint64_t row)
+static void raw_enter(uint64_t hash, uint64_t row)
 {
 	struct rt_raw_table *table = rt_load(&rt_raw_table);
 	uint64_t generation = rt_load(&rt_generation);
@@ -115,9 +117,9 @@ static void raw_enter(uint64_t key, uint64_t row)
 	}
 	if (!table || raw_is_full(table))
 		table = raw_grow(table);
-	if (table && !raw_put(table, key, row)) {
+	if (table && !raw_put(table, hash, row)) {
 		table = raw_grow(table);
-		(void)raw_put(table, key, row);
+		(void)raw_put(table, hash, row);
 	}
 }
 
@@ -179,7 +181,7 @@ static uint64_t row_now(uint32_t context, uint32_t epoch)
 
 /* ---- contexts ------------------------------------------------------------------------------ */
 
-static uint32_t context_new(uint32_t leaf, rt_sort sort, uint32_t flags)
+static uint32_t context_new(uint32_t leaf, struct rt_key key, uint32_t flags)
 {
 	uint64_t index = rt_table_take(LEDGER_TABLE_CONTEXTS, 1);
 	struct ledger_context *context;
@@ -188,21 +190,22 @@ static uint32_t context_new(uint32_t leaf, rt_sort sort, uint32_t flags)
 		return LEDGER_CONTEXT_OTHER;
 	context = &rt_global.contexts[index];
 	context->leaf = leaf;
-	context->kind = (uint8_t)sort;
-	context->align_log2 = (uint8_t)(sort >> 8);
-	context->thread = rt_name_text(sort >> RT_SORT_NAME_SHIFT);
+	context->kind = (uint8_t)rt_key_kind(key);
+	context->align_log2 = rt_key_align_log2(key);
+	context->thread = rt_name_text(rt_key_name(key));
 	context->first_ns = rt_now_ns();
 	rt_store_release(&context->flags, flags);
 	return (uint32_t)index;
 }
 
-static uint32_t context_find(const struct rt_path *path, rt_sort sort, const struct rt_walk *walk)
+static uint32_t context_find(const struct rt_path *path, struct rt_key key,
+			     const struct rt_walk *walk)
 {
 	uint32_t flags = LEDGER_CONTEXT_READY | (walk->truncated ? LEDGER_CONTEXT_TRUNCATED : 0) |
 			 (path->cut ? LEDGER_CONTEXT_CUT : 0) |
 			 (rt_walk_follows_fp(walk) ? LEDGER_CONTEXT_FRAME_POINTER : 0);
-	uint64_t hash = context_hash(path->leaf, sort, flags);
-	uint32_t name_offset = rt_name_text(sort >> RT_SORT_NAME_SHIFT).offset;
+	uint64_t hash = context_hash(path->leaf, key, flags);
+	uint32_t name_offset = rt_name_text(rt_key_name(key)).offset;
 	uint64_t place = rt_index_place(hash);
 	uint32_t candidate;
 	uint32_t index;
@@ -212,12 +215,12 @@ static uint32_t context_find(const struct rt_path *path, rt_sort sort, const str
 	while ((candidate = rt_index_next(&contexts, hash, &place)) != UINT32_MAX) {
 		const struct ledger_context *context = &rt_global.contexts[candidate];
 
-		if (context->leaf == path->leaf && context->kind == (uint8_t)sort &&
-		    context->align_log2 == (uint8_t)(sort >> 8) &&
+		if (context->leaf == path->leaf && context->kind == rt_key_kind(key) &&
+		    context->align_log2 == rt_key_align_log2(key) &&
 		    context->thread.offset == name_offset && rt_load(&context->flags) == flags)
 			return candidate;
 	}
-	index = context_new(path->leaf, sort, flags);
+	index = context_new(path->leaf, key, flags);
 	if (index != LEDGER_CONTEXT_OTHER)
 		rt_index_put(&contexts, hash, place, index);
 	return index;
@@ -228,7 +231,7 @@ static uint32_t context_of_row(uint32_t id)
 	return rt_load(&rt_global.rows[rt_row_index(id)].context_ready) - 1;
 }
 
-uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort, uint32_t epoch)
+uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key key, uint32_t epoch)
 {
 	struct rt_path path = { 0 };
 	uint32_t context;
@@ -236,19 +239,19 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t key, rt_sort sort, u
 
 	if (!rt_lock_slow(rt_tls.tid))
 		return row_id(LEDGER_CONTEXT_NO_STACK);
-	row = rt_raw_find(key);
+	row = rt_raw_find(hash);
 	if (row && thread->walk.now->generation == rt_load(&rt_generation)) {
 		context = context_of_row((uint32_t)row);
 	} else {
 		rt_nodes_enter(&thread->walk, &path);
-		context = context_find(&path, sort, &thread->walk);
+		context = context_find(&path, key, &thread->walk);
 	}
 	row = row_now(context, epoch);
 	if (path.folded && present[context].raw_paths >= RAW_PER_FOLDED) {
 		rt_add(&rt_global.state->folded_afresh, 1);
 	} else {
 		present[context].raw_paths += path.folded;
-		raw_enter(key, row);
+		raw_enter(hash, row);
 	}
 	rt_unlock_slow(rt_tls.tid);
 	return (uint32_t)row;

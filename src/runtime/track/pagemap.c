@@ -135,7 +135,7 @@ bool rt_block_take_stale(uintptr_t address, uint64_t size, struct rt_block *ret_
 	return true;
 }
 
-void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t kind)
+void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t flags)
 {
 	uintptr_t leaf_index = address >> LEDGER_LEAF_SHIFT;
 	unsigned shift = rt_global.granule_shift;
@@ -159,7 +159,7 @@ void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t kind
 		rt_block_unknow(address);
 		field = note_size((struct ledger_large *)cell, address, size);
 	}
-	rt_store(cell, rt_cell_value(address, row, field, kind));
+	rt_store(cell, rt_cell_value(address, row, field, flags));
 }
 
 void rt_block_unknow(uintptr_t address)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page map: from the address of a block to its row, size, kind and state. Its layout is
+ * The page map: from the address of a block to its row, size, family and state. Its layout is
  * src/ledger/ledger_blocks.h; leaves are mapped on first touch. A live block is owned by one thread
  * at a time, so its cell needs no lock. Private memory: a forked child keeps a consistent copy.
  */
@@ -67,7 +67,8 @@ RT_INLINE rt_cell *rt_cell_real(uintptr_t address, unsigned granule_shift)
 /* A small block's cell says that it is live, begins at @address, and has a chunk of the next malloc. */
 RT_INLINE bool rt_cell_is_plain(uint64_t value, uintptr_t address)
 {
-	const uint32_t looked_at = 7u << LEDGER_CELL_HALF_SHIFT | 1u << LEDGER_CELL_FOREIGN_SHIFT;
+	const uint32_t looked_at = 7u << LEDGER_CELL_HALF_SHIFT |
+				   (uint32_t)LEDGER_CELL_FOREIGN << LEDGER_CELL_FLAGS_SHIFT;
 	const uint32_t live = (uint32_t)LEDGER_CELL_LIVE << LEDGER_CELL_STATE_SHIFT;
 
 	return ((uint32_t)value & looked_at) ==
@@ -76,11 +77,11 @@ RT_INLINE bool rt_cell_is_plain(uint64_t value, uintptr_t address)
 }
 
 /* @field: a small block's size, a large one's offset. */
-RT_INLINE uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t field, uint32_t kind)
+RT_INLINE uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t field, uint32_t flags)
 {
 	return (uint64_t)row | (uint64_t)(address >> 4 & 1) << LEDGER_CELL_HALF_SHIFT |
 	       (uint64_t)LEDGER_CELL_LIVE << LEDGER_CELL_STATE_SHIFT |
-	       (uint64_t)kind << LEDGER_CELL_KIND_SHIFT | field << LEDGER_CELL_SIZE_SHIFT;
+	       (uint64_t)flags << LEDGER_CELL_FLAGS_SHIFT | field << LEDGER_CELL_SIZE_SHIFT;
 }
 
 /* ---- blocks of any size -------------------------------------------------------------------- */
@@ -135,7 +136,7 @@ RT_INLINE rt_cell *rt_block_ready(uintptr_t address, uint64_t size, unsigned gra
 RT_COLD bool rt_block_take_stale(uintptr_t address, uint64_t size, struct rt_block *ret_block);
 
 /* Note a live block, over what stands there. Without memory, or at a strange address, it is not. */
-RT_COLD void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t kind);
+RT_COLD void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t flags);
 
 /* Nothing is known of @address any more. */
 RT_COLD void rt_block_unknow(uintptr_t address);

@@ -7,7 +7,7 @@
 #define SEEP_RUNTIME_PLACE_H
 
 #include "runtime/track/context.h"
-#include "runtime/track/record.h"
+#include "runtime/track/operation.h"
 #include "runtime/track/thread.h"
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/shortcut.h"
@@ -24,38 +24,37 @@ RT_INLINE bool rt_row_is_context(uint32_t row)
 	return RT_LIKELY(row - rt_global.first_row >= LEDGER_CONTEXT_FIRST);
 }
 
-/* @sort with the thread's name, where that counts. */
-RT_INLINE uint32_t rt_place_find(struct rt_thread *thread, uint64_t hash, uint32_t sort,
-				 uint32_t epoch)
+/* @own: the hook's part of @key. */
+RT_INLINE uint32_t rt_place_find(struct rt_thread *thread, uint64_t hash, struct rt_key own,
+				 struct rt_key key, uint32_t epoch)
 {
 	struct rt_last_row *last = &thread->last_row;
 	uint32_t row;
 
-	if (last->hash == hash && last->sort == sort && last->epoch == epoch)
+	if (last->hash == hash && last->key.word == key.word && last->epoch == epoch)
 		return last->row;
-	row = rt_context_row(thread, hash, sort, epoch);
+	row = rt_context_row(thread, hash, key, epoch);
 	last->hash = hash;
 	/* For once without a stack or without a row of its own: ask again next time. */
-	last->sort = RT_LIKELY(rt_row_is_context(row)) ? sort & RT_SORT_MASK : RT_SORT_NONE;
+	last->key = RT_LIKELY(rt_row_is_context(row)) ? own : RT_KEY_NONE;
 	last->epoch = epoch;
 	last->row = row;
-	if (RT_UNLIKELY(sort >> RT_SORT_NAME_SHIFT))
+	if (RT_UNLIKELY(key.word != own.word))
 		rt_name_check(thread);
 	return row;
 }
 
 /* Walk, and find the row. In bookkeeping. */
 RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control *control,
-				uint32_t sort, const void *frame)
+				struct rt_key own, const void *frame)
 {
-	struct rt_outcome outcome = { .sort = sort & RT_SORT_MASK,
-				      .epoch = rt_load(&control->epoch) };
+	struct rt_outcome outcome = { .key = own.word, .epoch = rt_load(&control->epoch) };
 	const struct rt_shortcut *way = rt_shortcut_find(&thread->walk, frame);
 	uint64_t hash;
 
 	if (RT_UNLIKELY(rt_load(&rt_names_generation)))
-		outcome.sort |= rt_name_now(thread) << RT_SORT_NAME_SHIFT;
-	if (RT_LIKELY(way != NULL) && RT_LIKELY(way->outcome.sort == outcome.sort) &&
+		outcome.key |= (uint64_t)rt_name_now(thread) << RT_KEY_NAME_SHIFT;
+	if (RT_LIKELY(way != NULL) && RT_LIKELY(way->outcome.key == outcome.key) &&
 	    RT_LIKELY(way->outcome.epoch == outcome.epoch)) {
 		rt_verify(&thread->proof, &thread->walk, frame, way);
 		return way->outcome.row;
@@ -64,7 +63,8 @@ RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control 
 	rt_verify(&thread->proof, &thread->walk, frame, NULL);
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);
-	outcome.row = rt_place_find(thread, hash, outcome.sort, outcome.epoch);
+	outcome.row = rt_place_find(thread, hash, own, (struct rt_key){ outcome.key },
+				    outcome.epoch);
 	if (RT_LIKELY(rt_row_is_context(outcome.row)))
 		rt_shortcut_offer(&thread->walk, frame, &outcome);
 	return outcome.row;

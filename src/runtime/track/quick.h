@@ -57,11 +57,11 @@ RT_INLINE struct ledger_slot *rt_quick_slot(struct rt_thread *thread, uint32_t r
 
 /* The same place, kind and epoch as the last allocation's? Then its row is this one's too. */
 RT_INLINE bool rt_quick_repeats(struct rt_thread *thread, const struct ledger_control *control,
-				uint32_t sort, const void *frame)
+				struct rt_alloc what, const void *frame)
 {
 	return rt_walk_repeats(&thread->walk, frame) &&
 	       RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL) &&
-	       RT_LIKELY(thread->last_row.sort == (sort & RT_SORT_MASK)) &&
+	       RT_LIKELY(thread->last_row.key.word == what.key.word) &&
 	       RT_LIKELY(thread->last_row.epoch == rt_load(&control->epoch)) &&
 	       RT_LIKELY(!thread->walk.truncated);
 }
@@ -86,7 +86,7 @@ RT_INLINE uint64_t rt_quick_usable(enum rt_quick quick, uintptr_t address, uint6
  */
 RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 			      struct ledger_control *control, uint32_t row, void *block,
-			      size_t size, uint32_t sort)
+			      size_t size, struct rt_alloc what)
 {
 	struct ledger_cache *cache = thread->cache;
 	uint64_t field;
@@ -97,9 +97,10 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 	uint64_t usable;
 	int64_t sum;
 
-	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(!slot) || RT_UNLIKELY(sort & RT_SORT_FOREIGN))
+	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(!slot) ||
+	    RT_UNLIKELY(what.cell & LEDGER_CELL_FOREIGN))
 		return false;
-	usable = rt_quick_usable(quick, (uintptr_t)block, size, sort & RT_SORT_CLASSED);
+	usable = rt_quick_usable(quick, (uintptr_t)block, size, what.cell & LEDGER_CELL_CLASSED);
 	if (quick != RT_QUICK_GLIBC && RT_UNLIKELY(!usable))
 		return false;
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
@@ -117,7 +118,7 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 	rt_store(total, sum);
 	rt_add_own(&cache->histogram[core_bit_width(size)], 1);
 	rt_add_own(&cache->usable_alloc_bytes, usable);
-	rt_store(cell, rt_cell_value((uintptr_t)block, row, field, sort >> 16));
+	rt_store(cell, rt_cell_value((uintptr_t)block, row, field, what.cell));
 	thread->last_block = (uintptr_t)block;
 	rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
 	return true;
@@ -125,16 +126,16 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 
 /* False: nothing was done. */
 RT_INLINE bool rt_quick_record(enum rt_quick quick, struct ledger_control *control, void *block,
-			       size_t size, uint32_t sort, const void *frame)
+			       size_t size, struct rt_alloc what, const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
 
 	if (RT_UNLIKELY(!control) || RT_UNLIKELY(rt_load(&rt_global.quick) != quick) ||
 	    !rt_quick_enter(thread, frame))
 		return false;
-	if (!rt_quick_repeats(thread, control, sort, frame) ||
+	if (!rt_quick_repeats(thread, control, what, frame) ||
 	    RT_UNLIKELY(!rt_quick_count(quick, thread, control, thread->last_row.row, block, size,
-					sort)))
+					what)))
 		return rt_quick_give_up(thread);
 	return true;
 }
@@ -162,13 +163,14 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, struct ledger_control *contr
 	slot = rt_quick_slot(thread, ledger_cell_row(at.value), turn);
 	cache = thread->cache;
 	temporary = thread->last_block == address;
-	if (RT_UNLIKELY(!at.value) || RT_UNLIKELY(ledger_cell_is_foreign(at.value)) ||
-	    RT_UNLIKELY(!slot) || RT_UNLIKELY(rt_load(&control->filtered_once)) ||
+	if (RT_UNLIKELY(!at.value) ||
+	    RT_UNLIKELY(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) || RT_UNLIKELY(!slot) ||
+	    RT_UNLIKELY(rt_load(&control->filtered_once)) ||
 	    (temporary && RT_UNLIKELY(rt_load(&slot->temporaries) >> 31)))
 		return rt_quick_give_up(thread);
 	/* After the cell: what is no block of ours may have no readable word before it. */
 	usable = rt_quick_usable(quick, address, at.size,
-				 at.value >> LEDGER_CELL_CLASSED_SHIFT & 1);
+				 ledger_cell_flags(at.value) & LEDGER_CELL_CLASSED);
 	if (quick != RT_QUICK_GLIBC && RT_UNLIKELY(!usable))
 		return rt_quick_give_up(thread);
 	if (RT_LIKELY(rt_load(&control->caches) == 1)) {

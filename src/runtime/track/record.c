@@ -72,10 +72,10 @@ static inline void count_free(struct rt_thread *thread, struct ledger_control *c
 
 /* ---- nested in our own bookkeeping, or without a thread state ------------------------------- */
 
-static RT_COLD void record_no_stack(void *block, size_t size, uint32_t sort)
+static RT_COLD void record_no_stack(void *block, size_t size, uint32_t flags)
 {
 	rt_direct_alloc(size);
-	rt_block_note((uintptr_t)block, rt_global.first_row, size, sort >> 16);
+	rt_block_note((uintptr_t)block, rt_global.first_row, size, flags);
 }
 
 /* ---- allocation ---------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 	if (!rt_load(&control->filtered_once))
 		rt_store(&control->filtered_once, 1);
 	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
-		rt_forget_any(block, frame, control);
+		rt_forget_any(block, (struct rt_free){ .by = RT_BY_UNSEEN }, frame, control);
 	rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	/* What its cell says is about an earlier block that was freed unseen. */
 	rt_block_unknow((uintptr_t)block);
@@ -95,13 +95,13 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 static inline uint64_t usable_of(const struct rt_block *block)
 {
 	return rt_usable(block->address, block->size,
-			 block->value >> LEDGER_CELL_CLASSED_SHIFT & 1);
+			 ledger_cell_flags(block->value) & LEDGER_CELL_CLASSED);
 }
 
 static inline uint64_t usable_at_hand(const struct rt_block *block)
 {
 	return rt_usable_at_hand(block->address, block->size,
-				 block->value >> LEDGER_CELL_CLASSED_SHIFT & 1);
+				 ledger_cell_flags(block->value) & LEDGER_CELL_CLASSED);
 }
 
 static inline unsigned bucket_of(uint64_t size)
@@ -132,7 +132,7 @@ static void take_back(struct rt_thread *thread, struct ledger_control *control,
 	rt_slot_end(slot, control, turn, -1, -(int64_t)block->size);
 	rt_rise(thread, control, -block->size);
 	rt_add_own(&thread->cache->histogram[bucket_of(block->size)], -1ull);
-	if (!ledger_cell_is_foreign(block->value))
+	if (!(ledger_cell_flags(block->value) & LEDGER_CELL_FOREIGN))
 		rt_add_own(&thread->cache->usable_alloc_bytes, -usable_of(block));
 }
 
@@ -152,20 +152,20 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 	count_free(thread, control, row, block->size);
 }
 
-/* Returns @sort, with the block foreign if its usable size is not known, for its free() to know. */
+/* Returns @flags, with the block foreign if its usable size is not known, for its free() to know. */
 RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *control,
 			       struct ledger_slot *slot, uintptr_t address, size_t size,
-			       uint32_t sort)
+			       uint32_t flags)
 {
 	struct ledger_cache *cache = thread->cache;
 	uint64_t usable = 0;
 
 	rt_slot_alloc(slot, control, size);
 	rt_add_own(&cache->histogram[bucket_of(size)], 1);
-	if (RT_LIKELY(!(sort & RT_SORT_FOREIGN)))
-		usable = rt_usable(address, size, sort & RT_SORT_CLASSED);
+	if (RT_LIKELY(!(flags & LEDGER_CELL_FOREIGN)))
+		usable = rt_usable(address, size, flags & LEDGER_CELL_CLASSED);
 	rt_add_own(&cache->usable_alloc_bytes, usable);
-	return RT_LIKELY(usable != 0) ? sort : sort | RT_SORT_FOREIGN;
+	return RT_LIKELY(usable != 0) ? flags : flags | LEDGER_CELL_FOREIGN;
 }
 
 /*
@@ -174,7 +174,7 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
  * included.
  */
 static bool record_row(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
-		       uintptr_t address, size_t size, uint32_t sort)
+		       uintptr_t address, size_t size, uint32_t flags)
 {
 	struct ledger_slot *slot = row != rt_global.first_row ? rt_slot(thread, row) : NULL;
 	struct rt_block stale;
@@ -182,38 +182,38 @@ static bool record_row(struct rt_thread *thread, struct ledger_control *control,
 	rt_cell *cell;
 
 	if (RT_UNLIKELY(!slot)) {
-		record_no_stack((void *)address, size, sort);
+		record_no_stack((void *)address, size, flags);
 		return false;
 	}
 	if (!rt_row_is_context(row))
 		rt_add(&rt_global.state->dropped, 1);
-	sort = count_alloc(thread, control, slot, address, size, sort);
+	flags = count_alloc(thread, control, slot, address, size, flags);
 	cell = rt_block_ready(address, size, rt_global.granule_shift, &field);
 	if (RT_LIKELY(cell != NULL)) {
-		rt_store(cell, rt_cell_value(address, row, field, sort >> 16));
+		rt_store(cell, rt_cell_value(address, row, field, flags));
 		return true;
 	}
 	while (rt_block_take_stale(address, size, &stale))
 		close_live(thread, control, &stale, address);
-	rt_block_note(address, row, size, sort >> 16);
+	rt_block_note(address, row, size, flags);
 	return true;
 }
 
 /* False: nothing was done. */
 RT_INLINE bool count_quickly(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
-			     void *block, size_t size, uint32_t sort)
+			     void *block, size_t size, struct rt_alloc what)
 {
 	switch (rt_load(&rt_global.quick)) {
 	case RT_QUICK_GLIBC:
-		return rt_quick_count(RT_QUICK_GLIBC, thread, control, row, block, size, sort);
+		return rt_quick_count(RT_QUICK_GLIBC, thread, control, row, block, size, what);
 	case RT_QUICK_CLASSED:
-		return rt_quick_count(RT_QUICK_CLASSED, thread, control, row, block, size, sort);
+		return rt_quick_count(RT_QUICK_CLASSED, thread, control, row, block, size, what);
 	default:
 		return false;
 	}
 }
 
-void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame,
+void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
 		   struct ledger_control *control)
 {
 	struct rt_thread *thread;
@@ -225,29 +225,30 @@ void rt_record_any(void *block, size_t size, uint32_t sort, const void *frame,
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
 		return;
 	}
-	if (rt_quick_record(RT_QUICK_CLASSED, control, block, size, sort, frame))
+	if (rt_quick_record(RT_QUICK_CLASSED, control, block, size, what, frame))
 		return;
 	if (RT_UNLIKELY(rt_load(&rt_generated_met)))
 		rt_modules_check_load(frame);
 	/* Some round a size up until it wraps, and give a small block. */
 	if (RT_UNLIKELY(size >> LEDGER_ADDRESS_BITS))
-		size = sort & RT_SORT_FOREIGN ? 0 : rt_usable((uintptr_t)block, size, false);
+		size = what.cell & LEDGER_CELL_FOREIGN ? 0
+						       : rt_usable((uintptr_t)block, size, false);
 	if (!wanted(control, size, frame)) {
 		record_unwanted(control, block, frame);
 		return;
 	}
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!rt_load(&rt_usable_met)))
-		rt_usable_meet((uintptr_t)block, size, sort);
+		rt_usable_meet((uintptr_t)block, size, what.cell);
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
-		record_no_stack(block, size, sort);
+		record_no_stack(block, size, what.cell);
 		return;
 	}
-	row = rt_place_row(thread, control, sort, frame);
+	row = rt_place_row(thread, control, what.key, frame);
 	if (rt_row_is_context(row) &&
-	    RT_LIKELY(count_quickly(thread, control, row, block, size, sort)))
+	    RT_LIKELY(count_quickly(thread, control, row, block, size, what)))
 		return;
-	if (record_row(thread, control, row, (uintptr_t)block, size, sort))
+	if (record_row(thread, control, row, (uintptr_t)block, size, what.cell))
 		rt_rise(thread, control, size);
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
@@ -262,20 +263,13 @@ uint64_t rt_record_mark(void)
 		      : 0;
 }
 
-void rt_record_from_other(void *block, size_t size, uint32_t sort, const void *frame, uint64_t mark,
-			  struct ledger_control *control)
+void rt_record_from_other(void *block, size_t size, struct rt_alloc what, const void *frame,
+			  uint64_t mark, struct ledger_control *control)
 {
+	what.cell |= LEDGER_CELL_FOREIGN;
 	if (control && block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
 	    !rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
-		rt_record_any(block, size, sort | RT_SORT_FOREIGN, frame, control);
-}
-
-bool rt_is_operators(const void *block)
-{
-	uint64_t cell = rt_leaves ? rt_block_at((uintptr_t)block, rt_global.granule_shift).value
-				  : 0;
-
-	return cell && ledger_cell_kind(cell) >= LEDGER_CELL_NEW;
+		rt_record_any(block, size, what, frame, control);
 }
 
 /* ---- free ---------------------------------------------------------------------------------- */
@@ -304,7 +298,8 @@ RT_INLINE uint64_t freed_value(const struct ledger_control *control, uint64_t ce
 	return rt_cell_freed(cell);
 }
 
-void rt_forget_any(void *block, const void *frame, struct ledger_control *control)
+void rt_forget_any(void *block, struct rt_free how, const void *frame,
+		   struct ledger_control *control)
 {
 	struct ledger_slot *slot;
 	struct rt_thread *thread;
@@ -314,6 +309,9 @@ void rt_forget_any(void *block, const void *frame, struct ledger_control *contro
 	if (rt_quick_forget(RT_QUICK_CLASSED, control, block, frame))
 		return;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
+	if (RT_UNLIKELY(how.is_others) &&
+	    (!at.value || ledger_cell_family(at.value) < LEDGER_FAMILY_NEW))
+		return;
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!at.value)) {
 		forget_unknown(thread);
@@ -322,7 +320,8 @@ void rt_forget_any(void *block, const void *frame, struct ledger_control *contro
 	row = ledger_cell_row(at.value);
 	rt_store(at.cell, freed_value(control, at.value));
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
-		bool counted = rt_row_is_own(row) && !ledger_cell_is_foreign(at.value);
+		bool counted = rt_row_is_own(row) &&
+			       !(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN);
 
 		count_free_directly(thread, row, at.size, counted ? usable_at_hand(&at) : 0);
 		return;
@@ -334,7 +333,7 @@ void rt_forget_any(void *block, const void *frame, struct ledger_control *contro
 	}
 	rt_fall(thread, control, at.size);
 	slot = count_row_free(thread, control, row, at.size);
-	if (RT_LIKELY(!ledger_cell_is_foreign(at.value)))
+	if (RT_LIKELY(!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN)))
 		rt_add_own(&thread->cache->usable_freed_bytes, usable_of(&at));
 	if (thread->last_block == at.address) {
 		thread->last_block = 0;
@@ -355,7 +354,7 @@ void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resi
 	*ret_resize = (struct rt_resize){ .cell = at.value, .size = at.size };
 	if (!at.value)
 		return;
-	if (!ledger_cell_is_foreign(at.value) && rt_row_is_own(row))
+	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) && rt_row_is_own(row))
 		ret_resize->usable = usable_of(&at);
 	if (thread) {
 		rt_store(&thread->cache->pending_pointer, at.address);
@@ -370,7 +369,7 @@ static RT_COLD void restore(const struct rt_resize *resize, uintptr_t address)
 {
 	if (resize->cell)
 		rt_block_note(address, ledger_cell_row(resize->cell), resize->size,
-			      (uint32_t)(resize->cell >> LEDGER_CELL_KIND_SHIFT) & 31);
+			      ledger_cell_flags(resize->cell));
 }
 
 /* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */
@@ -397,12 +396,12 @@ static void replace(struct rt_thread *thread, struct ledger_control *control,
 {
 	bool old_counts = resize->cell && rt_row_is_own(ledger_cell_row(resize->cell));
 	uint64_t old_size = old_counts ? resize->size : 0;
-	const uint32_t sort = RT_SORT(LEDGER_KIND_REALLOC, 0, LEDGER_CELL_MALLOC);
-	uint32_t row = rt_place_row(thread, control, sort, frame);
+	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0, 0);
+	uint32_t row = rt_place_row(thread, control, what.key, frame);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
-	if (!record_row(thread, control, row, (uintptr_t)after, size, sort))
+	if (!record_row(thread, control, row, (uintptr_t)after, size, what.cell))
 		rt_rise(thread, control, -(uint64_t)size);
 	close_old(thread, control, resize);
 	if (size > old_size)
@@ -437,7 +436,7 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 			count_free_directly(thread, ledger_cell_row(resize->cell), resize->size,
 					    resize->usable);
 		if (record)
-			record_no_stack(after, size, RT_SORT(0, 0, LEDGER_CELL_MALLOC));
+			record_no_stack(after, size, LEDGER_FAMILY_MALLOC);
 	} else {
 		if (record)
 			replace(thread, control, resize, after, size, frame);

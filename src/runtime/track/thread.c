@@ -7,7 +7,6 @@
 #include "runtime/sys/tables.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/live_peak.h"
-#include "runtime/track/record.h"
 #include "runtime/track/flush.h"
 #include "runtime/unwind/memory.h"
 #include "runtime/unwind/step.h"
@@ -136,7 +135,7 @@ static struct rt_thread *thread_make(uint32_t index)
 	rt_slots_find(thread);
 	thread->last_block = 0;
 	thread->walk.full_walks = &cache->walks_full;
-	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
+	thread->last_row = (struct rt_last_row){ .key = RT_KEY_NONE };
 	rt_store(&thread->name_generation, 0);
 	thread->cache_index = index;
 	return thread;
@@ -221,7 +220,7 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_walk_reset(&thread->walk);
 	/* Of verify; made again when it is needed. */
 	thread->proof.started = false;
-	thread->last_row = (struct rt_last_row){ .sort = RT_SORT_NONE };
+	thread->last_row = (struct rt_last_row){ .key = RT_KEY_NONE };
 	rt_add_own(&thread->cache->abandoned, 1);
 	rt_store(&thread->cache->pending_row, 0);
 	return true;

@@ -7,6 +7,7 @@
 #define SEEP_RUNTIME_THREAD_H
 
 #include "runtime/rt.h"
+#include "runtime/track/operation.h"
 #include "runtime/unwind/verify.h"
 #include "runtime/unwind/walk.h"
 
@@ -25,7 +26,7 @@ struct rt_thread {
 	/* The row that the last walk led to; most often the next one does too. */
 	struct rt_last_row {
 		uint64_t hash;
-		uint32_t sort; /* RT_SORT_NONE: it had no row of its own */
+		struct rt_key key; /* the hook's part; RT_KEY_NONE: it had no row of its own */
 		uint32_t epoch;
 		uint32_t row;
 	} last_row;
@@ -84,12 +85,12 @@ void rt_thread_aborts(const void *frame);
 uint64_t rt_thread_interrupted(const void *frame);
 
 /*
- * The next allocation looks for its row. By another thread too: sort is a plain word because the
+ * The next allocation looks for its row. By another thread too: key is a plain word because the
  * hooks compare it, and one that is set meanwhile is looked at again (rt_name_check).
  */
 static inline void rt_last_row_void(struct rt_thread *thread)
 {
-	__atomic_store_n(&thread->last_row.sort, UINT32_MAX, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->last_row.key.word, UINT64_MAX, __ATOMIC_RELAXED);
 }
 
 /* Call @each for the state of every thread, and of those that are gone. Any thread, any signal. */

@@ -4,7 +4,6 @@
 #include "runtime/sys/lock.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
-#include "runtime/track/record.h"
 
 #include <linux/prctl.h>
 #include <string.h>

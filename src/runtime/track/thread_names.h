@@ -11,8 +11,8 @@
 #include "runtime/rt.h"
 #include "runtime/track/thread.h"
 
-/* Where a name's number stands in what makes a context, see rt_sort. */
-enum { RT_SORT_NAME_SHIFT = 16, RT_NAMES_MAX = 1024 };
+/* That are told apart; their numbers are part of a context's key. */
+enum { RT_NAMES_MAX = 1024 };
 
 /* Advanced whenever a thread has named another one. 0: contexts are not told apart by thread. */
 extern _Atomic uint32_t rt_names_generation;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/usable.h"
 
-#include "runtime/track/record.h"
+#include "runtime/track/operation.h"
 
 uint16_t rt_usable_class[RT_CLASSED_BYTES];
 _Atomic uint32_t rt_usable_met;
@@ -41,7 +41,7 @@ static void learn_classes(size_t size, uint64_t bytes)
 		rt_store(&rt_global.quick, RT_QUICK_CLASSED);
 }
 
-void rt_usable_meet(uintptr_t address, size_t size, uint32_t sort)
+void rt_usable_meet(uintptr_t address, size_t size, uint32_t cell)
 {
 	static _Atomic uint32_t asked;
 	uint64_t bytes;
@@ -50,14 +50,14 @@ void rt_usable_meet(uintptr_t address, size_t size, uint32_t sort)
 		rt_store(&rt_usable_met, 1);
 		return;
 	}
-	if (sort & RT_SORT_FOREIGN)
+	if (cell & LEDGER_CELL_FOREIGN)
 		return;
-	if (rt_load(&asked) && (!(sort & RT_SORT_CLASSED) || size >= RT_CLASSED_BYTES))
+	if (rt_load(&asked) && (!(cell & LEDGER_CELL_CLASSED) || size >= RT_CLASSED_BYTES))
 		return;
 	/* tcmalloc's first answer makes an object by operator new, which is us again. */
 	rt_store(&asked, 1);
 	bytes = rt_usable_ask(address);
-	if (bytes && sort & RT_SORT_CLASSED && size < RT_CLASSED_BYTES &&
+	if (bytes && cell & LEDGER_CELL_CLASSED && size < RT_CLASSED_BYTES &&
 	    !rt_load(&rt_usable_met)) {
 		rt_store(&rt_usable_met, 1);
 		learn_classes(size, bytes);

@@ -31,7 +31,7 @@ RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 
 /*
  * Of blocks that came from a function whose blocks depend on nothing but the requested @size
- * (RT_SORT_CLASSED). 0: not known.
+ * (LEDGER_CELL_CLASSED). 0: not known.
  */
 RT_INLINE uint64_t rt_usable_by_class(uint64_t size)
 {
@@ -42,10 +42,10 @@ RT_INLINE uint64_t rt_usable_by_class(uint64_t size)
 RT_COLD uint64_t rt_usable_ask(uintptr_t address);
 
 /*
- * A block of @size bytes and @sort is about to be entered in the books, perhaps the first. Asks the
+ * A block of @size bytes with flags @cell is about to be recorded, perhaps the first. Asks the
  * allocator before that, since its first answer may allocate.
  */
-RT_COLD void rt_usable_meet(uintptr_t address, size_t size, uint32_t sort);
+RT_COLD void rt_usable_meet(uintptr_t address, size_t size, uint32_t cell);
 
 /* Without asking; 0: not known. */
 RT_INLINE uint64_t rt_usable_at_hand(uintptr_t address, uint64_t size, bool classed)

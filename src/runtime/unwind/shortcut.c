@@ -92,12 +92,12 @@ void rt_shortcut_offer(struct rt_walk *walk, const uintptr_t *fp, const struct r
 	/* Left by longjmp from here on, it is not in use. */
 	into->leaf = 0;
 	atomic_signal_fence(memory_order_seq_cst);
-	into->words = (uint32_t)(end - first);
+	into->words = (uint8_t)(end - first);
 	if (!copy_words(into, leaf, end, into->words))
 		return;
 	into->generation = walk->generation;
 	into->outcome = *outcome;
-	into->landing = walk->base - 1;
+	into->landing = (walk->base - 1) & 0xffffff;
 	into->landing_slot = landing->slot;
 	into->landing_fp = landing->fp;
 	into->landing_hash = landing->hash;

@@ -24,18 +24,20 @@ enum {
 
 /* What a walk led to, for whoever walks. */
 struct rt_outcome {
-	uint32_t row;
-	uint32_t sort;
+	uint64_t key;
 	uint32_t epoch;
+	uint32_t row;
 };
+
+_Static_assert(RT_WALK_FRAMES_MAX <= 1 << 24, "any frame may be the landing");
 
 struct rt_shortcut {
 	uintptr_t leaf; /* slot of the hook's return address; 0: not in use. Written last */
 	uint32_t generation;
-	uint32_t words;
-	struct rt_outcome outcome;
 	/* The frame where it landed: which of the remembered ones, and in which state. */
-	uint32_t landing;
+	uint32_t landing : 24;
+	uint32_t words : 8;
+	struct rt_outcome outcome;
 	uintptr_t landing_slot;
 	uintptr_t landing_fp;
 	uint64_t landing_hash;
