@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/builder.h"
 
-#include "base/arena.h"
 #include "base/xalloc.h"
 #include "profile/profile_check.h"
 
@@ -24,30 +23,6 @@ struct seep_piece {
 struct seep_epoch_item {
 	uint32_t context;
 	struct seep_profile_epoch epoch;
-};
-
-#define NOWHERE SIZE_MAX
-
-/* Where in a profile an array is published. */
-static const struct {
-	size_t item_bytes;
-	size_t items_at;
-	size_t count_at;
-} places[SEEP_ARRAY_COUNT] = {
-#define PLACE(type, items, count)                                         \
-	{                                                                 \
-		sizeof(type), offsetof(struct seep_profile, items), count \
-	}
-#define COUNT(field) offsetof(struct seep_profile, field)
-	[SEEP_ARRAY_MODULES] = PLACE(struct seep_profile_module, modules, COUNT(module_count)),
-	[SEEP_ARRAY_FRAMES] = PLACE(struct seep_profile_frame, frames, COUNT(frame_count)),
-	[SEEP_ARRAY_CONTEXTS] = PLACE(struct seep_profile_context, contexts, COUNT(context_count)),
-	[SEEP_ARRAY_ROWS] = PLACE(uint32_t, rows, COUNT(row_count)),
-	[SEEP_ARRAY_MARKS] = PLACE(struct seep_profile_mark, marks, COUNT(mark_count)),
-	[SEEP_ARRAY_SAMPLES] = PLACE(struct seep_profile_sample, timeline, COUNT(sample_count)),
-	[SEEP_ARRAY_UNSEEN] = PLACE(struct seep_profile_unseen, unseen, COUNT(unseen_count)),
-	[SEEP_ARRAY_CHILDREN] = PLACE(uint32_t, process.children, COUNT(process.child_count)),
-	[SEEP_ARRAY_ARGV] = PLACE(char *, process.argv, NOWHERE),
 };
 
 uint64_t seep_builder_stack_entries_max(uint64_t held_bytes)
@@ -77,30 +52,11 @@ void seep_builder_hold(struct seep_builder *b, uint64_t held_bytes)
 void seep_builder_done(struct seep_builder *b)
 {
 	seep_profile_free(b->profile);
-	for (int i = 0; i < SEEP_ARRAY_COUNT; i++)
-		free(b->arrays[i].items);
 	seep_idtable_done(&b->frame_ids);
 	free(b->pieces);
 	free(b->piece_entries);
 	free(b->epochs);
 	memset(b, 0, sizeof(*b));
-}
-
-void *seep_builder_add(struct seep_builder *b, enum seep_array array)
-{
-	const size_t bytes = places[array].item_bytes;
-	char *profile = (char *)b->profile;
-	uint32_t count = ++b->arrays[array].count;
-	char *item;
-
-	b->arrays[array].items = seep_xgrow(b->arrays[array].items, &b->arrays[array].capacity,
-					    count, bytes);
-	memcpy(profile + places[array].items_at, &b->arrays[array].items, sizeof(void *));
-	if (places[array].count_at != NOWHERE)
-		memcpy(profile + places[array].count_at, &count, sizeof(count));
-	item = (char *)b->arrays[array].items + (count - 1) * bytes;
-	memset(item, 0, bytes);
-	return item;
 }
 
 char *seep_builder_text(struct seep_builder *b, const char *bytes, uint64_t count)
@@ -128,7 +84,7 @@ uint32_t seep_builder_frame(struct seep_builder *b, const struct seep_profile_fr
 		if (same_frame(&b->profile->frames[id], frame))
 			return id;
 	id = b->profile->frame_count;
-	*(struct seep_profile_frame *)seep_builder_add(b, SEEP_ARRAY_FRAMES) = *frame;
+	*(struct seep_profile_frame *)seep_profile_add(b->profile, SEEP_ARRAY_FRAMES) = *frame;
 	seep_idtable_add(&b->frame_ids, hash, id);
 	return id;
 }
@@ -254,10 +210,6 @@ int seep_builder_take(struct seep_builder *b, struct seep_profile **ret_profile,
 	r = seep_profile_check(b->profile, err);
 	if (r < 0)
 		return r;
-	for (int i = 0; i < SEEP_ARRAY_COUNT; i++) {
-		seep_arena_take(b->profile->arena, b->arrays[i].items);
-		b->arrays[i].items = NULL;
-	}
 	if (b->stacks_cut)
 		seep_profile_add_unseen(b->profile, "stacks-cut",
 					"there are more than %llu frames in all stacks together; "

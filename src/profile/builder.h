@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A profile, put together item by item by whoever decodes a ledger, a recording or another tool's
- * file. What they have in common is here: arrays that grow, frames that are there once, stacks from
- * pieces of a tree, and the bounds that keep a small hostile file from making a large profile.
+ * file. What they have in common is here: frames that are there once, stacks from pieces of a tree,
+ * epochs in any order, and the bounds that keep a small hostile file from making a large profile.
  *
  *	seep_builder_init(&builder, held_bytes);
  *	builder.profile->process.pid = pid;
- *	module = seep_builder_add(&builder, SEEP_ARRAY_MODULES);
+ *	module = seep_profile_add(builder.profile, SEEP_ARRAY_MODULES);
  *	...
  *	r = seep_builder_take(&builder, &profile, err);
  *	seep_builder_done(&builder);
@@ -18,20 +18,6 @@
 #include "base/idtable.h"
 #include "profile/profile.h"
 
-/* The arrays of a profile that grow by one item at a time. */
-enum seep_array {
-	SEEP_ARRAY_MODULES,
-	SEEP_ARRAY_FRAMES,
-	SEEP_ARRAY_CONTEXTS,
-	SEEP_ARRAY_ROWS,
-	SEEP_ARRAY_MARKS,
-	SEEP_ARRAY_SAMPLES,
-	SEEP_ARRAY_UNSEEN,
-	SEEP_ARRAY_CHILDREN,
-	SEEP_ARRAY_ARGV, /* of char *; the caller adds the NULL at the end */
-	SEEP_ARRAY_COUNT,
-};
-
 struct seep_builder {
 	struct seep_profile *profile; /* what is no array may be set directly */
 	/* The rest is the builder's own. */
@@ -40,11 +26,6 @@ struct seep_builder {
 	uint64_t entries_max; /* of all stacks together */
 	uint64_t entries;     /* of all stacks so far */
 	bool stacks_cut;
-	struct {
-		void *items;
-		size_t capacity;
-		uint32_t count;
-	} arrays[SEEP_ARRAY_COUNT];
 	struct seep_idtable frame_ids; /* of frames that seep_builder_frame() gave */
 	struct seep_piece *pieces;
 	size_t piece_capacity;
@@ -71,9 +52,6 @@ void seep_builder_hold(struct seep_builder *builder, uint64_t held_bytes);
 
 /* Release what was not taken. Zeroed storage is a no-op. */
 void seep_builder_done(struct seep_builder *builder);
-
-/* One more item, zeroed; valid until the next one of the same array. */
-void *seep_builder_add(struct seep_builder *builder, enum seep_array array);
 
 /* A terminated copy for the profile; NULL when all texts together are longer than the source. */
 char *seep_builder_text(struct seep_builder *builder, const char *bytes, uint64_t count);

@@ -74,37 +74,51 @@ static uint64_t hash_entry(uint64_t hash, const struct seep_profile_stack_entry 
  * Each byte waits for the multiplication of the one before it, so several contexts are hashed side
  * by side as far as the shortest of them goes.
  */
-static void hash_together(struct seep_profile_context *contexts, uint32_t count,
+static void hash_together(struct seep_profile_context *const *contexts, uint32_t count,
 			  const uint64_t *frames)
 {
 	uint32_t shared = UINT32_MAX;
 	uint64_t hashes[LANES];
 
 	for (uint32_t k = 0; k < count; k++) {
-		hashes[k] = hash_start(&contexts[k]);
-		if (contexts[k].stack_count < shared)
-			shared = contexts[k].stack_count;
+		hashes[k] = hash_start(contexts[k]);
+		if (contexts[k]->stack_count < shared)
+			shared = contexts[k]->stack_count;
 	}
 	if (count < LANES)
 		shared = 0;
 	for (uint32_t i = 0; i < shared; i++)
 		for (uint32_t k = 0; k < LANES; k++)
-			hashes[k] = hash_entry(hashes[k], &contexts[k].stack[i], frames);
+			hashes[k] = hash_entry(hashes[k], &contexts[k]->stack[i], frames);
 	for (uint32_t k = 0; k < count; k++) {
-		for (uint32_t i = shared; i < contexts[k].stack_count; i++)
-			hashes[k] = hash_entry(hashes[k], &contexts[k].stack[i], frames);
-		contexts[k].hash = hashes[k];
+		for (uint32_t i = shared; i < contexts[k]->stack_count; i++)
+			hashes[k] = hash_entry(hashes[k], &contexts[k]->stack[i], frames);
+		contexts[k]->hash = hashes[k];
 	}
 }
 
 void seep_profile_hash_contexts(struct seep_profile *profile)
 {
 	uint64_t *frames = seep_xcalloc((size_t)profile->frame_count + 1, sizeof(*frames));
-	const uint32_t count = profile->context_count;
+	struct seep_profile_context *together[LANES];
+	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < profile->frame_count; i++)
-		frames[i] = hash_frame(profile, &profile->frames[i]);
-	for (uint32_t i = 0; i < count; i += LANES)
-		hash_together(&profile->contexts[i], count - i < LANES ? count - i : LANES, frames);
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		struct seep_profile_context *context = &profile->contexts[i];
+
+		if (context->hash != 0)
+			continue;
+		for (uint32_t k = 0; k < context->stack_count; k++) {
+			uint32_t frame = context->stack[k].frame;
+
+			if (frames[frame] == 0)
+				frames[frame] = hash_frame(profile, &profile->frames[frame]);
+		}
+		together[count++] = context;
+		if (count == LANES)
+			hash_together(together, count, frames);
+		count %= LANES;
+	}
+	hash_together(together, count, frames);
 	free(frames);
 }

@@ -24,7 +24,7 @@
 
 struct seep_profile;
 
-/* Set hash of every context of @profile. */
+/* Set the hash of every context of @profile that has none: whose hash is 0. */
 void seep_profile_hash_contexts(struct seep_profile *profile);
 
 #endif

@@ -43,12 +43,10 @@ static size_t collect(const struct seep_profile *profile, struct wanted *wanted)
 /* Returns its number, index + 1. */
 static uint32_t add_module(struct seep_profile *profile)
 {
-	uint32_t count = profile->module_count++;
+	struct seep_profile_module *module = seep_profile_add(profile, SEEP_ARRAY_MODULES);
 
-	profile->modules = seep_profile_extend(profile, profile->modules, count,
-					       sizeof(*profile->modules));
-	profile->modules[count].path = seep_profile_strdup(profile, SEEP_GENERATED_MODULE);
-	return count + 1;
+	module->path = seep_profile_strdup(profile, SEEP_GENERATED_MODULE);
+	return profile->module_count;
 }
 
 static void give_names(struct seep_profile *profile, const struct wanted *wanted, size_t count,
@@ -66,8 +64,9 @@ static void give_names(struct seep_profile *profile, const struct wanted *wanted
 		frame->module = module;
 		frame->function = seep_profile_strdup(profile, names[i]);
 	}
-	if (module != 0)
-		seep_profile_hash_contexts(profile);
+	for (uint32_t i = 0; i < profile->context_count && module != 0; i++)
+		profile->contexts[i].hash = 0;
+	seep_profile_hash_contexts(profile);
 }
 
 int seep_profile_name_generated(struct seep_profile *profile, int fd, struct seep_error *err)

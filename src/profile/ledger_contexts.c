@@ -36,10 +36,9 @@ static void make_room(struct seep_ledger_load *load)
 	c->places = seep_ledger_grow(c->places, c->count, count, sizeof(*c->places));
 	c->described = seep_ledger_grow(c->described, c->count, count, sizeof(*c->described));
 	c->count = count;
-	c->owners = seep_ledger_grow(c->owners, c->owner_count, load->rows.count,
-				     sizeof(*c->owners));
-	if (load->rows.count > c->owner_count)
-		c->owner_count = load->rows.count;
+	load->profile->first_row = load->view.header.first_row;
+	while (load->profile->row_count < load->rows.count)
+		(void)seep_profile_add(load->profile, SEEP_ARRAY_ROWS);
 }
 
 /* Figures whose context cannot be had are kept, under "no stack". Returns how many are new. */
@@ -47,20 +46,21 @@ static uint32_t find_owners(struct seep_ledger_load *load)
 {
 	struct seep_ledger_contexts *c = &load->contexts;
 	struct seep_rows *rows = &load->rows;
+	uint32_t *owners = load->profile->rows; /* context index + 1 is a context's id */
 	uint32_t added = 0;
 
 	for (uint64_t i = 0; i < rows->count; i++) {
 		const struct ledger_row *row = ledger_view_row(&load->view, i);
 		uint32_t ready = row ? LOAD(row->context_ready) : 0;
 
-		c->owners[i] = 0;
+		owners[i] = 0;
 		if (is_zero(&rows->sums[i]))
 			continue;
 		if (ready == 0 || ready > c->count) {
 			ready = LEDGER_CONTEXT_NO_STACK + 1;
 			rows->in_doubt[i] = 1;
 		}
-		c->owners[i] = ready;
+		owners[i] = ready;
 		if (c->places[ready - 1] == 0) {
 			c->places[ready - 1] = (uint32_t)NEW;
 			added++;
@@ -77,7 +77,7 @@ static void insert_new(struct seep_ledger_load *load, uint32_t added)
 	uint32_t at;
 
 	for (uint32_t i = 0; i < added; i++)
-		(void)seep_builder_add(&load->builder, SEEP_ARRAY_CONTEXTS);
+		(void)seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
 	at = profile->context_count;
 	for (uint64_t i = load->contexts.count; added > 0;) {
 		if (places[--i] == 0)
@@ -162,7 +162,7 @@ static void add_row(struct seep_ledger_load *load, uint64_t row)
 		.blocks = sum->allocs - sum->frees,
 		.bytes = sum->alloc_bytes - sum->freed_bytes,
 	};
-	uint32_t place = load->contexts.places[load->contexts.owners[row] - 1] - 1;
+	uint32_t place = load->contexts.places[load->profile->rows[row] - 1] - 1;
 	struct seep_profile_context *context = &load->profile->contexts[place];
 
 	context->allocs += sum->allocs;
@@ -197,18 +197,6 @@ static void lift_peak(struct seep_profile_context *context, bool peak_is_now)
 	context->peak_bytes = between(context->peak_bytes, context->alloc_bytes);
 }
 
-/* A context's id is its place in the ledger + 1, as an owner is. */
-static void list_rows(struct seep_ledger_load *load)
-{
-	struct seep_profile *profile = load->profile;
-
-	profile->first_row = load->view.header.first_row;
-	while (profile->row_count < load->rows.count)
-		(void)seep_builder_add(&load->builder, SEEP_ARRAY_ROWS);
-	for (uint64_t i = 0; i < load->rows.count; i++)
-		profile->rows[i] = load->contexts.owners[i];
-}
-
 void seep_ledger_load_contexts(struct seep_ledger_load *load)
 {
 	struct seep_profile *profile = load->profile;
@@ -221,12 +209,11 @@ void seep_ledger_load_contexts(struct seep_ledger_load *load)
 		insert_new(load, added);
 	is_new = begin_contexts(load);
 	for (uint64_t i = 0; i < load->rows.count; i++)
-		if (load->contexts.owners[i])
+		if (profile->rows[i])
 			add_row(load, i);
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		lift_peak(&profile->contexts[i], load->rows.peak_is_now);
 	seep_builder_place_epochs(&load->builder);
-	list_rows(load);
 	if (is_new)
 		seep_profile_hash_contexts(profile);
 }

@@ -83,7 +83,6 @@ static void load_done(struct seep_ledger_load *load)
 	free(load->nodes.path);
 	free(load->contexts.places);
 	free(load->contexts.described);
-	free(load->contexts.owners);
 }
 
 int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,

@@ -27,8 +27,6 @@ struct seep_ledger_load {
 		uint32_t *places;   /* by context: index in profile->contexts + 1; 0 = left out */
 		uint8_t *described; /* by context: enum in ledger_contexts.c */
 		uint64_t count;
-		uint32_t *owners; /* by row: context index + 1; 0 = nothing in that row */
-		uint64_t owner_count;
 	} contexts;
 };
 

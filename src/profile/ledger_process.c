@@ -43,10 +43,10 @@ static void load_arguments(struct seep_ledger_load *load)
 
 		if (!text)
 			break;
-		*(char **)seep_builder_add(&load->builder, SEEP_ARRAY_ARGV) = text;
+		*(char **)seep_profile_add(load->profile, SEEP_ARRAY_ARGV) = text;
 		at += strlen(text);
 	}
-	(void)seep_builder_add(&load->builder, SEEP_ARRAY_ARGV);
+	(void)seep_profile_add(load->profile, SEEP_ARRAY_ARGV);
 }
 
 static char *copy_allocator(struct seep_ledger_load *load)
@@ -129,7 +129,7 @@ void seep_ledger_load_modules(struct seep_ledger_load *load)
 	if (count > UINT16_MAX)
 		count = UINT16_MAX; /* a node cannot name more */
 	while (profile->module_count < count)
-		(void)seep_builder_add(&load->builder, SEEP_ARRAY_MODULES);
+		(void)seep_profile_add(profile, SEEP_ARRAY_MODULES);
 	for (uint32_t i = 0; i < profile->module_count; i++) {
 		const struct ledger_module *from = ledger_view_module(&load->view, i);
 		struct seep_profile_module *to = &profile->modules[i];
@@ -161,7 +161,7 @@ void seep_ledger_load_marks(struct seep_ledger_load *load)
 
 		if (!from || !LOAD(from->ready))
 			continue;
-		to = seep_builder_add(&load->builder, SEEP_ARRAY_MARKS);
+		to = seep_profile_add(profile, SEEP_ARRAY_MARKS);
 		to->epoch = from->epoch;
 		to->at_ns = from->at_ns;
 		to->exact = unexact == 0 || from->epoch < unexact;

@@ -2,9 +2,11 @@
 #include "profile/profile.h"
 
 #include "base/arena.h"
+#include "base/xalloc.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DETAIL_BYTES = 1024 };
@@ -21,8 +23,12 @@ struct seep_profile *seep_profile_new(void)
 
 void seep_profile_free(struct seep_profile *profile)
 {
-	if (profile)
-		seep_arena_free(profile->arena);
+	if (!profile)
+		return;
+	for (int i = 0; i < SEEP_ARRAY_COUNT; i++)
+		free(profile->grown[i].items);
+	free(profile->inlined);
+	seep_arena_free(profile->arena);
 }
 
 void *seep_profile_alloc(struct seep_profile *profile, size_t bytes)
@@ -45,14 +51,45 @@ char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size
 	return seep_arena_strndup(profile->arena, bytes, count);
 }
 
-void *seep_profile_extend(struct seep_profile *profile, const void *items, uint32_t count,
-			  size_t item_bytes)
-{
-	void *copy = seep_profile_calloc(profile, (size_t)count + 1, item_bytes);
+static const struct {
+	size_t item_bytes;
+	size_t items_at;
+	size_t count_at;
+} arrays[SEEP_ARRAY_COUNT] = {
+#define AT(field) offsetof(struct seep_profile, field)
+	[SEEP_ARRAY_MODULES] = { sizeof(struct seep_profile_module), AT(modules),
+				 AT(module_count) },
+	[SEEP_ARRAY_FRAMES] = { sizeof(struct seep_profile_frame), AT(frames), AT(frame_count) },
+	[SEEP_ARRAY_CONTEXTS] = { sizeof(struct seep_profile_context), AT(contexts),
+				  AT(context_count) },
+	[SEEP_ARRAY_ROWS] = { sizeof(uint32_t), AT(rows), AT(row_count) },
+	[SEEP_ARRAY_MARKS] = { sizeof(struct seep_profile_mark), AT(marks), AT(mark_count) },
+	[SEEP_ARRAY_SAMPLES] = { sizeof(struct seep_profile_sample), AT(timeline),
+				 AT(sample_count) },
+	[SEEP_ARRAY_UNSEEN] = { sizeof(struct seep_profile_unseen), AT(unseen), AT(unseen_count) },
+	[SEEP_ARRAY_CHILDREN] = { sizeof(uint32_t), AT(process.children), AT(process.child_count) },
+	[SEEP_ARRAY_ARGV] = { sizeof(char *), AT(process.argv), AT(process.argv_count) },
+};
 
-	if (count)
-		memcpy(copy, items, count * item_bytes);
-	return copy;
+/* An array that came from elsewhere is copied when the first item is added to it. */
+void *seep_profile_add(struct seep_profile *profile, enum seep_array array)
+{
+	const size_t bytes = arrays[array].item_bytes;
+	char *items_at = (char *)profile + arrays[array].items_at;
+	uint32_t *count = (void *)((char *)profile + arrays[array].count_at);
+	const void *items;
+	bool is_foreign;
+	char *grown;
+
+	memcpy(&items, items_at, sizeof(items));
+	is_foreign = items != profile->grown[array].items;
+	grown = seep_xgrow(profile->grown[array].items, &profile->grown[array].capacity,
+			   (size_t)*count + 1, bytes);
+	if (is_foreign && *count)
+		memcpy(grown, items, *count * bytes);
+	profile->grown[array].items = grown;
+	memcpy(items_at, &grown, sizeof(grown));
+	return memset(grown + (*count)++ * bytes, 0, bytes);
 }
 
 bool seep_profile_says(const struct seep_profile *profile, const char *code)
@@ -82,9 +119,7 @@ void seep_profile_add_unseen(struct seep_profile *profile, const char *code, con
 	va_start(args, fmt);
 	(void)vsnprintf(detail, sizeof(detail), fmt, args);
 	va_end(args);
-	profile->unseen = seep_profile_extend(profile, profile->unseen, profile->unseen_count,
-					      sizeof(*line));
-	line = &profile->unseen[profile->unseen_count++];
+	line = seep_profile_add(profile, SEEP_ARRAY_UNSEEN);
 	line->code = seep_profile_strdup(profile, code);
 	line->detail = seep_profile_strdup(profile, detail);
 }

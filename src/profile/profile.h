@@ -47,6 +47,11 @@ struct seep_profile_frame {
 	uint32_t line;	      /* 0 = unknown */
 };
 
+struct seep_profile_inlined {
+	uint32_t first; /* index into profile.frames, innermost first */
+	uint32_t count;
+};
+
 /* A frame in one call stack. */
 struct seep_profile_stack_entry {
 	uint32_t frame;	  /* index into profile.frames */
@@ -71,8 +76,9 @@ struct seep_profile_context {
 	bool no_stack;	       /* allocated while no walk was possible */
 	bool other;	       /* stacks met after the ledger was full, together */
 	bool in_doubt;	       /* read while it changed, or died in the middle of an operation */
-	char *thread;	       /* by_thread only, else NULL */
-	char *scope;	       /* NULL none */
+	bool expanded; /* its stack has an entry for each inlined call, where any is known */
+	char *thread;  /* by_thread only, else NULL */
+	char *scope;   /* NULL none */
 	uint64_t first_ns;
 	uint64_t allocs;
 	uint64_t alloc_bytes;
@@ -125,6 +131,7 @@ struct seep_profile_process {
 	char *exe;
 	char *cwd;
 	char **argv;	     /* NULL-terminated; NULL = withheld */
+	uint32_t argv_count; /* where it was read: with the NULL */
 	char *allocator;     /* "glibc", or the path of the library that provides malloc */
 	char *options;	     /* SEEP_OPTIONS as given */
 	char *parent_ledger; /* of a ledger: file name of the fork parent's; NULL = none */
@@ -197,6 +204,20 @@ struct seep_profile_run {
 	uint64_t peaks_at_once_bytes;
 };
 
+/* The arrays of a profile that can grow. */
+enum seep_array {
+	SEEP_ARRAY_MODULES,
+	SEEP_ARRAY_FRAMES,
+	SEEP_ARRAY_CONTEXTS,
+	SEEP_ARRAY_ROWS,
+	SEEP_ARRAY_MARKS,
+	SEEP_ARRAY_SAMPLES,
+	SEEP_ARRAY_UNSEEN,
+	SEEP_ARRAY_CHILDREN,
+	SEEP_ARRAY_ARGV,
+	SEEP_ARRAY_COUNT,
+};
+
 struct seep_profile {
 	struct seep_profile_process process;
 	struct seep_profile_totals totals;
@@ -224,7 +245,15 @@ struct seep_profile {
 	struct seep_profile_unseen *unseen;
 	uint32_t unseen_count;
 	bool symbolised;
-	struct seep_arena *arena; /* owns every string and array above */
+	/* By frame, of those that names were looked up for: the frames inlined into it. */
+	struct seep_profile_inlined *inlined;
+	uint32_t named_count;
+	struct seep_arena
+		*arena; /* owns every string above, and arrays that seep_profile_add() has not */
+	struct {
+		void *items;
+		size_t capacity;
+	} grown[SEEP_ARRAY_COUNT];
 };
 
 /* A profile with nothing in it. Never fails. */
@@ -239,12 +268,9 @@ void *seep_profile_calloc(struct seep_profile *profile, size_t count, size_t ite
 char *seep_profile_strdup(struct seep_profile *profile, const char *text);
 char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size_t count);
 
-/*
- * A copy of an array of @profile, with a zeroed item more at its end. For what is added now and then;
- * arrays that grow item by item are the builder's.
- */
-void *seep_profile_extend(struct seep_profile *profile, const void *items, uint32_t count,
-			  size_t item_bytes);
+/* One more item, zeroed. The array may move. */
+void *seep_profile_add(struct seep_profile *profile, enum seep_array array)
+	__attribute__((returns_nonnull));
 
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);

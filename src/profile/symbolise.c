@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each distinct address is looked up once, in order of module and address, so that the symbol
- * index and the file's pages are walked in one direction. Then stacks are rewritten in one pass.
- *
- * A profile whose names were looked up before is the same case: of each address only the frame that
- * is really on the stack is looked up, the ones inlined into it are taken out of the stacks.
+ * index and the file's pages are walked in one direction. A frame keeps its index and gets the name
+ * of the function that is really on the stack; names that were inlined into it are frames at the
+ * end, and entries of their own in the stacks that pass through it.
  */
 #include "profile/symbolise.h"
 
+#include "base/idtable.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
 #include "profile/profile.h"
@@ -20,92 +20,100 @@ enum { INLINED_MAX = 64, PROGRESS_EVERY = 256 };
 
 #define ENTRIES_MAX (1ull << 29)
 
-/* Where the names of one old frame are among the new ones. */
-struct expansion {
-	uint32_t first;
-	uint32_t count;
+/* How much is known of frames. */
+struct knowledge {
+	uint64_t names;
+	uint64_t lines;
 };
 
-/* Strings that were met already, by the pointer that seep_symbol_lookup() gave. */
-struct known_string {
+/* A frame to look up, and where the answer is. */
+struct wanted {
+	uint64_t address;
+	uint32_t module;
+	uint32_t frame;
+	size_t first; /* of its names */
+	size_t count;
+};
+
+/* A text of the symbols, and its copy in the profile. */
+struct known_text {
 	const char *from;
 	const char *copy;
 };
 
 struct symboliser {
 	struct seep_profile *profile;
-	struct seep_symbol_module **modules; /* by module index; NULL = not asked yet */
 	struct seep_symbols *symbols;
-	struct expansion *expansions; /* by old frame index */
-	bool *skipped; /* by module index; NULL = none: its frames stay as they are */
-	struct seep_profile_frame *frames;
-	size_t capacity;
-	uint32_t count;
-	struct known_string *strings;
-	uint64_t string_mask;
-	uint64_t string_count;
+	seep_symbolise_progress progress;
+	void *user;
+	struct seep_symbol_module **modules; /* by module index; NULL = not asked yet */
+	struct knowledge *before;	     /* by module index, of frames that had names */
+	bool *renewed;			     /* by frame.module: its old names are replaced */
+	bool any_renewed;
+	struct wanted *wanted;
+	size_t wanted_count;
+	struct seep_symbol_frame *names; /* of one module's frames */
+	size_t name_capacity;
+	size_t name_count;
+	struct seep_idtable text_ids;
+	struct known_text *texts;
+	size_t text_capacity;
 };
 
-static uint64_t hash_pointer(const char *pointer)
+static const char *copy_text(struct symboliser *s, const char *text)
 {
-	uint64_t mixed = (uint64_t)(uintptr_t)pointer * 0x9e3779b97f4a7c15ull;
-
-	return mixed ^ mixed >> 32;
-}
-
-static void grow_strings(struct symboliser *s)
-{
-	uint64_t mask = s->string_mask ? s->string_mask * 2 + 1 : 1023;
-	struct known_string *bigger = seep_xcalloc(mask + 1, sizeof(*bigger));
-
-	for (uint64_t i = 0; s->strings && i <= s->string_mask; i++) {
-		uint64_t at = hash_pointer(s->strings[i].from) & mask;
-
-		if (!s->strings[i].from)
-			continue;
-		while (bigger[at].from)
-			at = (at + 1) & mask;
-		bigger[at] = s->strings[i];
-	}
-	free(s->strings);
-	s->strings = bigger;
-	s->string_mask = mask;
-}
-
-static const char *copy_string(struct symboliser *s, const char *text)
-{
-	uint64_t at;
+	const uint64_t hash = seep_hash_mix(0, (uintptr_t)text);
+	const size_t count = s->text_ids.count;
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id;
 
 	if (!text)
 		return NULL;
-	if (s->string_count >= s->string_mask / 2)
-		grow_strings(s);
-	at = hash_pointer(text) & s->string_mask;
-	while (s->strings[at].from) {
-		if (s->strings[at].from == text)
-			return s->strings[at].copy;
-		at = (at + 1) & s->string_mask;
-	}
-	s->strings[at].from = text;
-	s->strings[at].copy = seep_profile_strdup(s->profile, text);
-	s->string_count++;
-	return s->strings[at].copy;
+	while ((id = seep_idtable_find(&s->text_ids, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (s->texts[id].from == text)
+			return s->texts[id].copy;
+	s->texts = seep_xgrow(s->texts, &s->text_capacity, count + 1, sizeof(*s->texts));
+	s->texts[count] = (struct known_text){ text, seep_profile_strdup(s->profile, text) };
+	seep_idtable_add(&s->text_ids, hash, (uint32_t)count);
+	return s->texts[count].copy;
 }
 
-static void append(struct symboliser *s, const struct seep_profile_frame *old,
-		   const struct seep_symbol_frame *name, bool inlined)
-{
-	struct seep_profile_frame *frame;
+/* ---- looking up ---------------------------------------------------------------------------- */
 
-	s->frames = seep_xgrow(s->frames, &s->capacity, (size_t)s->count + 1, sizeof(*s->frames));
-	frame = &s->frames[s->count++];
-	*frame = *old;
-	frame->inlined = inlined;
-	if (name) {
-		frame->function = copy_string(s, name->function);
-		frame->file = copy_string(s, name->file);
-		frame->line = name->line;
+static int by_place(const void *a, const void *b)
+{
+	const struct wanted *left = a;
+	const struct wanted *right = b;
+
+	if (left->module != right->module)
+		return left->module < right->module ? -1 : 1;
+	return (left->address > right->address) - (left->address < right->address);
+}
+
+/* Frames that were not looked up yet, and with @missing those of modules that had a problem. */
+static void collect(struct symboliser *s, bool missing)
+{
+	const struct seep_profile *profile = s->profile;
+
+	s->wanted = seep_xcalloc((size_t)profile->frame_count + 1, sizeof(*s->wanted));
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		const struct seep_profile_frame *frame = &profile->frames[i];
+		const uint32_t module = frame->module <= profile->module_count ? frame->module : 0;
+		const bool had_names = i < profile->named_count;
+
+		if (had_names && module) {
+			s->before[module - 1].names += frame->function != NULL;
+			s->before[module - 1].lines += frame->file != NULL;
+		}
+		if (module && !frame->inlined &&
+		    (!had_names || (missing && profile->modules[module - 1].problem)))
+			s->wanted[s->wanted_count++] = (struct wanted){
+				.address = frame->exact ? frame->address : frame->address - 1,
+				.module = module,
+				.frame = i,
+			};
 	}
+	qsort(s->wanted, s->wanted_count, sizeof(*s->wanted), by_place);
 }
 
 static struct seep_symbol_module *module_of(struct symboliser *s, uint32_t module)
@@ -119,156 +127,133 @@ static struct seep_symbol_module *module_of(struct symboliser *s, uint32_t modul
 	return s->modules[module - 1];
 }
 
-static void look_up(struct symboliser *s, uint32_t index)
+static void look_up(struct symboliser *s, struct wanted *wanted)
 {
-	struct seep_profile_frame plain = s->profile->frames[index];
-	const struct seep_profile_frame *old = &plain;
-	struct seep_symbol_frame names[INLINED_MAX];
-	size_t count = 0;
-
-	plain.function = plain.file = NULL;
-	plain.line = 0;
-	s->expansions[index].first = s->count;
-	if (old->module > 0 && old->module <= s->profile->module_count)
-		count = seep_symbol_lookup(module_of(s, old->module),
-					   old->exact ? old->address : old->address - 1, names,
-					   INLINED_MAX);
-	if (count == 0)
-		append(s, old, NULL, false);
-	for (size_t i = 0; i < count; i++)
-		append(s, old, &names[i], i + 1 < count);
-	s->expansions[index].count = s->count - s->expansions[index].first;
+	s->names = seep_xgrow(s->names, &s->name_capacity, s->name_count + INLINED_MAX,
+			      sizeof(*s->names));
+	wanted->first = s->name_count;
+	wanted->count = seep_symbol_lookup(module_of(s, wanted->module), wanted->address,
+					   &s->names[s->name_count], INLINED_MAX);
+	s->name_count += wanted->count;
 }
 
-/* The frame and its names stay as they are. */
-static void keep(struct symboliser *s, uint32_t index)
+static void set_name(struct symboliser *s, struct seep_profile_frame *frame,
+		     const struct seep_symbol_frame *name)
 {
-	s->expansions[index] = (struct expansion){ .first = s->count, .count = 1 };
-	append(s, &s->profile->frames[index], NULL, s->profile->frames[index].inlined);
+	frame->function = name ? copy_text(s, name->function) : NULL;
+	frame->file = name ? copy_text(s, name->file) : NULL;
+	frame->line = name ? name->line : 0;
 }
 
-struct sort_key {
-	uint64_t address;
-	uint32_t module;
-	uint32_t index;
-};
-
-static int by_place(const void *a, const void *b)
+/* The outermost name is the frame's own. */
+static void give_names(struct symboliser *s, const struct wanted *wanted)
 {
-	const struct sort_key *left = a;
-	const struct sort_key *right = b;
+	struct seep_profile *profile = s->profile;
+	const struct seep_symbol_frame *names = &s->names[wanted->first];
+	struct seep_profile_frame *frame = &profile->frames[wanted->frame];
 
-	if (left->module != right->module)
-		return left->module < right->module ? -1 : 1;
-	return (left->address > right->address) - (left->address < right->address);
-}
+	set_name(s, frame, wanted->count ? &names[wanted->count - 1] : NULL);
+	profile->inlined[wanted->frame].first = profile->frame_count;
+	profile->inlined[wanted->frame].count = wanted->count ? (uint32_t)wanted->count - 1 : 0;
+	for (size_t i = 0; i + 1 < wanted->count; i++) {
+		struct seep_profile_frame *inlined = seep_profile_add(profile, SEEP_ARRAY_FRAMES);
 
-static struct sort_key *sort_frames(const struct seep_profile *profile)
-{
-	uint32_t count = profile->frame_count;
-	struct sort_key *keys = seep_xcalloc((size_t)count + 1, sizeof(*keys));
-
-	for (uint32_t i = 0; i < count; i++) {
-		keys[i].address = profile->frames[i].address;
-		keys[i].module = profile->frames[i].module;
-		keys[i].index = i;
+		*inlined = profile->frames[wanted->frame];
+		inlined->inlined = true;
+		set_name(s, inlined, &names[i]);
 	}
-	qsort(keys, count, sizeof(*keys), by_place);
-	return keys;
 }
 
-/* How much is known of frames. */
-struct knowledge {
-	uint64_t names;
-	uint64_t lines;
-};
-
-static void know(struct knowledge *known, const struct seep_profile_frame *frame)
+/* What was inlined counts as well: a file that was missing may have held nothing but that. */
+static bool is_more(const struct symboliser *s, const struct knowledge *before)
 {
-	known->names += frame->function != NULL;
-	known->lines += frame->file != NULL;
-}
+	struct knowledge now = { 0 };
 
-static bool is_more(const struct knowledge *now, const struct knowledge *before)
-{
-	return now->names >= before->names && now->lines >= before->lines &&
-	       now->names + now->lines > before->names + before->lines;
-}
-
-static void keep_all(struct symboliser *s, const struct sort_key *keys, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		keep(s, keys[i].index);
-}
-
-/*
- * All frames of one module that was looked up before. What was inlined at an address belongs to
- * the one frame there that was not; its names count as well, for a file that was missing may have
- * held nothing but them.
- */
-static void look_up_again(struct symboliser *s, const struct sort_key *keys, uint32_t count)
-{
-	const struct seep_profile_frame *frames = s->profile->frames;
-	struct knowledge before = { 0 }, now = { 0 };
-	uint32_t first = s->count;
-
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t index = keys[i].index;
-
-		know(&before, &frames[index]);
-		if (frames[index].inlined)
-			s->expansions[index] = (struct expansion){ .first = s->count };
-		else
-			look_up(s, index);
+	for (size_t i = 0; i < s->name_count; i++) {
+		now.names += s->names[i].function != NULL;
+		now.lines += s->names[i].file != NULL;
 	}
-	for (uint32_t i = first; i < s->count; i++)
-		know(&now, &s->frames[i]);
-	if (is_more(&now, &before))
+	return now.names >= before->names && now.lines >= before->lines &&
+	       now.names + now.lines > before->names + before->lines;
+}
+
+static void note_problem(struct symboliser *s, uint32_t module)
+{
+	const char *problem = seep_symbol_module_problem(s->modules[module - 1]);
+
+	s->profile->modules[module - 1].problem = seep_profile_strdup(s->profile, problem);
+}
+
+/* All frames of one module. Names that it had are kept unless more are found. */
+static void look_up_module(struct symboliser *s, struct wanted *wanted, size_t count, bool missing)
+{
+	const uint32_t module = wanted->module;
+	const bool again = missing && s->profile->modules[module - 1].problem;
+
+	s->name_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (s->progress && i % PROGRESS_EVERY == 0)
+			s->progress(s->user, (uint64_t)(&wanted[i] - s->wanted), s->wanted_count);
+		look_up(s, &wanted[i]);
+	}
+	if (again && !is_more(s, &s->before[module - 1]))
 		return;
-	s->count = first;
-	s->skipped[keys[0].module - 1] = true;
-	keep_all(s, keys, count);
+	s->renewed[module] = again;
+	s->any_renewed |= again;
+	for (size_t i = 0; i < count; i++)
+		give_names(s, &wanted[i]);
+	note_problem(s, module);
 }
 
-static bool had_problem(const struct symboliser *s, uint32_t module)
+/* Frames that are new themselves have nothing inlined. */
+static void extend_inlined(struct seep_profile *profile, uint32_t old_count)
 {
-	return module > 0 && module <= s->profile->module_count &&
-	       s->profile->modules[module - 1].problem;
+	profile->inlined = seep_xrealloc(profile->inlined, (size_t)profile->frame_count + 1,
+					 sizeof(*profile->inlined));
+	memset(&profile->inlined[old_count], 0,
+	       (profile->frame_count - old_count) * sizeof(*profile->inlined));
 }
 
-/* Frames of a profile that is symbolised, module by module. */
-static void look_up_missing(struct symboliser *s,
-			    void (*progress)(void *user, uint64_t done, uint64_t all), void *user)
+static void look_up_all(struct symboliser *s, bool missing)
 {
-	uint32_t count = s->profile->frame_count;
-	struct sort_key *keys = sort_frames(s->profile);
-	uint32_t next;
+	struct seep_profile *profile = s->profile;
+	uint32_t had = profile->inlined ? profile->named_count : 0;
+	size_t next;
 
-	for (uint32_t i = 0; i < count; i = next) {
-		for (next = i + 1; next < count && keys[next].module == keys[i].module;)
+	extend_inlined(profile, had);
+	had = profile->frame_count;
+	for (size_t i = 0; i < s->wanted_count; i = next) {
+		for (next = i + 1;
+		     next < s->wanted_count && s->wanted[next].module == s->wanted[i].module;)
 			next++;
-		if (progress)
-			progress(user, i, count);
-		if (had_problem(s, keys[i].module))
-			look_up_again(s, &keys[i], next - i);
-		else
-			keep_all(s, &keys[i], next - i);
+		look_up_module(s, &s->wanted[i], next - i, missing);
 	}
-	free(keys);
+	extend_inlined(profile, had);
+	profile->named_count = profile->frame_count;
 }
 
-static void look_up_all(struct symboliser *s,
-			void (*progress)(void *user, uint64_t done, uint64_t all), void *user)
-{
-	uint32_t count = s->profile->frame_count;
-	struct sort_key *keys = sort_frames(s->profile);
+/* ---- stacks -------------------------------------------------------------------------------- */
 
-	for (uint32_t i = 0; i < count; i++) {
-		if (progress && i % PROGRESS_EVERY == 0)
-			progress(user, i, count);
-		look_up(s, keys[i].index);
-	}
-	free(keys);
+/* @to: room for what an entry becomes, or NULL. Returns how many that are. */
+static uint32_t expand_entry(const struct symboliser *s, const struct seep_profile_context *context,
+			     const struct seep_profile_stack_entry *entry,
+			     struct seep_profile_stack_entry *to)
+{
+	const struct seep_profile_frame *frame = &s->profile->frames[entry->frame];
+	const struct seep_profile_inlined *inlined = &s->profile->inlined[entry->frame];
+	const bool renewed =
+		s->renewed[frame->module <= s->profile->module_count ? frame->module : 0];
+	uint32_t count = 0;
+
+	if (frame->inlined && renewed)
+		return 0;
+	if (!frame->inlined && (renewed || !context->expanded))
+		count = inlined->count;
+	for (uint32_t i = 0; i < count && to; i++)
+		to[i] = (struct seep_profile_stack_entry){ .frame = inlined->first + i };
+	if (to)
+		to[count] = *entry;
+	return count + 1;
 }
 
 static uint32_t expanded_count(const struct symboliser *s,
@@ -276,8 +261,10 @@ static uint32_t expanded_count(const struct symboliser *s,
 {
 	uint32_t count = 0;
 
+	if (context->expanded && !s->any_renewed)
+		return context->stack_count;
 	for (uint32_t i = 0; i < context->stack_count; i++)
-		count += s->expansions[context->stack[i].frame].count;
+		count += expand_entry(s, context, &context->stack[i], NULL);
 	return count;
 }
 
@@ -293,98 +280,81 @@ static uint64_t all_entries(const struct symboliser *s)
 static void expand_stack(struct symboliser *s, struct seep_profile_context *context)
 {
 	uint32_t count = expanded_count(s, context);
-	struct seep_profile_stack_entry *stack = context->stack;
+	struct seep_profile_stack_entry *stack;
 	uint32_t at = 0;
 
-	if (count != context->stack_count || s->skipped)
-		stack = seep_profile_calloc(s->profile, count, sizeof(*stack));
-	for (uint32_t i = 0; i < context->stack_count; i++) {
-		struct seep_profile_stack_entry old = context->stack[i];
-		struct expansion names = s->expansions[old.frame];
-
-		for (uint32_t n = 0; n < names.count; n++) {
-			stack[at].frame = names.first + n;
-			stack[at].period = n + 1 == names.count ? old.period : 0;
-			stack[at].repeats = n + 1 == names.count ? old.repeats : 0;
-			at++;
-		}
-	}
+	if (count == context->stack_count && !s->any_renewed)
+		return;
+	stack = seep_profile_calloc(s->profile, count, sizeof(*stack));
+	for (uint32_t i = 0; i < context->stack_count; i++)
+		at += expand_entry(s, context, &context->stack[i], &stack[at]);
 	context->stack = stack;
 	context->stack_count = count;
 }
 
-static void note_problems(struct symboliser *s)
+static int expand_stacks(struct symboliser *s, struct seep_error *err)
 {
-	for (uint32_t i = 0; i < s->profile->module_count; i++) {
-		const char *problem;
+	if (all_entries(s) > ENTRIES_MAX)
+		return seep_fail(err, SEEP_ELIMIT, "the stacks have more than %llu frames together",
+				 ENTRIES_MAX);
+	for (uint32_t i = 0; i < s->profile->context_count; i++) {
+		struct seep_profile_context *context = &s->profile->contexts[i];
 
-		if (!s->modules[i] || (s->skipped && s->skipped[i]))
+		if (context->expanded && !s->any_renewed)
 			continue;
-		problem = seep_symbol_module_problem(s->modules[i]);
-		s->profile->modules[i].problem = seep_profile_strdup(s->profile, problem);
+		expand_stack(s, context);
+		context->expanded = true;
+		context->hash = 0;
 	}
+	seep_profile_hash_contexts(s->profile);
+	return 0;
 }
 
-static void adopt(struct symboliser *s)
-{
-	struct seep_profile *profile = s->profile;
+/* ---- the whole ----------------------------------------------------------------------------- */
 
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		expand_stack(s, &profile->contexts[i]);
-	profile->frames = seep_profile_calloc(profile, s->count, sizeof(*profile->frames));
-	if (s->count)
-		memcpy(profile->frames, s->frames, s->count * sizeof(*profile->frames));
-	profile->frame_count = s->count;
-	note_problems(s);
-	if (seep_symbols_trouble(s->symbols))
-		seep_profile_add_unseen(profile, "debuginfod", "names: %s",
-					seep_symbols_trouble(s->symbols));
-	profile->symbolised = true;
-	seep_profile_hash_contexts(profile);
-}
-
-static int symbolise(struct symboliser *s,
-		     void (*progress)(void *user, uint64_t done, uint64_t all), void *user,
-		     struct seep_error *err)
+static int symbolise(struct symboliser *s, bool missing, struct seep_error *err)
 {
 	size_t modules = (size_t)s->profile->module_count + 1;
-	int r = 0;
+	int r;
 
 	s->modules = seep_xcalloc(modules, sizeof(struct seep_symbol_module *));
-	s->expansions = seep_xcalloc((size_t)s->profile->frame_count + 1, sizeof(*s->expansions));
-	if (s->profile->symbolised) {
-		s->skipped = seep_xcalloc(modules, sizeof(*s->skipped));
-		look_up_missing(s, progress, user);
-	} else {
-		look_up_all(s, progress, user);
-	}
-	if (all_entries(s) > ENTRIES_MAX)
-		r = seep_fail(err, SEEP_ELIMIT, "the stacks have more than %llu frames together",
-			      ENTRIES_MAX);
-	else
-		adopt(s);
-	free(s->strings);
-	free(s->frames);
-	free(s->expansions);
+	s->before = seep_xcalloc(modules, sizeof(*s->before));
+	s->renewed = seep_xcalloc(modules, sizeof(*s->renewed));
+	seep_idtable_init(&s->text_ids, 0);
+	collect(s, missing);
+	look_up_all(s, missing);
+	r = expand_stacks(s, err);
+	if (seep_symbols_trouble(s->symbols))
+		seep_profile_add_unseen(s->profile, "debuginfod", "names: %s",
+					seep_symbols_trouble(s->symbols));
+	s->profile->symbolised = true;
+	seep_idtable_done(&s->text_ids);
+	free(s->texts);
+	free(s->names);
+	free(s->wanted);
+	free(s->renewed);
+	free(s->before);
 	free(s->modules);
-	free(s->skipped);
 	return r;
 }
 
 int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *symbols,
-			   void (*progress)(void *user, uint64_t done, uint64_t all), void *user,
-			   struct seep_error *err)
+			   seep_symbolise_progress progress, void *user, struct seep_error *err)
 {
-	struct symboliser s = { .profile = profile, .symbols = symbols };
+	struct symboliser s = {
+		.profile = profile, .symbols = symbols, .progress = progress, .user = user
+	};
 
-	return profile->symbolised ? 0 : symbolise(&s, progress, user, err);
+	return symbolise(&s, false, err);
 }
 
 int seep_profile_symbolise_missing(struct seep_profile *profile, struct seep_symbols *symbols,
-				   void (*progress)(void *user, uint64_t done, uint64_t all),
-				   void *user, struct seep_error *err)
+				   seep_symbolise_progress progress, void *user,
+				   struct seep_error *err)
 {
-	struct symboliser s = { .profile = profile, .symbols = symbols };
+	struct symboliser s = {
+		.profile = profile, .symbols = symbols, .progress = progress, .user = user
+	};
 
-	return symbolise(&s, progress, user, err);
+	return symbolise(&s, true, err);
 }

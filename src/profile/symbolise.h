@@ -10,37 +10,38 @@
 struct seep_profile;
 struct seep_symbols;
 
+/* Called now and then with addresses looked up and all of them. */
+typedef void (*seep_symbolise_progress)(void *user, uint64_t done, uint64_t all);
+
 /**
- * seep_profile_symbolise - look up every frame, expand inlined calls, set hashes and problems
+ * seep_profile_symbolise - look up frames that were not looked up yet, expand inlined calls
  * @symbols:  one cache may serve several profiles; strings are copied out of it
- * @progress: called now and then with addresses done and all of them; may be NULL
+ * @progress: may be NULL
  * @user:     handed to @progress
  *
- * profile->frames and every context's stack are replaced: an address at which calls were inlined
- * becomes several entries, innermost first, and a repetition stays with the last of them, the
- * function that is really on the stack. Nothing happens to a profile that is symbolised already.
+ * Frames keep their index. An address at which calls were inlined becomes several entries of the
+ * stacks, innermost first, and a repetition stays with the last of them, the function that is really
+ * on the stack. Hashes and the modules' problems follow. What has names already is left as it is.
  *
  * Returns: 0, or
- *   -SEEP_ELIMIT  the expanded stacks would have over 2^29 entries; the profile is as it was
+ *   -SEEP_ELIMIT  the expanded stacks would have over 2^29 entries; they have the outermost names only
  */
 SEEP_NODISCARD int seep_profile_symbolise(struct seep_profile *profile,
 					  struct seep_symbols *symbols,
-					  void (*progress)(void *user, uint64_t done, uint64_t all),
-					  void *user, struct seep_error *err);
+					  seep_symbolise_progress progress, void *user,
+					  struct seep_error *err);
 
 /**
- * seep_profile_symbolise_missing - look again where names or lines were missing
+ * seep_profile_symbolise_missing - the same, and look again where names or lines were missing
  *
- * For a profile that is symbolised (a recording's), with symbols that may know more than those of
- * then: a debug package that was installed since, another machine's files. The modules that had a
- * problem are looked up again as a whole; a module's new answers replace the old ones only if more
- * of its addresses have a name or a line now, so that nothing is lost. Problems and hashes follow.
- * A profile that is not symbolised yet is, as by seep_profile_symbolise(), whose errors it has.
+ * For a recording, with symbols that may know more than those of then: a debug package that was
+ * installed since, another machine's files. The modules that had a problem are looked up again as a
+ * whole; new answers replace the old ones only if more of the module's addresses have a name or a
+ * line now, so that nothing is lost.
  */
 SEEP_NODISCARD int seep_profile_symbolise_missing(struct seep_profile *profile,
 						  struct seep_symbols *symbols,
-						  void (*progress)(void *user, uint64_t done,
-								   uint64_t all),
-						  void *user, struct seep_error *err);
+						  seep_symbolise_progress progress, void *user,
+						  struct seep_error *err);
 
 #endif

@@ -72,19 +72,11 @@ static void set_end(struct seep_profile_process *process, const struct seep_fini
 
 static void copy_arrays(struct seep_profile *profile, const struct seep_finish_job *job)
 {
-	size_t child_bytes = job->child_count * sizeof(*job->children);
-	size_t sample_bytes = job->sample_count * sizeof(*job->timeline);
-
-	if (job->child_count) {
-		profile->process.children = seep_profile_alloc(profile, child_bytes);
-		memcpy(profile->process.children, job->children, child_bytes);
-		profile->process.child_count = job->child_count;
-	}
-	if (job->sample_count) {
-		profile->timeline = seep_profile_alloc(profile, sample_bytes);
-		memcpy(profile->timeline, job->timeline, sample_bytes);
-		profile->sample_count = job->sample_count;
-	}
+	for (uint32_t i = 0; i < job->child_count; i++)
+		*(uint32_t *)seep_profile_add(profile, SEEP_ARRAY_CHILDREN) = job->children[i];
+	for (uint32_t i = 0; i < job->sample_count; i++)
+		*(struct seep_profile_sample *)seep_profile_add(profile, SEEP_ARRAY_SAMPLES) =
+			job->timeline[i];
 }
 
 static void add_outside_view(struct seep_profile *profile, const struct seep_finish_job *job)
@@ -179,18 +171,18 @@ static void say_where(struct seep_finish_job *job)
 /* The timeline goes up to the moment of the figures. */
 static void add_present(struct seep_profile *profile, uint64_t now_ns)
 {
-	const uint32_t count = profile->sample_count++;
-	struct seep_profile_sample *samples = seep_profile_extend(profile, profile->timeline, count,
-								  sizeof(*samples));
+	const uint64_t rss_bytes = profile->sample_count
+					   ? profile->timeline[profile->sample_count - 1].rss_bytes
+					   : 0;
 
-	samples[count] = (struct seep_profile_sample){
-		.at_ns = now_ns,
-		.live_bytes = profile->totals.live_bytes,
-		.rss_bytes = count ? samples[count - 1].rss_bytes : 0,
-		.allocs = profile->totals.allocs,
-		.frees = profile->totals.frees,
-	};
-	profile->timeline = samples;
+	*(struct seep_profile_sample *)seep_profile_add(profile, SEEP_ARRAY_SAMPLES) =
+		(struct seep_profile_sample){
+			.at_ns = now_ns,
+			.live_bytes = profile->totals.live_bytes,
+			.rss_bytes = rss_bytes,
+			.allocs = profile->totals.allocs,
+			.frees = profile->totals.frees,
+		};
 }
 
 /* Of forks, a few allocations are not worth a file; of one without a ledger, why is. */

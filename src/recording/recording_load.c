@@ -144,6 +144,7 @@ static int load_context(void *loading, void *row)
 {
 	struct loading *l = loading;
 	const struct seep_context_row *from = row;
+	struct seep_profile *profile = l->reader.builder.profile;
 	struct seep_profile_context *to;
 
 	if (from->context.id <= l->last_context)
@@ -151,8 +152,9 @@ static int load_context(void *loading, void *row)
 	if (from->leaf > l->reader.builder.piece_count)
 		return damaged(l, "a context names a segment that is not there");
 	l->last_context = from->context.id;
-	to = seep_builder_add(&l->reader.builder, SEEP_ARRAY_CONTEXTS);
+	to = seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
 	*to = from->context;
+	to->expanded = profile->symbolised;
 	seep_builder_stack(&l->reader.builder, to, from->leaf);
 	return 0;
 }
@@ -259,8 +261,10 @@ static int load_all(struct loading *l)
 		r = damaged(l, "it names no process");
 	if (r == 0)
 		r = check_totals(l);
+	if (profile->symbolised)
+		profile->named_count = profile->frame_count;
 	if (l->argv_known)
-		(void)seep_builder_add(&l->reader.builder, SEEP_ARRAY_ARGV);
+		(void)seep_profile_add(profile, SEEP_ARRAY_ARGV);
 	else
 		profile->process.argv = NULL;
 	return r;

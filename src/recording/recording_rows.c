@@ -374,7 +374,7 @@ int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, enum seep_ar
 		if (failed < 0)
 			break;
 		if (array != SEEP_ARRAY_COUNT)
-			row = seep_builder_add(&r->builder, array);
+			row = seep_profile_add(r->builder.profile, array);
 		failed = get_row(r, table, statement, count, row);
 		if (failed == 0 && each)
 			failed = each(context, row);
