@@ -9,30 +9,11 @@
 
 #include "base/terminal.h"
 #include "base/units.h"
-#include "base/xalloc.h"
 #include "cli/complain.h"
 #include "report/report.h"
 #include "target/reasons.h"
 
 enum { LISTED_MAX = 8 };
-
-static void print_line(const char *text)
-{
-	char *safe = seep_escape_dup(text);
-
-	(void)fprintf(stderr, "%s\n", safe);
-	free(safe);
-}
-
-static void list_notes(const struct seep_recorder_result *result)
-{
-	for (size_t i = 0; i < result->note_count; i++) {
-		char *line = seep_xasprintf("seep: %s", result->notes[i]);
-
-		print_line(line);
-		free(line);
-	}
-}
 
 static void list_left(const struct seep_recorder_result *result)
 {
@@ -46,11 +27,10 @@ static void list_left(const struct seep_recorder_result *result)
 				 : "processes still run and go on",
 		      count == 1 ? "it" : "one");
 	for (size_t i = 0; i < shown; i++) {
-		char *line = seep_xasprintf("  seep save %u   # %s", result->left[i].pid,
-					    result->left[i].exe);
+		char *exe = seep_escape_dup(result->left[i].exe);
 
-		print_line(line);
-		free(line);
+		(void)fprintf(stderr, "  seep save %u   # %s\n", result->left[i].pid, exe);
+		free(exe);
 	}
 	if (shown < count)
 		(void)fprintf(stderr, "  and %zu more: seep ps\n", count - shown);
@@ -73,7 +53,8 @@ static void summarise(const struct seep_run_outcome *outcome,
 		for_lead.path = result->lead_path;
 	if (lead)
 		seep_report_summary(stderr, lead, &for_lead);
-	list_notes(result);
+	for (size_t i = 0; i < result->note_count; i++)
+		seep_complainf(NULL, "%s", result->notes[i]);
 	if (result->profile)
 		seep_report_others(stderr, result->profile, lead, &report);
 	else if (result->other_count)
@@ -100,7 +81,7 @@ static void complain_nothing_recorded(const struct seep_run_outcome *outcome)
 			       "started in it, or its loader ignored LD_PRELOAD",
 			       outcome->program);
 		seep_hint("\"seep doctor %s\" looks at the program and at this machine",
-			  outcome->program);
+			  outcome->program_path);
 	}
 	seep_facts_done(&facts);
 }

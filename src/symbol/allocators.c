@@ -43,6 +43,24 @@ const struct seep_allocation_function *seep_allocation_function(const char *symb
 	return bsearch(&wanted, functions, FUNCTION_COUNT, sizeof(*functions), by_symbol);
 }
 
+/* ---- libraries ------------------------------------------------------------------------------- */
+
+/* By a part of their file name. */
+static const struct {
+	const char *part, *name;
+} allocators[] = {
+	{ "libjemalloc", "jemalloc" }, { "libtcmalloc", "tcmalloc" }, { "libmimalloc", "mimalloc" },
+	{ "librpmalloc", "rpmalloc" }, { "libhoard", "Hoard" },	      { "libsnmalloc", "snmalloc" },
+};
+
+const char *seep_allocator_library(const char *path)
+{
+	for (size_t i = 0; i < sizeof(allocators) / sizeof(allocators[0]); i++)
+		if (strstr(path, allocators[i].part))
+			return allocators[i].name;
+	return NULL;
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* The last files asked about: a build runs the same few programs thousands of times. */

@@ -21,6 +21,9 @@ struct seep_allocation_function {
 /* The function of this name; NULL: it is none that is known. Static storage. Any thread. */
 const struct seep_allocation_function *seep_allocation_function(const char *symbol);
 
+/* What a library of this path is called that provides malloc; NULL: it is none that is known. */
+const char *seep_allocator_library(const char *path);
+
 /*
  * What a known allocator is called that the ELF file at @path defines functions of; "malloc" where
  * it defines that, whosever it is. NULL when there is none, or the file cannot be read. Static

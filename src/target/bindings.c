@@ -88,7 +88,7 @@ struct mapped {
 struct process {
 	struct seep_elf memory; /* an offset is an address */
 	char *maps;
-	char *program; /* path; NULL unknown */
+	char program[4096]; /* path; "" unknown */
 	struct mapped *modules;
 	size_t count;
 	size_t capacity;
@@ -133,30 +133,26 @@ static void take_line(struct process *process, char *line)
 		.module = module,
 		.path = path,
 		.has_code = perms[2] == 'x',
-		.is_program = process->program && strcmp(path, process->program) == 0,
+		.is_program = strcmp(path, process->program) == 0,
 		.is_ours = strcmp(seep_path_base(path), "libseep.so") == 0,
 	};
 }
 
-static char *read_program(const char *folder)
-{
-	char link[FOLDER_BYTES + sizeof("/exe")], path[4096];
-	ssize_t length;
+struct proc_path {
+	char text[FOLDER_BYTES + sizeof("/maps")];
+};
 
-	(void)snprintf(link, sizeof(link), "%s/exe", folder);
-	length = readlink(link, path, sizeof(path) - 1);
-	if (length <= 0)
-		return NULL;
-	path[length] = '\0';
-	return seep_xstrdup(path);
+static struct proc_path path_in(const char *folder, const char *file)
+{
+	struct proc_path path;
+
+	(void)snprintf(path.text, sizeof(path.text), "%s/%s", folder, file);
+	return path;
 }
 
 static int open_memory(const char *folder)
 {
-	char path[FOLDER_BYTES + sizeof("/mem")];
-
-	(void)snprintf(path, sizeof(path), "%s/mem", folder);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	return open(path_in(folder, "mem").text, O_RDONLY | O_CLOEXEC);
 }
 
 /* The first thread may have ended before the others; its folder shows nothing any more. */
@@ -181,7 +177,7 @@ static int open_memory_of_any_thread(uint32_t pid, char folder[FOLDER_BYTES])
 
 static int open_process(uint32_t pid, struct process *ret_process, struct seep_error *err)
 {
-	char folder[FOLDER_BYTES], path[FOLDER_BYTES + sizeof("/maps")];
+	char folder[FOLDER_BYTES];
 	int rc;
 
 	*ret_process = (struct process){ .memory = { .file_bytes = UINT64_MAX } };
@@ -194,11 +190,12 @@ static int open_process(uint32_t pid, struct process *ret_process, struct seep_e
 	if (ret_process->memory.fd < 0)
 		return seep_fail_errno(err, errno, "cannot read the memory of process %" PRIu32,
 				       pid);
-	(void)snprintf(path, sizeof(path), "%s/maps", folder);
-	rc = seep_file_read(path, MAPS_MAX_BYTES, &ret_process->maps, NULL, err);
+	rc = seep_file_read(path_in(folder, "maps").text, MAPS_MAX_BYTES, &ret_process->maps, NULL,
+			    err);
 	if (rc < 0)
 		return rc;
-	ret_process->program = read_program(folder);
+	(void)!readlink(path_in(folder, "exe").text, ret_process->program,
+			sizeof(ret_process->program) - 1);
 	for (char *line = ret_process->maps, *end; *line; line = end + 1) {
 		end = strchrnul(line, '\n');
 		if (!*end)
@@ -214,7 +211,6 @@ static void close_process(struct process *process)
 	if (process->memory.fd >= 0)
 		(void)close(process->memory.fd);
 	free(process->maps);
-	free(process->program);
 	free(process->modules);
 }
 

@@ -5,6 +5,7 @@
 #include "symbol/elf_image.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -107,26 +108,22 @@ static void read_loader(const struct seep_elf *elf, struct seep_elfkind *kind)
 			kind->loader[sizeof(kind->loader) - 1] = '\0';
 }
 
-/* What stands in the same place whatever the class. */
-struct start {
-	uint8_t ident[EI_NIDENT];
-	uint16_t type;
-	uint16_t machine;
-};
-
-static bool read_start(const struct seep_elf *elf, struct seep_elfkind *kind)
+/* Which stands in the same place whatever the class. */
+static bool read_start(struct seep_elf *elf, struct seep_elfkind *kind)
 {
-	struct start start;
+	Elf64_Ehdr *header = &elf->header;
+	const uint8_t *ident = header->e_ident;
 
-	if (!seep_elf_read_at(elf, 0, &start, sizeof(start)) ||
-	    memcmp(start.ident, ELFMAG, SELFMAG) != 0)
+	if (!seep_elf_read_at(elf, 0, header, offsetof(Elf64_Ehdr, e_version)) ||
+	    memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return false;
-	kind->is_64bit = start.ident[EI_CLASS] == ELFCLASS64;
-	kind->is_little_endian = start.ident[EI_DATA] == ELFDATA2LSB;
-	kind->type = kind->is_little_endian ? start.type : __builtin_bswap16(start.type);
-	kind->machine = kind->is_little_endian ? start.machine : __builtin_bswap16(start.machine);
-	return (kind->is_64bit || start.ident[EI_CLASS] == ELFCLASS32) &&
-	       (kind->is_little_endian || start.ident[EI_DATA] == ELFDATA2MSB);
+	kind->is_64bit = ident[EI_CLASS] == ELFCLASS64;
+	kind->is_little_endian = ident[EI_DATA] == ELFDATA2LSB;
+	kind->type = kind->is_little_endian ? header->e_type : __builtin_bswap16(header->e_type);
+	kind->machine = kind->is_little_endian ? header->e_machine
+					       : __builtin_bswap16(header->e_machine);
+	return (kind->is_64bit || ident[EI_CLASS] == ELFCLASS32) &&
+	       (kind->is_little_endian || ident[EI_DATA] == ELFDATA2MSB);
 }
 
 /* Of what is not for this machine the first bytes say enough. */

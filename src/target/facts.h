@@ -34,7 +34,6 @@ struct seep_room {
 	const char *path;
 	uint64_t total_bytes; /* 0 = not known */
 	uint64_t free_bytes;
-	bool in_memory; /* tmpfs */
 };
 
 /* Soft ones. */
@@ -42,7 +41,6 @@ struct seep_limits {
 	uint64_t address_space_bytes;
 	uint64_t file_bytes;
 	uint64_t data_bytes;
-	uint64_t descriptors;
 };
 
 struct seep_machine_facts {

@@ -13,14 +13,11 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-
-enum { TMPFS_MAGIC_NUMBER = 0x01021994 };
 
 void seep_facts_init(struct seep_facts *facts)
 {
@@ -53,13 +50,11 @@ struct seep_room seep_facts_room(struct seep_facts *facts, const char *path, con
 {
 	struct seep_room room = { .path = seep_facts_keep(facts, shown) };
 	struct statvfs fs;
-	struct statfs kind;
 
-	if (statvfs(path, &fs) < 0 || statfs(path, &kind) < 0)
+	if (statvfs(path, &fs) < 0)
 		return room;
 	room.total_bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
 	room.free_bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-	room.in_memory = kind.f_type == TMPFS_MAGIC_NUMBER;
 	return room;
 }
 

@@ -37,7 +37,6 @@ void seep_facts_look_at_limits(struct seep_facts *facts, const char *process)
 	facts->limits = (struct seep_limits){
 		.address_space_bytes = limit_of(text, "Max address space"),
 		.file_bytes = limit_of(text, "Max file size"),
-		.descriptors = limit_of(text, "Max open files"),
 		.data_bytes = limit_of(text, "Max data size"),
 	};
 	(void)core_cgroup_memory(seep_file_read_start, "", process, &buffers, &facts->group);

@@ -16,25 +16,6 @@ extern char **environ;
 
 /* ---- libraries ---------------------------------------------------------------------------- */
 
-/* Asks the loader for a list; without what would change or spoil it. Release with free(). */
-static char **listing_environment(void)
-{
-	size_t count = 0, kept = 0;
-	char **list;
-
-	while (environ[count])
-		count++;
-	list = seep_xcalloc(count + 2, sizeof(*list));
-	for (size_t i = 0; i < count; i++) {
-		if (strncmp(environ[i], "LD_", 3) != 0 ||
-		    strncmp(environ[i], "LD_LIBRARY_PATH=", 16) == 0)
-			list[kept++] = environ[i];
-	}
-	/* The loader's own option --list gives up where a library is missing. */
-	list[kept] = (char *)(uintptr_t) "LD_TRACE_LOADED_OBJECTS=1";
-	return list;
-}
-
 void seep_facts_note_library(struct seep_facts *facts, const char *path)
 {
 	struct seep_program_facts *program = &facts->program;
@@ -69,23 +50,23 @@ static void take_line(struct seep_facts *facts, char *line)
 static void list_libraries(struct seep_facts *facts)
 {
 	/* Of a link the loader would take $ORIGIN for the link's folder, the kernel does not. */
-	char *real = realpath(facts->program.loaded, NULL), **envp;
+	char *real = realpath(facts->program.loaded, NULL);
 	char *argv[] = { facts->program.kind.loader, real, NULL };
+	const char *path = getenv("LD_LIBRARY_PATH");
+	char *search = seep_xasprintf("LD_LIBRARY_PATH=%s", path ? path : "");
+	/* The loader's own option --list gives up where a library is missing. */
+	char *envp[] = { (char *)(uintptr_t) "LD_TRACE_LOADED_OBJECTS=1", search, NULL };
 	struct seep_capture capture;
 
-	if (!*argv[0] || !real) {
-		free(real);
-		return;
-	}
-	envp = listing_environment();
-	if (seep_capture_run(argv, envp, SEEP_CAPTURE_STDOUT, &capture, NULL) == 0) {
+	if (*argv[0] && real &&
+	    seep_capture_run(argv, envp, SEEP_CAPTURE_STDOUT, &capture, NULL) == 0) {
 		char *rest = capture.text, *line;
 
 		while ((line = strsep(&rest, "\n")))
 			take_line(facts, line);
 		free(capture.text);
 	}
-	free(envp);
+	free(search);
 	free(real);
 }
 

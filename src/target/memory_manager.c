@@ -56,19 +56,3 @@ bool seep_memory_manager_is_off(const struct seep_memory_manager *manager, const
 			return true;
 	return false;
 }
-
-/* By a part of their file name. */
-static const struct {
-	const char *part, *name;
-} allocators[] = {
-	{ "libjemalloc", "jemalloc" }, { "libtcmalloc", "tcmalloc" }, { "libmimalloc", "mimalloc" },
-	{ "librpmalloc", "rpmalloc" }, { "libhoard", "Hoard" },	      { "libsnmalloc", "snmalloc" },
-};
-
-const char *seep_allocator_library(const char *path)
-{
-	for (size_t i = 0; i < sizeof(allocators) / sizeof(allocators[0]); i++)
-		if (strstr(path, allocators[i].part))
-			return allocators[i].name;
-	return NULL;
-}

@@ -27,7 +27,4 @@ const struct seep_memory_manager *seep_memory_manager_of(const char *path);
 bool seep_memory_manager_is_off(const struct seep_memory_manager *manager, const char *environment,
 				size_t bytes);
 
-/* What a library of this path is called that provides malloc; NULL: it is none that is known. */
-const char *seep_allocator_library(const char *path);
-
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/preflight.h"
 
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "target/elfkind.h"
 
@@ -98,8 +99,8 @@ static bool set_id_is_void(const char *path)
 /* Where the kernel would set AT_SECURE, the loader ignores LD_PRELOAD without a word. */
 static int check_privileges(const char *path, struct seep_error *err)
 {
+	const char *what, *advice;
 	struct stat st;
-	bool root = getuid() == 0 && geteuid() == 0;
 	bool gains;
 
 	if (getuid() != geteuid() || getgid() != getegid())
@@ -109,22 +110,21 @@ static int check_privileges(const char *path, struct seep_error *err)
 	if (stat(path, &st) < 0)
 		return seep_fail_errno(err, errno, "cannot look at %s", path);
 	gains = (st.st_mode & (S_ISUID | S_ISGID)) && !set_id_is_void(path);
-	if (gains && (st.st_mode & S_ISUID) && st.st_uid != geteuid())
-		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "%s is a set-user-id program, into which no library can be "
-				 "preloaded; run seep as its owner (uid %u)",
-				 path, (unsigned)st.st_uid);
-	if (gains && (st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getegid())
-		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "%s is a set-group-id program, into which no library can be "
-				 "preloaded; record a copy of it, which has no such bit",
-				 path);
-	if (!root && getxattr(path, "security.capability", NULL, 0) > 0)
-		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "%s has file capabilities, so that no library can be preloaded "
-				 "into it; run seep as root, or record a copy of it",
-				 path);
-	return 0;
+	if (gains && (st.st_mode & S_ISUID) && st.st_uid != geteuid()) {
+		what = "is a set-user-id program";
+		advice = "run seep as its owner";
+	} else if (gains && (st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) &&
+		   st.st_gid != getegid()) {
+		what = "is a set-group-id program";
+		advice = "record a copy of it, which has no such bit";
+	} else if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0) {
+		what = "has file capabilities";
+		advice = "run seep as root, or record a copy of it";
+	} else {
+		return 0;
+	}
+	return seep_fail(err, SEEP_EUNSUPPORTED, "%s %s: no library can be preloaded into it; %s",
+			 path, what, advice);
 }
 
 /* ---- what kind of file -------------------------------------------------------------------- */
@@ -196,64 +196,48 @@ static int check_file(const char *path, char **ret_next, struct seep_error *err)
 	return rc;
 }
 
-static int follow_interpreters(const char *program, char **ret_loaded, struct seep_error *err)
+/* From *@path, which is replaced, to the ELF file that runs. */
+static int follow_interpreters(char **path, struct seep_error *err)
 {
-	char *path = seep_xstrdup(program);
-
 	for (int depth = 0; depth <= SCRIPT_DEPTH_MAX; depth++) {
-		char *next;
-		int problem, rc;
+		char *next, *from = *path;
+		int rc = check_file(from, &next, err), problem;
 
-		rc = check_file(path, &next, err);
-		if (rc < 0 || !next) {
-			if (rc == 0)
-				*ret_loaded = path;
-			else
-				free(path);
+		if (rc < 0 || !next)
 			return rc;
-		}
 		problem = executable_errno(next);
 		if (problem != 0) {
 			rc = fail_not_executable(next, problem, err);
-			seep_error_prefix(err, "interpreter of %s", path);
+			seep_error_prefix(err, "interpreter of %s", from);
 		}
-		free(path);
-		path = next;
-		if (rc < 0) {
-			free(path);
+		*path = next;
+		free(from);
+		if (rc < 0)
 			return rc;
-		}
 	}
-	free(path);
-	return seep_fail(err, SEEP_EUNSUPPORTED, "%s: too many interpreters in a row", program);
+	return seep_fail(err, SEEP_EUNSUPPORTED, "%s: too many interpreters in a row", *path);
 }
 
 int seep_preflight(const char *name, struct seep_program *ret_program, struct seep_error *err)
 {
-	const char *slash = strrchr(name, '/');
-	char *path = NULL, *loaded = NULL;
+	struct seep_program program = { 0 };
 	int rc;
 
-	rc = find_program(name, &path, err);
+	rc = find_program(name, &program.path, err);
 	if (rc < 0)
 		return rc;
-	rc = follow_interpreters(path, &loaded, err);
-	if (rc < 0) {
-		free(path);
-		return rc;
-	}
-	*ret_program = (struct seep_program){
-		.path = path,
-		.name = seep_xstrdup(slash ? slash + 1 : name),
-		.loaded = loaded,
-	};
-	return 0;
+	program.name = seep_xstrdup(seep_path_base(name));
+	program.loaded = seep_xstrdup(program.path);
+	rc = follow_interpreters(&program.loaded, err);
+	if (rc < 0)
+		seep_program_done(&program);
+	else
+		*ret_program = program;
+	return rc;
 }
 
 void seep_program_done(struct seep_program *program)
 {
-	if (!program)
-		return;
 	free(program->path);
 	free(program->name);
 	free(program->loaded);
@@ -262,60 +246,49 @@ void seep_program_done(struct seep_program *program)
 
 /* ---- our own library ---------------------------------------------------------------------- */
 
-static char *own_directory(void)
-{
-	char path[PATH_MAX];
-	ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
-
-	if (bytes <= 0)
-		return NULL;
-	path[bytes] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash)
-		return NULL;
-	*slash = '\0';
-	return seep_xstrdup(path);
-}
-
 /* An absolute path if @path can be read, else NULL. Takes @path. */
 static char *readable_library(char *path)
 {
-	char *absolute = path && access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
+	char *absolute = access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
 
 	free(path);
 	return absolute;
 }
 
+/* Beside this executable, ../lib/seep/ from it, the installation's folder. */
+static char *find_library(void)
+{
+	static const char *const places[] = { "libseep.so", "../lib/seep/libseep.so" };
+	char self[PATH_MAX], *path = NULL, *slash;
+	ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[bytes > 0 ? bytes : 0] = '\0';
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && !path && i < sizeof(places) / sizeof(*places); i++)
+		path = readable_library(
+			seep_xasprintf("%.*s/%s", (int)(slash - self), self, places[i]));
+	return path ? path : readable_library(seep_xstrdup(SEEP_LIBRARY_DIR "/libseep.so"));
+}
+
 int seep_runtime_find(char **ret_path, struct seep_error *err)
 {
 	const char *asked = getenv("SEEP_LIB");
-	char *directory = own_directory();
-	char *path = NULL;
+	bool is_asked = asked && *asked;
+	char *path = is_asked ? readable_library(seep_xstrdup(asked)) : find_library();
+	int rc;
 
-	if (asked && *asked) {
-		path = readable_library(seep_xstrdup(asked));
-		if (!path) {
-			free(directory);
-			return seep_fail(err, SEEP_ENOTFOUND, "cannot read SEEP_LIB=%s", asked);
-		}
-	}
-	if (!path && directory)
-		path = readable_library(seep_xasprintf("%s/libseep.so", directory));
-	if (!path && directory)
-		path = readable_library(seep_xasprintf("%s/../lib/seep/libseep.so", directory));
-	free(directory);
-	if (!path)
-		path = readable_library(seep_xstrdup(SEEP_LIBRARY_DIR "/libseep.so"));
+	if (!path && is_asked)
+		return seep_fail(err, SEEP_ENOTFOUND, "cannot read SEEP_LIB=%s", asked);
 	if (!path)
 		return seep_fail(err, SEEP_ENOTFOUND,
-				 "libseep.so is neither beside seep nor in %s; set SEEP_LIB",
+				 "libseep.so is neither beside seep nor in %s; set SEEP_LIB to its "
+				 "path",
 				 SEEP_LIBRARY_DIR);
 	if (strpbrk(path, ": \t\n")) {
-		int rc = seep_fail(err, SEEP_EUNSUPPORTED,
-				   "the path of %s has a space or colon, which separate libraries "
-				   "in LD_PRELOAD; set SEEP_LIB to a copy elsewhere",
-				   path);
+		rc = seep_fail(err, SEEP_EUNSUPPORTED,
+			       "the path of %s has a space or colon, which separate libraries in "
+			       "LD_PRELOAD; set SEEP_LIB to a copy elsewhere",
+			       path);
 		free(path);
 		return rc;
 	}

@@ -29,7 +29,6 @@
 #define GROUP_MIN_BYTES MIB(16)
 /* Below this nobody looks for the rest. */
 #define REMARKABLE_BYTES MIB(64)
-enum { DESCRIPTORS_PLENTY = 64 };
 
 /* ---- the table's machinery ---------------------------------------------------------------- */
 
@@ -310,10 +309,6 @@ static void judge_limits(const struct seep_facts *facts, struct seep_findings *f
 	       "%s file size (RLIMIT_FSIZE) is limited to %s; the ledger is made smaller to fit\n"
 	       "raise that limit (\"ulimit -f\", LimitFSIZE=)",
 	       whose, seep_bytes_text(limits->file_bytes).text);
-	REASON("limits", NOTE, limits->descriptors < DESCRIPTORS_PLENTY,
-	       "%s open files are limited to %llu; following children takes some\n"
-	       "raise that limit (\"ulimit -n\", LimitNOFILE=)",
-	       whose, (unsigned long long)limits->descriptors);
 }
 
 static void judge_place(const struct seep_facts *facts, struct seep_findings *found)
@@ -385,15 +380,13 @@ static void judge_trial(const struct seep_facts *facts, struct seep_findings *fo
 {
 	const struct seep_machine_facts *m = &facts->machine;
 	bool failed = m->was_tried && !m->tried_well && !explained;
+	const char *what = m->tried ? m->tried : m->confined;
 
-	REASON("trial", PROBLEM, failed && m->confined,
-	       "a program started with the library made no ledger in %s; this one is confined as "
-	       "\"%s\"\nlet that profile read and map libseep.so and write in that folder",
-	       m->ledger_dir, m->confined);
 	REASON("trial", PROBLEM, failed,
-	       "a program started with the library made no ledger in %s%s%s\nlook at the notes; if "
-	       "there are none, set SEEP_DIR to another folder",
-	       m->ledger_dir, m->tried ? "; it said: " : "", m->tried ? m->tried : "");
+	       "a program started with the library made no ledger in %s%s%s\nlook at the notes; let a "
+	       "profile of AppArmor or SELinux read and map libseep.so; or set SEEP_DIR to another "
+	       "folder",
+	       m->ledger_dir, what ? ": " : "", what ? what : "");
 }
 
 /* What goes wrong later than the making of a ledger. */

@@ -100,7 +100,7 @@ def test_what_stands_in_the_way_is_the_one_problem(seep, setting, code):
 
 @pytest.mark.parametrize(
     "setting, code",
-    [("ulimit -v 1000000", "limits"), ("ulimit -n 24", "limits")],
+    [("ulimit -v 1000000", "limits"), ("ulimit -f 200000", "limits")],
 )
 def test_what_only_narrows_is_a_note(seep, setting, code):
     _, findings = doctor(seep, around=under_shell(setting))

@@ -26,10 +26,10 @@ static struct seep_facts healthy(void)
 		.looked = SEEP_FACTS_MACHINE | SEEP_FACTS_PROGRAM | SEEP_FACTS_INSIDE |
 			  SEEP_FACTS_PROCESS | SEEP_FACTS_LIMITS | SEEP_FACTS_OUTPUT,
 		.uid = 1000,
-		.limits = { NO_LIMIT, NO_LIMIT, NO_LIMIT, 1024 },
+		.limits = { NO_LIMIT, NO_LIMIT, NO_LIMIT },
 		.group = { NO_LIMIT, NO_LIMIT },
-		.ledgers = { "/dev/shm/seep-0", MIB(8192), MIB(8000), true },
-		.output = { "/home/me", MIB(90000), MIB(40000), false },
+		.ledgers = { "/dev/shm/seep-0", MIB(8192), MIB(8000) },
+		.output = { "/home/me", MIB(90000), MIB(40000) },
 		.output_writable = true,
 		.machine = {
 			.kernel = "6.1.0", .has_proc = true, .kernel_populates = true,
@@ -235,7 +235,6 @@ CASE(ours_is_not_its, "limits", PROBLEM, "the data segment (RLIMIT_DATA) is",
      f.limits.data_bytes = MIB(40);
      f.looked &= ~(unsigned)SEEP_FACTS_PROCESS)
 CASE(a_limit_of_file_size_is_said, "limits", NOTE, "smaller", f.limits.file_bytes = MIB(100))
-CASE(few_descriptors_are_said, "limits", NOTE, "ulimit -n", f.limits.descriptors = 20)
 CASE(a_group_with_little_room_is_said, "group", NOTE, "40.0 MB left of 100 MB",
      f.group = ((struct core_cgroup){ MIB(100), MIB(40) }))
 CASE(a_group_with_room_is_well, "group", OK, "",
@@ -395,7 +394,6 @@ int main(void)
 		cmocka_unit_test(a_small_data_segment_is_a_problem),
 		cmocka_unit_test(ours_is_not_its),
 		cmocka_unit_test(a_limit_of_file_size_is_said),
-		cmocka_unit_test(few_descriptors_are_said),
 		cmocka_unit_test(a_group_with_little_room_is_said),
 		cmocka_unit_test(a_group_with_room_is_well),
 		cmocka_unit_test(a_full_group_is_a_problem),
