@@ -3,6 +3,15 @@
 # Sourced by ./try and ./check: which Debian packages each needs, and how to get the missing ones.
 # Plain sh; $build is where logs go. What is there is not installed again.
 
+# Without a PATH (env -i), or with one that lacks folders that apt-get needs, as after su.
+for dir in /usr/local/bin /usr/bin /bin /usr/sbin /sbin; do
+	case :${PATH-}: in
+	*:"$dir":*) ;;
+	*) PATH=${PATH:+$PATH:}$dir ;;
+	esac
+done
+export PATH
+
 # libdw-dev: <dwarf.h>, the numbers of DWARF, to build; it and libelf for a unit test.
 build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libiberty-dev
 	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev"

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import LIMIT_S, SEEP
+from harness import LIMIT_S, SEEP, need, run_plain
 
 PYTHON = "/usr/bin/python3"
 TRUE = "/bin/true"
@@ -31,6 +31,22 @@ os.write(1, b"ready\n")
 while True:
     time.sleep(60)
 """
+
+
+def apart(*more):
+    """The words before a command that give it mounts of its own, and what `more` names for unshare.
+
+    Without the right to that, the test is skipped with what unshare says.
+    """
+    words = [need("unshare"), "--mount", *more]
+    # In a chroot whose root is no mount point the root's propagation cannot be set.
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        if not any(line.split()[4] == "/" for line in mounts):
+            words[2:2] = ["--propagation", "unchanged"]
+    tried = run_plain([*words, "true"])
+    if tried.status != 0:
+        pytest.skip(tried.stderr.decode().strip())
+    return words
 
 
 def start(seep, command, *options, env=None, **how):

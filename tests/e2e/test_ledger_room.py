@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from harness import SEEP, parse_truth, program
+from running import apart
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and makes groups")
 
@@ -109,7 +110,7 @@ def in_small_shm(seep, tmp_path, *options):
     """Record in a mount namespace whose /dev/shm is small; a container's has 64 MB."""
     script = 'mount -t tmpfs -o size=16m none /dev/shm && exec "$@"'
     path = tmp_path / "run.seep"
-    words = ["unshare", "-m", "sh", "-c", script, "sh", SEEP, "run", "-q", "-o", path, *options]
+    words = [*apart(), "sh", "-c", script, "sh", SEEP, "run", "-q", "-o", path, *options]
     done = subprocess.run(
         [*words, "--", program("many_stacks"), str(STACKS)],
         env={k: v for k, v in os.environ.items() if k != "SEEP_DIR"},
