@@ -136,7 +136,7 @@ static const struct {
 	  "counted, nor what these do: ",
 	  "" },
 	{ is_programs_operator, "own-operators", "operator new and delete are those of ",
-	  ", also for ", "; of what they make, that is counted which they take from malloc" },
+	  ", also for ", "; what they take from malloc is counted" },
 	{ is_elsewhere, "bound-elsewhere", "calls of ", " go past seep, such as those to ",
 	  " (RTLD_DEEPBIND, dlmopen or -Bsymbolic); what they allocate is not counted, and what "
 	  "they free of others seems live" },
@@ -257,8 +257,8 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 	    !seep_profile_is_void(profile))
 		seep_profile_add_unseen(
 			profile, "no-allocations",
-			"no call of malloc or operator new came by: the program made "
-			"none, or has means of its own that seep does not know");
+			"malloc and operator new were not called: the program allocates nothing, "
+			"or by means that seep does not know");
 	if (outside->refused)
 		seep_profile_add_unseen(
 			profile, "not-looked-at",

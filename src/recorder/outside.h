@@ -37,7 +37,7 @@ void seep_outside_look_at_children(struct seep_outside *outside, const struct le
 /* @anon_bytes: resident anonymous memory of the process now. */
 void seep_outside_sample(struct seep_outside *outside, struct seep_peek *peek, uint64_t anon_bytes);
 
-/* Add to profile->unseen what there is to say, of an account that is complete otherwise. */
+/* Add to profile->unseen what there is to say of a process whose ledger is whole. */
 void seep_outside_explain(const struct seep_outside *outside, struct seep_profile *profile);
 
 void seep_outside_done(struct seep_outside *outside);

@@ -165,7 +165,7 @@ static const char *machine_name(uint16_t machine)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].machine == machine)
 			return names[i].name;
-	return "another";
+	return "other";
 }
 
 /* Why not; NULL: it can. A half sentence that begins with a verb. */
@@ -194,15 +194,16 @@ int seep_elfkind_check(const struct seep_elfkind *kind, const char *name, struct
 
 	if (kind->machine != EM_X86_64 && kind->machine != EM_386)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "%s is built for %s processor architecture (ELF machine %u); this "
-				 "seep records x86-64",
+				 "%s is built for %s processors (ELF machine %u); this seep "
+				 "records programs for x86-64",
 				 name, machine_name(kind->machine), kind->machine);
 	if (why)
 		return seep_fail(err, SEEP_EUNSUPPORTED, "%s %s", name, why);
 	if (*loader && !has_prefix(loader, "ld-linux") && !has_prefix(loader, "ld-2."))
 		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "%s starts with the loader %s, which is not glibc's", name,
-				 kind->loader);
+				 "%s starts with the loader %s, which is not glibc's; this seep "
+				 "records programs linked with glibc",
+				 name, kind->loader);
 	if (kind->sanitizer)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s is built with %s, which replaces malloc itself; record a "

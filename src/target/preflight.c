@@ -105,8 +105,8 @@ static int check_privileges(const char *path, struct seep_error *err)
 
 	if (getuid() != geteuid() || getgid() != getegid())
 		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "seep itself runs with changed user or group ids; "
-				 "start it as a plain user or as root");
+				 "seep itself was started with the rights of another user or "
+				 "group; start it as a plain user or as root");
 	if (stat(path, &st) < 0)
 		return seep_fail_errno(err, errno, "cannot look at %s", path);
 	gains = (st.st_mode & (S_ISUID | S_ISGID)) && !set_id_is_void(path);
@@ -215,7 +215,8 @@ static int follow_interpreters(char **path, struct seep_error *err)
 		if (rc < 0)
 			return rc;
 	}
-	return seep_fail(err, SEEP_EUNSUPPORTED, "%s: too many interpreters in a row", *path);
+	return seep_fail(err, SEEP_EUNSUPPORTED, "%s: more than %d interpreters in a row", *path,
+			 SCRIPT_DEPTH_MAX);
 }
 
 int seep_preflight(const char *name, struct seep_program *ret_program, struct seep_error *err)

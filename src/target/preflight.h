@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Will the preloaded library get into this program? Asked before anything is started, because a
- * program that ignores LD_PRELOAD runs through without a word and leaves an empty account.
+ * program that ignores LD_PRELOAD runs through without a word, and nothing is recorded.
  */
 #ifndef SEEP_TARGET_PREFLIGHT_H
 #define SEEP_TARGET_PREFLIGHT_H

@@ -396,8 +396,8 @@ static void judge_run(const struct seep_facts *facts, struct seep_findings *foun
 	uint64_t left = facts->group.room_bytes;
 
 	REASON("group", left < GROUP_MIN_BYTES ? PROBLEM : NOTE, left < PLENTY_BYTES,
-	       "the control group has %s left of %s of memory; seep's own, a quarter of the heap and "
-	       "the ledger, counts there too\n"
+	       "the control group has %s left of %s of memory; what seep takes (a quarter of the heap, "
+	       "and the ledger) counts there too\n"
 	       "raise its limit while you record (docker --memory, MemoryMax=)",
 	       seep_bytes_text(left).text, seep_bytes_text(facts->group.limit_bytes).text);
 	if (!(facts->looked & SEEP_FACTS_OUTPUT))
