@@ -215,8 +215,8 @@ static void fill_strings(struct ledger_header *header, const struct rt_make *mak
 	header->cwd = rt_table_string(cwd, got > 1 ? (size_t)got - 1 : 0);
 	if (make->origin == LEDGER_ORIGIN_FORK)
 		header->argv = rt_table_string((const char *)make->argv, make->argv_bytes);
-	else if (make->options->argv && make->options->arguments[0])
-		header->argv = put_arguments(make->options->arguments);
+	else if (make->options->argv && make->arguments && make->arguments[0])
+		header->argv = put_arguments(make->arguments);
 	if (make->options->text)
 		header->options = rt_table_string(make->options->text, strlen(make->options->text));
 	header->allocator_path = rt_table_string(make->allocator_path,
@@ -237,7 +237,7 @@ static void fill_header(struct ledger_header *header, const struct rt_make *make
 	header->start_ticks = id->start_ticks;
 	header->created_ns = rt_now_ns();
 	header->created_realtime_ns = rt_realtime_ns();
-	header->session = make->options->session;
+	header->session = make->session;
 	header->hash_seed = rt_global.seed;
 	header->first_row = make->first_row;
 	header->allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
@@ -334,7 +334,7 @@ bool rt_ledger_make(const struct rt_make *make)
 	bool made = false;
 
 	rt_identify(&id);
-	file.dir = open_directory(make->options->dir, id.uid);
+	file.dir = open_directory(make->dir, id.uid);
 	if (file.dir < 0)
 		return false;
 	if (open_file(&file, &id)) {

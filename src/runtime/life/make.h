@@ -12,6 +12,9 @@
 /* What differs between a program's start and a forked child. */
 struct rt_make {
 	const struct rt_options *options;
+	const char *dir; /* NULL: the usual place */
+	uint64_t session;
+	char *const *arguments; /* see struct rt_start */
 	enum ledger_origin origin;
 	uint32_t first_row;
 	const char *parent; /* file name of the fork parent's ledger, or "" */

@@ -5,10 +5,7 @@
 
 #include <string.h>
 
-/* argc, argv, environment, as the kernel laid them out; the loader exports where. */
-extern void *__libc_stack_end;
-
-enum { KEY_MAX = 24, FAR = 99, DIR_MAX = 4096, TEXT_MAX = 4096 };
+enum { KEY_MAX = 24, FAR = 99, TEXT_MAX = 4096 };
 
 struct option {
 	const char *key;
@@ -211,68 +208,25 @@ static void print_help(void)
 		say("  ", options[i].key, "=", options[i].meaning);
 }
 
-static const char *variable(char *const *environment, const char *name)
+bool rt_options_read(const char *text, struct rt_options *ret_options)
 {
-	size_t length = strlen(name);
-
-	for (; *environment; environment++)
-		if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
-			return *environment + length + 1;
-	return NULL;
-}
-
-static uint64_t parse_hex(const char *text)
-{
-	uint64_t value = 0;
-
-	for (; text && *text; text++) {
-		char c = *text;
-
-		if (c >= '0' && c <= '9')
-			value = value << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			value = value << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			return 0;
-	}
-	return value;
-}
-
-/* A program may write its title over its environment: forked children need a copy. */
-static const char *keep(const char *value, char *copy, size_t max)
-{
-	size_t length = value ? strlen(value) : 0;
-
-	if (!value || length >= max)
-		return NULL;
-	memcpy(copy, value, length + 1);
-	return copy;
-}
-
-bool rt_options_read(struct rt_options *ret_options)
-{
-	static char dir[DIR_MAX];
-	static char text[TEXT_MAX];
-	char *const *start = __libc_stack_end;
-	long count = *(const long *)__libc_stack_end;
-	char *const *environment;
+	static char kept[TEXT_MAX];
 
 	*ret_options = (struct rt_options){
 		.size_max = UINT64_MAX,
 		.exit_wait_ms = 10000,
 		.argv = 1,
 	};
-	ret_options->arguments = start + 1;
-	environment = start + 1 + count + 1;
-	ret_options->text = keep(variable(environment, "SEEP_OPTIONS"), text, sizeof(text));
-	ret_options->dir = keep(variable(environment, "SEEP_DIR"), dir, sizeof(dir));
-	ret_options->session = parse_hex(variable(environment, "SEEP_SESSION"));
-	if (variable(environment, "SEEP_OPTIONS") && !ret_options->text) {
+	if (text && strlen(text) >= sizeof(kept)) {
 		say("SEEP_OPTIONS has more than 4,095 bytes", "", "", "");
 		return false;
 	}
-	if (ret_options->text && !parse(ret_options, ret_options->text))
-		return false;
+	if (text) {
+		memcpy(kept, text, strlen(text) + 1);
+		ret_options->text = kept;
+		if (!parse(ret_options, kept))
+			return false;
+	}
 	if (ret_options->size_max == 0)
 		ret_options->size_max = UINT64_MAX;
 	if (ret_options->help) {

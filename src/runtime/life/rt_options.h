@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * SEEP_OPTIONS=key=value:key=value, and the other variables that a recorder sets. Read from the
- * process's initial environment: libc's is not there yet when the first allocation comes.
- */
+/* key=value:key=value, as in SEEP_OPTIONS. */
 #ifndef SEEP_RUNTIME_OPTIONS_H
 #define SEEP_RUNTIME_OPTIONS_H
 
@@ -19,11 +16,8 @@ struct rt_options {
 	uint64_t argv;	    /* 0: withhold the arguments */
 	uint64_t by_thread; /* 1: contexts by their thread's name */
 	uint64_t help;
-	uint64_t session;
 	const char *modules; /* globs with commas in between, or NULL */
-	const char *dir;     /* SEEP_DIR or NULL */
-	const char *text;    /* SEEP_OPTIONS or NULL */
-	char *const *arguments;
+	const char *text;    /* all of them as given, or NULL */
 };
 
 /* The bits of enum ledger_mode for the filters that are asked for. */
@@ -35,9 +29,9 @@ static inline uint32_t rt_options_filters(const struct rt_options *options)
 }
 
 /*
- * False when SEEP_OPTIONS has an error or asks for help: then one line (or the list) was written
- * to standard error, and the program is to run unrecorded.
+ * @text may be NULL, and may change afterwards. False when it has an error or asks for help: then one
+ * line (or the list) was written to standard error, and the program is to run unrecorded.
  */
-bool rt_options_read(struct rt_options *ret_options);
+bool rt_options_read(const char *text, struct rt_options *ret_options);
 
 #endif

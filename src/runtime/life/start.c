@@ -19,14 +19,17 @@
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 enum rt_phase { RT_NOT_YET = 0, RT_STARTING, RT_ON, RT_OFF };
 
 /* A thread that finds another one starting waits for it, in steps of a millisecond. */
-enum { START_WAITS = 200 };
+enum { START_WAITS = 200, DIR_MAX = 4096 };
 
 static struct rt_options options;
+static const char *dir;
+static uint64_t session;
 static _Atomic uint32_t phase;
 static _Atomic uint32_t starter; /* thread id, while phase is RT_STARTING */
 
@@ -37,19 +40,13 @@ static bool enter_phase(uint32_t from)
 }
 
 /* 16 random bytes that the kernel gives to every program, from the auxiliary vector. */
-static uint64_t random_seed(char *const *arguments)
+static uint64_t random_seed(void)
 {
-	char *const *p = arguments;
-	const Elf64_auxv_t *aux;
+	const void *random = (const void *)getauxval(AT_RANDOM);
 	uint64_t seed = 0;
 
-	while (*p)
-		p++;
-	for (p++; *p; p++)
-		;
-	for (aux = (const Elf64_auxv_t *)(p + 1); aux->a_type != AT_NULL; aux++)
-		if (aux->a_type == AT_RANDOM && aux->a_un.a_val)
-			memcpy(&seed, (const void *)aux->a_un.a_val, sizeof(seed));
+	if (random)
+		memcpy(&seed, random, sizeof(seed));
 	return core_hash_step(seed, 0x73656570);
 }
 
@@ -91,14 +88,34 @@ static struct ledger_control *open_books(void)
 	return rt_global.control;
 }
 
-static struct ledger_control *start(void)
+/* A program may write its title over its environment: forked children need a copy. */
+static const char *keep_dir(const char *given)
 {
-	struct rt_make make = { .options = &options, .first_row = 1, .parent = "" };
+	static char kept[DIR_MAX];
+	size_t length = given ? strlen(given) : 0;
 
-	if (!rt_options_read(&options) || !map_mine())
+	if (!given || length >= sizeof(kept))
 		return NULL;
+	memcpy(kept, given, length + 1);
+	return kept;
+}
+
+static struct ledger_control *start(const struct rt_start *how)
+{
+	struct rt_make make = {
+		.options = &options,
+		.origin = how->origin,
+		.first_row = 1,
+		.parent = "",
+		.arguments = how->arguments,
+	};
+
+	if (!rt_options_read(how->options, &options) || !map_mine())
+		return NULL;
+	make.dir = dir = keep_dir(how->dir);
+	make.session = session = how->session;
 	rt_module_filter_start(options.modules);
-	rt_global.seed = random_seed(options.arguments);
+	rt_global.seed = random_seed();
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)options.verify;
 	if (rt_global.glibc && !rt_operators_replaced) {
@@ -214,6 +231,8 @@ static struct ledger_control *start_child(void)
 	uint32_t unseen = rt_load(&parent.state->unseen);
 	struct rt_make make = {
 		.options = &options,
+		.dir = dir,
+		.session = session,
 		.origin = LEDGER_ORIGIN_FORK,
 		.parent = parent_name,
 		.allocator_path = rt_next_malloc_path(),
@@ -276,9 +295,77 @@ static struct ledger_control *wait_for_start(void)
 	return rt_mine.control;
 }
 
+/* @how: NULL in a forked child. */
+static struct ledger_control *begin(uint32_t before, const struct rt_start *how)
+{
+	struct ledger_control *control;
+
+	if (!enter_phase(before))
+		return wait_for_start();
+	rt_store(&starter, rt_gettid());
+	control = how ? start(how) : start_child();
+	rt_store(&starter, 0);
+	if (!control)
+		rt_store_release(&phase, RT_OFF);
+	rt_futex_wake(&phase);
+	return control;
+}
+
+struct ledger_control *rt_start_with(const struct rt_start *how)
+{
+	if (how->next ? !rt_next_use(how->next) : !rt_next_find())
+		return rt_mine.control;
+	return begin(RT_NOT_YET, how);
+}
+
+static const char *variable(char *const *environment, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; *environment; environment++)
+		if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+			return *environment + length + 1;
+	return NULL;
+}
+
+static uint64_t parse_hex(const char *text)
+{
+	uint64_t value = 0;
+
+	for (; text && *text; text++) {
+		char c = *text;
+
+		if (c >= '0' && c <= '9')
+			value = value << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			value = value << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return 0;
+	}
+	return value;
+}
+
+/*
+ * With the environment where the kernel put it: libc's is not there yet when the first allocation
+ * comes. The loader exports where: argc, the arguments and the environment one after the other.
+ */
+static struct ledger_control *start_preloaded(void)
+{
+	extern void *__libc_stack_end;
+	char *const *arguments = (char *const *)__libc_stack_end + 1;
+	char *const *environment = arguments + *(const long *)__libc_stack_end + 1;
+	struct rt_start how = {
+		.options = variable(environment, "SEEP_OPTIONS"),
+		.dir = variable(environment, "SEEP_DIR"),
+		.arguments = arguments,
+		.session = parse_hex(variable(environment, "SEEP_SESSION")),
+	};
+
+	return rt_start_with(&how);
+}
+
 struct ledger_control *rt_control_cold(void)
 {
-	struct ledger_control *control = NULL;
 	uint32_t before = rt_load_acquire(&phase);
 
 	if (before == RT_OFF)
@@ -287,31 +374,20 @@ struct ledger_control *rt_control_cold(void)
 		return wait_for_start();
 	if (!rt_next_find())
 		return NULL;
-	if (before == RT_ON) {
-		/* A fork that calls no handlers. */
-		if (rt_thread_known()) {
-			at_fork();
-			at_fork_child();
-		}
-		if (is_inside_fork())
-			return NULL;
+	if (before == RT_NOT_YET)
+		return start_preloaded();
+	/* A fork that calls no handlers. */
+	if (rt_thread_known()) {
+		at_fork();
+		at_fork_child();
 	}
-	if (!enter_phase(before))
-		return wait_for_start();
-	rt_store(&starter, rt_gettid());
-	control = before == RT_NOT_YET ? start() : start_child();
-	rt_store(&starter, 0);
-	if (!control)
-		rt_store_release(&phase, RT_OFF);
-	rt_futex_wake(&phase);
-	return control;
+	return is_inside_fork() ? NULL : begin(RT_ON, NULL);
 }
 
-/* Programs that allocate nothing before main start here. */
+/* Programs that allocate nothing before main start here. Loaded later, we wait for rt_start_with(). */
 static __attribute__((constructor)) void construct(void)
 {
-	struct ledger_control *control = rt_control();
-
-	if (control)
-		(void)pthread_atfork(at_fork, NULL, at_fork_child);
+	if (rt_next_is_behind() && !rt_control())
+		return;
+	(void)pthread_atfork(at_fork, NULL, at_fork_child);
 }

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The beginning of recording: at the process's first allocation, before any constructor, and in
- * a forked child at its first allocation or free.
+ * The beginning of recording: at a preloaded process's first allocation, before any constructor; when
+ * somebody who has loaded the library later says so; and in a forked child at its first allocation or
+ * free.
  */
 #ifndef SEEP_RUNTIME_START_H
 #define SEEP_RUNTIME_START_H
 
+#include "runtime/next/next.h"
 #include "runtime/rt.h"
+
+/* All but options may be changed afterwards. */
+struct rt_start {
+	const struct rt_next *next; /* functions to call; NULL: those behind this library */
+	const char *options;	    /* as in SEEP_OPTIONS; NULL: none */
+	const char *dir;	    /* where the ledger belongs; NULL: the usual place */
+	char *const *arguments; /* of the program, one after the other in memory; NULL: withheld */
+	uint64_t session;	/* of a recorder; 0: none */
+	enum ledger_origin origin;
+};
+
+/*
+ * Start recording this process, if it is not being recorded. From now on every hook records; the caller
+ * sees to it that calls come to the hooks. Returns what rt_control() does.
+ */
+RT_COLD struct ledger_control *rt_start_with(const struct rt_start *start);
 
 /*
  * The control line of this process's own ledger, NULL when nothing is to be recorded. In a

@@ -339,14 +339,19 @@ static bool any_is_replaced(void)
  * Operators are searched for without dlsym: most programs have none, and a failed dlsym would
  * allocate its message and leave it for the program's dlerror().
  */
-static void *find_operator(const char *symbol, bool replaced)
+static void *find_behind(const char *symbol)
 {
 	const struct link_map *map = own_map();
 	void *found = NULL;
 
 	for (map = map ? map->l_next : NULL; map && !found; map = map->l_next)
 		found = find_in(map, symbol);
-	return found && (replaced || !is_plain_provider(found)) ? found : NULL;
+	return found;
+}
+
+bool rt_next_is_behind(void)
+{
+	return find_behind("malloc") != NULL;
 }
 
 rt_class_function *rt_next_class_function(void)
@@ -386,7 +391,8 @@ static void find_functions(struct rt_next *next)
 {
 #define RT_HOOK(symbol, field, type, parameters) \
 	next->field = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #symbol);
-#define RT_OPERATOR(symbol, field, type, parameters)
+#define RT_OPERATOR(symbol, field, type, parameters) \
+	next->field = (type(*) parameters)(uintptr_t)find_behind(#symbol);
 #define RT_WRAP(symbol)
 #include "runtime/next/hooks.def"
 #undef RT_HOOK
@@ -394,16 +400,17 @@ static void find_functions(struct rt_next *next)
 #undef RT_WRAP
 }
 
-/* After the functions: whose malloc it is decides whose operators count as replaced. */
-static void find_operators(struct rt_next *next)
+/* Whose malloc it is decides whose operators count as replaced. */
+static void drop_plain_operators(struct rt_next *next)
 {
 	bool replaced = any_is_replaced();
 
 	rt_operators_replaced = replaced;
 
 #define RT_HOOK(symbol, field, type, parameters)
-#define RT_OPERATOR(symbol, field, type, parameters) \
-	next->field = (type(*) parameters)(uintptr_t)find_operator(#symbol, replaced);
+#define RT_OPERATOR(symbol, field, type, parameters)                                       \
+	if (!replaced && next->field && is_plain_provider((void *)(uintptr_t)next->field)) \
+		next->field = NULL;
 #define RT_WRAP(symbol)
 #include "runtime/next/hooks.def"
 #undef RT_HOOK
@@ -422,18 +429,20 @@ static void find_foreign(const struct rt_next *next)
 			   !is_next_allocators((uintptr_t)next->pvalloc);
 }
 
-bool rt_next_find(void)
+static _Atomic uint32_t search; /* 0 not begun, 1 going on, 2 over */
+
+static bool search_begin(void)
 {
-	static _Atomic uint32_t state; /* 0 not begun, 1 searching, 2 found */
 	uint32_t none = 0;
 
-	if (rt_load_acquire(&state) == 2)
-		return true;
-	if (!atomic_compare_exchange_strong_explicit(&state, &none, 1, memory_order_acquire,
-						     memory_order_acquire))
-		return none == 2;
-	find_functions(&real);
-	find_operators(&real);
+	return atomic_compare_exchange_strong_explicit(&search, &none, 1, memory_order_acquire,
+						       memory_order_acquire);
+}
+
+/* With what is in real. */
+static void search_end(void)
+{
+	drop_plain_operators(&real);
 	find_foreign(&real);
 	rt_next = real;
 	if (rt_arena_count()) {
@@ -443,6 +452,25 @@ bool rt_next_find(void)
 	}
 	if (!rt_next_is_glibc())
 		rt_min_request = 16;
-	rt_store_release(&state, 2);
+	rt_store_release(&search, 2);
+}
+
+bool rt_next_find(void)
+{
+	if (rt_load_acquire(&search) == 2)
+		return true;
+	if (!search_begin())
+		return rt_load_acquire(&search) == 2;
+	find_functions(&real);
+	search_end();
+	return true;
+}
+
+bool rt_next_use(const struct rt_next *next)
+{
+	if (!search_begin())
+		return false;
+	real = *next;
+	search_end();
 	return true;
 }

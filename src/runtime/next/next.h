@@ -28,6 +28,18 @@ extern size_t rt_min_request;
 /* True once rt_next holds the real functions; false while they are being searched for. */
 bool rt_next_find(void);
 
+/*
+ * Use the functions in @next instead of searching, operators of whatever provider among them. False:
+ * some are in use already.
+ */
+bool rt_next_use(const struct rt_next *next);
+
+/*
+ * The loader has an allocator behind this library, as it has when it was preloaded; then calls come to
+ * our hooks, and rt_next_find() finds it.
+ */
+bool rt_next_is_behind(void);
+
 /* Some object that is no allocator replaces an operator: blocks may lie inside other blocks. */
 extern bool rt_operators_replaced;
 
