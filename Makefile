@@ -13,7 +13,7 @@ BENCH ?=
 #| make test       units, lints, end to end: up to 20 minutes on 2 cores
 #| make check      ./check, the same: installs what is missing, ends with a line of counts
 #| make programs   30 real servers and tools under load: half an hour
-#| make fuzz       damaged files to the readers, MINUTES=10 for each of six: an hour
+#| make fuzz       damaged files to the readers, MINUTES=10 for each of five: an hour
 #| make bench      speed beside plain runs and other tools: hours; BENCH=--quick: minutes
 #| make soak       what check leaves out, fuzz, and an hour of work: three hours
 #| make install    a release, to PREFIX=/usr/local; DESTDIR= goes before it

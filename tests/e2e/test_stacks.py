@@ -92,3 +92,40 @@ def test_threads_that_meet_new_stacks_at_once_lose_none(seep):
            " count(*) FILTER (WHERE alloc_bytes IN (24, 25)) FROM context")  # fmt: skip
     done = seep.command("query", recordings.path, "--csv", sql)
     assert done.stdout.decode().splitlines()[-1] == f"0,{stacks}"
+
+
+# From the innermost frame on, and the outermost; between them stand go_descend.
+GO_STACKS = {
+    "site_plain": (["go_asmcgocall_22"], ["go_main", "go_exit"]),
+    "site_later": (["go_asmcgocall_23"], ["go_main", "go_exit"]),
+    "site_before": (["c_calls_back", "go_asmcgocall"], ["go_main", "go_exit"]),
+    "site_moved": (["c_calls_back", "go_asmcgocall"], ["go_main", "go_exit"]),
+    "site_back": (
+        ["go_asmcgocall", "go_cgocallbackg", "go_cgocallback", "go_crosscall", "c_calls_back",
+         "go_asmcgocall"],
+        ["go_main", "go_exit"],
+    ),
+}  # fmt: skip
+
+
+def test_c_called_from_a_goroutine_has_the_functions_of_go_that_called_it(seep):
+    recordings, truth = record_with_truth(seep, "cgo_stacks", env=VERIFY)
+    report = recordings.main()
+    check_truth(report, truth)
+    totals = report["totals"]
+    assert totals["verify"]["differences"] == 0
+    lost = contexts_of(report, "site_lost")
+    assert totals["walks_truncated"] == sum(c["allocs"] for c in lost) == 4000
+    assert all(c["truncated"] for c in lost)
+    for name, (inner, outer) in GO_STACKS.items():
+        for context in contexts_of(report, name):
+            frames = [f.replace("_22", "").replace("_23", "") for f in functions(context)]
+            inner = [f.replace("_22", "").replace("_23", "") for f in inner]
+            assert not context["truncated"]
+            assert frames[: len(inner) + 1] == [name, *inner]
+            assert frames[-2:] == outer
+            assert set(frames[len(inner) + 1 : -2]) == {"go_descend"}
+            if name != "site_back":
+                assert context["flags"] == []
+    # One goroutine's walks, and those within a call back, land where the last one was.
+    assert totals["walks_landed"] > 0.99 * (4000 + 4000)

@@ -259,6 +259,84 @@ for _ = 1, 1000 do n = n + #co() end
 print(#table.concat(parts), n, t[777].text, pcall(error, 'caught'))
 """
 
+GO_WITH_C = r"""
+package main
+
+/*
+#include <stdlib.h>
+struct list { struct list *next; int value; };
+static struct list *add(struct list *head, int value)
+{
+	struct list *item = malloc(sizeof(*item) + value % 100);
+	item->next = head;
+	item->value = value;
+	return item;
+}
+static void drop(struct list *head)
+{
+	while (head) {
+		struct list *next = head->next;
+		free(head);
+		head = next;
+	}
+}
+extern int goGrow(int depth);
+static int callBack(int depth)
+{
+	void *before = malloc(100);
+	int sum = goGrow(depth);
+	void *after = malloc(100);
+	free(before);
+	free(after);
+	return sum;
+}
+*/
+import "C"
+import (
+	"fmt"
+	"sync"
+)
+
+func grow(depth int) int {
+	var room [64]int
+	if depth == 0 {
+		return 0
+	}
+	room[depth%64] = depth
+	return grow(depth-1) + room[depth%64]
+}
+
+//export goGrow
+func goGrow(depth C.int) C.int { return C.int(grow(int(depth))) }
+
+func work(seed int) int {
+	sum := 0
+	for round := 0; round < 200; round++ {
+		var list *C.struct_list
+		for i := 0; i < 50; i++ {
+			list = C.add(list, C.int(seed+i))
+		}
+		for item := list; item != nil; item = item.next {
+			sum += int(item.value)
+		}
+		C.drop(list)
+		sum += int(C.callBack(C.int(round % 40 * 5)))
+	}
+	return sum
+}
+
+func main() {
+	var group sync.WaitGroup
+	sums := make([]int, 40)
+	for i := range sums {
+		group.Add(1)
+		go func(i int) { defer group.Done(); sums[i] = work(i) }(i)
+	}
+	group.Wait()
+	fmt.Println(sums)
+}
+"""
+
 GUILE = r"""
 (use-modules (srfi srfi-1) (ice-9 hash-table))
 (define table (make-hash-table))

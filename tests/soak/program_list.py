@@ -506,6 +506,16 @@ def make(run):
     run.batch(["make", "-s", "-j2"], {"SOURCE_DATE_EPOCH": "1"}, outputs=["program"])
 
 
+@program("Go with C", "goroutines that call C, and C that calls them back while their stacks grow",
+         "golang-go gcc")  # fmt: skip
+def go_with_c(run):
+    binary = run.shared / "go_with_c"
+    if not binary.exists():
+        (run.shared / "main.go").write_text(inputs.GO_WITH_C)
+        run.client("env", f"HOME={run.shared}", "go", "build", "-o", binary, run.shared / "main.go")
+    run.batch([binary])
+
+
 @program("static Go binary", "go build", "golang-go", refused=True)
 def static_go(folder):
     source = folder / "main.go"

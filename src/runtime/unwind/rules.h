@@ -58,6 +58,7 @@ enum {
 	RT_RULE_READS_CFA = 1 << 6,  /* the CFA stands in memory */
 	RT_RULE_AFTER_CALL = 1 << 9, /* a call stands before the pc */
 	RT_RULE_NO_MODULE = 1 << 10, /* the pc was in none: one may be loaded there by now */
+	RT_RULE_GO = 1 << 11,	     /* of a frame: on a goroutine's stack, or called from there */
 	/* Of a frame, kept with its rule: */
 	RT_RULE_NEEDS_FP = 1 << 7, /* the way outward from here depends on fp */
 	RT_RULE_EXACT = 1 << 8,	   /* ra is where a signal interrupted */

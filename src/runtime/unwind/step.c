@@ -127,33 +127,74 @@ static void step_signal(struct rt_state *s)
 
 /*
  * Where the main stack ends is the entry of the program, or the loader's, of which not all have
- * unwind information. It aligns the stack and pushes two words at most.
+ * unwind information. It aligns the stack and pushes two words at most. A goroutine's function
+ * returns to runtime.goexit, four words before the end.
  */
-static bool is_outermost(uintptr_t sp)
+bool rt_step_is_outermost(const struct rt_state *s)
 {
-	return rt_stack_main_end() - sp <= ENTRY_BYTES_MAX;
+	return rt_stack_main_end() - s->sp <= ENTRY_BYTES_MAX ||
+	       (s->away && s->limit - s->sp <= ENTRY_BYTES_MAX);
+}
+
+/*
+ * Which stack does fp point into? One whose bounds are known: the present one, or that of the
+ * goroutine which calls C, or the thread's own again where C has called Go.
+ */
+static bool find_stack(struct rt_state *s, struct rt_stack *stack)
+{
+	const uintptr_t bytes = 2 * sizeof(uintptr_t);
+	uintptr_t end;
+
+	if (s->away) {
+		if (s->fp >= s->sp && s->fp <= s->limit - bytes)
+			return true;
+		s->away = false;
+		s->limit = stack->end;
+		s->moved = true;
+		return s->fp - s->root < FRAME_BYTES_MAX &&
+		       rt_stack_holds(stack, s->root, s->fp, bytes);
+	}
+	if (s->fp - s->sp < FRAME_BYTES_MAX && rt_stack_holds(stack, s->sp, s->fp, bytes)) {
+		s->limit = stack->end;
+		return true;
+	}
+	end = rt_stack_before_cgo(stack, s->sp, &s->fp);
+	if (!end)
+		return false;
+	if (!s->root)
+		s->root = s->slot;
+	s->away = s->moved = true;
+	s->limit = end;
+	return true;
 }
 
 /*
  * Code without unwind information, called from where it can be seen: a frame pointer that points
- * into this thread's own stack is believed.
+ * into a stack whose bounds are known is believed.
  */
 static void step_by_frame_pointer(struct rt_state *s, struct rt_stack *stack)
 {
 	uintptr_t words[2];
 
-	if (is_outermost(s->sp)) {
+	if (rt_step_is_outermost(s)) {
 		end(s, false);
 		return;
 	}
-	/* The bounds once looked at may have been changed by mprotect() since. */
-	if (!stack || s->fp & 7 || s->fp - s->sp >= FRAME_BYTES_MAX ||
-	    !rt_stack_holds(stack, s->sp, s->fp, sizeof(words)) ||
-	    !rt_read_memory(s->fp, words, sizeof(words))) {
+	if (!stack || s->fp & 7 || s->moves == MOVES_MAX || !find_stack(s, stack)) {
 		end_unsure(s);
 		return;
 	}
-	rt_note_unseen(LEDGER_UNSEEN_FRAME_POINTER);
+	if (s->away) {
+		words[0] = rt_word_at(s->fp);
+		words[1] = rt_word_at(s->fp + 8);
+	} else if (rt_read_memory(s->fp, words, sizeof(words))) {
+		rt_note_unseen(LEDGER_UNSEEN_FRAME_POINTER);
+	} else {
+		/* The bounds once looked at may have been changed by mprotect() since. */
+		end_unsure(s);
+		return;
+	}
+	s->moves += s->moved;
 	s->sp = s->fp + sizeof(words);
 	s->slot = s->sp - 8;
 	s->ra = words[1];
@@ -194,7 +235,7 @@ struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack)
 		step_by_frame_pointer(&s, stack);
 		break;
 	default:
-		end(&s, !is_outermost(sp));
+		end(&s, !rt_step_is_outermost(&s));
 	}
 	return s;
 }

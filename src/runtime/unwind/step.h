@@ -14,12 +14,14 @@ struct rt_state {
 	uintptr_t sp;	/* slot + 8, unless a signal was crossed just now */
 	uintptr_t ra;
 	uintptr_t fp;
-	uintptr_t limit; /* no frame ends further out: the thread's stack, once fp was followed */
-	bool exact;	 /* ra is where a signal interrupted */
-	bool moved;	 /* by this step: across a signal frame or onto another stack */
+	uintptr_t limit; /* no frame ends further out: the stack's end, once fp was followed */
+	uintptr_t root; /* slot of the frame that left the thread's stack for a goroutine's; or 0 */
+	bool exact;	/* ra is where a signal interrupted */
+	bool moved;	/* by this step: across a signal frame or onto another stack */
 	bool ended;
 	bool truncated; /* it ended, and not at the root */
 	bool forget;	/* depends on more than frames: not to be remembered */
+	bool away;	/* on a goroutine's stack */
 	uint8_t moves;	/* of the whole walk */
 };
 
@@ -46,7 +48,10 @@ RT_INLINE bool rt_step_is_plausible(uintptr_t sp, uintptr_t cfa)
 	return RT_LIKELY(cfa - sp - 1 < RT_FRAME_BYTES_PLAUSIBLE && !(cfa & 7));
 }
 
+/* Nothing called the function into which @s returns: the stack has no room for its caller. */
+bool rt_step_is_outermost(const struct rt_state *s);
+
 /* By any rule. @stack: of the thread; NULL to follow no frame pointer without a rule. */
-RT_COLD struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack);
+RT_APART struct rt_state rt_step(struct rt_state s, rt_rule rule, struct rt_stack *stack);
 
 #endif

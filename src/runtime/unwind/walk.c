@@ -110,7 +110,7 @@ static inline uint64_t finish(struct rt_walk *walk, uint32_t base, struct rt_wor
 /* The walk has met no remembered one that holds to the end. */
 static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 {
-	uintptr_t root = walk->fresh[walk->fresh_count - 1].slot;
+	uintptr_t root = s.root ? s.root : walk->fresh[walk->fresh_count - 1].slot;
 	struct rt_word *word;
 	uint64_t hash;
 
@@ -197,7 +197,7 @@ static inline struct rt_frame *keep(struct rt_walk *walk, struct rt_frame *mem, 
 	for (; mem->words > differs; mem--) {
 		if (way & RT_RULE_SAVES_FP)
 			fp = rt_word_at(mem->slot + 8 + rt_rule_fp_offset(way));
-		if (RT_UNLIKELY(rt_rule_kind(way) == RT_RULE_FOLLOWS_FP))
+		if (RT_UNLIKELY(rt_rule_kind(way) == RT_RULE_FOLLOWS_FP) && !(way & RT_RULE_GO))
 			*limit = walk->stack.end;
 		way = mem->rule & ~(rt_rule)RT_RULE_NEEDS_FP;
 		fresh = next_fresh(walk);
@@ -231,10 +231,12 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 	*s = rt_step(*s, rule, &walk->stack);
 	if (rt_rule_kind(rule) == RT_RULE_FOLLOWS_FP && !s->ended) {
 		/* If it was a frame pointer, it leads to where somebody called from. */
-		if (!(rt_rule_find(s->ra, false, generation) & RT_RULE_AFTER_CALL))
+		if (!(rt_rule_find(s->ra, false, generation) & RT_RULE_AFTER_CALL) &&
+		    !rt_step_is_outermost(s))
 			s->truncated = s->forget = s->ended = true;
-		/* And whatever the rules say from here on, it is on this stack. */
-		s->limit = walk->stack.end;
+		/* Which stack it led to was found in memory: looked at again each time. */
+		from->rule &= ~(rt_rule)(RT_RULE_GO | RT_RULE_READS_CFA);
+		from->rule |= (s->away ? RT_RULE_GO : 0) | (s->moved ? RT_RULE_READS_CFA : 0);
 	}
 	while (s->exact && !s->ended) {
 		from = next_fresh(walk);
@@ -248,6 +250,16 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 		s->moved = true;
 	}
 	return !s->ended;
+}
+
+/* Where to look for a frame to land on: the innermost one from @s outward on the same stack. */
+static RT_APART struct rt_frame *first_on_stack(struct rt_memory *now, const struct rt_state *s)
+{
+	struct rt_frame *mem = now->frames + now->count - 1;
+
+	while (mem >= now->frames && (mem->slot < s->slot || mem->slot >= s->limit))
+		mem--;
+	return mem;
 }
 
 bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
@@ -272,15 +284,21 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 	return false;
 }
 
+/* Go promises frame pointers; other code without rules does not. */
+static bool trusts_fp(rt_rule rule)
+{
+	return rt_rule_kind(rule) == RT_RULE_FOLLOWS_FP && !(rule & RT_RULE_GO);
+}
+
 bool rt_walk_follows_fp(const struct rt_walk *walk)
 {
 	uint32_t remembered = walk->stored ? walk->now->count : walk->base;
 
 	for (uint32_t i = 0; i < remembered; i++)
-		if (rt_rule_kind(walk->now->frames[i].rule) == RT_RULE_FOLLOWS_FP)
+		if (trusts_fp(walk->now->frames[i].rule))
 			return true;
 	for (uint32_t i = 0; !walk->stored && i < walk->fresh_count; i++)
-		if (rt_rule_kind(walk->fresh[i].rule) == RT_RULE_FOLLOWS_FP)
+		if (trusts_fp(walk->fresh[i].rule))
 			return true;
 	return false;
 }
@@ -336,7 +354,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 				if (!step_rare(walk, &s, generation))
 					return finish_root(walk, s);
 				if (s.moved)
-					mem = now->frames + now->count - 1;
+					mem = first_on_stack(now, &s);
 				slot = s.slot;
 				ra = s.ra;
 				fp = s.fp;
