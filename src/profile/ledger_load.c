@@ -6,30 +6,13 @@
 #include "profile/ledger_load.h"
 
 #include "base/xalloc.h"
+#include "profile/ledger_file.h"
 #include "profile/ledger_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
-
-static int refuse(struct seep_error *err, const struct ledger_view *view,
-		  enum ledger_view_status status)
-{
-	switch (status) {
-	case LEDGER_VIEW_NEWER:
-		return seep_fail(err, SEEP_EVERSION, "layout version %u, this seep reads %d",
-				 view->header.version, LEDGER_VERSION);
-	case LEDGER_VIEW_TRUNCATED:
-		return seep_fail(err, SEEP_ETRUNC, "file is %llu bytes, its header says %llu",
-				 (unsigned long long)view->bytes,
-				 (unsigned long long)view->header.file_bytes);
-	case LEDGER_VIEW_SHORT:
-		return seep_fail(err, SEEP_ETRUNC, "%s", ledger_view_problem(status));
-	default:
-		return seep_fail(err, SEEP_ECORRUPT, "%s", ledger_view_problem(status));
-	}
-}
 
 bool seep_profile_is_ledger(const void *head, size_t bytes)
 {
@@ -94,7 +77,7 @@ int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 
 	/* A running process would write beyond the end at any moment, and die of it. */
 	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || live))
-		return refuse(err, &load.view, status);
+		return seep_ledger_refuse(&load.view, status, err);
 	seep_builder_init(&load.builder, held_bytes(&load.view));
 	load.profile = load.builder.profile;
 	load_all(&load);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "recorder/ledger_control.h"
 #include "recorder/ledgerdir.h"
 
 #include <dirent.h>
@@ -49,21 +50,21 @@ struct taking {
 	const char *dir;
 };
 
-static enum seep_census_state state_of(const struct seep_peek *peek)
+static enum seep_census_state state_of(const struct seep_ledger *ledger)
 {
-	uint32_t recorder = atomic_load_explicit(&peek->control->recorder_pid,
+	uint32_t recorder = atomic_load_explicit(&ledger->control->recorder_pid,
 						 memory_order_acquire);
 
-	switch (seep_peek_life(peek)) {
+	switch (seep_ledger_life(ledger)) {
 	case SEEP_PROCESS_RUNNING:
 		if (recorder == 0)
 			return SEEP_CENSUS_RUNNING;
-		return seep_peek_has_recorder(peek) ? SEEP_CENSUS_RECORDED
-						    : SEEP_CENSUS_RECORDER_GONE;
+		return seep_ledger_has_recorder(ledger) ? SEEP_CENSUS_RECORDED
+							: SEEP_CENSUS_RECORDER_GONE;
 	case SEEP_PROCESS_DEAD:
-		if (atomic_load_explicit(&peek->control->recorder_done, memory_order_acquire))
+		if (atomic_load_explicit(&ledger->control->recorder_done, memory_order_acquire))
 			return SEEP_CENSUS_DONE;
-		return seep_peek_has_recorder(peek) ? SEEP_CENSUS_ENDING : SEEP_CENSUS_DEAD;
+		return seep_ledger_has_recorder(ledger) ? SEEP_CENSUS_ENDING : SEEP_CENSUS_DEAD;
 	default:
 		return SEEP_CENSUS_ELSEWHERE;
 	}
@@ -75,29 +76,29 @@ static void entry_done(struct seep_census_entry *entry)
 	free(entry->exe);
 }
 
-static void fill_entry(struct seep_census_entry *entry, struct seep_peek *peek, const char *dir)
+static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledger, const char *dir)
 {
-	const struct ledger_header *header = &peek->view.header;
-	struct seep_peek_totals totals = seep_peek_totals(peek);
+	const struct ledger_header *header = &ledger->view.header;
+	struct seep_ledger_sums sums = seep_ledger_sum(ledger);
 	uint64_t now = seep_clock_ns(CLOCK_REALTIME);
 	struct stat st;
 
 	*entry = (struct seep_census_entry){
-		.state = state_of(peek),
-		.path = seep_xasprintf("%s/%s", dir, peek->file_name),
-		.exe = seep_peek_text(peek, header->exe),
+		.state = state_of(ledger),
+		.path = seep_xasprintf("%s/%s", dir, ledger->file_name),
+		.exe = seep_ledger_string(ledger, header->exe),
 		.pid = header->pid,
 		.ppid = header->ppid,
-		.recorder_pid = atomic_load_explicit(&peek->control->recorder_pid,
+		.recorder_pid = atomic_load_explicit(&ledger->control->recorder_pid,
 						     memory_order_acquire),
-		.live_bytes = seep_peek_live_bytes(peek),
-		.allocs = totals.allocs,
-		.frees = totals.frees,
+		.live_bytes = sums.live_bytes,
+		.allocs = sums.allocs,
+		.frees = sums.frees,
 		.created_realtime_ns = header->created_realtime_ns,
 	};
 	if (now > header->created_realtime_ns)
 		entry->age_ns = now - header->created_realtime_ns;
-	if (fstat(peek->fd, &st) == 0)
+	if (fstat(ledger->fd, &st) == 0)
 		entry->space_bytes = (uint64_t)st.st_blocks * 512;
 }
 
@@ -121,16 +122,16 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	struct seep_census_entry entry;
 	struct seep_ledgerdir_name name;
 	struct seep_error err = { 0 };
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 
 	if (!seep_ledgerdir_parse(file_name, &name))
 		return;
-	if (seep_peek_open(dir_fd, file_name, false, &peek, &err) < 0) {
+	if (seep_ledger_open(dir_fd, file_name, SEEP_LEDGER_OURS, &ledger, &err) < 0) {
 		add_problem(taking, &err);
 		return;
 	}
-	fill_entry(&entry, &peek, taking->dir);
-	if (seep_peek_is_cut(&peek)) {
+	fill_entry(&entry, &ledger, taking->dir);
+	if (seep_ledger_is_cut(&ledger)) {
 		entry_done(&entry);
 		(void)seep_fail(&err, SEEP_ETRUNC, "%s: cut while it was read", file_name);
 		add_problem(taking, &err);
@@ -139,7 +140,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 					     sizeof(*census->entries));
 		census->entries[census->count++] = entry;
 	}
-	seep_peek_close(&peek);
+	seep_ledger_close(&ledger);
 }
 
 static int take_folder(struct seep_census *census, const char *dir, struct seep_error *err)
@@ -277,14 +278,15 @@ static void need_ancestors(int dir_fd, struct names *needed, const char *parent)
 	char *name = seep_xstrdup(parent);
 
 	for (int depth = 0; *name && depth < ANCESTORS_MAX && !has_name(needed, name); depth++) {
-		struct seep_peek peek;
+		struct seep_ledger ledger;
 
 		add_name(needed, name);
-		if (strchr(name, '/') || seep_peek_open(dir_fd, name, false, &peek, NULL) < 0)
+		if (strchr(name, '/') ||
+		    seep_ledger_open(dir_fd, name, SEEP_LEDGER_OURS, &ledger, NULL) < 0)
 			break;
 		free(name);
-		name = seep_xstrdup(peek.view.header.parent);
-		seep_peek_close(&peek);
+		name = seep_xstrdup(ledger.view.header.parent);
+		seep_ledger_close(&ledger);
 	}
 	free(name);
 }
@@ -314,20 +316,20 @@ static void judge_file(int dir_fd, const char *file_name, void *context)
 	struct tidying *tidying = context;
 	struct seep_ledgerdir_name name;
 	enum seep_census_state state;
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 
 	if (!seep_ledgerdir_parse(file_name, &name)) {
 		tidy_half_made(dir_fd, file_name);
 		return;
 	}
-	if (seep_peek_open(dir_fd, file_name, false, &peek, NULL) < 0)
+	if (seep_ledger_open(dir_fd, file_name, SEEP_LEDGER_OURS, &ledger, NULL) < 0)
 		return;
-	state = state_of(&peek);
-	if (state == SEEP_CENSUS_DONE && !seep_peek_has_recorder(&peek))
+	state = state_of(&ledger);
+	if (state == SEEP_CENSUS_DONE && !seep_ledger_has_recorder(&ledger))
 		add_name(&tidying->spare, file_name);
 	else
-		need_ancestors(dir_fd, &tidying->needed, peek.view.header.parent);
-	seep_peek_close(&peek);
+		need_ancestors(dir_fd, &tidying->needed, ledger.view.header.parent);
+	seep_ledger_close(&ledger);
 }
 
 void seep_census_tidy(int dir_fd)

@@ -7,7 +7,7 @@
 #define SEEP_RECORDER_CENSUS_H
 
 #include "base/error.h"
-#include "recorder/peek.h"
+#include "profile/ledger_file.h"
 
 #include <stddef.h>
 #include <stdint.h>

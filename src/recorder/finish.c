@@ -7,7 +7,7 @@
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"
 #include "recorder/outside.h"
-#include "recorder/peek.h"
+#include "profile/ledger_file.h"
 #include "recorder/run_sums.h"
 #include "recorder/successor.h"
 #include "recording/recording.h"
@@ -149,11 +149,12 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 /* The ledger has served; it stays where others name it or where no recording replaces it. */
 static void retire_ledger(const struct seep_finish_job *job)
 {
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 
-	if (seep_peek_open(job->ledger_dir_fd, job->ledger_name, true, &peek, NULL) == 0) {
-		atomic_store_explicit(&peek.control->recorder_done, 1, memory_order_release);
-		seep_peek_close(&peek);
+	if (seep_ledger_open(job->ledger_dir_fd, job->ledger_name, SEEP_LEDGER_WRITE, &ledger,
+			     NULL) == 0) {
+		atomic_store_explicit(&ledger.control->recorder_done, 1, memory_order_release);
+		seep_ledger_close(&ledger);
 	}
 	if (!job->keep_ledger)
 		(void)unlinkat(job->ledger_dir_fd, job->ledger_name, 0);

@@ -4,6 +4,7 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "profile/ledger_figure.h"
+#include "recorder/ledger_control.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -15,21 +16,21 @@ static int open_process(uint32_t pid)
 	return (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
 }
 
-struct seep_image *seep_image_new(const struct seep_peek *peek)
+struct seep_image *seep_image_new(const struct seep_ledger *ledger)
 {
-	const struct ledger_header *header = &peek->view.header;
+	const struct ledger_header *header = &ledger->view.header;
 	struct seep_image *image = seep_xcalloc(1, sizeof(*image));
 
 	image->gathered.perf_map_fd = -1;
-	image->file_name = seep_xstrdup(peek->file_name);
-	image->exe = seep_peek_text(peek, header->exe);
+	image->file_name = seep_xstrdup(ledger->file_name);
+	image->exe = seep_ledger_string(ledger, header->exe);
 	image->parent_name = seep_xstrdup(header->parent);
 	image->pid = header->pid;
 	image->ppid = header->ppid;
 	image->created_ns = header->created_ns;
 	image->start_ticks = header->start_ticks;
 	image->is_fork = header->origin == LEDGER_ORIGIN_FORK;
-	image->reachable = seep_peek_life(peek) != SEEP_PROCESS_UNKNOWN;
+	image->reachable = seep_ledger_life(ledger) != SEEP_PROCESS_UNKNOWN;
 	/* Opened first, looked at afterwards: the pid may have passed to another process. */
 	image->pidfd = image->reachable ? open_process(image->pid) : -1;
 	if (image->pidfd >= 0 && !seep_procfs_alive(image->pid, image->start_ticks)) {
@@ -102,11 +103,11 @@ bool seep_image_is_gone(const struct seep_image *image)
 
 void seep_image_look_at_dead(struct seep_image *image)
 {
-	const struct seep_peek *peek = image->watch ? seep_watch_peek(image->watch) : NULL;
+	const struct seep_ledger *ledger = image->watch ? seep_watch_ledger(image->watch) : NULL;
 
-	if (peek && image->reachable && !image->replaced &&
-	    atomic_load_explicit(&peek->state->ended, memory_order_acquire) == LEDGER_ENDED_EXEC)
-		seep_successor_look_at_dead(&image->gathered.successor, &peek->view.header,
+	if (ledger && image->reachable && !image->replaced &&
+	    atomic_load_explicit(&ledger->state->ended, memory_order_acquire) == LEDGER_ENDED_EXEC)
+		seep_successor_look_at_dead(&image->gathered.successor, &ledger->view.header,
 					    image->pid);
 }
 
@@ -116,7 +117,7 @@ bool seep_image_says_ended(const struct seep_image *image)
 
 	if (image->reachable || !image->watch)
 		return false;
-	ended = atomic_load_explicit(&seep_watch_peek(image->watch)->state->ended,
+	ended = atomic_load_explicit(&seep_watch_ledger(image->watch)->state->ended,
 				     memory_order_acquire);
 	return ended == LEDGER_ENDED_EXIT || ended == LEDGER_ENDED_ABORT;
 }

@@ -7,7 +7,7 @@
 #define SEEP_RECORDER_IMAGE_H
 
 #include "profile/profile.h"
-#include "recorder/peek.h"
+#include "profile/ledger_file.h"
 #include "recorder/watch.h"
 
 #include <stdbool.h>
@@ -52,8 +52,9 @@ struct seep_image {
 	size_t child_capacity;
 };
 
-/* Takes what @peek's header says; @peek stays the caller's. */
-struct seep_image *seep_image_new(const struct seep_peek *peek) __attribute__((returns_nonnull));
+/* Takes what @ledger's header says; @ledger stays the caller's. */
+struct seep_image *seep_image_new(const struct seep_ledger *ledger)
+	__attribute__((returns_nonnull));
 
 /* NULL is a no-op. A watch that still runs is stopped as of a dead process. */
 void seep_image_free(struct seep_image *image);

@@ -40,11 +40,11 @@ void seep_outside_look_at_children(struct seep_outside *outside, const struct le
 	seep_facts_done(&facts);
 }
 
-void seep_outside_sample(struct seep_outside *outside, struct seep_peek *peek, uint64_t anon_bytes)
+void seep_outside_sample(struct seep_outside *outside, const struct ledger_state *state,
+			 uint64_t held, uint64_t anon_bytes)
 {
-	uint64_t own = atomic_load_explicit(&peek->state->private_bytes, memory_order_relaxed);
-	uint64_t peak = atomic_load_explicit(&peek->state->peak_bytes, memory_order_relaxed);
-	uint64_t held = seep_peek_usable_bytes(peek);
+	uint64_t own = atomic_load_explicit(&state->private_bytes, memory_order_relaxed);
+	uint64_t peak = atomic_load_explicit(&state->peak_bytes, memory_order_relaxed);
 	uint64_t known;
 
 	if (held < peak)

@@ -7,7 +7,7 @@
 #define SEEP_RECORDER_OUTSIDE_H
 
 #include "profile/profile.h"
-#include "recorder/peek.h"
+#include "ledger/ledger.h"
 #include "target/bindings.h"
 
 #include <stdbool.h>
@@ -34,8 +34,12 @@ void seep_outside_look(struct seep_outside *outside, uint32_t pid);
 void seep_outside_look_at_children(struct seep_outside *outside, const struct ledger_header *ledger,
 				   uint32_t pid);
 
-/* @anon_bytes: resident anonymous memory of the process now. */
-void seep_outside_sample(struct seep_outside *outside, struct seep_peek *peek, uint64_t anon_bytes);
+/*
+ * @held:       what the next allocator holds for the live blocks now
+ * @anon_bytes: resident anonymous memory of the process now
+ */
+void seep_outside_sample(struct seep_outside *outside, const struct ledger_state *state,
+			 uint64_t held, uint64_t anon_bytes);
 
 /* Add to profile->unseen what there is to say of a process whose ledger is whole. */
 void seep_outside_explain(const struct seep_outside *outside, struct seep_profile *profile);

@@ -114,9 +114,10 @@ static void switch_off(struct ledger_control *control)
 	atomic_store_explicit(&control->mode, LEDGER_MODE_OFF, memory_order_release);
 }
 
-static int add_image(struct seep_session *session, struct seep_peek *peek, struct seep_error *err)
+static int add_image(struct seep_session *session, struct seep_ledger *ledger,
+		     struct seep_error *err)
 {
-	struct seep_image *image = seep_image_new(peek);
+	struct seep_image *image = seep_image_new(ledger);
 	int rc = 0;
 
 	image->is_main = image->pid == session->main_pid && image->reachable;
@@ -127,9 +128,9 @@ static int add_image(struct seep_session *session, struct seep_peek *peek, struc
 	take_kept_status(session, image);
 	/* Of one that is gone already it takes the one sample that there can be. */
 	if (!image->followed)
-		switch_off(peek->control);
+		switch_off(ledger->control);
 	else
-		rc = seep_watch_start(peek, &image->watch, err);
+		rc = seep_watch_start(ledger, &image->watch, err);
 	if (rc < 0)
 		seep_error_prefix(err, "%s (%u) is recorded without samples", image->exe,
 				  image->pid);
@@ -137,16 +138,16 @@ static int add_image(struct seep_session *session, struct seep_peek *peek, struc
 }
 
 /* A later image of a process may take the name of one whose ledger was removed just now. */
-static bool is_known(struct seep_session *session, const struct seep_peek *peek)
+static bool is_known(struct seep_session *session, const struct seep_ledger *ledger)
 {
 	for (struct seep_image *image = session->images; image; image = image->next) {
-		if (image->created_ns == peek->view.header.created_ns &&
-		    strcmp(image->file_name, peek->file_name) == 0)
+		if (image->created_ns == ledger->view.header.created_ns &&
+		    strcmp(image->file_name, ledger->file_name) == 0)
 			return true;
 	}
 	for (size_t i = 0; i < session->kept_count; i++) {
-		if (session->kept[i].created_ns == peek->view.header.created_ns &&
-		    strcmp(session->kept[i].file_name, peek->file_name) == 0)
+		if (session->kept[i].created_ns == ledger->view.header.created_ns &&
+		    strcmp(session->kept[i].file_name, ledger->file_name) == 0)
 			return true;
 	}
 	return false;
@@ -166,15 +167,15 @@ static void remember_kept(struct seep_session *session, const struct seep_image 
 int seep_session_meet(struct seep_session *session, const char *file_name, struct seep_error *err)
 {
 	struct seep_ledgerdir_name name;
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 	int rc = 0;
 
 	if (!seep_ledgerdir_parse(file_name, &name) ||
-	    seep_peek_open(session->dir_fd, file_name, true, &peek, NULL) < 0)
+	    seep_ledger_open(session->dir_fd, file_name, SEEP_LEDGER_WRITE, &ledger, NULL) < 0)
 		return 0;
-	if (peek.view.header.session == session->id && !is_known(session, &peek))
-		rc = add_image(session, &peek, err);
-	seep_peek_close(&peek);
+	if (ledger.view.header.session == session->id && !is_known(session, &ledger))
+		rc = add_image(session, &ledger, err);
+	seep_ledger_close(&ledger);
 	return rc;
 }
 

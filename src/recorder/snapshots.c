@@ -148,7 +148,7 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 	if (image->child_count)
 		snapshot->children = seep_xmemdup(image->children,
 						  image->child_count * sizeof(*image->children));
-	seep_watch_peek_result(image->watch, &snapshot->gathered);
+	seep_watch_result_now(image->watch, &snapshot->gathered);
 	seep_outside_look(&snapshot->gathered.outside, image->reachable ? image->pid : 0);
 	snapshot->job = (struct seep_finish_job){
 		.snapshot = true,

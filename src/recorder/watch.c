@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "recorder/ledger_control.h"
 #include "recorder/perf_map_file.h"
 
 #include <limits.h>
@@ -19,12 +20,12 @@
 
 enum {
 	SAMPLE_COST_SHARE = 100, /* sampling may take 1/100 of the time */
-	/* The stack holds the chunk that seep_peek reads tables through. */
+	/* The stack holds the chunk that a ledger's tables are read through. */
 	WATCH_STACK_BYTES = 256 * 1024,
 };
 
 struct seep_watch {
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 	pthread_t thread;
 	_Atomic int stop;
 
@@ -33,7 +34,8 @@ struct seep_watch {
 	uint64_t peak_rss_bytes;
 	/* The thread's own, the caller's after it was joined. */
 	uint64_t last_rss_bytes;
-	struct seep_peek_totals totals;
+	uint64_t allocs;
+	uint64_t frees;
 	struct seep_outside outside;
 	/* 0: of another PID namespace, where the ledger's pid is somebody else's here. */
 	uint32_t pid;
@@ -75,7 +77,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 /* A fork has its parent's modules; only one that lives on may load others. */
 static void look_outside(struct seep_watch *watch)
 {
-	const struct ledger_header *header = &watch->peek.view.header;
+	const struct ledger_header *header = &watch->ledger.view.header;
 
 	if (header->origin == LEDGER_ORIGIN_FORK &&
 	    seep_monotonic_ns() - header->created_ns < SEEP_NS_PER_S)
@@ -84,7 +86,7 @@ static void look_outside(struct seep_watch *watch)
 	seep_outside_look(&watch->outside, watch->pid);
 }
 
-static void read_memory(struct seep_watch *watch)
+static void read_memory(struct seep_watch *watch, uint64_t usable_bytes)
 {
 	struct seep_procfs_status memory;
 
@@ -92,7 +94,8 @@ static void read_memory(struct seep_watch *watch)
 		return;
 	watch->last_rss_bytes = memory.rss_bytes;
 	(void)pthread_mutex_lock(&watch->lock);
-	seep_outside_sample(&watch->outside, &watch->peek, memory.anon_rss_bytes);
+	seep_outside_sample(&watch->outside, watch->ledger.state, usable_bytes,
+			    memory.anon_rss_bytes);
 	watch->peak_rss_bytes = larger(watch->peak_rss_bytes, memory.peak_rss_bytes);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
@@ -100,28 +103,28 @@ static void read_memory(struct seep_watch *watch)
 static void take_sample(struct seep_watch *watch)
 {
 	uint64_t began = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct seep_peek_totals totals = seep_peek_totals(&watch->peek);
+	struct seep_ledger_sums sums = seep_ledger_sum(&watch->ledger);
 	struct seep_profile_sample sample;
 	uint64_t cost;
 
 	/* A pass over counters that move may come out low; counts never fall. */
-	watch->totals.allocs = larger(watch->totals.allocs, totals.allocs);
-	watch->totals.frees = larger(watch->totals.frees, totals.frees);
-	read_memory(watch);
+	watch->allocs = larger(watch->allocs, sums.allocs);
+	watch->frees = larger(watch->frees, sums.frees);
+	read_memory(watch, sums.usable_bytes);
 	sample = (struct seep_profile_sample){
-		.live_bytes = seep_peek_live_bytes(&watch->peek),
+		.live_bytes = sums.live_bytes,
 		.rss_bytes = watch->last_rss_bytes,
-		.allocs = watch->totals.allocs,
-		.frees = watch->totals.frees,
+		.allocs = watch->allocs,
+		.frees = watch->frees,
 		.at_ns = seep_monotonic_ns(),
 	};
-	if (seep_peek_is_cut(&watch->peek))
+	if (seep_ledger_is_cut(&watch->ledger))
 		return;
 	(void)pthread_mutex_lock(&watch->lock);
 	seep_timeline_add(&watch->timeline, &sample);
 	(void)pthread_mutex_unlock(&watch->lock);
 	/* One that is killed later has been looked at. */
-	if (!watch->looked && sample.at_ns - watch->peek.view.header.created_ns > EARLY_LOOK_NS)
+	if (!watch->looked && sample.at_ns - watch->ledger.view.header.created_ns > EARLY_LOOK_NS)
 		look_outside(watch);
 	cost = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	watch->next_sample_ns = sample.at_ns +
@@ -133,7 +136,7 @@ static void take_sample(struct seep_watch *watch)
 /* 1 s, 2 s, 4 s, ... of age. Ages that passed before we came are not made up for. */
 static void plan_epoch(struct seep_watch *watch, uint64_t now_ns)
 {
-	uint64_t created = watch->peek.view.header.created_ns;
+	uint64_t created = watch->ledger.view.header.created_ns;
 
 	while (created + watch->epoch_age_ns <= now_ns && watch->epoch_age_ns < UINT64_MAX / 4) {
 		watch->epoch_age_ns *= 2;
@@ -143,24 +146,24 @@ static void plan_epoch(struct seep_watch *watch, uint64_t now_ns)
 
 static void advance_epoch(struct seep_watch *watch, uint64_t now_ns)
 {
-	(void)seep_peek_mark(&watch->peek, now_ns);
+	(void)seep_ledger_mark(&watch->ledger, now_ns);
 	look_outside(watch);
 	plan_epoch(watch, now_ns);
 }
 
 /* ---- the end of the process --------------------------------------------------------------- */
 
-static void answer(struct seep_peek *peek)
+static void answer(struct seep_ledger *ledger)
 {
-	atomic_store_explicit(&peek->control->exit_ack, 1, memory_order_release);
-	futex_wake(&peek->control->exit_ack);
+	atomic_store_explicit(&ledger->control->exit_ack, 1, memory_order_release);
+	futex_wake(&ledger->control->exit_ack);
 }
 
 /* While it is alive, its own root directory can be looked into. */
 static void find_perf_map(struct seep_watch *watch)
 {
-	const struct ledger_header *header = &watch->peek.view.header;
-	bool alive = seep_peek_life(&watch->peek) == SEEP_PROCESS_RUNNING;
+	const struct ledger_header *header = &watch->ledger.view.header;
+	bool alive = seep_ledger_life(&watch->ledger) == SEEP_PROCESS_RUNNING;
 
 	if (watch->perf_map_fd < 0)
 		watch->perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, alive);
@@ -172,38 +175,38 @@ static void find_perf_map(struct seep_watch *watch)
  */
 static void meet_end(struct seep_watch *watch)
 {
-	uint32_t ended = atomic_load_explicit(&watch->peek.state->ended, memory_order_acquire);
+	uint32_t ended = atomic_load_explicit(&watch->ledger.state->ended, memory_order_acquire);
 
 	if (ended == LEDGER_ENDED_RUNNING) {
 		watch->answered = false;
 		return;
 	}
-	if (atomic_load_explicit(&watch->peek.control->exit_ack, memory_order_acquire))
+	if (atomic_load_explicit(&watch->ledger.control->exit_ack, memory_order_acquire))
 		return;
 	take_sample(watch);
 	find_perf_map(watch);
 	look_outside(watch);
 	if (watch->pid &&
-	    atomic_load_explicit(&watch->peek.state->unrecorded_children, memory_order_relaxed))
-		seep_outside_look_at_children(&watch->outside, &watch->peek.view.header,
+	    atomic_load_explicit(&watch->ledger.state->unrecorded_children, memory_order_relaxed))
+		seep_outside_look_at_children(&watch->outside, &watch->ledger.view.header,
 					      watch->pid);
 	watch->answered = true;
-	answer(&watch->peek);
+	answer(&watch->ledger);
 }
 
 /* Until it is known; a program with a ledger of its own has a watch of its own. */
 static void look_at_successor(struct seep_watch *watch)
 {
 	if (!watch->successor.name && watch->pid &&
-	    atomic_load_explicit(&watch->peek.state->ended, memory_order_acquire) ==
+	    atomic_load_explicit(&watch->ledger.state->ended, memory_order_acquire) ==
 		    LEDGER_ENDED_EXEC)
-		seep_successor_look(&watch->successor, &watch->peek.view.header, watch->pid);
+		seep_successor_look(&watch->successor, &watch->ledger.view.header, watch->pid);
 }
 
 static void *follow(void *argument)
 {
 	struct seep_watch *watch = argument;
-	_Atomic uint32_t *attention = &watch->peek.state->attention;
+	_Atomic uint32_t *attention = &watch->ledger.state->attention;
 
 	for (;;) {
 		/* Before all that is looked at: what changes later wakes us at once. */
@@ -212,7 +215,7 @@ static void *follow(void *argument)
 
 		/* In a ledger that was cut nothing comes to pass; the death is seen elsewhere. */
 		if (atomic_load_explicit(&watch->stop, memory_order_acquire) ||
-		    seep_peek_is_cut(&watch->peek))
+		    seep_ledger_is_cut(&watch->ledger))
 			return NULL;
 		meet_end(watch);
 		now_ns = seep_monotonic_ns();
@@ -265,44 +268,45 @@ static void register_recorder(struct ledger_control *control)
 	atomic_store_explicit(&control->recorder_pid, (uint32_t)getpid(), memory_order_release);
 }
 
-static void unregister_recorder(struct seep_peek *peek)
+static void unregister_recorder(struct seep_ledger *ledger)
 {
-	atomic_store_explicit(&peek->control->recorder_pid, 0, memory_order_release);
-	answer(peek);
+	atomic_store_explicit(&ledger->control->recorder_pid, 0, memory_order_release);
+	answer(ledger);
 }
 
-int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch, struct seep_error *err)
+int seep_watch_start(struct seep_ledger *ledger, struct seep_watch **ret_watch,
+		     struct seep_error *err)
 {
 	struct seep_watch *watch = seep_xcalloc(1, sizeof(*watch));
 	int problem;
 
-	watch->peek = *peek;
-	if (seep_peek_life(peek) != SEEP_PROCESS_UNKNOWN)
-		watch->pid = peek->view.header.pid;
+	watch->ledger = *ledger;
+	if (seep_ledger_life(ledger) != SEEP_PROCESS_UNKNOWN)
+		watch->pid = ledger->view.header.pid;
 	watch->epoch_age_ns = SEEP_NS_PER_S;
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->perf_map_fd = -1;
 	seep_timeline_init(&watch->timeline);
 	plan_epoch(watch, seep_monotonic_ns());
-	register_recorder(watch->peek.control);
+	register_recorder(watch->ledger.control);
 	problem = start_thread(watch);
 	if (problem != 0) {
-		unregister_recorder(&watch->peek);
+		unregister_recorder(&watch->ledger);
 		(void)pthread_mutex_destroy(&watch->lock);
 		free(watch);
 		return seep_fail_errno(err, problem, "cannot start a thread");
 	}
-	*peek = (struct seep_peek){ .fd = -1 };
+	*ledger = (struct seep_ledger){ .fd = -1 };
 	*ret_watch = watch;
 	return 0;
 }
 
-const struct seep_peek *seep_watch_peek(const struct seep_watch *watch)
+const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch)
 {
-	return &watch->peek;
+	return &watch->ledger;
 }
 
-void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *ret_result)
+void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *ret_result)
 {
 	(void)pthread_mutex_lock(&watch->lock);
 	ret_result->timeline = watch->timeline;
@@ -322,14 +326,14 @@ void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *
 
 void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result)
 {
-	struct seep_peek *peek = &watch->peek;
+	struct seep_ledger *ledger = &watch->ledger;
 
 	atomic_store_explicit(&watch->stop, 1, memory_order_release);
-	atomic_fetch_add_explicit(&peek->state->attention, 1, memory_order_acq_rel);
-	futex_wake(&peek->state->attention);
+	atomic_fetch_add_explicit(&ledger->state->attention, 1, memory_order_acq_rel);
+	futex_wake(&ledger->state->attention);
 	(void)pthread_join(watch->thread, NULL);
 	if (!dead)
-		unregister_recorder(peek);
+		unregister_recorder(ledger);
 	else if (!watch->answered) {
 		take_sample(watch);
 		find_perf_map(watch);
@@ -340,13 +344,13 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 	ret_result->outside = watch->outside;
 	/* A fork has its parent's modules, which were looked at there. */
 	ret_result->outside.missed = dead && !watch->looked &&
-				     peek->view.header.origin != LEDGER_ORIGIN_FORK;
+				     ledger->view.header.origin != LEDGER_ORIGIN_FORK;
 	/* What the caller saw at the end is less than what was seen in life. */
 	if (watch->successor.name) {
 		seep_successor_done(&ret_result->successor);
 		ret_result->successor = watch->successor;
 	}
-	seep_peek_close(peek);
+	seep_ledger_close(ledger);
 	(void)pthread_mutex_destroy(&watch->lock);
 	free(watch);
 }

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "recorder/outside.h"
-#include "recorder/peek.h"
+#include "profile/ledger_file.h"
 #include "recorder/successor.h"
 #include "recorder/timeline.h"
 
@@ -20,17 +20,17 @@ struct seep_watch;
 
 /**
  * seep_watch_start - register as the recorder of a ledger and follow it
- * @peek:      writable; moved into the watch on success, the caller's on failure. How long the process waits for
+ * @ledger:      writable; moved into the watch on success, the caller's on failure. How long the process waits for
  *              its answer at most is its own affair (exit_wait_ms)
  * @ret_watch: set on success only; end with seep_watch_stop()
  *
  * Returns: 0, or -SEEP_ESYS (no thread to be had).
  */
-SEEP_NODISCARD int seep_watch_start(struct seep_peek *peek, struct seep_watch **ret_watch,
+SEEP_NODISCARD int seep_watch_start(struct seep_ledger *ledger, struct seep_watch **ret_watch,
 				    struct seep_error *err);
 
 /* Borrowed; fields that do not change (name, header) may be read at any time. */
-const struct seep_peek *seep_watch_peek(const struct seep_watch *watch);
+const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch);
 
 /*
  * What a watch has gathered. Release with seep_timeline_done(), seep_outside_done() and
@@ -40,12 +40,12 @@ struct seep_watch_result {
 	struct seep_timeline timeline;
 	uint64_t peak_rss_bytes;     /* 0 unknown */
 	int perf_map_fd;	     /* of the process's perf map; -1 none. The caller closes it */
-	struct seep_outside outside; /* of seep_watch_peek_result(): without bindings */
+	struct seep_outside outside; /* of seep_watch_result_now(): without bindings */
 	struct seep_successor successor; /* of a process that ended by exec, and lived on */
 };
 
 /* What has been gathered so far, a copy; the watch goes on. Release as above. */
-void seep_watch_peek_result(struct seep_watch *watch, struct seep_watch_result *ret_result);
+void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *ret_result);
 
 /**
  * seep_watch_stop - end the thread and give back what it gathered

@@ -9,7 +9,7 @@
 #include "ledger_fake.h"
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
-#include "recorder/peek.h"
+#include "recorder/ledger_control.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -69,13 +69,13 @@ static size_t files(void)
 
 static void set_control(const char *name, uint32_t recorder, uint32_t done)
 {
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 
-	assert_int_equal(seep_peek_open(folder_fd, name, true, &peek, NULL), 0);
-	atomic_store(&peek.control->recorder_pid, recorder);
-	atomic_store(&peek.control->recorder_start_ticks, recorder ? own_start_ticks() : 0);
-	atomic_store(&peek.control->recorder_done, done);
-	seep_peek_close(&peek);
+	assert_int_equal(seep_ledger_open(folder_fd, name, SEEP_LEDGER_WRITE, &ledger, NULL), 0);
+	atomic_store(&ledger.control->recorder_pid, recorder);
+	atomic_store(&ledger.control->recorder_start_ticks, recorder ? own_start_ticks() : 0);
+	atomic_store(&ledger.control->recorder_done, done);
+	seep_ledger_close(&ledger);
 }
 
 static void names_are_taken_apart_from_the_right(void **state)
@@ -206,26 +206,27 @@ static void hostile_files_are_passed_over(void **state)
 static void a_ledger_cut_after_opening_reads_as_empty(void **state)
 {
 	struct ledger_fake fake = { .allocs = 9 };
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 	int fd;
 
 	(void)state;
 	write_ledger(&fake, false);
-	assert_int_equal(seep_peek_open(folder_fd, fake.file_name, false, &peek, NULL), 0);
-	assert_int_equal(seep_peek_totals(&peek).allocs, 9);
-	assert_int_equal(seep_peek_live_bytes(&peek), 90);
+	assert_int_equal(
+		seep_ledger_open(folder_fd, fake.file_name, SEEP_LEDGER_OURS, &ledger, NULL), 0);
+	assert_int_equal(seep_ledger_sum(&ledger).allocs, 9);
+	assert_int_equal(seep_ledger_sum(&ledger).live_bytes, 90);
 	fd = openat(folder_fd, fake.file_name, O_RDWR);
 	assert_int_equal(ftruncate(fd, 3 * LEDGER_PAGE_BYTES), 0);
 	(void)close(fd);
-	assert_int_equal(seep_peek_totals(&peek).allocs, 0);
-	assert_int_equal(seep_peek_live_bytes(&peek), 90);
-	seep_peek_close(&peek);
+	assert_int_equal(seep_ledger_sum(&ledger).allocs, 0);
+	assert_int_equal(seep_ledger_sum(&ledger).live_bytes, 90);
+	seep_ledger_close(&ledger);
 }
 
-static void write_row(const struct seep_peek *peek, uint64_t allocs, uint64_t frees)
+static void write_row(const struct seep_ledger *ledger, uint64_t allocs, uint64_t frees)
 {
-	const struct ledger_table *rows = &peek->view.header.table[LEDGER_TABLE_ROWS];
-	int fd = openat(folder_fd, peek->file_name, O_RDWR);
+	const struct ledger_table *rows = &ledger->view.header.table[LEDGER_TABLE_ROWS];
+	int fd = openat(folder_fd, ledger->file_name, O_RDWR);
 	struct ledger_row row = { .allocs = allocs, .frees = frees };
 
 	assert_int_equal(pwrite(fd, &row, sizeof(row), (off_t)(rows->offset + sizeof(row))),
@@ -235,52 +236,54 @@ static void write_row(const struct seep_peek *peek, uint64_t allocs, uint64_t fr
 
 static void counts_that_no_program_reaches_are_left_out(void **state)
 {
-	static const struct seep_peek_totals wild[] = {
-		{ 3, 1ull << 63 },
-		{ UINT64_MAX, 1 },
-		{ INT64_MAX, 0 }, /* alone it may be, the sum may not */
+	static const struct seep_ledger_sums wild[] = {
+		{ .allocs = 3, .frees = 1ull << 63 },
+		{ .allocs = UINT64_MAX, .frees = 1 },
+		{ .allocs = INT64_MAX }, /* alone it may be, the sum may not */
 	};
 	struct ledger_fake fake = { .allocs = 9, .frees = 2 };
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 
 	(void)state;
 	write_ledger(&fake, false);
-	assert_int_equal(seep_peek_open(folder_fd, fake.file_name, false, &peek, NULL), 0);
-	write_row(&peek, 3, 1);
-	assert_int_equal(seep_peek_totals(&peek).allocs, 12);
-	assert_int_equal(seep_peek_totals(&peek).frees, 3);
+	assert_int_equal(
+		seep_ledger_open(folder_fd, fake.file_name, SEEP_LEDGER_OURS, &ledger, NULL), 0);
+	write_row(&ledger, 3, 1);
+	assert_int_equal(seep_ledger_sum(&ledger).allocs, 12);
+	assert_int_equal(seep_ledger_sum(&ledger).frees, 3);
 	for (size_t i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
-		write_row(&peek, wild[i].allocs, wild[i].frees);
-		assert_int_equal(seep_peek_totals(&peek).allocs, 9);
-		assert_int_equal(seep_peek_totals(&peek).frees, 2);
+		write_row(&ledger, wild[i].allocs, wild[i].frees);
+		assert_int_equal(seep_ledger_sum(&ledger).allocs, 9);
+		assert_int_equal(seep_ledger_sum(&ledger).frees, 2);
 	}
-	seep_peek_close(&peek);
+	seep_ledger_close(&ledger);
 }
 
 static void marks_are_appended_and_the_epoch_advances(void **state)
 {
 	struct ledger_fake fake = { 0 };
-	struct seep_peek peek;
+	struct seep_ledger ledger;
 	struct ledger_mark mark;
 
 	(void)state;
 	write_ledger(&fake, true);
-	assert_int_equal(seep_peek_open(folder_fd, fake.file_name, true, &peek, NULL), 0);
+	assert_int_equal(
+		seep_ledger_open(folder_fd, fake.file_name, SEEP_LEDGER_WRITE, &ledger, NULL), 0);
 	for (uint32_t i = 1; i <= 128; i++) {
-		off_t at = (off_t)(peek.view.header.table[LEDGER_TABLE_MARKS].offset +
+		off_t at = (off_t)(ledger.view.header.table[LEDGER_TABLE_MARKS].offset +
 				   (i - 1) * sizeof(mark));
 
-		assert_int_equal(seep_peek_mark(&peek, 1000 + i), i);
-		ledger_view_refresh(&peek.view);
-		assert_int_equal(peek.view.count[LEDGER_TABLE_MARKS], i);
-		assert_int_equal(pread(peek.fd, &mark, sizeof(mark), at), sizeof(mark));
+		assert_int_equal(seep_ledger_mark(&ledger, 1000 + i), i);
+		ledger_view_refresh(&ledger.view);
+		assert_int_equal(ledger.view.count[LEDGER_TABLE_MARKS], i);
+		assert_int_equal(pread(ledger.fd, &mark, sizeof(mark), at), sizeof(mark));
 		assert_int_equal(mark.ready, 1);
 		assert_int_equal(mark.epoch, i);
 		assert_int_equal(mark.at_ns, 1000 + i);
 	}
-	assert_int_equal(seep_peek_mark(&peek, 9), 0);
-	assert_int_equal(atomic_load(&peek.control->epoch), 128);
-	seep_peek_close(&peek);
+	assert_int_equal(seep_ledger_mark(&ledger, 9), 0);
+	assert_int_equal(atomic_load(&ledger.control->epoch), 128);
+	seep_ledger_close(&ledger);
 }
 
 static void tidying_removes_only_what_is_recorded_and_not_needed(void **state)

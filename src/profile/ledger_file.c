@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/ledger_file.h"
+
+#include "base/xalloc.h"
+#include "profile/ledger_figure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, CHUNK_BYTES = 64 * 1024 };
+
+#define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+int seep_ledger_refuse(const struct ledger_view *view, enum ledger_view_status status,
+		       struct seep_error *err)
+{
+	switch (status) {
+	case LEDGER_VIEW_NEWER:
+		return seep_fail(err, SEEP_EVERSION, "layout version %u, this seep reads %d",
+				 view->header.version, LEDGER_VERSION);
+	case LEDGER_VIEW_TRUNCATED:
+		return seep_fail(err, SEEP_ETRUNC, "file is %llu bytes, its header says %llu",
+				 (unsigned long long)view->bytes,
+				 (unsigned long long)view->header.file_bytes);
+	case LEDGER_VIEW_SHORT:
+		return seep_fail(err, SEEP_ETRUNC, "%s", ledger_view_problem(status));
+	default:
+		return seep_fail(err, SEEP_ECORRUPT, "%s", ledger_view_problem(status));
+	}
+}
+
+static int open_file(struct seep_ledger *ledger, int dir_fd, enum seep_ledger_access access,
+		     struct seep_error *err)
+{
+	/* O_NONBLOCK: a pipe that somebody put here must not make us wait. */
+	int flags = (access == SEEP_LEDGER_WRITE ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_CLOEXEC |
+		    O_NOCTTY | (access == SEEP_LEDGER_READ ? 0 : O_NOFOLLOW);
+	struct stat st;
+
+	ledger->fd = openat(dir_fd, ledger->file_name, flags);
+	if (ledger->fd < 0 && errno == ENOENT)
+		return seep_fail(err, SEEP_ENOTFOUND, "no such file");
+	if (ledger->fd < 0 && (errno == ELOOP || errno == ENXIO || errno == EISDIR))
+		return seep_fail(err, SEEP_EUNSUPPORTED, "not a plain file");
+	if (ledger->fd < 0)
+		return seep_fail_errno(err, errno, "cannot open");
+	if (fstat(ledger->fd, &st) < 0)
+		return seep_fail_errno(err, errno, "cannot look at it");
+	if (!S_ISREG(st.st_mode) || (access != SEEP_LEDGER_READ && st.st_uid != geteuid()))
+		return seep_fail(err, SEEP_EUNSUPPORTED, "not a plain file%s",
+				 access == SEEP_LEDGER_READ ? "" : " of ours");
+	ledger->bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_error *err)
+{
+	enum ledger_view_status status;
+	int rc;
+
+	if (ledger->bytes < FIXED_BYTES)
+		return seep_fail(err, SEEP_ETRUNC, "%s", ledger_view_problem(LEDGER_VIEW_SHORT));
+	rc = seep_shared_map_open(ledger->fd, FIXED_BYTES, writable, &ledger->map, err);
+	if (rc < 0)
+		return rc;
+	/* The view reads no more than the fixed pages from the map. */
+	status = ledger_view_init(&ledger->view, ledger->map.at, ledger->bytes);
+	/* Nobody will write to a dead ledger that was cut; it can still be looked at. */
+	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || writable))
+		return seep_ledger_refuse(&ledger->view, status, err);
+	ledger->view.header.parent[LEDGER_NAME_BYTES - 1] = '\0';
+	ledger->control = (void *)((char *)ledger->map.at + LEDGER_PAGE_BYTES);
+	ledger->state = (void *)((char *)ledger->map.at + 2 * LEDGER_PAGE_BYTES);
+	return 0;
+}
+
+int seep_ledger_open(int dir_fd, const char *file_name, enum seep_ledger_access access,
+		     struct seep_ledger *ret_ledger, struct seep_error *err)
+{
+	struct seep_ledger ledger = { .fd = -1, .file_name = seep_xstrdup(file_name) };
+	int rc = open_file(&ledger, dir_fd, access, err);
+
+	if (rc == 0)
+		rc = map_pages(&ledger, access == SEEP_LEDGER_WRITE, err);
+	if (rc < 0) {
+		seep_error_prefix(err, "%s", file_name);
+		seep_ledger_close(&ledger);
+		return rc;
+	}
+	*ret_ledger = ledger;
+	return 0;
+}
+
+void seep_ledger_close(struct seep_ledger *ledger)
+{
+	seep_shared_map_close(&ledger->map);
+	if (ledger->fd >= 0)
+		(void)close(ledger->fd);
+	free(ledger->file_name);
+	*ledger = (struct seep_ledger){ .fd = -1 };
+}
+
+bool seep_ledger_is_cut(const struct seep_ledger *ledger)
+{
+	return seep_shared_map_is_cut(&ledger->map);
+}
+
+/* ---- tables ------------------------------------------------------------------------------- */
+
+typedef void (*item_fn)(const void *item, struct seep_ledger_sums *sums);
+
+/* Call @each for the items of a table that may be touched; ends early where the file does. */
+static void each_item(struct seep_ledger *ledger, enum ledger_table_type type, item_fn each,
+		      struct seep_ledger_sums *sums)
+{
+	const struct ledger_table *table = &ledger->view.header.table[type];
+	uint64_t left = ledger->view.count[type];
+	uint64_t at = table->offset;
+	size_t per_chunk = CHUNK_BYTES / table->item_bytes;
+	_Alignas(64) unsigned char chunk[CHUNK_BYTES];
+
+	while (left > 0) {
+		size_t want = left < per_chunk ? (size_t)left : per_chunk;
+		ssize_t got = pread(ledger->fd, chunk, want * table->item_bytes, (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < (ssize_t)table->item_bytes)
+			return;
+		want = (size_t)got / table->item_bytes;
+		for (size_t i = 0; i < want; i++)
+			each(chunk + i * table->item_bytes, sums);
+		at += want * table->item_bytes;
+		left -= want;
+	}
+}
+
+/* Parts may be below 0, and such that were written over may sum to anything. */
+static void add_cache(const void *item, struct seep_ledger_sums *sums)
+{
+	const struct ledger_cache *cache = item;
+
+	if (!GET(cache->ready))
+		return;
+	sums->live_bytes += (uint64_t)GET(cache->sum) + (uint64_t)GET(cache->first);
+	sums->usable_bytes += GET(cache->usable_alloc_bytes) - GET(cache->usable_freed_bytes);
+}
+
+/* Both or neither, as in a profile of the ledger. */
+static void add_counts(struct seep_ledger_sums *sums, uint64_t allocs, uint64_t frees)
+{
+	struct seep_ledger_sums more = *sums;
+
+	if (seep_ledger_add(&more.allocs, allocs) && seep_ledger_add(&more.frees, frees))
+		*sums = more;
+}
+
+static void add_row(const void *item, struct seep_ledger_sums *sums)
+{
+	const struct ledger_row *row = item;
+
+	add_counts(sums, GET(row->allocs), GET(row->frees));
+}
+
+static void add_slot(const void *item, struct seep_ledger_sums *sums)
+{
+	const struct ledger_slot *slot = item;
+
+	if (GET(slot->row) != 0)
+		add_counts(sums, GET(slot->allocs), GET(slot->frees));
+}
+
+/* Rows before slots: what a flush moves meanwhile is then missed by this pass, never counted twice. */
+struct seep_ledger_sums seep_ledger_sum(struct seep_ledger *ledger)
+{
+	struct seep_ledger_sums sums = { 0 };
+
+	ledger_view_refresh(&ledger->view);
+	each_item(ledger, LEDGER_TABLE_ROWS, add_row, &sums);
+	each_item(ledger, LEDGER_TABLE_SLOTS, add_slot, &sums);
+	sums.live_bytes = (uint64_t)atomic_load_explicit(&ledger->state->live_bytes,
+							 memory_order_acquire);
+	each_item(ledger, LEDGER_TABLE_CACHES, add_cache, &sums);
+	if ((int64_t)sums.live_bytes < 0)
+		sums.live_bytes = 0;
+	if ((int64_t)sums.usable_bytes < 0)
+		sums.usable_bytes = 0;
+	return sums;
+}
+
+char *seep_ledger_string(const struct seep_ledger *ledger, struct ledger_string string)
+{
+	const struct ledger_table *table = &ledger->view.header.table[LEDGER_TABLE_STRINGS];
+	size_t bytes = string.bytes < SEEP_LEDGER_TEXT_BYTES ? string.bytes
+							     : SEEP_LEDGER_TEXT_BYTES;
+	char *text = seep_xcalloc(bytes + 1, 1);
+
+	if (string.offset > table->capacity || bytes > table->capacity - string.offset)
+		return text;
+	if (pread(ledger->fd, text, bytes, (off_t)(table->offset + string.offset)) < 0)
+		text[0] = '\0';
+	return text;
+}
