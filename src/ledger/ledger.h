@@ -346,7 +346,8 @@ enum ledger_node_flags {
 
 /*
  * A frame under its caller. Index 0 is the root: no frame. period p > 0: this frame and the p - 1
- * above it were met again at once, repeats more times at most (saturating); they stand here once.
+ * above it were met again at once, and stand here once. folded: how many frames are not there
+ * because of that from the outermost to this one, in the deepest stack that was met (saturating).
  */
 struct ledger_node {
 	_Atomic uint32_t parent_ready; /* parent index + 1; 0 = not published */
@@ -354,7 +355,7 @@ struct ledger_node {
 	uint8_t flags;
 	uint8_t period;
 	uint64_t address : 48; /* link-time address (pc - bias) */
-	uint64_t repeats : 16;
+	uint64_t folded : 16;
 };
 
 struct ledger_module {

@@ -63,6 +63,7 @@ static void load_done(struct seep_ledger_load *load)
 	seep_rows_done(&load->rows);
 	free(load->nodes.pieces);
 	free(load->nodes.damaged);
+	free(load->nodes.folded);
 	free(load->nodes.path);
 	free(load->contexts.places);
 	free(load->contexts.described);

@@ -19,6 +19,7 @@ struct seep_ledger_load {
 	struct seep_ledger_nodes {
 		uint32_t *pieces; /* by node: its piece of the builder; 0 = not met yet */
 		uint8_t *damaged; /* by node: the path to the root is not whole */
+		uint16_t *folded; /* by node: frames that repeats of entries up to it stand for */
 		uint64_t count;
 		uint32_t *path; /* nodes whose pieces are being made */
 		size_t path_capacity;

@@ -30,17 +30,33 @@ static uint32_t parent_of(const struct seep_ledger_load *load, uint32_t node, ui
 	return word - 1;
 }
 
-/* One entry, inside of @parent. */
-static uint32_t make_piece(struct seep_ledger_load *load, uint32_t node, uint32_t parent)
+/* Of @folded frames those that are not told by the repeats of entries further out. */
+static uint16_t repeats_of(uint16_t period, uint16_t folded, uint16_t told)
+{
+	if (folded == UINT16_MAX)
+		return UINT16_MAX;
+	return folded > told ? (uint16_t)((folded - told) / period) : 0;
+}
+
+/* One entry, inside of @parent, which is a piece, and of @caller, its node. */
+static uint32_t make_piece(struct seep_ledger_load *load, uint32_t node, uint32_t parent,
+			   uint32_t caller)
 {
 	const struct ledger_node *item = ledger_view_node(&load->view, node);
 	struct seep_profile_stack_entry *entry = seep_builder_room(&load->builder, 1);
+	uint16_t *folded = load->nodes.folded;
 
+	folded[node] = folded[caller];
 	if (!item)
 		return parent;
 	entry->frame = frame_of(load, item);
 	entry->period = item->period;
-	entry->repeats = entry->period ? (uint16_t)item->repeats : 0;
+	entry->repeats = 0;
+	if (entry->period) {
+		entry->repeats = repeats_of(entry->period, item->folded, folded[caller]);
+		if (item->folded > folded[node])
+			folded[node] = item->folded;
+	}
 	return seep_builder_piece(&load->builder, parent, 1);
 }
 
@@ -61,6 +77,8 @@ bool seep_ledger_stack(struct seep_ledger_load *load, uint32_t leaf, uint32_t *r
 						 sizeof(*nodes->pieces));
 		nodes->damaged = seep_ledger_grow(nodes->damaged, nodes->count, count,
 						  sizeof(*nodes->damaged));
+		nodes->folded = seep_ledger_grow(nodes->folded, nodes->count, count,
+						 sizeof(*nodes->folded));
 		nodes->count = count;
 	}
 	*ret_piece = 0;
@@ -77,9 +95,9 @@ bool seep_ledger_stack(struct seep_ledger_load *load, uint32_t leaf, uint32_t *r
 	}
 	damaged |= nodes->damaged[node];
 	piece = nodes->pieces[node];
-	while (length > 0) {
+	for (uint32_t caller = node; length > 0; caller = node) {
 		node = nodes->path[--length];
-		piece = make_piece(load, node, piece);
+		piece = make_piece(load, node, piece, caller);
 		nodes->pieces[node] = piece;
 		nodes->damaged[node] = damaged;
 	}

@@ -54,9 +54,10 @@ struct seep_profile_inlined {
 
 /* A frame in one call stack. */
 struct seep_profile_stack_entry {
-	uint32_t frame;	  /* index into profile.frames */
-	uint8_t period;	  /* > 0: the last <period> physical frames were met again at once... */
-	uint16_t repeats; /* ...this many more times at most (65535 = that or more) */
+	uint32_t frame; /* index into profile.frames */
+	uint8_t period; /* > 0: the last <period> physical frames were met again at once... */
+	/* ...this many more times in the deepest stack, if not in others (65535 = that or more) */
+	uint16_t repeats;
 };
 
 struct seep_profile_epoch {

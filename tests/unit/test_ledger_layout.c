@@ -118,7 +118,7 @@ static const struct field fields[] = {
 	FIELD(ledger_node, period),
 	/* Bit fields: the two share the last eight bytes. */
 	{ "struct ledger_node", "`address`", 8, NODE_ADDRESS_BYTES },
-	{ "struct ledger_node", "`repeats`", 8 + NODE_ADDRESS_BYTES, 2 },
+	{ "struct ledger_node", "`folded`", 8 + NODE_ADDRESS_BYTES, 2 },
 	FIELD(ledger_module, ready),
 	FIELD(ledger_module, generation),
 	FIELD(ledger_module, bias),

@@ -137,7 +137,7 @@ static void one_frame_stands_once_however_many_stacks_have_it(void **state)
 	(void)state;
 	ledger.nodes[c].flags |= LEDGER_NODE_EXACT;
 	ledger.nodes[b].period = 2;
-	ledger.nodes[b].repeats = 9;
+	ledger.nodes[b].folded = 18;
 	set_row(built_row(&ledger, built_context(&ledger, b, 0), 0), 1, 1, 0, 0);
 	set_row(built_row(&ledger, built_context(&ledger, c, 0), 0), 1, 1, 0, 0);
 	load();

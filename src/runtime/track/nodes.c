@@ -5,15 +5,15 @@
 #include "runtime/sys/tables.h"
 #include "runtime/unwind/modules.h"
 
-enum { PERIOD_MAX = 8, SET_FIRST = 1 << 12, REPEATS_MAX = UINT16_MAX };
+enum { PERIOD_MAX = 8, SET_FIRST = 1 << 12, FOLDED_MAX = UINT16_MAX };
 
 /* A frame after folding. */
 struct folded {
 	uintptr_t ra;
-	uint32_t exact;
-	uint16_t repeats;
+	uint32_t
+		last; /* the frame of the walk that it stands for last, counted from the outermost */
+	uint8_t exact;
 	uint8_t period;
-	uint8_t spare;
 };
 
 /* A walk that could not be kept has up to twice the frames of one that was. */
@@ -66,16 +66,12 @@ static bool repeats_at(const struct folded *out, uint32_t count, uint32_t period
 	return true;
 }
 
-static void note_repeat(struct folded *frame, const struct folded *again, uint32_t period)
+/* The last @period frames of out[0..count) come again: those before stand for them too. */
+static void fold_tail(struct folded *out, uint32_t count, uint32_t period)
 {
-	uint32_t repeats = frame->repeats;
-
-	if (frame->period == 0 || frame->period == period)
-		repeats++;
-	if (again->period)
-		repeats = repeats > again->repeats ? repeats : again->repeats;
-	frame->period = (uint8_t)period;
-	frame->repeats = (uint16_t)(repeats < REPEATS_MAX ? repeats : REPEATS_MAX);
+	for (uint32_t i = 1; i <= period; i++)
+		out[count - period - i].last = out[count - i].last;
+	out[count - period - 1].period = (uint8_t)period;
 }
 
 /*
@@ -93,13 +89,13 @@ static uint32_t fold(const struct rt_walk *walk, uint32_t known, uint32_t *ret_p
 		bool exact;
 		uintptr_t ra = rt_walk_address(walk, i, &exact);
 
-		scratch[count++] = (struct folded){ .ra = ra, .exact = exact };
+		scratch[count++] = (struct folded){ .ra = ra, .last = i, .exact = exact };
 		if (i < known)
 			continue;
 		for (uint32_t period = 1; period <= PERIOD_MAX && period * 2 <= count; period++) {
 			if (!repeats_at(scratch, count, period))
 				continue;
-			note_repeat(&scratch[count - period - 1], &scratch[count - 1], period);
+			fold_tail(scratch, count, period);
 			count -= period;
 			if (count - 1 < *ret_plain)
 				*ret_plain = count - 1;
@@ -140,14 +136,20 @@ static uint64_t prepare(struct entrant *entrant, const struct folded *frame, uin
 	return hash;
 }
 
-static void raise_repeats(struct ledger_node *node, uint16_t repeats)
+/* Frames of the walk that folding took out up to scratch[at], @cut of them among those not stored. */
+static uint16_t folded_frames(uint32_t at, uint32_t cut)
 {
-	if (node->repeats < repeats)
-		node->repeats = repeats;
+	const uint32_t frames = scratch[at].last - at - cut;
+
+	return (uint16_t)(frames < FOLDED_MAX ? frames : FOLDED_MAX);
 }
 
-/* The node of @frame under @parent; RT_NO_INDEX when the tables are full. */
-static uint64_t enter(uint32_t parent, const struct folded *frame, const struct entrant *entrant)
+/*
+ * The node of @frame under @parent, with @folded frames taken out up to it; RT_NO_INDEX when the
+ * tables are full.
+ */
+static uint64_t enter(uint32_t parent, const struct folded *frame, const struct entrant *entrant,
+		      uint16_t folded)
 {
 	uint64_t place = rt_index_place(entrant->hash);
 	struct ledger_node *node;
@@ -161,7 +163,8 @@ static uint64_t enter(uint32_t parent, const struct folded *frame, const struct 
 		if (rt_load(&node->parent_ready) == parent + 1 &&
 		    node->address == entrant->address && node->module == entrant->module &&
 		    node->flags == entrant->flags && node->period == frame->period) {
-			raise_repeats(node, frame->repeats);
+			if (node->folded < folded)
+				node->folded = folded;
 			return candidate;
 		}
 	}
@@ -173,7 +176,7 @@ static uint64_t enter(uint32_t parent, const struct folded *frame, const struct 
 	node->flags = (uint8_t)entrant->flags;
 	node->period = frame->period;
 	node->address = entrant->address & ADDRESS_MASK;
-	node->repeats = frame->repeats;
+	node->folded = folded;
 	rt_store_release(&node->parent_ready, parent + 1);
 	rt_index_put(&nodes, entrant->hash, place, (uint32_t)index);
 	return index;
@@ -197,14 +200,15 @@ struct branch {
 
 /* Enter scratch[first] to scratch[end - 1] at @at; note the nodes of the first @noted frames. */
 static struct branch enter_some(struct rt_walk *walk, struct branch at, uint32_t first,
-				uint32_t end, uint32_t noted)
+				uint32_t end, uint32_t noted, uint32_t cut)
 {
 	struct entrant entrants[ENTRANTS];
 
 	for (uint32_t i = first; i < end; i++)
 		at.hash = prepare(&entrants[i - first], &scratch[i], at.hash);
 	for (uint32_t i = first; i < end; i++) {
-		at.node = enter((uint32_t)at.node, &scratch[i], &entrants[i - first]);
+		at.node = enter((uint32_t)at.node, &scratch[i], &entrants[i - first],
+				folded_frames(i, cut));
 		if (at.node == RT_NO_INDEX)
 			break;
 		if (i < noted) {
@@ -221,13 +225,14 @@ void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 	uint32_t known = depth_max ? 0 : known_frames(walk);
 	struct branch at = { .hash = rt_global.seed };
 	uint32_t plain, count;
-	uint32_t first = 0;
+	uint32_t first = 0, cut = 0;
 
 	*ret_path = (struct rt_path){ 0 };
 	count = fold(walk, known, &plain);
 	ret_path->folded = plain < rt_walk_length(walk);
 	if (depth_max && count > depth_max) {
 		first = count - depth_max;
+		cut = scratch[first - 1].last - (first - 1);
 		ret_path->cut = true;
 	} else if (known) {
 		first = known < plain ? known : plain;
@@ -238,7 +243,7 @@ void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 	}
 	for (uint32_t end; first < count; first = end) {
 		end = count - first < ENTRANTS ? count : first + ENTRANTS;
-		at = enter_some(walk, at, first, end, depth_max || !walk->stored ? 0 : plain);
+		at = enter_some(walk, at, first, end, depth_max || !walk->stored ? 0 : plain, cut);
 		if (at.node == RT_NO_INDEX) {
 			ret_path->full = true;
 			return;
