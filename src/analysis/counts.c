@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of figures, and the names of what to order by. */
 #include "analysis/counts.h"
+
+#include <string.h>
+
+enum { FIGURES = sizeof(struct seep_counts) / sizeof(int64_t) };
 
 const char *const seep_measure_names[SEEP_MEASURE_COUNT + 1] = {
 	[SEEP_BY_LIVE] = "live",
@@ -14,7 +17,16 @@ bool seep_measure_is_bytes(enum seep_measure measure)
 	return measure == SEEP_BY_LIVE || measure == SEEP_BY_PEAK;
 }
 
-uint64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure measure)
+struct seep_unit_text seep_measure_text(int64_t value, enum seep_measure measure)
+{
+	struct seep_unit_text (*const text)(uint64_t) = seep_measure_is_bytes(measure)
+								? seep_bytes_text
+								: seep_count_text;
+
+	return value < 0 ? seep_change_text(value, text) : text((uint64_t)value);
+}
+
+int64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure measure)
 {
 	switch (measure) {
 	case SEEP_BY_PEAK:
@@ -30,15 +42,14 @@ uint64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure m
 	return counts->live_bytes;
 }
 
-uint64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure)
+int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure)
 {
 	switch (measure) {
 	case SEEP_BY_PEAK:
 		return counts->peak_blocks;
 	case SEEP_BY_ALLOCS:
-		return counts->allocs;
 	case SEEP_BY_TEMPORARY:
-		return counts->temporary;
+		return seep_counts_value(counts, measure);
 	case SEEP_BY_LIVE:
 	case SEEP_MEASURE_COUNT:
 		break;
@@ -48,30 +59,40 @@ uint64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure 
 
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more)
 {
-	sum->allocs += more->allocs;
-	sum->alloc_bytes += more->alloc_bytes;
-	sum->frees += more->frees;
-	sum->freed_bytes += more->freed_bytes;
-	sum->live_blocks += more->live_blocks;
-	sum->live_bytes += more->live_bytes;
-	sum->peak_blocks += more->peak_blocks;
-	sum->peak_bytes += more->peak_bytes;
-	sum->temporary += more->temporary;
+	int64_t to[FIGURES];
+	int64_t from[FIGURES];
+
+	memcpy(to, sum, sizeof(to));
+	memcpy(from, more, sizeof(from));
+	for (size_t i = 0; i < FIGURES; i++)
+		if (__builtin_add_overflow(to[i], from[i], &to[i]))
+			to[i] = from[i] > 0 ? INT64_MAX : INT64_MIN;
+	memcpy(sum, to, sizeof(to));
+}
+
+static int64_t figure(uint64_t value)
+{
+	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+struct seep_counts seep_counts_of(const struct seep_profile_context *context)
+{
+	return (struct seep_counts){
+		.allocs = figure(context->allocs),
+		.alloc_bytes = figure(context->alloc_bytes),
+		.frees = figure(context->frees),
+		.freed_bytes = figure(context->freed_bytes),
+		.live_blocks = figure(context->live_blocks),
+		.live_bytes = figure(context->live_bytes),
+		.peak_blocks = figure(context->peak_blocks),
+		.peak_bytes = figure(context->peak_bytes),
+		.temporary = figure(context->temporary),
+	};
 }
 
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context)
 {
-	const struct seep_counts more = {
-		.allocs = context->allocs,
-		.alloc_bytes = context->alloc_bytes,
-		.frees = context->frees,
-		.freed_bytes = context->freed_bytes,
-		.live_blocks = context->live_blocks,
-		.live_bytes = context->live_bytes,
-		.peak_blocks = context->peak_blocks,
-		.peak_bytes = context->peak_bytes,
-		.temporary = context->temporary,
-	};
+	const struct seep_counts more = seep_counts_of(context);
 
 	seep_counts_add(sum, &more);
 }

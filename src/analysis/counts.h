@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The figures of one context, and sums of them: what groups, trees and flat tables add up.
- * Every sum is exact: 64-bit, of contexts that do not overlap.
+ * The figures of one context, and sums of them: what groups, trees and flat tables add up. They
+ * may be differences: below zero where something shrank. Sums are exact as long as they fit into
+ * 63 bits, and stop at the largest that does.
  */
 #ifndef SEEP_ANALYSIS_COUNTS_H
 #define SEEP_ANALYSIS_COUNTS_H
 
+#include "base/units.h"
 #include "profile/profile.h"
 
 struct seep_counts {
-	uint64_t allocs;
-	uint64_t alloc_bytes;
-	uint64_t frees;
-	uint64_t freed_bytes;
-	uint64_t live_blocks;
-	uint64_t live_bytes;
-	uint64_t peak_blocks; /* at the process's peak */
-	uint64_t peak_bytes;
-	uint64_t temporary;
+	int64_t allocs;
+	int64_t alloc_bytes;
+	int64_t frees;
+	int64_t freed_bytes;
+	int64_t live_blocks;
+	int64_t live_bytes;
+	int64_t peak_blocks; /* at the process's peak */
+	int64_t peak_bytes;
+	int64_t temporary;
 };
 
 /* What a report is ordered by. */
@@ -35,12 +37,16 @@ extern const char *const seep_measure_names[SEEP_MEASURE_COUNT + 1];
 /* Whether its figures are bytes (else: a number of allocations). */
 bool seep_measure_is_bytes(enum seep_measure measure);
 
-uint64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure measure);
+/* "1.2 MB" or "12.3 k", with a minus sign where it is below zero. */
+struct seep_unit_text seep_measure_text(int64_t value, enum seep_measure measure);
+
+int64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure measure);
 
 /* The blocks that belong to the value: live, at the peak, or the allocations themselves. */
-uint64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure);
+int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure);
 
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more);
+struct seep_counts seep_counts_of(const struct seep_profile_context *context);
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context);
 
 #endif

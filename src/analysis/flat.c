@@ -68,13 +68,13 @@ uint32_t seep_flat_top(const struct seep_flat *flat, enum seep_measure measure, 
 
 	for (uint32_t i = 0; i < flat->count; i++) {
 		const struct seep_flat_row *row = &flat->rows[i];
-		const uint64_t inclusive = seep_counts_value(&row->inclusive, measure);
-		const uint64_t self = seep_counts_value(&row->self, measure);
+		const int64_t inclusive = seep_counts_value(&row->inclusive, measure);
+		const int64_t self = seep_counts_value(&row->self, measure);
 
-		if (inclusive > 0 && (self > 0 || whole || !row->plumbing))
+		if (inclusive != 0 && (self != 0 || whole || !row->plumbing))
 			ranked[count++] = (struct seep_ranked){
 				.value = self,
-				.tie = UINT64_MAX - inclusive,
+				.tie = UINT64_MAX - (uint64_t)inclusive,
 				.index = i,
 			};
 	}

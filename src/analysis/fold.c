@@ -15,50 +15,30 @@ static bool tail_repeats(const struct seep_sites *sites, enum seep_fold_by by,
 	return true;
 }
 
-/* Frames that are not there because of folds in stack[0..count). */
-static uint64_t folded_frames(const struct seep_profile_stack_entry *stack, uint32_t count)
+uint64_t seep_fold_frames(const struct seep_profile_stack_entry *stack, uint32_t count)
 {
 	uint64_t frames = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		if (stack[i].period > 0 && stack[i].repeats == SEEP_FOLD_REPEATS_MAX)
 			return UINT32_MAX;
-		frames += (uint64_t)(stack[i].period & ~SEEP_FOLD_BOUND) * stack[i].repeats;
+		frames += (uint64_t)stack[i].period * stack[i].repeats;
 	}
 	return frames;
-}
-
-/*
- * Whether folding the last @period of 2 * @period entries into the first ones adds up folds that
- * need not have been at their deepest together. One that grows by plain frames only is exact.
- */
-static bool is_bound(const struct seep_profile_stack_entry *stack, uint32_t period)
-{
-	uint32_t folds = 0;
-
-	for (uint32_t i = 0; i < 2 * period; i++) {
-		if (stack[i].period == 0)
-			continue;
-		if (stack[i].period != period)
-			return true;
-		folds++;
-	}
-	return folds > 1;
 }
 
 /* The last @period entries repeat those before: mark the innermost that stays. */
 static void mark(struct seep_profile_stack_entry *stack, uint32_t count, uint32_t period)
 {
 	struct seep_profile_stack_entry *kept = &stack[count - 2 * period];
-	const uint64_t frames = period + folded_frames(kept, 2 * period);
+	const uint64_t frames = period + seep_fold_frames(kept, 2 * period);
 	const uint64_t repeats = (frames + period - 1) / period;
-	const bool bound = is_bound(kept, period);
 
 	for (uint32_t i = 1; i < period; i++) {
 		kept[i].period = 0;
 		kept[i].repeats = 0;
 	}
-	kept->period = (uint8_t)(bound ? period | SEEP_FOLD_BOUND : period);
+	kept->period = (uint8_t)period;
 	kept->repeats = (uint16_t)(repeats < SEEP_FOLD_REPEATS_MAX ? repeats
 								   : SEEP_FOLD_REPEATS_MAX);
 }
@@ -122,4 +102,13 @@ bool seep_fold_equal(const struct seep_sites *sites, enum seep_fold_by by,
 		if (seep_fold_id(sites, by, a[i].frame) != seep_fold_id(sites, by, b[i].frame))
 			return false;
 	return true;
+}
+
+void seep_fold_deepen(struct seep_profile_stack_entry *known,
+		      const struct seep_profile_stack_entry *other)
+{
+	if (other->period == 0 || (known->period > 0 && known->repeats >= other->repeats))
+		return;
+	known->period = other->period;
+	known->repeats = other->repeats;
 }

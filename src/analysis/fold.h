@@ -14,9 +14,6 @@ enum seep_fold_by { SEEP_FOLD_BY_LINE, SEEP_FOLD_BY_FUNCTION };
 enum {
 	SEEP_FOLD_PERIOD_MAX = 8,
 	SEEP_FOLD_REPEATS_MAX = 65535, /* this many or more */
-	/* A bit in the period of folded entries: repeats is a sum of the most that several folds
-	 * had, perhaps never at once. Without it, it was seen. */
-	SEEP_FOLD_BOUND = 0x80,
 };
 
 /**
@@ -24,8 +21,8 @@ enum {
  * @stack, @count: innermost first, as in a context; folded in part already
  * @ret_stack:     room for @count
  *
- * A folded entry stands for itself and the period - 1 outside of it. Where folds of the ledger's
- * are folded again, repeats is an upper bound (SEEP_FOLD_BOUND), counted by frames.
+ * A folded entry stands for itself and the period - 1 outside of it. Where what is folded holds folds
+ * already, their frames count too, so that the stack is as deep as it was.
  *
  * Returns: the number of entries written; equal to @count when there was nothing to fold.
  */
@@ -37,6 +34,13 @@ uint32_t seep_fold(const struct seep_sites *sites, enum seep_fold_by by,
 bool seep_fold_equal(const struct seep_sites *sites, enum seep_fold_by by,
 		     const struct seep_profile_stack_entry *a, uint32_t a_count,
 		     const struct seep_profile_stack_entry *b, uint32_t b_count);
+
+/* Frames that are not there because of folds. */
+uint64_t seep_fold_frames(const struct seep_profile_stack_entry *stack, uint32_t count);
+
+/* Let @known, which may have no fold, show the deeper recursion of the two. */
+void seep_fold_deepen(struct seep_profile_stack_entry *known,
+		      const struct seep_profile_stack_entry *other);
 
 /* What @by compares. */
 static inline uint32_t seep_fold_id(const struct seep_sites *sites, enum seep_fold_by by,

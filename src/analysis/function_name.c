@@ -195,144 +195,87 @@ char *seep_function_short_name(const char *function)
 	return text;
 }
 
-static bool part_is(struct seep_name_part name, const char *text)
-{
-	return strlen(text) == name.bytes && memcmp(name.text, text, name.bytes) == 0;
-}
-
 static bool part_starts(struct seep_name_part name, const char *text)
 {
 	return name.bytes >= strlen(text) && memcmp(name.text, text, strlen(text)) == 0;
 }
 
-static const char *const plumbing_names[] = {
-	"malloc",
-	"calloc",
-	"realloc",
-	"reallocarray",
-	"memalign",
-	"posix_memalign",
-	"aligned_alloc",
-	"valloc",
-	"pvalloc",
-	"strdup",
-	"strndup",
-	"__strdup",
-	"__strndup",
-	"wcsdup",
-	"asprintf",
-	"vasprintf",
-	"getline",
-	"getdelim",
-	"_IO_getdelim",
-	"xmalloc",
-	"xcalloc",
-	"xzalloc",
-	"xrealloc",
-	"xreallocarray",
-	"xnmalloc",
-	"xnrealloc",
-	"x2realloc",
-	"x2nrealloc",
-	"xmemdup",
-	"xstrdup",
-	"xstrndup",
-	"xmallocz",
-	"xmemdupz",
-	"safe_malloc",
-	"safe_calloc",
-	"safe_realloc",
-	"emalloc",
-	"erealloc",
-	"mymalloc",
-	"zmalloc",
-	"zcalloc",
-	"zrealloc",
-	"ztrymalloc",
-	"ztrycalloc",
-	"ztryrealloc",
-	"g_malloc",
-	"g_malloc0",
-	"g_malloc_n",
-	"g_malloc0_n",
-	"g_try_malloc",
-	"g_try_malloc0",
-	"g_realloc",
-	"g_realloc_n",
-	"g_try_realloc",
-	"g_slice_alloc",
-	"g_slice_alloc0",
-	"g_slice_copy",
-	"g_strdup",
-	"g_strndup",
-	"g_memdup",
-	"g_memdup2",
-	"CRYPTO_malloc",
-	"CRYPTO_zalloc",
-	"CRYPTO_realloc",
-	"CRYPTO_strdup",
-	"CRYPTO_memdup",
-	"PyMem_Malloc",
-	"PyMem_Calloc",
-	"PyMem_Realloc",
-	"PyMem_RawMalloc",
-	"PyMem_RawCalloc",
-	"PyMem_RawRealloc",
-	"PyObject_Malloc",
-	"PyObject_Calloc",
-	"PyObject_Realloc",
-	"_PyMem_RawMalloc",
-	"_PyMem_RawCalloc",
-	"_PyMem_RawRealloc",
-	"_PyObject_Malloc",
-	"_PyObject_Calloc",
-	"_PyObject_Realloc",
-	"Perl_safesysmalloc",
-	"Perl_safesyscalloc",
-	"Perl_safesysrealloc",
-	"sqlite3Malloc",
-	"sqlite3MallocZero",
-	"sqlite3Realloc",
-	"sqlite3MemMalloc",
-	"sqlite3MemRealloc",
-	"sqlite3_malloc",
-	"sqlite3_malloc64",
-	"sqlite3_realloc64",
-	"uv__malloc",
-	"uv__calloc",
-	"uv__realloc",
-	"av_malloc",
-	"av_mallocz",
-	"av_realloc",
-	"__rust_alloc",
-	"__rust_alloc_zeroed",
-	"__rust_realloc",
-	"__rdl_alloc",
-	"__rdl_alloc_zeroed",
-	"__rdl_realloc",
-	"__rg_alloc",
-	"__rg_realloc",
-};
-
-static const char *const plumbing_prefixes[] = {
-	"operator new",	 "std::",      "__gnu_cxx::",
-	"__gnu_debug::", "void std::", "boost::container::",
-	"alloc::",	 "core::",     "<alloc::",
-	"<core::",	 "<std::",     "hashbrown::",
-	"<hashbrown::",
-};
-
-bool seep_function_is_plumbing(const char *function)
+static bool is_among(struct seep_name_part name, const char *const *names)
 {
-	const struct seep_name_part name = seep_function_name(function);
-
-	for (size_t i = 0; i < sizeof(plumbing_prefixes) / sizeof(plumbing_prefixes[0]); i++)
-		if (part_starts(name, plumbing_prefixes[i]))
-			return true;
-	for (size_t i = 0; i < sizeof(plumbing_names) / sizeof(plumbing_names[0]); i++)
-		if (part_is(name, plumbing_names[i]))
+	for (; *names != NULL; names++)
+		if (strlen(*names) == name.bytes && memcmp(name.text, *names, name.bytes) == 0)
 			return true;
 	return false;
+}
+
+static bool starts_among(struct seep_name_part name, const char *const *prefixes)
+{
+	for (; *prefixes != NULL; prefixes++)
+		if (part_starts(name, *prefixes))
+			return true;
+	return false;
+}
+
+/* "<&mut T as Trait>::f" is the library's where both T and the trait are: at T. */
+static const char *self_type(struct seep_name_part name)
+{
+	const char *at = name.text + 1;
+
+	while (*at == '&' || *at == '*' || *at == '[' || *at == '(')
+		at++;
+	for (;;) {
+		if (starts_with(at, "mut ") || starts_with(at, "dyn "))
+			at += 4;
+		else if (starts_with(at, "const "))
+			at += 6;
+		else
+			return at;
+	}
+}
+
+bool seep_function_is_library(const char *function)
+{
+	static const char *const prefixes[] = {
+		"std::",   "__gnu_cxx::", "__gnu_debug::", "boost::container::",
+		"alloc::", "core::",	  "hashbrown::",   "__rust_begin_short_backtrace",
+		"__rdl_",  "__rg_",	  "__rust_",	   NULL,
+	};
+	const struct seep_name_part name = seep_function_name(function);
+	const char *end = name.text + name.bytes;
+	const char *self;
+	const char *trait;
+
+	if (starts_among(name, prefixes))
+		return true;
+	if (!part_starts(name, "<"))
+		return false;
+	self = self_type(name);
+	trait = strstr(self, " as ");
+	if (self > end || (trait != NULL && trait + 4 > end))
+		return false;
+	if (trait == NULL)
+		return starts_among((struct seep_name_part){ self, (size_t)(end - self) },
+				    prefixes);
+	/* A type without a path is built in, or a parameter. */
+	return starts_among((struct seep_name_part){ trait + 4, (size_t)(end - trait - 4) },
+			    prefixes) &&
+	       (starts_among((struct seep_name_part){ self, (size_t)(end - self) }, prefixes) ||
+		memmem(self, (size_t)(trait - self), "::", 2) == NULL);
+}
+
+bool seep_function_is_allocator(const char *function)
+{
+	static const char *const names[] = {
+		"malloc",    "calloc",	       "realloc",	"reallocarray",
+		"memalign",  "posix_memalign", "aligned_alloc", "strdup",
+		"strndup",   "xmalloc",	       "xcalloc",	"xzalloc",
+		"xrealloc",  "xstrdup",	       "xstrndup",	"g_malloc",
+		"g_malloc0", "g_realloc",      "g_strdup",	"g_strndup",
+		NULL,
+	};
+	const struct seep_name_part name = seep_function_name(function);
+
+	return part_starts(name, "operator new") || is_among(name, names);
 }
 
 bool seep_function_is_startup(const char *function)
@@ -342,6 +285,7 @@ bool seep_function_is_startup(const char *function)
 		"__libc_start_main",
 		"__libc_start_main_impl",
 		"__libc_start_call_main",
+		"__libc_csu_init",
 		"start_thread",
 		"clone",
 		"clone3",
@@ -350,11 +294,11 @@ bool seep_function_is_startup(const char *function)
 		"__GI___clone",
 		"__GI___clone3",
 		"_dl_start_user",
+		"_dl_init",
+		"call_init",
+		NULL,
 	};
-	const size_t bytes = strcspn(function, "@"); /* __libc_start_main@@GLIBC_2.34 */
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i]) == bytes && memcmp(function, names[i], bytes) == 0)
-			return true;
-	return false;
+	/* __libc_start_main@@GLIBC_2.34 */
+	return is_among((struct seep_name_part){ function, strcspn(function, "@") }, names);
 }

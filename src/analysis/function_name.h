@@ -28,11 +28,13 @@ struct seep_name_part seep_function_name(const char *function);
 char *seep_function_short_name(const char *function);
 
 /*
- * Whether @function only passes on what its caller asked for: an allocation function or a usual
- * wrapper of one (xmalloc, operator new, g_malloc...), or a standard library's internals
- * (std::, __gnu_cxx::, Rust's alloc:: and core::). Who to blame is further out.
+ * Whether @function is of a language's standard library: std::, __gnu_cxx::, Rust's alloc:: and
+ * core::, and what these define for built-in types.
  */
-bool seep_function_is_plumbing(const char *function);
+bool seep_function_is_library(const char *function);
+
+/* Whether @function is one that everybody knows to allocate: operator new, xmalloc, g_malloc... */
+bool seep_function_is_allocator(const char *function);
 
 /* Whether @function comes before main or a thread's function: _start, start_thread, clone... */
 bool seep_function_is_startup(const char *function);

@@ -81,26 +81,14 @@ static bool belongs(const struct grouper *g, const struct seep_group *group,
 			       c->stack, c->count);
 }
 
-static bool is_deeper(const struct seep_profile_stack_entry *a,
-		      const struct seep_profile_stack_entry *b)
-{
-	return a->period > 0 && (b->period == 0 || a->repeats > b->repeats);
-}
-
-/* Let the group's stack show the deepest recursion of its contexts. */
+/* Let the group's stack be the one with the deepest recursion. */
 static void deepen(struct seep_group *group, const struct candidate *c)
 {
-	for (uint32_t i = 0; i < c->count; i++) {
-		if (!is_deeper(&c->stack[i], &group->stack[i]))
-			continue;
-		if (group->own_stack == NULL) {
-			group->own_stack = seep_xmemdup(group->stack,
-							group->stack_count * sizeof(*group->stack));
-			group->stack = group->own_stack;
-		}
-		group->own_stack[i].period = c->stack[i].period;
-		group->own_stack[i].repeats = c->stack[i].repeats;
-	}
+	if (seep_fold_frames(c->stack, c->count) <= seep_fold_frames(group->stack, c->count))
+		return;
+	free(group->own_stack);
+	group->own_stack = c->folded ? seep_xmemdup(c->stack, c->count * sizeof(*c->stack)) : NULL;
+	group->stack = c->folded ? group->own_stack : c->stack;
 }
 
 static struct seep_group *find_group(struct grouper *g, const struct candidate *c)
@@ -180,7 +168,7 @@ uint32_t seep_groups_count(const struct seep_groups *groups, enum seep_measure m
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < groups->count; i++)
-		count += seep_counts_value(&groups->items[i].counts, measure) > 0;
+		count += seep_counts_value(&groups->items[i].counts, measure) != 0;
 	return count;
 }
 
@@ -192,9 +180,9 @@ uint32_t seep_groups_top(const struct seep_groups *groups, const struct seep_pro
 
 	for (uint32_t i = 0; i < groups->count; i++) {
 		const struct seep_group *group = &groups->items[i];
-		const uint64_t value = seep_counts_value(&group->counts, measure);
+		const int64_t value = seep_counts_value(&group->counts, measure);
 
-		if (value > 0)
+		if (value != 0)
 			ranked[count++] = (struct seep_ranked){
 				.value = value,
 				.tie = profile->contexts[group->context].hash,

@@ -15,8 +15,8 @@ struct seep_group {
 		context; /* index of the first of them: kind, thread, scope and flags are its own */
 	uint32_t context_count; /* the others follow in seep_groups.next */
 	uint32_t stack_count;
-	/* The first one's stack, folded; repeats are the most of all. The context's own array when
-	 * there is nothing to fold. */
+	/* The one with the deepest recursion, folded; the context's own array when there is nothing
+	 * to fold. */
 	const struct seep_profile_stack_entry *stack;
 	struct seep_profile_stack_entry *own_stack; /* what stack points to, else NULL */
 	struct seep_counts counts;

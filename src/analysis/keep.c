@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/sites.h"
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "core/glob.h"
@@ -72,12 +71,11 @@ static void add(struct seep_profile_context *sum, const struct seep_profile_cont
 	sum->peak_bytes += more->peak_bytes;
 }
 
-void seep_keep(struct seep_profile *profile, const struct seep_keep_globs *modules,
-	       const struct seep_keep_globs *threads)
+void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
+	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads)
 {
 	/* [0]: frames of no module. */
 	unsigned char *of_module = seep_xcalloc((size_t)profile->module_count + 1, 1);
-	struct seep_sites *sites = seep_sites_new(profile);
 	uint32_t kept = 0;
 
 	of_module[0] = (unsigned char)judge(modules, "");
@@ -98,6 +96,5 @@ void seep_keep(struct seep_profile *profile, const struct seep_keep_globs *modul
 		}
 	}
 	profile->context_count = kept;
-	seep_sites_free(sites);
 	free(of_module);
 }

@@ -6,7 +6,7 @@
 #ifndef SEEP_ANALYSIS_KEEP_H
 #define SEEP_ANALYSIS_KEEP_H
 
-#include "profile/profile.h"
+#include "analysis/sites.h"
 
 /* Patterns as in core/glob.h; one that begins with '!' excludes. None: no condition. */
 struct seep_keep_globs {
@@ -16,11 +16,12 @@ struct seep_keep_globs {
 
 /**
  * seep_keep - keep the contexts that meet both conditions, and sum the others in profile->left_out
+ * @sites:   of @profile
  * @modules: of the last components of modules' paths; from main inwards, a frame of one that is named is needed
  *           unless all globs exclude, and a frame of one that is excluded rules a context out
  * @threads: of the name of the thread, "" where there is none
  */
-void seep_keep(struct seep_profile *profile, const struct seep_keep_globs *modules,
-	       const struct seep_keep_globs *threads);
+void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
+	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads);
 
 #endif

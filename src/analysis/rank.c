@@ -75,9 +75,8 @@ uint32_t seep_rank_contexts(const struct seep_profile *profile, enum seep_measur
 	size_t count;
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		struct seep_counts counts = { 0 };
+		const struct seep_counts counts = seep_counts_of(&profile->contexts[i]);
 
-		seep_counts_add_context(&counts, &profile->contexts[i]);
 		ranked[i] = (struct seep_ranked){
 			.value = seep_counts_value(&counts, measure),
 			.tie = profile->contexts[i].hash,

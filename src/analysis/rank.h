@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct seep_ranked {
-	uint64_t value;
+	int64_t value;
 	uint64_t tie;	/* equal values: the smaller tie first, so that runs print alike */
 	uint32_t index; /* what this stands for; the last tie-breaker */
 };

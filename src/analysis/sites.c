@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "analysis/function_name.h"
+#include "analysis/wrappers.h"
+#include "base/path.h"
 #include "base/idtable.h"
 #include "base/xalloc.h"
 
@@ -33,28 +35,48 @@ static bool same_function(const struct seep_profile_frame *a, const struct seep_
 	return text_equal(a->function, b->function) && text_equal(a->file, b->file);
 }
 
-/* Code of libc and libstdc++ is never what anyone looks for, named or not. */
-static bool is_library_code(const struct seep_profile *profile,
-			    const struct seep_profile_frame *frame)
+static bool begins_among(const char *text, const char *const *beginnings)
 {
-	static const char *const libraries[] = {
-		"libc.so.6",	 "libc-2.",	 "libstdc++.so.", "libc++.so.",
-		"libc++abi.so.", "libgcc_s.so.", "libpthread",	  "libdl.so.2",
-		"libdl-2.",	 "ld-linux",	 "ld-2.",
-	};
+	for (; *beginnings != NULL; beginnings++)
+		if (strncmp(text, *beginnings, strlen(*beginnings)) == 0)
+			return true;
+	return false;
+}
+
+static const char *const system_libraries[] = {
+	"libc.so.6", "libc-2.", "libpthread", "libdl.so.2", "libdl-2.", "ld-linux", "ld-2.", NULL,
+};
+static const char *const language_libraries[] = {
+	"libstdc++.so.", "libc++.so.", "libc++abi.so.", "libgcc_s.so.", NULL,
+};
+/* Sources of templates and inlined functions that become part of the program. */
+static const char *const library_sources[] = { "/usr/include/c++/", "/rustc/", NULL };
+static const char *const installed_places[] = { "/usr/", "/lib", NULL };
+
+static void classify(struct seep_site *site, const struct seep_profile *profile,
+		     const struct seep_profile_frame *frame)
+{
 	const char *path = NULL;
-	const char *slash;
 
 	if (frame->module > 0 && frame->module <= profile->module_count)
 		path = profile->modules[frame->module - 1].path;
-	if (path == NULL)
-		return false;
-	slash = strrchr(path, '/');
-	path = slash != NULL ? slash + 1 : path;
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
-		if (strncmp(path, libraries[i], strlen(libraries[i])) == 0)
-			return true;
-	return false;
+	if (path != NULL) {
+		site->system = begins_among(seep_path_base(path), system_libraries);
+		site->library = site->system ||
+				begins_among(seep_path_base(path), language_libraries);
+	}
+	if (frame->function != NULL) {
+		site->library |= seep_function_is_library(frame->function);
+		site->startup = seep_function_is_startup(frame->function);
+		site->allocator = seep_function_is_allocator(frame->function);
+	}
+	if (frame->file != NULL)
+		site->library |= begins_among(frame->file, library_sources) ||
+				 strstr(frame->file, "/rustlib/src/rust/library/") != NULL;
+	site->plumbing = site->library || site->allocator;
+	site->own = path != NULL && !site->plumbing && !begins_among(path, installed_places) &&
+		    (frame->file == NULL || (!begins_among(frame->file, installed_places) &&
+					     strstr(frame->file, "/.cargo/registry/") == NULL));
 }
 
 static void add_function(struct seep_sites *sites, struct seep_idtable *table, uint32_t frame)
@@ -69,19 +91,13 @@ static void add_function(struct seep_sites *sites, struct seep_idtable *table, u
 		const uint32_t known = sites->frame_of_function[id];
 
 		if (same_function(&frames[known], &frames[frame])) {
-			site->function = id;
-			site->plumbing = sites->of_frame[known].plumbing;
-			site->startup = sites->of_frame[known].startup;
+			*site = sites->of_frame[known];
 			return;
 		}
 	}
 	site->function = sites->function_count++;
 	sites->frame_of_function[site->function] = frame;
-	site->plumbing = is_library_code(sites->profile, &frames[frame]);
-	if (frames[frame].function != NULL) {
-		site->plumbing |= seep_function_is_plumbing(frames[frame].function);
-		site->startup = seep_function_is_startup(frames[frame].function);
-	}
+	classify(site, sites->profile, &frames[frame]);
 	seep_idtable_add(table, hash, site->function);
 }
 
@@ -129,6 +145,7 @@ struct seep_sites *seep_sites_new(const struct seep_profile *profile)
 	seep_idtable_done(&lines);
 	seep_idtable_done(&functions);
 	free(frame_of_line);
+	seep_wrappers_mark(sites);
 	return sites;
 }
 
@@ -141,16 +158,85 @@ void seep_sites_free(struct seep_sites *sites)
 	free(sites);
 }
 
+/* Deeper inside an allocator than this nothing is looked for. */
+enum { ALLOCATOR_FRAMES = 3 };
+
+uint32_t seep_sites_plumbing(const struct seep_sites *sites,
+			     const struct seep_profile_stack_entry *stack, uint32_t count)
+{
+	uint32_t inside = 0;
+
+	for (uint32_t i = 0; i < count && i < inside + ALLOCATOR_FRAMES; i++) {
+		const struct seep_site *site = &sites->of_frame[stack[i].frame];
+
+		if (site->allocator || (site->plumbing && inside == i))
+			inside = i + 1;
+	}
+	return inside;
+}
+
+static bool is_named(const struct seep_sites *sites, const struct seep_profile_stack_entry *entry)
+{
+	return sites->profile->frames[entry->frame].function != NULL;
+}
+
+/* Without the C library's own symbols most of what starts a program or a thread has no name. */
+static uint32_t without_startup(const struct seep_sites *sites,
+				const struct seep_profile_stack_entry *stack, uint32_t count)
+{
+	const struct seep_site *of_frame = sites->of_frame;
+	uint32_t end = count;
+
+	/* _start of a program without symbols. */
+	if (end > 1 && !is_named(sites, &stack[end - 1]) && of_frame[stack[end - 2].frame].startup)
+		end--;
+	while (end > 1 &&
+	       (of_frame[stack[end - 1].frame].startup ||
+		(of_frame[stack[end - 1].frame].system && !is_named(sites, &stack[end - 1]))))
+		end--;
+	return end;
+}
+
+/* What a language's library does before main or a thread's function: Rust's, of C++'s threads. */
+static uint32_t without_runtime(const struct seep_sites *sites,
+				const struct seep_profile_stack_entry *stack, uint32_t count)
+{
+	const struct seep_site *of_frame = sites->of_frame;
+	const struct seep_profile_frame *frames = sites->profile->frames;
+	uint32_t end = count;
+
+	/* Rust's main() is the compiler's. */
+	if (end > 1 && is_named(sites, &stack[end - 1]) && of_frame[stack[end - 2].frame].library &&
+	    strcmp(frames[stack[end - 1].frame].function, "main") == 0 &&
+	    is_named(sites, &stack[end - 2]) &&
+	    strncmp(frames[stack[end - 2].frame].function, "std::rt::", 9) == 0)
+		end--;
+	while (end > 0 && of_frame[stack[end - 1].frame].library)
+		end--;
+	return seep_sites_plumbing(sites, stack, count) < end ? end : count;
+}
+
 void seep_sites_trim(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
 		     uint32_t count, uint32_t *ret_first, uint32_t *ret_end)
 {
-	uint32_t end = count;
-	uint32_t first = 0;
+	const struct seep_site *of_frame = sites->of_frame;
+	uint32_t end = without_startup(sites, stack, count);
+	uint32_t first;
+	bool own = false;
 
-	while (end > 1 && sites->of_frame[stack[end - 1].frame].startup)
-		end--;
-	while (first < end && sites->of_frame[stack[first].frame].plumbing)
-		first++;
-	*ret_first = first < end ? first : 0;
+	if (end < count)
+		end = without_runtime(sites, stack, end);
 	*ret_end = end;
+	first = seep_sites_plumbing(sites, stack, end);
+	*ret_first = first < end ? first : 0;
+	for (; first < end; first++) {
+		const struct seep_site *site = &of_frame[stack[first].frame];
+
+		if (!site->plumbing && is_named(sites, &stack[first])) {
+			if (site->own || !own)
+				*ret_first = first;
+			return;
+		}
+		own |= site->own;
+	}
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which frames are the same to a reader. A profile has one frame per address; people think in
- * functions and lines. Every frame gets two small numbers: its function and its line. Two frames
- * of one function have the same function number, two of one source line the same line number.
- * Where no name is known, the module and address stand for both.
+ * Which frames are the same to a reader, and which of them are worth reading. A profile has one
+ * frame per address; people think in functions and lines. Every frame gets two small numbers: its
+ * function and its line. Two frames of one function have the same function number, two of one
+ * source line the same line number. Where no name is known, the module and address stand for both.
  */
 #ifndef SEEP_ANALYSIS_SITES_H
 #define SEEP_ANALYSIS_SITES_H
@@ -13,9 +13,12 @@
 struct seep_site {
 	uint32_t line;	   /* below line_count */
 	uint32_t function; /* below function_count */
-	bool plumbing;	   /* passes on what its caller asked for: see function_name.h; and all
-			    * code of the C and C++ libraries themselves */
-	bool startup;	   /* before main or the thread's function */
+	bool system;	   /* of the C library or the loader */
+	bool library;	   /* that too, or of a language's standard library */
+	bool startup;	   /* comes before main or a thread's function, by its name */
+	bool allocator; /* allocates what its caller asked for: operator new, a wrapper of malloc */
+	bool plumbing;	/* library or allocator: who to blame is further out */
+	bool own;	/* the program's own code: no library, and not installed with the system */
 };
 
 struct seep_sites {
@@ -26,18 +29,24 @@ struct seep_sites {
 	uint32_t function_count;
 };
 
-/* @profile must outlive the sites. Never fails. */
+/* @profile must outlive the sites. Linear in the frames of all stacks. Never fails. */
 struct seep_sites *seep_sites_new(const struct seep_profile *profile);
 
 /* NULL is a no-op. */
 void seep_sites_free(struct seep_sites *sites);
 
 /*
- * The part of a stack worth reading: [*ret_first, *ret_end) of its entries. First is the innermost
- * frame that is not plumbing (0 when all are), end leaves out what comes before main. Both are 0
- * for an empty stack.
+ * The part of a stack worth reading: [*ret_first, *ret_end) of its entries. First is the function
+ * to blame: the innermost with a name that is not plumbing; without such a one the innermost that
+ * is not plumbing, and 0 when all are. Code of the system does not take the blame from the
+ * program's own code that has no name. End leaves out what comes before main or a thread's
+ * function. Both are 0 for an empty stack.
  */
 void seep_sites_trim(const struct seep_sites *sites, const struct seep_profile_stack_entry *stack,
 		     uint32_t count, uint32_t *ret_first, uint32_t *ret_end);
+
+/* How many of the innermost entries of @stack are plumbing, or stand inside an allocator. */
+uint32_t seep_sites_plumbing(const struct seep_sites *sites,
+			     const struct seep_profile_stack_entry *stack, uint32_t count);
 
 #endif

@@ -34,7 +34,7 @@ enum { KEY_SPECIALS = 16 };
 struct grower {
 	const struct seep_sites *sites;
 	struct seep_tree *tree;
-	uint64_t least;
+	int64_t least;
 	size_t node_capacity;
 	uint32_t *order; /* contexts */
 	uint32_t *moved; /* room for as many */
@@ -109,7 +109,7 @@ static struct sprout *sprout_for(struct grower *g, uint32_t node, uint32_t key, 
 	g->sprouts = seep_xgrow(g->sprouts, &g->sprout_capacity, (size_t)g->sprout_count + 1,
 				sizeof(*g->sprouts));
 	sprout = &g->sprouts[g->sprout_count++];
-	*sprout = (struct sprout){ .node = { .frame = frame, .parent = node }, .key = key };
+	*sprout = (struct sprout){ .node = { .entry.frame = frame, .parent = node }, .key = key };
 	return sprout;
 }
 
@@ -120,13 +120,9 @@ static void note_entry(const struct grower *g, struct seep_tree_node *node,
 
 	if (entry == NULL)
 		return;
-	if (site[node->frame].line != site[entry->frame].line)
+	if (site[node->entry.frame].line != site[entry->frame].line)
 		node->several_lines = true;
-	if (entry->period > 0) {
-		node->period = entry->period;
-		if (entry->repeats > node->repeats)
-			node->repeats = entry->repeats;
-	}
+	seep_fold_deepen(&node->entry, entry);
 }
 
 /* Sum the contexts of @job by what comes next. */
@@ -170,10 +166,10 @@ static void root_sprouts(struct grower *g, const struct job *job)
 
 	for (uint32_t i = 0; i < g->sprout_count; i++) {
 		struct sprout *child = &g->sprouts[i];
-		const uint64_t value = seep_counts_value(&child->node.counts, g->tree->measure);
+		const int64_t value = seep_counts_value(&child->node.counts, g->tree->measure);
 
-		if (value == 0 || value < g->least) {
-			g->tree->nodes[job->node].pruned_count += value > 0;
+		if (value == 0 || (value < g->least && value > -g->least)) {
+			g->tree->nodes[job->node].pruned_count += value != 0;
 			g->tree->nodes[job->node].pruned_value += value;
 			child->place = NOWHERE;
 			continue;
@@ -255,7 +251,7 @@ static void plant(struct grower *g, bool whole)
 	const struct seep_profile *profile = g->sites->profile;
 	struct seep_profile_stack_entry *scratch = seep_xcalloc(longest_stack(profile),
 								sizeof(*scratch));
-	struct seep_tree_node root = { .frame = SEEP_TREE_ROOT };
+	struct seep_tree_node root = { .entry.frame = SEEP_TREE_ROOT };
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		g->order[i] = i;
@@ -284,7 +280,7 @@ static void clear(struct grower *g)
 }
 
 struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
-				enum seep_measure measure, uint64_t least)
+				enum seep_measure measure, int64_t least)
 {
 	const size_t contexts = sites->profile->context_count;
 	const size_t keys = (size_t)sites->function_count + KEY_SPECIALS;

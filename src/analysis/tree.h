@@ -21,15 +21,14 @@ enum {
 };
 
 struct seep_tree_node {
-	uint32_t frame;		   /* index of one frame of the function, or SEEP_TREE_* */
+	/* One frame of the function, or SEEP_TREE_*; with the deepest recursion folded here. */
+	struct seep_profile_stack_entry entry;
 	uint32_t parent;	   /* node index; smaller than the node's own. The root's is 0 */
 	uint32_t first_child;	   /* node index, 0 = none; in no order */
 	uint32_t next;		   /* sibling, 0 = last */
 	bool several_lines;	   /* called from (or allocated at) more than the frame's line */
-	uint8_t period;		   /* recursion that was folded here, 0 none */
-	uint16_t repeats;	   /* most of it, as in struct seep_profile_stack_entry */
 	uint32_t pruned_count;	   /* children that were too small, */
-	uint64_t pruned_value;	   /* and what they have together */
+	int64_t pruned_value;	   /* and what they have together */
 	struct seep_counts counts; /* of all stacks through here */
 };
 
@@ -50,7 +49,7 @@ struct seep_tree {
  * the contexts and the nodes that stay. Never fails.
  */
 struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
-				enum seep_measure measure, uint64_t least);
+				enum seep_measure measure, int64_t least);
 
 /* NULL is a no-op. */
 void seep_tree_free(struct seep_tree *tree);

@@ -10,14 +10,19 @@
 #include "base/terminal.h"
 #include "base/xalloc.h"
 
-enum { GAP_COLUMNS = 2, LEAST_FLEXIBLE_COLUMNS = 12 };
-
-static const char ellipsis[] = "…";
+enum {
+	GAP_COLUMNS = 2,
+	LEAST_FLEXIBLE_COLUMNS = 12,
+	ALIGNED_COLUMNS_MAX = 60, /* without a limit: one giant must not push all others away */
+};
 
 struct cell {
 	char *text;
-	size_t bytes;
+	char *brief;  /* instead of it where there is little room, or NULL */
 	size_t width; /* in columns */
+	size_t brief_width;
+	enum seep_style style;
+	bool line; /* takes the whole line; the row's other cells are empty */
 };
 
 struct seep_table {
@@ -41,22 +46,51 @@ void seep_table_free(struct seep_table *table)
 {
 	if (!table)
 		return;
-	for (size_t i = 0; i < table->cell_count; i++)
+	for (size_t i = 0; i < table->cell_count; i++) {
 		free(table->cells[i].text);
+		free(table->cells[i].brief);
+	}
 	free(table->cells);
 	free(table);
 }
 
-void seep_table_add(struct seep_table *table, const char *text)
+static struct cell *add_cell(struct seep_table *table, const char *text)
 {
 	struct cell *cell;
 
 	table->cells = seep_xgrow(table->cells, &table->cell_capacity, table->cell_count + 1,
 				  sizeof(*table->cells));
 	cell = &table->cells[table->cell_count++];
-	cell->text = seep_escape_dup(text ? text : "");
-	cell->bytes = strlen(cell->text);
-	cell->width = seep_display_width(cell->text, cell->bytes);
+	*cell = (struct cell){ .text = seep_escape_dup(text ? text : "") };
+	cell->width = cell->brief_width = seep_display_width(cell->text, strlen(cell->text));
+	return cell;
+}
+
+void seep_table_add(struct seep_table *table, const char *text)
+{
+	(void)add_cell(table, text);
+}
+
+void seep_table_add_styled(struct seep_table *table, enum seep_style style, const char *text,
+			   const char *brief)
+{
+	struct cell *cell = add_cell(table, text);
+
+	cell->style = style;
+	if (brief) {
+		cell->brief = seep_escape_dup(brief);
+		cell->brief_width = seep_display_width(cell->brief, strlen(cell->brief));
+	}
+}
+
+void seep_table_add_line(struct seep_table *table, enum seep_style style, const char *text)
+{
+	while (table->cell_count % table->column_count)
+		seep_table_add(table, NULL);
+	seep_table_add_styled(table, style, text, NULL);
+	table->cells[table->cell_count - 1].line = true;
+	while (table->cell_count % table->column_count)
+		seep_table_add(table, NULL);
 }
 
 size_t seep_table_rows(const struct seep_table *table)
@@ -73,7 +107,7 @@ static bool has_headings(const struct seep_table *table)
 	return false;
 }
 
-static void natural_widths(const struct seep_table *table, size_t *widths)
+static void natural_widths(const struct seep_table *table, bool brief, size_t *widths)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
 		const char *heading = table->columns[i].heading;
@@ -81,10 +115,11 @@ static void natural_widths(const struct seep_table *table, size_t *widths)
 		widths[i] = heading ? seep_display_width(heading, strlen(heading)) : 0;
 	}
 	for (size_t i = 0; i < table->cell_count; i++) {
-		size_t column = i % table->column_count;
+		const struct cell *cell = &table->cells[i];
+		const size_t width = brief ? cell->brief_width : cell->width;
 
-		if (table->cells[i].width > widths[column])
-			widths[column] = table->cells[i].width;
+		if (!cell->line && width > widths[i % table->column_count])
+			widths[i % table->column_count] = width;
 	}
 }
 
@@ -102,17 +137,54 @@ static size_t widest_flexible(const struct seep_table *table, const size_t *widt
 	return widest;
 }
 
-/* Returns how wide the table is then. */
-static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t limit)
+static size_t sum_widths(const struct seep_table *table, const size_t *widths)
 {
 	size_t total = GAP_COLUMNS * (table->column_count - 1);
 
-	for (size_t i = 0; i < table->column_count; i++) {
+	for (size_t i = 0; i < table->column_count; i++)
+		total += widths[i];
+	return total;
+}
+
+/* What is over after brief cells stand for long ones: columns that it is enough for are whole. */
+static size_t give_back(const struct seep_table *table, const size_t *natural, size_t *widths,
+			size_t total, size_t limit)
+{
+	for (size_t i = table->column_count; i-- > 0 && total < limit;) {
+		const size_t more = natural[i] > widths[i] ? natural[i] - widths[i] : 0;
+
+		if (more > limit - total)
+			continue;
+		widths[i] += more;
+		total += more;
+	}
+	return total;
+}
+
+/* Returns how wide the table is then. */
+static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t limit)
+{
+	size_t *natural = seep_xcalloc(table->column_count, sizeof(*natural));
+	size_t total;
+
+	natural_widths(table, false, natural);
+	total = sum_widths(table, natural);
+	if (limit == 0 || total <= limit) {
+		memcpy(widths, natural, table->column_count * sizeof(*widths));
+		for (size_t i = 0; limit == 0 && !has_headings(table) && i < table->column_count;
+		     i++)
+			if (widths[i] > ALIGNED_COLUMNS_MAX &&
+			    table->columns[i].cut != SEEP_CUT_NEVER)
+				widths[i] = ALIGNED_COLUMNS_MAX;
+		free(natural);
+		return total;
+	}
+	natural_widths(table, true, widths);
+	for (size_t i = 0; i < table->column_count; i++)
 		if (table->columns[i].cut != SEEP_CUT_NEVER && widths[i] > limit &&
 		    limit > LEAST_FLEXIBLE_COLUMNS)
 			widths[i] = limit;
-		total += widths[i];
-	}
+	total = sum_widths(table, widths);
 	/* One column of the widest at a time, so that equals share the loss. */
 	while (total > limit) {
 		size_t widest = widest_flexible(table, widths);
@@ -122,109 +194,99 @@ static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t 
 		widths[widest]--;
 		total--;
 	}
+	total = give_back(table, natural, widths, total, limit);
+	free(natural);
 	return total;
 }
 
-/* @text cut to @width columns, with an ellipsis where something is missing. */
-static void add_cut(struct seep_strbuf *line, const struct cell *cell, size_t width,
-		    enum seep_cut cut)
+/* What of a cell is printed in @width columns, 0 = all of it; and how many it takes. */
+static size_t add_text(struct seep_strbuf *line, const struct cell *cell, size_t width,
+		       enum seep_cut cut)
 {
-	size_t bytes;
-	size_t columns;
+	const char *text = cell->brief && width && cell->width > width ? cell->brief : cell->text;
+	const size_t start = line->length;
 
-	if (cut == SEEP_CUT_START) {
-		const char *from = cell->text;
-		size_t left = cell->bytes;
+	seep_text_fit(line, text, width, cut == SEEP_CUT_START);
+	return seep_display_width(line->text + start, line->length - start);
+}
 
-		columns = cell->width;
-		while (left && columns > width - 1) {
-			unsigned code;
-			size_t one = seep_utf8_decode(from, left, &code);
+struct printing {
+	const struct seep_printer *to;
+	size_t *widths;
+	size_t indent;
+	size_t owed; /* spaces that are printed when something follows them */
+	struct seep_strbuf text;
+};
 
-			/* Escaped text is well-formed; a byte at a time if it ever is not. */
-			if (!one)
-				one = 1;
-			columns -= seep_display_width(from, one);
-			from += one;
-			left -= one;
+static void print_cell(struct printing *p, const struct seep_column *column,
+		       const struct cell *cell, size_t width)
+{
+	size_t used;
+
+	seep_strbuf_clear(&p->text);
+	used = add_text(&p->text, cell, p->to->width ? width : 0, column->cut);
+	if (column->align == SEEP_ALIGN_RIGHT && used < width)
+		p->owed += width - used;
+	if (used > 0) {
+		fprintf(p->to->out, "%*s%s%s%s", (int)p->owed, "",
+			seep_style_on(p->to, cell->style), p->text.text,
+			seep_style_off(p->to, cell->style));
+		p->owed = 0;
+	}
+	if (column->align == SEEP_ALIGN_LEFT && used < width)
+		p->owed += width - used;
+}
+
+static void print_row(struct printing *p, const struct seep_table *table, const struct cell *cells,
+		      size_t count)
+{
+	const struct seep_column whole = { .cut = SEEP_CUT_END };
+
+	p->owed = p->indent;
+	if (cells->line) {
+		print_cell(p, &whole, cells,
+			   p->to->width > p->indent ? p->to->width - p->indent : 1);
+	} else {
+		for (size_t i = 0; i < count; i++) {
+			p->owed += i ? GAP_COLUMNS : 0;
+			print_cell(p, &table->columns[i], &cells[i], p->widths[i]);
 		}
-		seep_strbuf_adds(line, ellipsis);
-		seep_strbuf_add(line, from, left);
-		seep_strbuf_repeat(line, ' ', width - 1 - columns);
-		return;
 	}
-	bytes = seep_display_fit(cell->text, cell->bytes, width - 1, &columns);
-	seep_strbuf_add(line, cell->text, bytes);
-	seep_strbuf_adds(line, ellipsis);
-	seep_strbuf_repeat(line, ' ', width - 1 - columns);
+	fputc('\n', p->to->out);
 }
 
-static void add_cell(struct seep_strbuf *line, const struct seep_column *column,
-		     const struct cell *cell, size_t width)
+static void print_headings(struct printing *p, const struct seep_table *table)
 {
-	if (cell->width > width) {
-		add_cut(line, cell, width, column->cut);
-		return;
-	}
-	if (column->align == SEEP_ALIGN_RIGHT)
-		seep_strbuf_repeat(line, ' ', width - cell->width);
-	seep_strbuf_add(line, cell->text, cell->bytes);
-	if (column->align == SEEP_ALIGN_LEFT)
-		seep_strbuf_repeat(line, ' ', width - cell->width);
-}
+	struct cell *cells = seep_xcalloc(table->column_count, sizeof(*cells));
 
-/* Leaves the buffer ready for the next line. */
-static void print_line(struct seep_strbuf *line, FILE *out)
-{
-	size_t length = line->length;
-
-	while (length && line->text[length - 1] == ' ')
-		length--;
-	(void)fwrite(line->text, 1, length, out);
-	(void)fputc('\n', out);
-	seep_strbuf_clear(line);
-}
-
-static void print_headings(const struct seep_table *table, const size_t *widths,
-			   struct seep_strbuf *line, FILE *out)
-{
 	for (size_t i = 0; i < table->column_count; i++) {
-		const char *heading = table->columns[i].heading ? table->columns[i].heading : "";
-		struct cell cell = { .text = NULL, .bytes = strlen(heading) };
-		char *copy = seep_xstrdup(heading);
-
-		cell.text = copy;
-		cell.width = seep_display_width(heading, cell.bytes);
-		if (i)
-			seep_strbuf_repeat(line, ' ', GAP_COLUMNS);
-		add_cell(line, &table->columns[i], &cell, widths[i]);
-		free(copy);
+		cells[i].text = seep_xstrdup(table->columns[i].heading ? table->columns[i].heading
+								       : "");
+		cells[i].width = seep_display_width(cells[i].text, strlen(cells[i].text));
 	}
-	print_line(line, out);
+	print_row(p, table, cells, table->column_count);
+	for (size_t i = 0; i < table->column_count; i++)
+		free(cells[i].text);
+	free(cells);
 }
 
-void seep_table_print(const struct seep_table *table, FILE *out, size_t width)
+void seep_table_print(const struct seep_table *table, const struct seep_printer *printer,
+		      size_t indent)
 {
-	size_t *widths = seep_xcalloc(table->column_count, sizeof(*widths));
-	struct seep_strbuf line;
+	struct printing p = { .to = printer, .indent = indent };
 
-	seep_strbuf_init(&line, 64 * 1024 * 1024);
-	natural_widths(table, widths);
-	if (width)
-		(void)fit_widths(table, widths, width);
+	p.widths = seep_xcalloc(table->column_count, sizeof(*p.widths));
+	seep_strbuf_init(&p.text, 64 * 1024 * 1024);
+	(void)fit_widths(table, p.widths,
+			 printer->width > indent ? printer->width - indent : printer->width);
 	if (has_headings(table))
-		print_headings(table, widths, &line, out);
-	for (size_t i = 0; i < table->cell_count; i++) {
-		size_t column = i % table->column_count;
-
-		if (column)
-			seep_strbuf_repeat(&line, ' ', GAP_COLUMNS);
-		add_cell(&line, &table->columns[column], &table->cells[i], widths[column]);
-		if (column + 1 == table->column_count || i + 1 == table->cell_count)
-			print_line(&line, out);
-	}
-	seep_strbuf_done(&line);
-	free(widths);
+		print_headings(&p, table);
+	for (size_t i = 0; i < table->cell_count; i += table->column_count)
+		print_row(&p, table, &table->cells[i],
+			  table->cell_count - i < table->column_count ? table->cell_count - i
+								      : table->column_count);
+	seep_strbuf_done(&p.text);
+	free(p.widths);
 }
 
 bool seep_table_fits(const struct seep_table *table, size_t width)
@@ -232,7 +294,6 @@ bool seep_table_fits(const struct seep_table *table, size_t width)
 	size_t *widths = seep_xcalloc(table->column_count, sizeof(*widths));
 	bool fits;
 
-	natural_widths(table, widths);
 	fits = width == 0 || fit_widths(table, widths, width) <= width;
 	free(widths);
 	return fits;
@@ -257,7 +318,7 @@ void seep_table_print_upright(const struct seep_table *table, FILE *out)
 		if (column == 0 && i > 0)
 			(void)fputc('\n', out);
 		(void)fputs(heading ? heading : "", out);
-		if (table->cells[i].bytes > 0)
+		if (table->cells[i].width > 0)
 			(void)fprintf(out, "%*s%s", (int)(widest - used + GAP_COLUMNS), "",
 				      table->cells[i].text);
 		(void)fputc('\n', out);

@@ -11,11 +11,13 @@
  *
  *	seep_table_add(table, seep_bytes_text(bytes).text);
  *	seep_table_add(table, function);
- *	seep_table_print(table, stdout, seep_terminal_width(STDOUT_FILENO, 0));
+ *	seep_table_print(table, &printer, 0);
  *	seep_table_free(table);
  */
 #ifndef SEEP_BASE_TABLE_H
 #define SEEP_BASE_TABLE_H
+
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,18 +49,28 @@ void seep_table_free(struct seep_table *table);
 /* The next cell, row after row. Copied and escaped. NULL is an empty cell. */
 void seep_table_add(struct seep_table *table, const char *cell);
 
+/* The same, emphasised; @brief stands for it where it would have to be cut; NULL = nothing does. */
+void seep_table_add_styled(struct seep_table *table, enum seep_style style, const char *cell,
+			   const char *brief);
+
+/* A line between the rows that keeps to no column, cut at its end. */
+void seep_table_add_line(struct seep_table *table, enum seep_style style, const char *text);
+
 /* Whole rows added so far. */
 size_t seep_table_rows(const struct seep_table *table);
 
 /**
  * seep_table_print - write the table
- * @width: columns to fit into; 0 = as wide as it needs to be
+ * @indent: columns before each row
  *
  * Two spaces between columns, nothing at the end of a line. A flexible column keeps at least 12
- * columns, so a very narrow terminal is overrun rather than left without names. An unfinished last
+ * columns, so a very narrow terminal is overrun rather than left without names. Without a limit
+ * nothing is cut; in a table without headings what is wider than 60 columns does not widen its
+ * column then. An unfinished last
  * row is filled with empty cells.
  */
-void seep_table_print(const struct seep_table *table, FILE *out, size_t width);
+void seep_table_print(const struct seep_table *table, const struct seep_printer *printer,
+		      size_t indent);
 
 /* Whether seep_table_print() at @width overruns no line. */
 bool seep_table_fits(const struct seep_table *table, size_t width);

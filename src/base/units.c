@@ -81,19 +81,6 @@ struct seep_unit_text seep_bytes_text(uint64_t bytes)
 	return ret;
 }
 
-struct seep_unit_text seep_bytes_change_text(int64_t bytes)
-{
-	uint64_t size = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes;
-	struct seep_unit_text plain = seep_bytes_text(size);
-	struct seep_unit_text ret;
-
-	if (bytes == 0)
-		return plain;
-	ret.text[0] = bytes < 0 ? '-' : '+';
-	memcpy(ret.text + 1, plain.text, sizeof(ret.text) - 1);
-	return ret;
-}
-
 struct seep_unit_text seep_count_text(uint64_t count)
 {
 	struct seep_unit_text ret;
@@ -133,6 +120,28 @@ static void two_units(struct seep_unit_text *ret, uint64_t seconds, uint64_t big
 	else
 		(void)snprintf(ret->text, sizeof(ret->text), "%llu %s",
 			       (unsigned long long)(seconds / big), big_name);
+}
+
+struct seep_things_text seep_things_text(uint64_t count, const char *thing)
+{
+	struct seep_things_text ret;
+
+	(void)snprintf(ret.text, sizeof(ret.text), "%.26s %.30s%s", seep_digits_text(count).text,
+		       thing, count == 1 ? "" : "s");
+	return ret;
+}
+
+struct seep_unit_text seep_change_text(int64_t value, struct seep_unit_text (*text)(uint64_t))
+{
+	const uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	struct seep_unit_text ret;
+
+	(void)snprintf(ret.text, sizeof(ret.text), "%s%.30s",
+		       value < 0   ? "-"
+		       : value > 0 ? "+"
+				   : "",
+		       text(size).text);
+	return ret;
 }
 
 struct seep_unit_text seep_duration_text(uint64_t ns)

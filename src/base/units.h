@@ -20,14 +20,21 @@ struct seep_unit_text {
 /* "0 B", "1023 B", "1.5 KB", "12.3 MB", "123 GB": three digits or fewer past the bytes. */
 struct seep_unit_text seep_bytes_text(uint64_t bytes);
 
-/* The same with a sign: "+1.5 KB", "-12 B", "0 B". For differences. */
-struct seep_unit_text seep_bytes_change_text(int64_t bytes);
-
 /* "0", "9999", "12.3 k", "1.2 M", "123 M": exact below 10,000. */
 struct seep_unit_text seep_count_text(uint64_t count);
 
 /* All digits in groups of three: "1,234,567". */
 struct seep_unit_text seep_digits_text(uint64_t count);
+
+struct seep_things_text {
+	char text[64];
+};
+
+/* All digits with what is counted: "1 block", "1,234 blocks". @thing: 30 bytes at most. */
+struct seep_things_text seep_things_text(uint64_t count, const char *thing);
+
+/* A difference: what @text makes of its size, with a sign: "+1.5 KB", "-12 B", "0 B". */
+struct seep_unit_text seep_change_text(int64_t value, struct seep_unit_text (*text)(uint64_t));
 
 /* "850 ns", "12.5 µs", "3.4 ms", "1.2 s", "2 min 5 s", "3 h 4 min", "2 d 3 h". */
 struct seep_unit_text seep_duration_text(uint64_t ns);

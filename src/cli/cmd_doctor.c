@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/terminal.h"
+#include "base/text.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
@@ -14,7 +15,6 @@
 #include "recorder/census.h"
 #include "recorder/ledgerdir.h"
 #include "base/json_writer.h"
-#include "report/text_style.h"
 #include "target/reasons.h"
 
 enum { WIDTH = 80, WORD_COLUMNS = 9, COMMAND_MAX_BYTES = 1 << 20 };
@@ -153,7 +153,7 @@ static char *restart_command(const struct seep_facts *facts, const char *prefix,
 /* ---- text --------------------------------------------------------------------------------- */
 
 /* A finding's text begins in lower case; a name at its beginning stays as it is. */
-static void print_sentence(const struct seep_report_options *style, enum seep_style how,
+static void print_sentence(const struct seep_printer *printer, enum seep_style how,
 			   const char *text, const char *end)
 {
 	char *escaped = seep_escape_dup(text), *whole = seep_xasprintf("%s%s", escaped, end);
@@ -161,13 +161,13 @@ static void print_sentence(const struct seep_report_options *style, enum seep_st
 
 	if (letters && strchr(" ,", whole[letters]))
 		whole[0] = (char)toupper((unsigned char)whole[0]);
-	seep_text_fold(stdout, style, how, WORD_COLUMNS, WORD_COLUMNS, whole);
+	seep_text_fold(printer, how, WORD_COLUMNS, WORD_COLUMNS, whole);
 	free(whole);
 	free(escaped);
 }
 
-static void print_findings(const struct seep_report_options *style,
-			   const struct seep_findings *found, enum seep_finding_level level)
+static void print_findings(const struct seep_printer *printer, const struct seep_findings *found,
+			   enum seep_finding_level level)
 {
 	enum seep_style how = level == SEEP_FINDING_PROBLEM ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN;
 
@@ -176,18 +176,18 @@ static void print_findings(const struct seep_report_options *style,
 
 		if (finding->level != level)
 			continue;
-		printf("%s%-*s%s", seep_style_on(style, how), WORD_COLUMNS, level_names[level],
-		       seep_style_off(style, how));
-		print_sentence(style, how, finding->sentence, "");
+		printf("%s%-*s%s", seep_style_on(printer, how), WORD_COLUMNS, level_names[level],
+		       seep_style_off(printer, how));
+		print_sentence(printer, how, finding->sentence, "");
 		if (!*finding->advice)
 			continue;
 		printf("%*s", WORD_COLUMNS, "");
-		print_sentence(style, SEEP_STYLE_PLAIN, finding->advice, ".");
+		print_sentence(printer, SEEP_STYLE_PLAIN, finding->advice, ".");
 	}
 }
 
 /* What is well, in few lines: the checks by name. */
-static void print_well(const struct seep_report_options *style, const struct seep_findings *found)
+static void print_well(const struct seep_printer *printer, const struct seep_findings *found)
 {
 	struct seep_strbuf names;
 
@@ -197,22 +197,19 @@ static void print_well(const struct seep_report_options *style, const struct see
 			seep_strbuf_addf(&names, "%s%s", names.length ? ", " : "",
 					 found->items[i].code);
 	printf("%-*s", WORD_COLUMNS, level_names[SEEP_FINDING_OK]);
-	seep_text_fold(stdout, style, SEEP_STYLE_DIM, WORD_COLUMNS, WORD_COLUMNS, names.text);
+	seep_text_fold(printer, SEEP_STYLE_DIM, WORD_COLUMNS, WORD_COLUMNS, names.text);
 	seep_strbuf_done(&names);
 }
 
 static void print_text(const struct seep_facts *facts, const struct seep_findings *found)
 {
-	const struct seep_report_options style = {
-		.width = WIDTH,
-		.color = seep_terminal_color(STDOUT_FILENO),
-	};
+	const struct seep_printer printer = { stdout, WIDTH, seep_terminal_color(STDOUT_FILENO) };
 	size_t problems = count(found, SEEP_FINDING_PROBLEM),
 	       notes = count(found, SEEP_FINDING_NOTE);
 
-	print_findings(&style, found, SEEP_FINDING_PROBLEM);
-	print_findings(&style, found, SEEP_FINDING_NOTE);
-	print_well(&style, found);
+	print_findings(&printer, found, SEEP_FINDING_PROBLEM);
+	print_findings(&printer, found, SEEP_FINDING_NOTE);
+	print_well(&printer, found);
 	if (problems)
 		printf("\n%zu problem%s", problems, problems == 1 ? "" : "s");
 	else

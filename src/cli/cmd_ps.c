@@ -113,7 +113,7 @@ static void print_narrow(const struct seep_census *census, size_t width)
 
 	if (!lines)
 		abort();
-	seep_table_print(table, lines, width);
+	seep_table_print(table, &(struct seep_printer){ lines, width, false }, 0);
 	(void)fclose(lines);
 	rest = text;
 	(void)puts(strsep(&rest, "\n"));
@@ -129,13 +129,13 @@ static void print_narrow(const struct seep_census *census, size_t width)
 
 static void print_table(const struct seep_census *census)
 {
-	const size_t width = seep_terminal_width(STDOUT_FILENO, 0);
+	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	struct seep_table *table = make_table(census, true);
 
-	if (seep_table_fits(table, width))
-		seep_table_print(table, stdout, width);
+	if (seep_table_fits(table, printer.width))
+		seep_table_print(table, &printer, 0);
 	else
-		print_narrow(census, width);
+		print_narrow(census, printer.width);
 	seep_table_free(table);
 }
 

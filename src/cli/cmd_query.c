@@ -165,7 +165,7 @@ static int print_table(sqlite3_stmt *statement, struct seep_strbuf *cell, struct
 	int step = sqlite3_step(statement);
 	struct seep_column *columns = make_columns(statement, count);
 	struct seep_table *table = seep_table_new(columns, (size_t)count);
-	const size_t width = seep_terminal_width(STDOUT_FILENO, 0);
+	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	size_t bytes = 0;
 
 	for (; step == SQLITE_ROW && bytes <= TABLE_BYTES_MAX; step = sqlite3_step(statement)) {
@@ -178,8 +178,8 @@ static int print_table(sqlite3_stmt *statement, struct seep_strbuf *cell, struct
 	if (bytes > TABLE_BYTES_MAX)
 		(void)seep_fail(err, SEEP_ELIMIT,
 				"more text than a table can hold; use --csv or --json");
-	else if (step == SQLITE_DONE && seep_table_fits(table, width))
-		seep_table_print(table, stdout, width);
+	else if (step == SQLITE_DONE && seep_table_fits(table, printer.width))
+		seep_table_print(table, &printer, 0);
 	else if (step == SQLITE_DONE)
 		seep_table_print_upright(table, stdout);
 	seep_table_free(table);

@@ -108,7 +108,8 @@ static void add_globs(struct seep_strbuf *text, const char *what,
 }
 
 /* Leave out what was not asked for. Returns what was, in words; NULL: all. Release with free(). */
-static char *keep_some(const struct report_options *values, struct seep_profile *profile)
+static char *keep_some(const struct report_options *values, struct seep_profile *profile,
+		       const struct seep_sites *sites)
 {
 	const struct seep_keep_globs modules = { values->modules.items, values->modules.count };
 	const struct seep_keep_globs threads = { values->threads.items, values->threads.count };
@@ -118,7 +119,7 @@ static char *keep_some(const struct report_options *values, struct seep_profile 
 		return NULL;
 	if (threads.count > 0 && !seep_threads_known(profile))
 		seep_hint("it was not recorded by thread: \"seep run --by-thread\"");
-	seep_keep(profile, &modules, &threads);
+	seep_keep(profile, sites, &modules, &threads);
 	seep_strbuf_init(&text, SHOWN_BYTES_MAX);
 	add_globs(&text, "module", &values->modules);
 	add_globs(&text, "thread", &values->threads);
@@ -159,30 +160,28 @@ static int add_names(const struct report_options *values, struct seep_profile *p
 }
 
 static void print(const struct report_options *values, const char *path,
-		  const struct seep_profile *profile, const char *shown)
+		  const struct seep_sites *sites, const char *shown)
 {
-	const struct seep_report_options report = {
+	const struct seep_printer printer = seep_printer_for(stdout, 0);
+	const struct seep_view_options view = {
 		.path = path,
-		.width = seep_terminal_width(STDOUT_FILENO, 0),
-		.color = seep_terminal_color(STDOUT_FILENO),
 		.by = values->by,
 		.top = (uint32_t)values->top_count,
 		.full = values->full,
 		.by_thread = values->by_thread,
 		.shown = shown,
-		.strings = values->json != NULL && *values->json != '\0',
 	};
 
 	if (values->json != NULL)
-		seep_report_json(stdout, profile, &report);
+		seep_report_json(stdout, sites->profile, &view, *values->json != '\0');
 	else if (values->tree)
-		seep_report_tree(stdout, profile, &report);
+		seep_report_tree(&printer, sites, &view);
 	else if (values->flat)
-		seep_report_flat(stdout, profile, &report);
+		seep_report_flat(&printer, sites, &view);
 	else if (values->raw)
-		seep_report_raw(stdout, profile, &report);
+		seep_report_raw(stdout, sites->profile, &view);
 	else
-		seep_report_stacks(stdout, profile, &report);
+		seep_report_stacks(&printer, sites, &view);
 }
 
 int cmd_report(int argc, char **argv)
@@ -205,10 +204,12 @@ int cmd_report(int argc, char **argv)
 		if (err.code == SEEP_ENOTFOUND)
 			seep_hint("\"seep run PROGRAM\" makes a recording");
 	} else {
-		char *shown = keep_some(&values, profile);
+		struct seep_sites *sites = seep_sites_new(profile);
+		char *shown = keep_some(&values, profile, sites);
 
-		print(&values, argv[0], profile, shown);
+		print(&values, argv[0], sites, shown);
 		free(shown);
+		seep_sites_free(sites);
 		status = SEEP_EXIT_OK;
 	}
 	seep_profile_free(profile);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -111,14 +110,12 @@ static int choose_output(const struct save_options *values, const char *ledger_n
 
 static void summarise(const struct seep_finish_job *job)
 {
-	const struct seep_report_options report = {
-		.path = job->output,
-		.width = seep_terminal_width(STDERR_FILENO, 80),
-		.color = seep_terminal_color(STDERR_FILENO),
-		.by = SEEP_BY_CHOICE,
-	};
+	const struct seep_printer printer = seep_printer_for(stderr, 80);
+	const struct seep_view_options view = { .path = job->output, .by = SEEP_BY_CHOICE };
+	struct seep_sites *sites = seep_sites_new(job->profile);
 
-	seep_report_summary(stderr, job->profile, &report);
+	seep_report_summary(&printer, sites, &view);
+	seep_sites_free(sites);
 }
 
 /* @output: FILE, which can be written. */

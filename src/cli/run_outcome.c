@@ -41,22 +41,21 @@ static void summarise(const struct seep_run_outcome *outcome,
 		      const struct seep_recorder_result *result)
 {
 	const struct seep_profile *lead = result->lead ? result->lead : result->profile;
-	struct seep_report_options report = {
-		.path = result->recorded ? outcome->output : NULL,
-		.width = seep_terminal_width(STDERR_FILENO, 80),
-		.color = seep_terminal_color(STDERR_FILENO),
+	const struct seep_printer printer = seep_printer_for(stderr, 80);
+	const char *path = result->recorded ? outcome->output : NULL;
+	const struct seep_view_options options = {
+		.path = result->lead ? result->lead_path : path,
 		.by = SEEP_BY_CHOICE,
 	};
-	struct seep_report_options for_lead = report;
+	struct seep_sites *sites = lead ? seep_sites_new(lead) : NULL;
 
-	if (result->lead)
-		for_lead.path = result->lead_path;
 	if (lead)
-		seep_report_summary(stderr, lead, &for_lead);
+		seep_report_summary(&printer, sites, &options);
+	seep_sites_free(sites);
 	for (size_t i = 0; i < result->note_count; i++)
 		seep_complainf(NULL, "%s", result->notes[i]);
 	if (result->profile)
-		seep_report_others(stderr, result->profile, lead, &report);
+		seep_report_others(&printer, result->profile, lead, path);
 	else if (result->other_count)
 		(void)fprintf(stderr, "seep: recordings of %zu other processes are in %s\n",
 			      result->other_count, result->folder);
@@ -101,9 +100,9 @@ static void list_problems(const struct seep_recorder_result *result)
 
 static void print_json(const struct seep_profile *profile, bool strings)
 {
-	const struct seep_report_options report = { .by = SEEP_BY_CHOICE, .strings = strings };
+	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
-	seep_report_json(stdout, profile, &report);
+	seep_report_json(stdout, profile, &options, strings);
 	/* A reader that has gone has its reasons; the status is the program's in any case. */
 	if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
 		seep_complainf("run", "cannot write the report to standard output: %s",

@@ -252,12 +252,12 @@ static void write_unseen(struct seep_json *json, const struct seep_profile *prof
 }
 
 void seep_report_json(FILE *out, const struct seep_profile *profile,
-		      const struct seep_report_options *options)
+		      const struct seep_view_options *options, bool strings)
 {
 	struct seep_json *json = seep_xmalloc(sizeof(*json));
 	uint32_t omitted;
 
-	seep_json_init(json, out, options->strings);
+	seep_json_init(json, out, strings);
 	seep_json_open_document(json);
 	write_process(json, &profile->process);
 	write_totals(json, &profile->totals);

@@ -10,10 +10,8 @@
 
 #include "base/path.h"
 #include "base/table.h"
-#include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
-#include "report/text_style.h"
 
 enum { LISTED_MAX = 8 };
 
@@ -69,22 +67,21 @@ static struct seep_table *make_table(const struct seep_profile_other *rows, size
 	return table;
 }
 
-static void print_table(FILE *out, const struct seep_profile_other *rows, size_t count,
-			size_t width)
+static void print_table(const struct seep_printer *printer, const struct seep_profile_other *rows,
+			size_t count)
 {
 	struct seep_table *table = make_table(rows, count, true);
 
 	/* The name of the file says the same as two other columns. */
-	if (!seep_table_fits(table, width)) {
+	if (!seep_table_fits(table, printer->width)) {
 		seep_table_free(table);
 		table = make_table(rows, count, false);
 	}
-	seep_table_print(table, out, width);
+	seep_table_print(table, printer, 0);
 	seep_table_free(table);
 }
 
-static void print_together(FILE *out, const struct seep_profile *profile,
-			   const struct seep_report_options *options)
+static void add_together(struct seep_lines *lines, const struct seep_profile *profile)
 {
 	const struct seep_profile_run *run = &profile->run;
 	const uint64_t small = run->processes - profile->other_count - 1;
@@ -102,7 +99,7 @@ static void print_together(FILE *out, const struct seep_profile *profile,
 			 seep_bytes_text(run->live_bytes).text);
 	seep_strbuf_addf(&line, "The peaks of those that ran at the same time sum to at most %s.",
 			 seep_bytes_text(run->peaks_at_once_bytes).text);
-	seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
+	seep_lines_add(lines, SEEP_STYLE_PLAIN, "%s", line.text);
 	seep_strbuf_done(&line);
 }
 
@@ -127,32 +124,30 @@ static struct seep_profile_other *make_rows(const struct seep_profile *profile,
 	return rows;
 }
 
-void seep_report_others(FILE *out, const struct seep_profile *profile,
-			const struct seep_profile *above, const struct seep_report_options *options)
+void seep_report_others(const struct seep_printer *printer, const struct seep_profile *profile,
+			const struct seep_profile *above, const char *path)
 {
 	const size_t count = profile->other_count;
 	const size_t shown = count <= LISTED_MAX ? count : LISTED_MAX;
+	struct seep_lines title = { 0 };
+	struct seep_lines together = { 0 };
 	struct seep_profile_other *rows;
-	struct seep_strbuf line;
 	char *file;
 
 	if (count == 0)
 		return;
-	file = seep_xasprintf("../%s", options->path ? seep_path_base(options->path) : "");
+	file = seep_xasprintf("../%s", path ? seep_path_base(path) : "");
 	rows = make_rows(profile, above, file);
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	seep_strbuf_addf(&line, "The %sother %zu process%s of this run, by peak",
-			 shown < count ? "largest of the " : "", count, count == 1 ? "" : "es");
-	if (options->path) {
-		seep_strbuf_adds(&line, "; recordings in ");
-		seep_escapes(&line, options->path);
-		seep_strbuf_adds(&line, ".d");
-	}
-	seep_strbuf_addc(&line, ':');
-	seep_text_fold(out, options, SEEP_STYLE_PLAIN, 0, 2, line.text);
-	print_table(out, rows, shown, options->width);
-	print_together(out, profile, options);
-	seep_strbuf_done(&line);
+	seep_lines_add(&title, SEEP_STYLE_PLAIN,
+		       "The %sother %zu process%s of this run, by peak%s%s%s:",
+		       shown < count ? "largest of the " : "", count, count == 1 ? "" : "es",
+		       path ? "; recordings in " : "", path ? path : "", path ? ".d" : "");
+	add_together(&together, profile);
+	seep_lines_print(&title, printer);
+	print_table(printer, rows, shown);
+	seep_lines_print(&together, printer);
+	seep_lines_done(&together);
+	seep_lines_done(&title);
 	free(rows);
 	free(file);
 }

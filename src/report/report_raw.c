@@ -14,8 +14,7 @@
 #include "base/terminal.h"
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
-#include "report/text_frame.h"
-#include "report/text_style.h"
+#include "view/frame_text.h"
 
 /* The line of one frame, made once: stacks share frames. Released with free(). */
 static char *frame_line(const struct seep_profile *profile, const struct seep_profile_frame *frame)
@@ -63,9 +62,9 @@ static void print_context(FILE *out, const struct seep_profile *profile,
 }
 
 void seep_report_raw(FILE *out, const struct seep_profile *profile,
-		     const struct seep_report_options *options)
+		     const struct seep_view_options *options)
 {
-	const enum seep_measure measure = seep_report_measure(profile, options);
+	const enum seep_measure measure = seep_view_measure(profile, options);
 	const uint32_t count = profile->context_count;
 	uint32_t *order = seep_xcalloc(count, sizeof(*order));
 	const uint32_t shown = seep_rank_contexts(profile, measure,

@@ -220,27 +220,28 @@ static ssize_t swallow(void *cookie, const char *text, size_t bytes)
 static void report(const struct seep_profile *profile, uint64_t choice)
 {
 	static const cookie_io_functions_t sink = { .write = swallow };
-	const struct seep_report_options options = { .path = fuzz_path,
-						     .width = 80,
-						     .by = SEEP_BY_CHOICE };
+	const struct seep_view_options options = { .path = fuzz_path, .by = SEEP_BY_CHOICE };
 	FILE *out = fopencookie(NULL, "w", sink);
+	const struct seep_printer printer = { .out = out, .width = 80 };
+	struct seep_sites *sites = seep_sites_new(profile);
 
 	switch (choice % 5) {
 	case 0:
-		seep_report_json(out, profile, &options);
+		seep_report_json(out, profile, &options, false);
 		break;
 	case 1:
-		seep_report_tree(out, profile, &options);
+		seep_report_tree(&printer, sites, &options);
 		break;
 	case 2:
-		seep_report_flat(out, profile, &options);
+		seep_report_flat(&printer, sites, &options);
 		break;
 	case 3:
 		seep_report_raw(out, profile, &options);
 		break;
 	default:
-		seep_report_stacks(out, profile, &options);
+		seep_report_stacks(&printer, sites, &options);
 	}
+	seep_sites_free(sites);
 	(void)fclose(out);
 }
 

@@ -206,18 +206,19 @@ static void folding_nothing_changes_nothing_and_saturation_stays(void **state)
 	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 0, folded), 0);
 }
 
-static void adding_up_two_folds_gives_a_bound(void **state)
+static void folds_of_one_function_add_up_to_the_depth(void **state)
 {
 	static const struct seep_profile_stack_entry stack[] = {
 		{ S_LOAD_120, 1, 3 },
 		{ S_LOAD_120B, 1, 4 },
+		{ S_LOAD_120, 2, 0 }, /* folded in other stacks only */
 	};
 	const struct fixture *f = *state;
-	struct seep_profile_stack_entry folded[2];
+	struct seep_profile_stack_entry folded[3];
 
-	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 2, folded), 1);
-	assert_int_equal(folded[0].period, 1 | SEEP_FOLD_BOUND);
-	assert_int_equal(folded[0].repeats, 8);
+	assert_int_equal(seep_fold(f->sites, SEEP_FOLD_BY_LINE, stack, 3, folded), 1);
+	assert_int_equal(folded[0].period, 1);
+	assert_int_equal(folded[0].repeats, 3 + 1 + 4 + 1);
 }
 
 static void depth_of_recursion_does_not_keep_groups_apart(void **state)
@@ -334,10 +335,10 @@ static uint32_t child(const struct fixture *f, const struct seep_tree *tree, uin
 		      uint32_t frame)
 {
 	for (uint32_t i = tree->nodes[parent].first_child; i != 0; i = tree->nodes[i].next) {
-		if (tree->nodes[i].frame == frame)
+		if (tree->nodes[i].entry.frame == frame)
 			return i;
-		if (frame < SEEP_TREE_SPECIAL && tree->nodes[i].frame < SEEP_TREE_SPECIAL &&
-		    f->sites->of_frame[tree->nodes[i].frame].function ==
+		if (frame < SEEP_TREE_SPECIAL && tree->nodes[i].entry.frame < SEEP_TREE_SPECIAL &&
+		    f->sites->of_frame[tree->nodes[i].entry.frame].function ==
 			    f->sites->of_frame[frame].function)
 			return i;
 	}
@@ -390,8 +391,8 @@ static void the_deepest_recursion_stands_at_the_node(void **state)
 	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_ALLOCS, 0);
 	const uint32_t descend = child(f, tree, child(f, tree, 0, S_MAIN), S_DESCEND);
 
-	assert_int_equal(tree->nodes[descend].period, 2);
-	assert_int_equal(tree->nodes[descend].repeats, 65535);
+	assert_int_equal(tree->nodes[descend].entry.period, 2);
+	assert_int_equal(tree->nodes[descend].entry.repeats, 65535);
 	seep_tree_free(tree);
 }
 
@@ -414,7 +415,7 @@ static void small_branches_are_left_out_and_summed(void **state)
 {
 	const struct fixture *f = *state;
 	struct seep_tree *tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, 250000);
-	uint64_t pruned = 0;
+	int64_t pruned = 0;
 	uint32_t *children;
 
 	assert_int_equal(seep_tree_children(tree, 0, &children), 3);
@@ -427,7 +428,7 @@ static void small_branches_are_left_out_and_summed(void **state)
 	assert_int_equal(pruned, 4096 + 50000 + 120000);
 	assert_int_equal(tree->nodes[0].pruned_count, 1);
 	seep_tree_free(tree);
-	tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, UINT64_MAX);
+	tree = seep_tree_new(f->sites, false, SEEP_BY_LIVE, INT64_MAX);
 	assert_int_equal(tree->count, 1);
 	seep_tree_free(tree);
 }
@@ -467,7 +468,7 @@ int main(void)
 		WITH_SAMPLE(groups_sum_to_the_totals),
 		WITH_SAMPLE(recursion_is_folded_by_line_and_counted_in_all),
 		WITH_SAMPLE(folding_nothing_changes_nothing_and_saturation_stays),
-		WITH_SAMPLE(adding_up_two_folds_gives_a_bound),
+		WITH_SAMPLE(folds_of_one_function_add_up_to_the_depth),
 		WITH_SAMPLE(depth_of_recursion_does_not_keep_groups_apart),
 		WITH_SAMPLE(stacks_are_trimmed_to_what_is_worth_reading),
 		WITH_SAMPLE(a_stack_of_plumbing_alone_stays_whole),

@@ -95,26 +95,53 @@ static void every_prefix_of_a_name_is_read_safely(void **state)
 
 			assert_true(part.text >= cut && part.text + part.bytes <= cut + bytes);
 			free(seep_function_short_name(cut));
-			(void)seep_function_is_plumbing(cut);
+			(void)seep_function_is_library(cut);
+			(void)seep_function_is_allocator(cut);
 			free(cut);
 		}
 	}
 }
 
-static void wrappers_and_library_internals_are_plumbing(void **state)
+static void libraries_are_told_by_the_path_of_the_name(void **state)
+{
+	static const char *const library[] = {
+		"void std::vector<app::Row, std::allocator<app::Row> >::push_back(app::Row const&)",
+		"alloc::raw_vec::finish_grow",
+		"<alloc::string::String as core::clone::Clone>::clone",
+		"<T as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
+		"<&mut alloc::string::String as core::fmt::Write>::write_fmt",
+		"<u64 as core::fmt::Display>::fmt",
+		"<[T] as alloc::borrow::ToOwned>::to_owned",
+		"std::rt::lang_start",
+	};
+	static const char *const others[] = {
+		"std::vector<int> app::load<char>(char const*)",
+		"<app::Row as core::fmt::Display>::fmt",
+		"<&app::Row as core::fmt::Display>::fmt",
+		"<alloc::string::String as app::Named>::name",
+		"stdlib_init",
+		"main",
+		"<",
+		"< as ",
+		"<x as a",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
+		if (!seep_function_is_library(library[i]))
+			fail_msg("%s", library[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (seep_function_is_library(others[i]))
+			fail_msg("%s", others[i]);
+}
+
+static void allocators_are_those_that_everybody_knows(void **state)
 {
 	(void)state;
-	assert_true(seep_function_is_plumbing("operator new(unsigned long)"));
-	assert_true(seep_function_is_plumbing("xmalloc"));
-	assert_true(seep_function_is_plumbing(
-		"void std::vector<app::Row, std::allocator<app::Row> >::push_back(app::Row const&)"));
-	assert_true(seep_function_is_plumbing("alloc::raw_vec::finish_grow"));
-	assert_true(
-		seep_function_is_plumbing("<alloc::string::String as core::clone::Clone>::clone"));
-	assert_false(seep_function_is_plumbing("std::vector<int> app::load<char>(char const*)"));
-	assert_false(seep_function_is_plumbing("xmalloc_everything"));
-	assert_false(seep_function_is_plumbing("stdlib_init"));
-	assert_false(seep_function_is_plumbing("main"));
+	assert_true(seep_function_is_allocator("operator new(unsigned long)"));
+	assert_true(seep_function_is_allocator("xmalloc"));
+	assert_false(seep_function_is_allocator("xmalloc_everything"));
+	assert_false(seep_function_is_allocator("my_alloc"));
 }
 
 static void startup_is_what_comes_before_main(void **state)
@@ -132,7 +159,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_name_is_found_in_every_form),
 		cmocka_unit_test(every_prefix_of_a_name_is_read_safely),
-		cmocka_unit_test(wrappers_and_library_internals_are_plumbing),
+		cmocka_unit_test(libraries_are_told_by_the_path_of_the_name),
+		cmocka_unit_test(allocators_are_those_that_everybody_knows),
 		cmocka_unit_test(startup_is_what_comes_before_main),
 	};
 

@@ -33,11 +33,11 @@ static uint32_t kept_by(const char *const *modules, const char *const *threads)
 		module_globs.count++;
 	while (thread_globs.count < GLOBS_MAX && threads[thread_globs.count])
 		thread_globs.count++;
-	seep_keep(profile, &module_globs, &thread_globs);
+	sites = seep_sites_new(profile);
+	seep_keep(profile, sites, &module_globs, &thread_globs);
 	kept = profile->context_count;
 	assert_int_equal(kept + profile->left_out_count, before);
 	/* Shares are of the whole, whatever is shown. */
-	sites = seep_sites_new(profile);
 	groups = seep_groups_new(sites, true, false);
 	flat = seep_flat_new(sites);
 	assert_int_equal(groups->total.live_bytes, live_bytes);

@@ -154,7 +154,7 @@ static void hide_version(void)
 	text_bytes = strlen(text);
 }
 
-static void check_document(const char *name, const struct seep_report_options *options)
+static void check_document(const char *name, const struct seep_view_options *options, bool strings)
 {
 	struct seep_profile *profile = sample_profile();
 	const char *source = getenv("SEEP_SOURCE");
@@ -163,7 +163,7 @@ static void check_document(const char *name, const struct seep_report_options *o
 	char path[4096];
 
 	out = open_memstream(&text, &text_bytes);
-	seep_report_json(out, profile, options);
+	seep_report_json(out, profile, options, strings);
 	assert_int_equal(fclose(out), 0);
 	hide_version();
 	(void)snprintf(path, sizeof(path), "%s/tests/unit/golden/%s.json", source ? source : "..",
@@ -181,22 +181,21 @@ static void check_document(const char *name, const struct seep_report_options *o
 
 static void a_document_is_as_agreed(void **state)
 {
-	const struct seep_report_options options = { .by = SEEP_BY_CHOICE };
+	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
 	(void)state;
-	check_document("report", &options);
+	check_document("report", &options, false);
 }
 
 static void a_document_with_strings_and_top_is_as_agreed(void **state)
 {
-	const struct seep_report_options options = {
+	const struct seep_view_options options = {
 		.by = SEEP_BY_PEAK,
 		.top = 2,
-		.strings = true,
 	};
 
 	(void)state;
-	check_document("report_strings_top", &options);
+	check_document("report_strings_top", &options, true);
 }
 
 int main(void)

@@ -17,20 +17,44 @@
 #include "report/report.h"
 #include "sample_profile.h"
 
-typedef void report_function(FILE *, const struct seep_profile *,
-			     const struct seep_report_options *);
+typedef void report_function(const struct seep_printer *, const struct seep_sites *,
+			     const struct seep_view_options *);
+
+/* How wide, and in colour? */
+static struct seep_printer printer;
 
 static char *render(report_function *report, const struct seep_profile *profile,
-		    const struct seep_report_options *options)
+		    const struct seep_view_options *options)
 {
+	struct seep_sites *sites = seep_sites_new(profile);
 	char *text = NULL;
 	size_t bytes = 0;
-	FILE *out = open_memstream(&text, &bytes);
 
-	assert_non_null(out);
-	report(out, profile, options);
-	assert_int_equal(fclose(out), 0);
+	printer.out = open_memstream(&text, &bytes);
+	assert_non_null(printer.out);
+	report(&printer, sites, options);
+	assert_int_equal(fclose(printer.out), 0);
+	seep_sites_free(sites);
 	return text;
+}
+
+static void report_raw(const struct seep_printer *to, const struct seep_sites *sites,
+		       const struct seep_view_options *options)
+{
+	seep_report_raw(to->out, sites->profile, options);
+}
+
+static void report_json(const struct seep_printer *to, const struct seep_sites *sites,
+			const struct seep_view_options *options)
+{
+	seep_report_json(to->out, sites->profile, options, false);
+}
+
+static int make_plain(void **state)
+{
+	(void)state;
+	printer = (struct seep_printer){ .width = 80 };
+	return 0;
 }
 
 static void golden_path(char *path, size_t bytes, const char *name)
@@ -78,21 +102,20 @@ static unsigned lines_of(const char *text)
 	return lines;
 }
 
-static const struct seep_report_options plain = {
+static const struct seep_view_options plain = {
 	.path = "server.4242.seep",
-	.width = 80,
 	.by = SEEP_BY_CHOICE,
 };
 
 static void check_view(const char *name, report_function *report,
-		       const struct seep_report_options *options)
+		       const struct seep_view_options *options)
 {
 	struct seep_profile *profile = sample_profile();
 	char *text = render(report, profile, options);
 
 	compare_with_golden(name, text);
-	if (options->width > 0 && !options->full)
-		assert_fits(text, options->width);
+	if (printer.width > 0 && !options->full)
+		assert_fits(text, printer.width);
 	assert_null(strchr(text, '\033'));
 	free(text);
 	seep_profile_free(profile);
@@ -106,7 +129,7 @@ static void stacks_look_as_agreed(void **state)
 
 static void stacks_by_allocations_look_as_agreed(void **state)
 {
-	struct seep_report_options options = plain;
+	struct seep_view_options options = plain;
 
 	(void)state;
 	options.by = SEEP_BY_ALLOCS;
@@ -116,7 +139,7 @@ static void stacks_by_allocations_look_as_agreed(void **state)
 
 static void full_stacks_look_as_agreed(void **state)
 {
-	struct seep_report_options options = plain;
+	struct seep_view_options options = plain;
 
 	(void)state;
 	options.full = true;
@@ -158,20 +181,16 @@ static void verified_walks_are_not_among_what_was_not_seen(void **state)
 
 static void places_stand_beside_the_longest_name_of_a_wide_tree(void **state)
 {
-	struct seep_report_options options = plain;
-
 	(void)state;
-	options.width = 200;
-	check_view("report_tree_wide", seep_report_tree, &options);
+	printer.width = 200;
+	check_view("report_tree_wide", seep_report_tree, &plain);
 }
 
 static void narrow_stacks_still_fit(void **state)
 {
-	struct seep_report_options options = plain;
-
 	(void)state;
-	options.width = 60;
-	check_view("report_stacks_narrow", seep_report_stacks, &options);
+	printer.width = 60;
+	check_view("report_stacks_narrow", seep_report_stacks, &plain);
 }
 
 /* In a table without a limit one such name would make every row as wide. */
@@ -180,7 +199,6 @@ static void endless_names_end_where_the_width_is_unlimited(void **state)
 	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
 						    seep_report_flat };
 	struct seep_profile *profile = sample_profile();
-	struct seep_report_options options = plain;
 	char *name = calloc(100001, 1);
 
 	(void)state;
@@ -188,9 +206,9 @@ static void endless_names_end_where_the_width_is_unlimited(void **state)
 	memset(name, 'n', 100000);
 	for (uint32_t i = 0; i < profile->frame_count; i++)
 		profile->frames[i].function = name;
-	options.width = 0;
+	printer.width = 0;
 	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
-		char *text = render(reports[i], profile, &options);
+		char *text = render(reports[i], profile, &plain);
 
 		assert_fits(text, 1000);
 		free(text);
@@ -207,19 +225,18 @@ static void tree_looks_as_agreed(void **state)
 
 static void flat_looks_as_agreed(void **state)
 {
-	struct seep_report_options options = plain;
-
 	(void)state;
-	options.width = 100;
-	check_view("report_flat", seep_report_flat, &options);
+	printer.width = 100;
+	check_view("report_flat", seep_report_flat, &plain);
 }
 
 static void raw_looks_as_agreed(void **state)
 {
-	struct seep_report_options options = { .by = SEEP_BY_CHOICE };
+	struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
 	(void)state;
-	check_view("report_raw", seep_report_raw, &options);
+	printer.width = 0;
+	check_view("report_raw", report_raw, &options);
 }
 
 static void summary_looks_as_agreed(void **state)
@@ -269,11 +286,10 @@ static void summary_of_nothing_is_short_and_says_so(void **state)
 static void every_view_of_nothing_works(void **state)
 {
 	static report_function *const reports[] = {
-		seep_report_stacks, seep_report_tree, seep_report_flat,
-		seep_report_raw,    seep_report_json,
+		seep_report_stacks, seep_report_tree, seep_report_flat, report_raw, report_json,
 	};
 	struct seep_profile *profile = seep_profile_new();
-	const struct seep_report_options options = { .by = SEEP_BY_CHOICE };
+	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
@@ -284,14 +300,13 @@ static void every_view_of_nothing_works(void **state)
 static void color_only_adds_escape_sequences(void **state)
 {
 	struct seep_profile *profile = sample_profile();
-	struct seep_report_options options = plain;
-	char *without = render(seep_report_stacks, profile, &options);
+	char *without = render(seep_report_stacks, profile, &plain);
 	char *with;
 	char *to;
 
 	(void)state;
-	options.color = true;
-	with = to = render(seep_report_stacks, profile, &options);
+	printer.color = true;
+	with = to = render(seep_report_stacks, profile, &plain);
 	assert_non_null(strstr(with, "\033[1m"));
 	for (const char *from = with; *from; from++) {
 		if (*from == '\033')
@@ -338,23 +353,25 @@ static void a_program_has_the_name_that_it_was_started_by_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_look_as_agreed),
-		cmocka_unit_test(stacks_by_allocations_look_as_agreed),
-		cmocka_unit_test(full_stacks_look_as_agreed),
-		cmocka_unit_test(what_is_not_there_is_said_to_be_none),
-		cmocka_unit_test(verified_walks_are_not_among_what_was_not_seen),
-		cmocka_unit_test(places_stand_beside_the_longest_name_of_a_wide_tree),
-		cmocka_unit_test(narrow_stacks_still_fit),
-		cmocka_unit_test(tree_looks_as_agreed),
-		cmocka_unit_test(endless_names_end_where_the_width_is_unlimited),
-		cmocka_unit_test(flat_looks_as_agreed),
-		cmocka_unit_test(raw_looks_as_agreed),
-		cmocka_unit_test(summary_looks_as_agreed),
-		cmocka_unit_test(summary_never_exceeds_24_lines),
-		cmocka_unit_test(summary_of_nothing_is_short_and_says_so),
-		cmocka_unit_test(every_view_of_nothing_works),
-		cmocka_unit_test(a_program_has_the_name_that_it_was_started_by_too),
-		cmocka_unit_test(color_only_adds_escape_sequences),
+		cmocka_unit_test_setup(stacks_look_as_agreed, make_plain),
+		cmocka_unit_test_setup(stacks_by_allocations_look_as_agreed, make_plain),
+		cmocka_unit_test_setup(full_stacks_look_as_agreed, make_plain),
+		cmocka_unit_test_setup(what_is_not_there_is_said_to_be_none, make_plain),
+		cmocka_unit_test_setup(verified_walks_are_not_among_what_was_not_seen, make_plain),
+		cmocka_unit_test_setup(places_stand_beside_the_longest_name_of_a_wide_tree,
+				       make_plain),
+		cmocka_unit_test_setup(narrow_stacks_still_fit, make_plain),
+		cmocka_unit_test_setup(tree_looks_as_agreed, make_plain),
+		cmocka_unit_test_setup(endless_names_end_where_the_width_is_unlimited, make_plain),
+		cmocka_unit_test_setup(flat_looks_as_agreed, make_plain),
+		cmocka_unit_test_setup(raw_looks_as_agreed, make_plain),
+		cmocka_unit_test_setup(summary_looks_as_agreed, make_plain),
+		cmocka_unit_test_setup(summary_never_exceeds_24_lines, make_plain),
+		cmocka_unit_test_setup(summary_of_nothing_is_short_and_says_so, make_plain),
+		cmocka_unit_test_setup(every_view_of_nothing_works, make_plain),
+		cmocka_unit_test_setup(a_program_has_the_name_that_it_was_started_by_too,
+				       make_plain),
+		cmocka_unit_test_setup(color_only_adds_escape_sequences, make_plain),
 	};
 
 	(void)setenv("TZ", "UTC", 1);

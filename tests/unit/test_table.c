@@ -30,7 +30,7 @@ static void check(const char *const *cells, size_t count, size_t width, const ch
 
 	for (size_t i = 0; i < count; i++)
 		seep_table_add(table, cells[i]);
-	seep_table_print(table, out, width);
+	seep_table_print(table, &(struct seep_printer){ out, width, false }, 0);
 	(void)fclose(out);
 	assert_string_equal(text, expected);
 	free(text);

@@ -74,10 +74,20 @@ static void bytes_take_the_unit_they_reach_after_rounding(void **state)
 static void changes_carry_their_sign(void **state)
 {
 	(void)state;
-	assert_string_equal(seep_bytes_change_text(0).text, "0 B");
-	assert_string_equal(seep_bytes_change_text(1536).text, "+1.5 KB");
-	assert_string_equal(seep_bytes_change_text(-12).text, "-12 B");
-	assert_string_equal(seep_bytes_change_text(INT64_MIN).text, "-8.0 EB");
+	assert_string_equal(seep_change_text(0, seep_bytes_text).text, "0 B");
+	assert_string_equal(seep_change_text(1536, seep_bytes_text).text, "+1.5 KB");
+	assert_string_equal(seep_change_text(-12, seep_bytes_text).text, "-12 B");
+	assert_string_equal(seep_change_text(INT64_MIN, seep_bytes_text).text, "-8.0 EB");
+	assert_string_equal(seep_change_text(-12345, seep_digits_text).text, "-12,345");
+}
+
+static void things_are_counted_in_singular_and_plural(void **state)
+{
+	(void)state;
+	assert_string_equal(seep_things_text(0, "block").text, "0 blocks");
+	assert_string_equal(seep_things_text(1, "block").text, "1 block");
+	assert_string_equal(seep_things_text(UINT64_MAX, "temporary allocation").text,
+			    "18,446,744,073,709,551,615 temporary allocations");
 }
 
 static void counts_are_exact_below_ten_thousand(void **state)
@@ -241,6 +251,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_take_the_unit_they_reach_after_rounding),
 		cmocka_unit_test(changes_carry_their_sign),
+		cmocka_unit_test(things_are_counted_in_singular_and_plural),
 		cmocka_unit_test(counts_are_exact_below_ten_thousand),
 		cmocka_unit_test(digits_are_grouped_by_three),
 		cmocka_unit_test(durations_read_as_people_say_them),

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/text_style.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/terminal.h"
+#include "base/xalloc.h"
 
-const char *seep_style_on(const struct seep_report_options *options, enum seep_style style)
+struct seep_printer seep_printer_for(FILE *out, size_t fallback)
 {
-	if (!options->color || style == SEEP_STYLE_PLAIN)
+	const int fd = fileno(out);
+
+	return (struct seep_printer){ out, seep_terminal_width(fd, fallback),
+				      seep_terminal_color(fd) };
+}
+
+const char *seep_style_on(const struct seep_printer *printer, enum seep_style style)
+{
+	if (!printer->color || style == SEEP_STYLE_PLAIN)
 		return "";
 	return style == SEEP_STYLE_BOLD ? "\033[1m" : "\033[2m";
 }
 
-const char *seep_style_off(const struct seep_report_options *options, enum seep_style style)
+const char *seep_style_off(const struct seep_printer *printer, enum seep_style style)
 {
-	return options->color && style != SEEP_STYLE_PLAIN ? "\033[0m" : "";
+	return printer->color && style != SEEP_STYLE_PLAIN ? "\033[0m" : "";
 }
 
 /* The longest end of @text that fits into @columns, starting at a character. */
@@ -57,14 +66,6 @@ void seep_text_fit(struct seep_strbuf *buf, const char *text, size_t columns, bo
 	}
 }
 
-void seep_text_pad(struct seep_strbuf *buf, size_t start, size_t columns)
-{
-	size_t width = seep_display_width(buf->text + start, buf->length - start);
-
-	if (width < columns)
-		seep_strbuf_repeat(buf, ' ', columns - width);
-}
-
 /* Bytes up to where a line may end; "2.3 s" and "1,034 blocks" stay together. */
 static size_t unbroken(const char *text)
 {
@@ -95,20 +96,21 @@ static void put_words(FILE *out, const char *text, size_t bytes)
 	}
 }
 
-void seep_text_fold(FILE *out, const struct seep_report_options *options, enum seep_style style,
-		    size_t used, size_t indent, const char *text)
+void seep_text_fold(const struct seep_printer *printer, enum seep_style style, size_t used,
+		    size_t indent, const char *text)
 {
+	FILE *out = printer->out;
 	size_t at = used;
 	bool line_empty = true;
 
-	fputs(seep_style_on(options, style), out);
+	fputs(seep_style_on(printer, style), out);
 	while (*text != '\0') {
 		const size_t bytes = unbroken(text);
 		const size_t columns = seep_display_width(text, bytes);
 
-		if (!line_empty && options->width > 0 && at + 1 + columns > options->width) {
-			fprintf(out, "%s\n%*s%s", seep_style_off(options, style), (int)indent, "",
-				seep_style_on(options, style));
+		if (!line_empty && printer->width > 0 && at + 1 + columns > printer->width) {
+			fprintf(out, "%s\n%*s%s", seep_style_off(printer, style), (int)indent, "",
+				seep_style_on(printer, style));
 			at = indent;
 			line_empty = true;
 		}
@@ -120,7 +122,7 @@ void seep_text_fold(FILE *out, const struct seep_report_options *options, enum s
 		text += bytes;
 		text += strspn(text, " ");
 	}
-	fprintf(out, "%s\n", seep_style_off(options, style));
+	fprintf(out, "%s\n", seep_style_off(printer, style));
 }
 
 static bool needs_no_quotes(const char *word)
@@ -168,4 +170,67 @@ void seep_text_shell_word(struct seep_strbuf *buf, const char *word)
 		seep_strbuf_addc(buf, '\'');
 	}
 	free(escaped);
+}
+
+/* ---- lines ---------------------------------------------------------------------------------- */
+
+struct seep_line *seep_lines_add(struct seep_lines *lines, enum seep_style style, const char *fmt,
+				 ...)
+{
+	struct seep_line *line;
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = seep_xvasprintf(fmt, args);
+	va_end(args);
+	lines->items = seep_xgrow(lines->items, &lines->capacity, lines->count + 1,
+				  sizeof(*lines->items));
+	line = &lines->items[lines->count++];
+	*line = (struct seep_line){ .style = style, .indent = 2, .text = seep_escape_dup(text) };
+	free(text);
+	return line;
+}
+
+static void print_cut(const struct seep_line *line, const struct seep_printer *printer)
+{
+	const size_t used = seep_display_width(line->text, strlen(line->text));
+	struct seep_strbuf text;
+
+	seep_strbuf_init(&text, SEEP_LINE_BYTES_MAX);
+	seep_text_fit(&text, line->text, line->whole ? 0 : printer->width, false);
+	fprintf(printer->out, "%s%s%s", seep_style_on(printer, line->style), text.text,
+		seep_style_off(printer, line->style));
+	if (line->remark && (printer->width == 0 || used + strlen(line->remark) <= printer->width))
+		fprintf(printer->out, "%s%s%s", seep_style_on(printer, SEEP_STYLE_DIM),
+			line->remark, seep_style_off(printer, SEEP_STYLE_DIM));
+	fputc('\n', printer->out);
+	seep_strbuf_done(&text);
+}
+
+void seep_lines_print(const struct seep_lines *lines, const struct seep_printer *printer)
+{
+	for (size_t i = 0; i < lines->count; i++) {
+		const struct seep_line *line = &lines->items[i];
+
+		if (line->cut || line->whole)
+			print_cut(line, printer);
+		else
+			seep_text_fold(printer, line->style, 0, line->indent, line->text);
+	}
+}
+
+void seep_lines_cut(struct seep_lines *lines, size_t count)
+{
+	while (lines->count > count) {
+		free(lines->items[--lines->count].text);
+		free(lines->items[lines->count].remark);
+	}
+}
+
+void seep_lines_done(struct seep_lines *lines)
+{
+	seep_lines_cut(lines, 0);
+	free(lines->items);
+	*lines = (struct seep_lines){ 0 };
 }

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * In rounds: the wrappers that one round finds are plumbing to the next, which finds those that are
+ * built on top of them.
+ */
+#include "analysis/wrappers.h"
+
+#include <stdlib.h>
+
+#include "base/idtable.h"
+#include "base/xalloc.h"
+
+enum {
+	ROUNDS = 4,
+	NEAR = 3, /* frames next to the allocator that are looked at: inlined helpers are frames */
+	FAMILY_CALLERS = 3,
+	FAMILY_SIZES = 3,
+	FAMILY_PERCENT = 50,
+	LAYER_CALLERS = 16,
+	LAYER_PERCENT = 25,
+	ALWAYS_PERCENT = 95, /* a stack in twenty may be cut, or something else for once */
+};
+
+/* Of one function, in contexts. */
+struct tally {
+	uint32_t through;
+	uint32_t near;	/* where it stands next to the allocator */
+	uint32_t first; /* where nothing stands between */
+	uint32_t callers;
+	uint32_t sizes;
+};
+
+struct search {
+	struct seep_sites *sites;
+	struct tally *tallies;	 /* by function */
+	uint32_t *contexts;	 /* by module: all with their function to blame there */
+	uint32_t *families;	 /* by module: those through wrappers of the first sort */
+	struct seep_idtable met; /* pairs of function and caller, and of function and size */
+};
+
+static uint32_t module_of(const struct search *s, uint32_t frame)
+{
+	const uint32_t module = s->sites->profile->frames[frame].module;
+
+	return module <= s->sites->profile->module_count ? module : 0;
+}
+
+/* Two pairs that share 64 bits of hash are taken for one. */
+static bool is_new(struct search *s, uint64_t pair)
+{
+	size_t at = SEEP_IDTABLE_START;
+
+	if (seep_idtable_find(&s->met, pair, &at) != SEEP_IDTABLE_NONE)
+		return false;
+	seep_idtable_add(&s->met, pair, 0);
+	return true;
+}
+
+static void count_through(struct search *s)
+{
+	const struct seep_profile *profile = s->sites->profile;
+	uint32_t *stamps = seep_xcalloc(s->sites->function_count, sizeof(*stamps));
+
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *context = &profile->contexts[i];
+
+		for (uint32_t k = 0; k < context->stack_count; k++) {
+			const uint32_t frame = context->stack[k].frame;
+			const uint32_t function = s->sites->of_frame[frame].function;
+
+			s->tallies[function].through += stamps[function] != i + 1;
+			stamps[function] = i + 1;
+		}
+	}
+	free(stamps);
+}
+
+/* The function that calls the one at @at, past its own recursion; UINT32_MAX: nobody is known to. */
+static uint32_t caller_of(const struct search *s, const struct seep_profile_context *context,
+			  uint32_t at)
+{
+	const struct seep_site *of_frame = s->sites->of_frame;
+	const uint32_t function = of_frame[context->stack[at].frame].function;
+
+	while (at < context->stack_count && of_frame[context->stack[at].frame].function == function)
+		at++;
+	return at < context->stack_count ? of_frame[context->stack[at].frame].function : UINT32_MAX;
+}
+
+static void count_context(struct search *s, const struct seep_profile_context *context)
+{
+	const struct seep_site *of_frame = s->sites->of_frame;
+	const struct seep_profile_stack_entry *stack = context->stack;
+	const uint32_t first = seep_sites_plumbing(s->sites, stack, context->stack_count);
+	const uint64_t size = context->alloc_bytes / (context->allocs ? context->allocs : 1);
+	bool direct = true;
+
+	if (first >= context->stack_count)
+		return;
+	s->contexts[module_of(s, stack[first].frame)]++;
+	/* Behind a container anything allocates: nothing can be said of who called it. */
+	for (uint32_t i = 0; i < first; i++)
+		direct = of_frame[stack[i].frame].allocator ||
+			 (direct &&
+			  (of_frame[stack[i].frame].system || !of_frame[stack[i].frame].plumbing));
+	for (uint32_t i = first; direct && i < first + NEAR && i < context->stack_count; i++) {
+		const struct seep_site *site = &of_frame[stack[i].frame];
+		struct tally *tally = &s->tallies[site->function];
+
+		if (site->library)
+			return;
+		if (i > first && of_frame[stack[i - 1].frame].function == site->function)
+			continue;
+		tally->near++;
+		tally->first += i == first;
+		tally->callers += is_new(s, seep_hash_mix(seep_hash_mix(1, site->function),
+							  caller_of(s, context, i)));
+		tally->sizes += is_new(s, seep_hash_mix(seep_hash_mix(2, site->function), size));
+	}
+}
+
+static bool is_most(uint32_t part, uint32_t all, uint32_t percent)
+{
+	return all > 0 && (uint64_t)part * 100 >= (uint64_t)all * percent;
+}
+
+static bool is_family(const struct tally *tally)
+{
+	return is_most(tally->first, tally->through, ALWAYS_PERCENT) &&
+	       tally->callers >= FAMILY_CALLERS && tally->sizes >= FAMILY_SIZES &&
+	       2 * tally->sizes >= tally->callers;
+}
+
+static bool is_wrapper(const struct search *s, uint32_t function)
+{
+	const struct tally *tally = &s->tallies[function];
+	const uint32_t module = module_of(s, s->sites->frame_of_function[function]);
+
+	if (module == 0)
+		return false;
+	if (is_family(tally) && is_most(s->families[module], s->contexts[module], FAMILY_PERCENT))
+		return true;
+	return tally->callers >= LAYER_CALLERS &&
+	       is_most(tally->near, tally->through, ALWAYS_PERCENT) &&
+	       is_most(tally->near, s->contexts[module], LAYER_PERCENT);
+}
+
+/* Returns whether any were found. */
+static bool search_round(struct search *s)
+{
+	const struct seep_profile *profile = s->sites->profile;
+	bool found = false;
+
+	for (uint32_t i = 0; i < s->sites->function_count; i++)
+		s->tallies[i] = (struct tally){ .through = s->tallies[i].through };
+	for (uint32_t i = 0; i <= profile->module_count; i++)
+		s->contexts[i] = s->families[i] = 0;
+	seep_idtable_init(&s->met, profile->context_count);
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		count_context(s, &profile->contexts[i]);
+	seep_idtable_done(&s->met);
+	for (uint32_t i = 0; i < s->sites->function_count; i++)
+		if (is_family(&s->tallies[i]))
+			s->families[module_of(s, s->sites->frame_of_function[i])] +=
+				s->tallies[i].first;
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		struct seep_site *site = &s->sites->of_frame[i];
+
+		if (site->plumbing || !is_wrapper(s, site->function))
+			continue;
+		site->allocator = site->plumbing = found = true;
+	}
+	return found;
+}
+
+void seep_wrappers_mark(struct seep_sites *sites)
+{
+	const size_t modules = (size_t)sites->profile->module_count + 1;
+	struct search s = {
+		.sites = sites,
+		.tallies = seep_xcalloc(sites->function_count, sizeof(*s.tallies)),
+		.contexts = seep_xcalloc(modules, sizeof(*s.contexts)),
+		.families = seep_xcalloc(modules, sizeof(*s.families)),
+	};
+
+	count_through(&s);
+	for (unsigned i = 0; i < ROUNDS && search_round(&s); i++)
+		;
+	free(s.families);
+	free(s.contexts);
+	free(s.tallies);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wrappers of malloc, told by what they do. A function is one when it stands at the inner end of
+ * all stacks that it is part of, right above the allocator, and either
+ *
+ *  - it and its like are called by three functions or more, for about as many different sizes, and
+ *    half of their module's stacks pass through them: xmalloc, zmalloc, a program's my_alloc; or
+ *  - by itself it carries a quarter of its module's stacks, from sixteen callers or more: an
+ *    allocator of the program's own, built on top of those.
+ *
+ * What makes one kind of thing is none, however many call it: its blocks have one size.
+ */
+#ifndef SEEP_ANALYSIS_WRAPPERS_H
+#define SEEP_ANALYSIS_WRAPPERS_H
+
+#include "analysis/sites.h"
+
+/* Set allocator and plumbing of the frames of wrappers. */
+void seep_wrappers_mark(struct seep_sites *sites);
+
+#endif

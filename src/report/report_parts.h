@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What several text views print. */
+#ifndef SEEP_REPORT_REPORT_PARTS_H
+#define SEEP_REPORT_REPORT_PARTS_H
+
+#include "analysis/group.h"
+#include "base/table.h"
+#include "view/view.h"
+
+/* A cell with @prefix, what @frame is called, and @suffix; in brief where there is little room. */
+void seep_report_add_name(struct seep_table *table, const struct seep_view *view,
+			  const struct seep_profile_frame *frame, const char *prefix,
+			  const char *suffix, enum seep_style style);
+
+/* Print and release @table; whole names and stacks are not cut. */
+void seep_report_print_table(const struct seep_printer *printer, const struct seep_view *view,
+			     struct seep_table *table, size_t indent);
+
+/* Threads, largest first; nothing when no context says of which thread it is. */
+void seep_report_threads(const struct seep_printer *printer, const struct seep_view *view,
+			 const struct seep_groups *groups);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* The call tree, and functions. */
+#include "report/report.h"
+
+#include <stdlib.h>
+
+#include "analysis/flat.h"
+#include "base/path.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "report/report_parts.h"
+#include "view/frame_text.h"
+#include "view/tree_view.h"
+#include "view/view_foot.h"
+#include "view/view_head.h"
+
+enum { FUNCTIONS_DEFAULT = 25 };
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Head, what @print writes unless there is nothing, and foot. */
+static void print_view(const struct seep_printer *printer, const struct seep_sites *sites,
+		       const struct seep_view_options *options, struct seep_next_command next,
+		       void (*print)(const struct seep_printer *, const struct seep_view *))
+{
+	struct seep_view view;
+
+	seep_view_init(&view, sites->profile, sites, options);
+	seep_view_add_head(&view, "", false);
+	seep_lines_print(&view.head, printer);
+	fputc('\n', printer->out);
+	if (seep_counts_value(&view.total, view.measure) != 0)
+		print(printer, &view);
+	else
+		fprintf(printer->out, "There are no %s.\n",
+			seep_measure_words(view.profile, view.measure));
+	fputc('\n', printer->out);
+	seep_view_add_unseen(&view, 0);
+	seep_view_add_next(&view, &next, 1);
+	seep_lines_print(&view.foot, printer);
+	seep_view_done(&view);
+}
+
+/* ---- tree ------------------------------------------------------------------------------------ */
+
+static void add_node(struct seep_table *table, const struct seep_view *view,
+		     const struct seep_tree_node *node, const char *prefix)
+{
+	const struct seep_profile_frame *frame;
+	char *repeats;
+	char *place;
+
+	if (node->entry.frame >= SEEP_TREE_SPECIAL) {
+		seep_table_add(table, seep_tree_special_words(node->entry.frame));
+		seep_table_add(table, NULL);
+		return;
+	}
+	frame = &view->profile->frames[node->entry.frame];
+	repeats = seep_frame_repeats(&node->entry);
+	place = seep_frame_place(view->profile, frame, !node->several_lines);
+	seep_report_add_name(table, view, frame, prefix, repeats, SEEP_STYLE_PLAIN);
+	seep_table_add(table, place);
+	free(place);
+	free(repeats);
+}
+
+static void print_tree(const struct seep_printer *printer, const struct seep_view *view)
+{
+	static const struct seep_column columns[] = {
+		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START },
+	};
+	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+	struct seep_tree_view rows;
+
+	seep_tree_view_init(&rows, view);
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct seep_tree_row *row = &rows.rows[i];
+		const struct seep_tree_node *node = &rows.tree->nodes[row->node];
+		const int64_t value = seep_counts_value(&node->counts, view->measure);
+
+		seep_table_add(table,
+			       row->figures ? seep_measure_text(value, view->measure).text : NULL);
+		seep_table_add(table, row->figures ? seep_view_share(view, value).text : NULL);
+		add_node(table, view, node, row->prefix);
+	}
+	fprintf(printer->out, "Call tree by %s\n\n",
+		seep_measure_words(view->profile, view->measure));
+	seep_report_print_table(printer, view, table, 2);
+	if (rows.pruned_count > 0)
+		fprintf(printer->out, "\n%s branch%s below %d%% left out: %s (%s)%s\n",
+			seep_digits_text(rows.pruned_count).text,
+			rows.pruned_count == 1 ? "" : "es", SEEP_TREE_PRUNE_PERCENT,
+			seep_measure_text(rows.pruned_value, view->measure).text,
+			seep_view_share(view, rows.pruned_value).text,
+			rows.pruned_count == 1 ? "" : " together");
+	seep_tree_view_done(&rows);
+}
+
+void seep_report_tree(const struct seep_printer *printer, const struct seep_sites *sites,
+		      const struct seep_view_options *options)
+{
+	print_view(printer, sites, options,
+		   (struct seep_next_command){ " --flat", "the same by function" }, print_tree);
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static void add_figures(struct seep_table *table, const struct seep_view *view,
+			const struct seep_counts *self, const struct seep_counts *inclusive)
+{
+	const enum seep_measure measure = view->measure;
+	const int64_t own = seep_counts_value(self, measure);
+	const int64_t sum = seep_counts_value(inclusive, measure);
+
+	seep_table_add(table, own != 0 ? seep_measure_text(own, measure).text : NULL);
+	seep_table_add(table, own != 0 ? seep_view_share(view, own).text : NULL);
+	seep_table_add(table, seep_measure_text(sum, measure).text);
+	seep_table_add(table, seep_view_share(view, sum).text);
+	seep_table_add(table,
+		       seep_count_text((uint64_t)seep_counts_blocks(inclusive, measure)).text);
+}
+
+static void print_flat(const struct seep_printer *printer, const struct seep_view *view)
+{
+	static const struct seep_column columns[] = {
+		{ "SELF", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "INCLUSIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "STACKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END },
+		{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START },
+	};
+	struct seep_flat *flat = seep_flat_new(view->sites);
+	const uint32_t asked = view->options->top > 0 ? view->options->top : FUNCTIONS_DEFAULT;
+	const uint32_t wanted = asked < flat->count ? asked : flat->count;
+	uint32_t *top = seep_xcalloc(wanted, sizeof(*top));
+	const uint32_t shown = seep_flat_top(flat, view->measure, view->options->full, wanted, top);
+	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+	struct seep_lines title = { 0 };
+
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct seep_flat_row *row = &flat->rows[top[i]];
+		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
+		char *place = seep_frame_place(view->profile, frame, false);
+
+		add_figures(table, view, &row->self, &row->inclusive);
+		seep_table_add(table, seep_digits_text(row->stacks).text);
+		seep_report_add_name(table, view, frame, "", "", SEEP_STYLE_PLAIN);
+		/* Where there is little room the function's name needs it more than the path. */
+		seep_table_add_styled(table, SEEP_STYLE_PLAIN, place, seep_path_base(place));
+		free(place);
+	}
+	if (seep_counts_value(&flat->unnamed, view->measure) != 0) {
+		add_figures(table, view, &flat->unnamed, &flat->unnamed);
+		seep_table_add(table, NULL);
+		seep_table_add(table, "(no stack)");
+	}
+	seep_lines_add(&title, SEEP_STYLE_PLAIN,
+		       "Functions by %s; SELF is what a function allocated itself or through "
+		       "library code and wrappers of malloc",
+		       seep_measure_words(view->profile, view->measure));
+	seep_lines_print(&title, printer);
+	seep_lines_done(&title);
+	fputc('\n', printer->out);
+	seep_report_print_table(printer, view, table, 0);
+	free(top);
+	seep_flat_free(flat);
+}
+
+void seep_report_flat(const struct seep_printer *printer, const struct seep_sites *sites,
+		      const struct seep_view_options *options)
+{
+	print_view(printer, sites, options,
+		   (struct seep_next_command){ " --tree", "who called whom" }, print_flat);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/frame_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/fold.h"
+#include "analysis/function_name.h"
+#include "base/path.h"
+
+enum { NAME_BYTES_MAX = 500 };
+
+const char *seep_frame_module_path(const struct seep_profile *profile,
+				   const struct seep_profile_frame *frame)
+{
+	if (frame->module == 0 || frame->module > profile->module_count)
+		return NULL;
+	return profile->modules[frame->module - 1].path;
+}
+
+/* Replace the insides of the outermost angle brackets of @name by "…". */
+static void drop_arguments(char *name)
+{
+	static const char gap[] = "<…>";
+	const char *open = name;
+	unsigned depth = 0;
+	char *out = name;
+
+	/* Rust's "<T as Trait>::f" would lose everything. */
+	for (const char *at = name; *name != '<' && *at != '\0'; at++) {
+		/* operator<, operator<<, operator->: not brackets; the rest is short anyway. */
+		if (depth == 0 && strncmp(at, "operator", 8) == 0 && at[8] != '\0' &&
+		    strchr("<>-", at[8]) != NULL) {
+			memmove(out, at, strlen(at) + 1);
+			return;
+		}
+		if (*at == '<' && depth++ == 0)
+			open = at;
+		if (depth == 0)
+			*out++ = *at;
+		if (*at != '>' || depth == 0 || at[-1] == '-' || --depth > 0)
+			continue;
+		/* In place: what is shorter stays as it is. */
+		if ((size_t)(at + 1 - open) >= strlen(gap)) {
+			out = mempcpy(out, gap, strlen(gap));
+		} else {
+			memmove(out, open, (size_t)(at + 1 - open));
+			out += at + 1 - open;
+		}
+	}
+	if (out > name)
+		*out = '\0';
+}
+
+char *seep_frame_name(const struct seep_profile *profile, const struct seep_profile_frame *frame,
+		      enum seep_name_form form)
+{
+	const char *path = seep_frame_module_path(profile, frame);
+	char *name;
+
+	if (frame->function == NULL && path == NULL)
+		return seep_xasprintf("0x%" PRIx64, frame->address);
+	if (frame->function == NULL)
+		return seep_xasprintf("%s + 0x%" PRIx64,
+				      form == SEEP_NAME_WHOLE ? path : seep_path_base(path),
+				      frame->address);
+	if (form == SEEP_NAME_WHOLE)
+		return seep_xstrdup(frame->function);
+	name = seep_function_short_name(frame->function);
+	if (form == SEEP_NAME_BRIEF)
+		drop_arguments(name);
+	if (strlen(name) > NAME_BYTES_MAX) {
+		size_t end = NAME_BYTES_MAX - 3;
+
+		while (end > 0 && (name[end] & 0xc0) == 0x80) /* not inside a character */
+			end--;
+		strcpy(name + end, "…");
+	}
+	return name;
+}
+
+/* @path below @directory; or, of Rust's own library, below its build's. */
+static const char *below(const char *path, const char *directory)
+{
+	const size_t bytes = directory != NULL ? strlen(directory) : 0;
+	const char *rust = strncmp(path, "/rustc/", 7) == 0 ? strchr(path + 7, '/') : NULL;
+
+	if (bytes >= 2 && strncmp(path, directory, bytes) == 0 && path[bytes] == '/')
+		return path + bytes + 1;
+	return rust != NULL ? rust + 1 : path;
+}
+
+char *seep_frame_place(const struct seep_profile *profile, const struct seep_profile_frame *frame,
+		       bool line)
+{
+	const char *module = seep_frame_module_path(profile, frame);
+	const char *file = frame->file;
+
+	if (file != NULL && line && frame->line > 0)
+		return seep_xasprintf("%s:%" PRIu32, below(file, profile->process.cwd),
+				      frame->line);
+	if (file != NULL)
+		return seep_xstrdup(below(file, profile->process.cwd));
+	return seep_xstrdup(frame->function != NULL && module != NULL ? seep_path_base(module)
+								      : "");
+}
+
+char *seep_frame_repeats(const struct seep_profile_stack_entry *entry)
+{
+	char period[32] = "";
+
+	if (entry->period == 0 || entry->repeats == 0)
+		return seep_xstrdup("");
+	if (entry->period > 1)
+		(void)snprintf(period, sizeof(period), " (period %u)", entry->period);
+	/* It stands here once and was met again so often. */
+	return seep_xasprintf(" ×%u%s%s", entry->repeats + 1u,
+			      entry->repeats == SEEP_FOLD_REPEATS_MAX ? "+" : "", period);
+}

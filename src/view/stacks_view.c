@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/stacks_view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/fold.h"
+#include "analysis/threads.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "profile/kind_name.h"
+#include "view/frame_text.h"
+
+enum {
+	FRAMES_SHOWN = 9, /* a longer stack loses its middle */
+	FRAMES_INNER = 6, /* of these many, then */
+	FRAMES_OUTER = 2, /* and these many */
+	OWN_SHOWN = 40,	  /* and this many of the program's own code */
+	THREADS_SHOWN = 3,
+};
+
+/* ---- figures ------------------------------------------------------------------------------- */
+
+static void add_allocs_figures(struct seep_strbuf *line, const struct seep_view *view,
+			       const struct seep_counts *counts)
+{
+	if (view->measure == SEEP_BY_TEMPORARY)
+		seep_strbuf_addf(line, " of its %s",
+				 seep_things_text((uint64_t)counts->allocs, "allocation").text);
+	else if (counts->temporary > 0)
+		seep_strbuf_addf(
+			line, ", %s temporary",
+			seep_percent_text((uint64_t)counts->temporary, (uint64_t)counts->allocs)
+				.text);
+	if (counts->allocs > 0)
+		seep_strbuf_addf(
+			line, ", avg %s",
+			seep_bytes_text((uint64_t)(counts->alloc_bytes / counts->allocs)).text);
+}
+
+/* "Never freed" is the plainest sign of a leak. */
+static void add_bytes_figures(struct seep_strbuf *line, const struct seep_view *view,
+			      const struct seep_counts *counts)
+{
+	const int64_t blocks = seep_counts_blocks(counts, view->measure);
+	const int64_t value = seep_counts_value(counts, view->measure);
+
+	seep_strbuf_addf(line, " in %s", seep_things_text((uint64_t)blocks, "block").text);
+	if (blocks > 1)
+		seep_strbuf_addf(line, ", avg %s",
+				 seep_bytes_text((uint64_t)(value / blocks)).text);
+	if (view->measure != SEEP_BY_LIVE)
+		return;
+	if (counts->frees == 0)
+		seep_strbuf_adds(line, counts->allocs == 1 ? ", not freed" : ", none ever freed");
+	else
+		seep_strbuf_addf(line, ", %s of %s freed",
+				 seep_digits_text((uint64_t)counts->frees).text,
+				 seep_digits_text((uint64_t)counts->allocs).text);
+}
+
+static char *figures_of(const struct seep_view *view, const struct seep_group *group,
+			const struct seep_threads *threads)
+{
+	const struct seep_profile_context *context = &view->profile->contexts[group->context];
+	const int64_t value = seep_counts_value(&group->counts, view->measure);
+	struct seep_strbuf line;
+	char *escaped;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	if (seep_measure_is_bytes(view->measure)) {
+		seep_strbuf_addf(&line, "%s (%s)", seep_bytes_text((uint64_t)value).text,
+				 seep_view_share(view, value).text);
+		add_bytes_figures(&line, view, &group->counts);
+	} else {
+		seep_strbuf_addf(&line, "%s (%s)", seep_digits_text((uint64_t)value).text,
+				 seep_view_share(view, value).text);
+		add_allocs_figures(&line, view, &group->counts);
+	}
+	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
+	if (threads->count == 1 && threads->items[0].name != NULL)
+		seep_strbuf_addf(&line, ", thread %s", threads->items[0].name);
+	if (context->scope != NULL)
+		seep_strbuf_addf(&line, ", scope %s", context->scope);
+	escaped = seep_escape_dup(line.text);
+	seep_strbuf_done(&line);
+	return escaped;
+}
+
+/* ---- lines --------------------------------------------------------------------------------- */
+
+struct builder {
+	const struct seep_view *view;
+	struct seep_stack_view *stack;
+	size_t capacity;
+};
+
+static struct seep_stack_line *add_line(struct builder *b)
+{
+	struct seep_stack_view *stack = b->stack;
+
+	stack->lines = seep_xgrow(stack->lines, &b->capacity, (size_t)stack->line_count + 1,
+				  sizeof(*stack->lines));
+	stack->lines[stack->line_count] = (struct seep_stack_line){ 0 };
+	return &stack->lines[stack->line_count++];
+}
+
+static void add_note(struct builder *b, const char *note)
+{
+	add_line(b)->note = seep_xstrdup(note);
+}
+
+/* What the function to blame called: "via std::vector<int>::push_back + 3 more frames". */
+static void add_plumbing(struct builder *b, uint32_t first)
+{
+	const struct seep_profile *profile = b->view->profile;
+	char *name = seep_frame_name(profile,
+				     &profile->frames[b->stack->group->stack[first - 1].frame],
+				     SEEP_NAME_BRIEF);
+
+	add_line(b)->note =
+		first == 1 ? seep_xasprintf("via %s", name)
+			   : seep_xasprintf("via %s + %s", name,
+					    seep_things_text(first - 1, "more frame").text);
+	free(name);
+}
+
+static void add_frames(struct builder *b, uint32_t first, uint32_t end)
+{
+	const struct seep_profile_stack_entry *stack = b->stack->group->stack;
+	const struct seep_site *of_frame = b->view->sites->of_frame;
+	const bool whole = b->view->options->full || end - first <= FRAMES_SHOWN;
+	uint32_t own = 0;
+
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t gap = i;
+
+		while (!whole && gap >= first + FRAMES_INNER && gap + FRAMES_OUTER < end &&
+		       (!of_frame[stack[gap].frame].own || own >= OWN_SHOWN))
+			gap++;
+		/* One line says no more than the frame that it stands for. */
+		if (gap > i + 1) {
+			add_line(b)->note = seep_xasprintf("… %s",
+							   seep_things_text(gap - i, "frame").text);
+			i = gap;
+		}
+		own += of_frame[stack[i].frame].own;
+		add_line(b)->entry = &stack[i];
+	}
+}
+
+static void add_threads(struct builder *b, const struct seep_threads *threads)
+{
+	const enum seep_measure measure = b->view->measure;
+	const uint64_t all = (uint64_t)seep_counts_value(&b->stack->group->counts, measure);
+	const uint32_t shown = b->view->options->full || threads->count <= THREADS_SHOWN
+				       ? threads->count
+				       : THREADS_SHOWN;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	for (uint32_t i = 0; i < shown; i++) {
+		const struct seep_thread *thread = &threads->items[i];
+		const int64_t value = seep_counts_value(&thread->counts, measure);
+
+		seep_strbuf_addf(&line, "%s%s %s", i == 0 ? "threads: " : ", ",
+				 thread->name ? thread->name : "?",
+				 seep_percent_text((uint64_t)value, all).text);
+	}
+	if (shown < threads->count)
+		seep_strbuf_addf(&line, " and %" PRIu32 " more", threads->count - shown);
+	add_note(b, line.text);
+	seep_strbuf_done(&line);
+}
+
+static void add_lines(struct builder *b)
+{
+	const struct seep_group *group = b->stack->group;
+	const struct seep_profile_context *context = &b->view->profile->contexts[group->context];
+	uint32_t first;
+	uint32_t end;
+
+	seep_sites_trim(b->view->sites, group->stack, group->stack_count, &first, &end);
+	if (b->view->options->full) {
+		first = 0;
+		end = group->stack_count;
+	}
+	if (first > 0)
+		add_plumbing(b, first);
+	b->stack->blamed = b->stack->line_count;
+	add_frames(b, first, end);
+	if (group->stack_count == 0)
+		add_note(b, context->other ? "stacks met after the ledger was full, together"
+					   : "no stack: allocated where no walk was possible");
+	else if (context->truncated)
+		add_note(b, "… callers unknown: too deep, or no unwind information");
+	else if (context->cut)
+		add_note(b, "… callers not stored (depth=)");
+	else if (context->by_frame_pointer)
+		add_note(b, "… assumed: a frame has no unwind information");
+}
+
+static void build_stack(const struct seep_view *view, const struct seep_groups *groups,
+			struct seep_stack_view *stack)
+{
+	struct seep_threads *threads = seep_threads_new(groups, view->profile, stack->group,
+							view->measure);
+	struct builder b = { .view = view, .stack = stack };
+
+	stack->figures = figures_of(view, stack->group, threads);
+	add_lines(&b);
+	if (threads->count > 1)
+		add_threads(&b, threads);
+	seep_threads_free(threads);
+}
+
+void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_view *view,
+			   uint32_t top)
+{
+	struct seep_groups *groups = seep_groups_new(view->sites, !view->options->full,
+						     view->options->by_thread);
+	uint32_t *order = seep_xcalloc(top < groups->count ? top : groups->count, sizeof(*order));
+
+	*stacks = (struct seep_stacks_view){
+		.groups = groups,
+		.all = seep_groups_count(groups, view->measure),
+		.count = seep_groups_top(groups, view->profile, view->measure, top, order),
+	};
+	stacks->items = seep_xcalloc(stacks->count, sizeof(*stacks->items));
+	for (uint32_t i = 0; i < stacks->count; i++) {
+		stacks->items[i].group = &groups->items[order[i]];
+		stacks->value += seep_counts_value(&groups->items[order[i]].counts, view->measure);
+		build_stack(view, groups, &stacks->items[i]);
+	}
+	free(order);
+}
+
+void seep_stacks_view_done(struct seep_stacks_view *stacks)
+{
+	for (uint32_t i = 0; i < stacks->count; i++) {
+		for (uint32_t k = 0; k < stacks->items[i].line_count; k++)
+			free(stacks->items[i].lines[k].note);
+		free(stacks->items[i].lines);
+		free(stacks->items[i].figures);
+	}
+	free(stacks->items);
+	seep_groups_free(stacks->groups);
+}

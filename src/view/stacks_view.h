@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The largest call stacks. Each starts at the function to blame; what lies between it and the
+ * allocator is one line in front, what lies before main is left out, and the middle of a long stack
+ * gives way, but for the program's own code.
+ */
+#ifndef SEEP_VIEW_STACKS_VIEW_H
+#define SEEP_VIEW_STACKS_VIEW_H
+
+#include "analysis/group.h"
+#include "view/view.h"
+
+/* A frame, or, without an entry, a note about frames that are not shown. */
+struct seep_stack_line {
+	const struct seep_profile_stack_entry *entry;
+	char *note;
+};
+
+struct seep_stack_view {
+	const struct seep_group *group;
+	char *figures; /* escaped: "4.2 MB (34.1%) in 1,024 blocks, avg 4.1 KB, 20 of 1,044 freed, malloc" */
+	struct seep_stack_line *lines;
+	uint32_t line_count;
+	uint32_t blamed; /* index of the line that it starts at; of none when there are no frames */
+};
+
+struct seep_stacks_view {
+	struct seep_groups *groups;
+	struct seep_stack_view *items; /* largest first */
+	uint32_t count;
+	uint32_t all;  /* how many there are, those not shown too */
+	int64_t value; /* of those shown, together */
+};
+
+/* At most @top stacks, of as many frames as are worth reading. Never fails. */
+void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_view *view,
+			   uint32_t top);
+void seep_stacks_view_done(struct seep_stacks_view *stacks);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/tree_view.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
+
+enum {
+	PREFIX_COLUMNS_MAX = 30, /* what is deeper loses the outer branches' lines */
+	DEPTH_MAX = 4096,	 /* branches in branches; a bound on recursion only */
+};
+
+struct builder {
+	struct seep_tree_view *view;
+	struct seep_strbuf open; /* the lines of open branches */
+	uint32_t depth;
+};
+
+const char *seep_tree_special_words(uint32_t frame)
+{
+	switch (frame) {
+	case SEEP_TREE_NO_STACK:
+		return "(no stack)";
+	case SEEP_TREE_OTHER:
+		return "(stacks met after the ledger was full)";
+	case SEEP_TREE_TRUNCATED:
+		return "(callers unknown)";
+	default:
+		return "(callers not stored)";
+	}
+}
+
+static void add_row(struct builder *b, uint32_t node, const char *joint, bool figures)
+{
+	struct seep_tree_view *view = b->view;
+	struct seep_strbuf prefix;
+
+	seep_strbuf_init(&prefix, SEEP_LINE_BYTES_MAX);
+	seep_text_fit(&prefix, b->open.text, PREFIX_COLUMNS_MAX, true);
+	seep_strbuf_adds(&prefix, joint);
+	view->rows = seep_xgrow(view->rows, &view->capacity, view->count + 1, sizeof(*view->rows));
+	view->rows[view->count++] = (struct seep_tree_row){
+		.node = node,
+		.figures = figures,
+		.prefix = seep_strbuf_take(&prefix),
+	};
+}
+
+static int64_t value_of(const struct builder *b, uint32_t node)
+{
+	const struct seep_tree *tree = b->view->tree;
+
+	return seep_counts_value(&tree->nodes[node].counts, tree->measure);
+}
+
+static void add_children(struct builder *b, uint32_t node);
+
+/* Add @node and, below it without indentation, its only descendants up to the next branching. */
+static void add_branch(struct builder *b, uint32_t node, const char *joint, const char *open)
+{
+	const struct seep_tree_node *nodes = b->view->tree->nodes;
+	const size_t before = b->open.length;
+
+	add_row(b, node, joint, true);
+	seep_strbuf_adds(&b->open, open);
+	for (;;) {
+		const uint32_t only = nodes[node].first_child;
+
+		if (only == 0 || nodes[only].next != 0)
+			break;
+		add_row(b, only, "→ ", value_of(b, only) != value_of(b, node));
+		node = only;
+	}
+	add_children(b, node);
+	seep_strbuf_cut(&b->open, before);
+}
+
+static void add_children(struct builder *b, uint32_t node)
+{
+	uint32_t *children;
+	uint32_t count;
+
+	if (b->depth >= DEPTH_MAX)
+		return;
+	b->depth++;
+	count = seep_tree_children(b->view->tree, node, &children);
+	for (uint32_t i = 0; i < count; i++) {
+		const bool last = i + 1 == count;
+
+		if (node == 0)
+			add_branch(b, children[i], "", "");
+		else
+			add_branch(b, children[i], last ? "└─ " : "├─ ", last ? "   " : "│  ");
+	}
+	free(children);
+	b->depth--;
+}
+
+void seep_tree_view_init(struct seep_tree_view *rows, const struct seep_view *view)
+{
+	const int64_t total = seep_counts_value(&view->total, view->measure);
+	struct builder b = { .view = rows };
+
+	*rows = (struct seep_tree_view){
+		.tree = seep_tree_new(view->sites, view->options->full, view->measure,
+				      total / 100 * SEEP_TREE_PRUNE_PERCENT),
+	};
+	seep_strbuf_init(&b.open, SEEP_LINE_BYTES_MAX);
+	add_children(&b, 0);
+	seep_strbuf_done(&b.open);
+	for (uint32_t i = 0; i < rows->tree->count; i++) {
+		rows->pruned_value += rows->tree->nodes[i].pruned_value;
+		rows->pruned_count += rows->tree->nodes[i].pruned_count;
+	}
+}
+
+void seep_tree_view_done(struct seep_tree_view *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		free(rows->rows[i].prefix);
+	free(rows->rows);
+	seep_tree_free(rows->tree);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view.h"
+
+const char *seep_measure_words(const struct seep_profile *profile, enum seep_measure measure)
+{
+	static const char *const live[] = {
+		[SEEP_ENDED_UNKNOWN] = "bytes live when last seen",
+		[SEEP_ENDED_RUNNING] = "bytes live now",
+		[SEEP_ENDED_EXIT] = "bytes live at exit",
+		[SEEP_ENDED_SIGNAL] = "bytes live when it died",
+		[SEEP_ENDED_EXEC] = "bytes live at exec",
+		[SEEP_ENDED_KILLED] = "bytes live when it died",
+	};
+
+	switch (measure) {
+	case SEEP_BY_PEAK:
+		return "bytes live at the peak";
+	case SEEP_BY_ALLOCS:
+		return "allocations";
+	case SEEP_BY_TEMPORARY:
+		return "temporary allocations";
+	case SEEP_BY_LIVE:
+	case SEEP_MEASURE_COUNT:
+		break;
+	}
+	return live[profile->process.ended];
+}
+
+enum seep_measure seep_view_measure(const struct seep_profile *profile,
+				    const struct seep_view_options *options)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+
+	if (options->by >= 0 && options->by < SEEP_MEASURE_COUNT)
+		return (enum seep_measure)options->by;
+	if (totals->peak_bytes == 0 && totals->live_bytes == 0)
+		return SEEP_BY_ALLOCS;
+	/* A program that cleaned up after itself: what is left is not what anyone looks for. */
+	return totals->live_bytes < totals->peak_bytes / 100 ? SEEP_BY_PEAK : SEEP_BY_LIVE;
+}
+
+void seep_view_init(struct seep_view *view, const struct seep_profile *profile,
+		    const struct seep_sites *sites, const struct seep_view_options *options)
+{
+	*view = (struct seep_view){
+		.profile = profile,
+		.sites = sites,
+		.options = options,
+		.measure = seep_view_measure(profile, options),
+	};
+	seep_counts_add_context(&view->total, &profile->left_out);
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		seep_counts_add_context(&view->total, &profile->contexts[i]);
+}
+
+void seep_view_done(struct seep_view *view)
+{
+	seep_lines_done(&view->head);
+	seep_lines_done(&view->foot);
+}
+
+struct seep_unit_text seep_view_share(const struct seep_view *view, int64_t value)
+{
+	return seep_percent_text((uint64_t)value,
+				 (uint64_t)seep_counts_value(&view->total, view->measure));
+}

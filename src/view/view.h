@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a reader is shown of a profile, before anybody knows how wide a terminal is or whether there
+ * is one: sentences as lines, chosen stacks, rows of trees and tables. Pure functions of a profile
+ * and of what was asked for; src/report prints them, and so may anything else.
+ */
+#ifndef SEEP_VIEW_VIEW_H
+#define SEEP_VIEW_VIEW_H
+
+#include "analysis/counts.h"
+#include "analysis/sites.h"
+#include "base/text.h"
+
+/* "By what matters": live bytes, or the peak when next to nothing is alive. */
+enum { SEEP_BY_CHOICE = -1 };
+
+/* Zeroed is usable, but for by. */
+struct seep_view_options {
+	const char *path; /* the recording, for the command to type next; NULL = none */
+	int by;		  /* enum seep_measure, or SEEP_BY_CHOICE */
+	uint32_t top;	  /* stacks or functions at most; 0 = what suits the view */
+	bool full;	  /* whole stacks, whole names */
+	bool by_thread;	  /* stacks of different threads are not summed */
+	/* What the contexts were chosen by, "module libfoo*"; NULL = all are there. */
+	const char *shown;
+	/* The packages that @paths were installed by, NULL for none; may be NULL itself. */
+	void (*packages_of)(const char *const *paths, size_t count, char **ret_names);
+};
+
+/* What is around all views, and what they are made from. */
+struct seep_view {
+	const struct seep_profile *profile;
+	const struct seep_sites *sites;
+	const struct seep_view_options *options;
+	enum seep_measure measure;
+	struct seep_counts total; /* of all contexts, those that were left out too */
+	struct seep_lines head;	  /* whose profile this is, how it went, where to look first */
+	struct seep_lines foot; /* what was not seen, what is counted elsewhere, what to do next */
+};
+
+/* All three must outlive the view, which has no lines yet. */
+void seep_view_init(struct seep_view *view, const struct seep_profile *profile,
+		    const struct seep_sites *sites, const struct seep_view_options *options);
+void seep_view_done(struct seep_view *view);
+
+/* What SEEP_BY_CHOICE means for @profile; else options->by. */
+enum seep_measure seep_view_measure(const struct seep_profile *profile,
+				    const struct seep_view_options *options);
+
+/* What @measure counts: "bytes live at exit", "allocations", ... */
+const char *seep_measure_words(const struct seep_profile *profile, enum seep_measure measure);
+
+/* @value as a share of the view's total: "33.3%". */
+struct seep_unit_text seep_view_share(const struct seep_view *view, int64_t value);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view_foot.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+
+enum { MODULES_NAMED = 3, UNSEEN_INDENT = 10 };
+
+/* Counters that say something about the recording itself, unless a line about them is there. */
+static void add_counters(struct seep_lines *lines, const struct seep_profile *profile)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+	const struct {
+		const char *code;
+		uint64_t count;
+		const char *thing;
+		const char *rest;
+	} counters[] = {
+		{ "untracked-frees", totals->untracked_frees, "free",
+		  "of blocks whose allocation was not seen" },
+		{ "missed-frees", totals->missed_frees, "block",
+		  "closed without a free that was seen, when their address came again" },
+		{ "dropped", totals->dropped, "allocation",
+		  "counted without their stack: tables full" },
+		{ "in-doubt", totals->in_doubt, "operation",
+		  "in doubt: it died in the middle of them" },
+		{ "early-allocs", totals->early_allocs, "allocation", "before counting began" },
+	};
+
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		if (counters[i].count > 0 && !seep_profile_says(profile, counters[i].code))
+			seep_lines_add(lines, SEEP_STYLE_PLAIN, "Not seen: %s %s",
+				       seep_things_text(counters[i].count, counters[i].thing).text,
+				       counters[i].rest);
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+/* What is known of a module's code, in frames. */
+struct module_names {
+	uint32_t unnamed; /* without a function */
+	uint32_t lines;	  /* with a line */
+};
+
+enum lack { LACKS_NAMES, LACKS_INLINED, LACKS_LINES, LACK_COUNT };
+
+static const char *const lack_words[] = {
+	[LACKS_NAMES] = "No names for code in",
+	[LACKS_INLINED] = "Inlined functions are missing in",
+	[LACKS_LINES] = "No lines for code in",
+};
+
+static bool lacks(const struct seep_profile *profile, uint32_t module,
+		  const struct module_names *names, enum lack lack)
+{
+	const struct seep_profile_module *m = &profile->modules[module];
+
+	if (lack == LACKS_NAMES)
+		return names->unnamed > 0;
+	if (m->problem == NULL || names->unnamed > 0)
+		return false;
+	/* Names from the symbol table, lines from debug information of which a file is missing. */
+	if (lack == LACKS_INLINED)
+		return names->lines > 0;
+	/* Of the program only: most of the system's libraries are like that. */
+	return names->lines == 0 && m->path != NULL && profile->process.exe != NULL &&
+	       strcmp(m->path, profile->process.exe) == 0;
+}
+
+/* Modules that something was said of. */
+struct listed {
+	uint32_t modules[LACK_COUNT * MODULES_NAMED];
+	size_t count;
+};
+
+/* The module with the most frames of those that lack it and are not listed yet. */
+static uint32_t next_module(const struct seep_profile *profile, const struct module_names *names,
+			    enum lack lack, const struct listed *listed)
+{
+	uint32_t most = UINT32_MAX;
+
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		bool again = false;
+
+		for (size_t k = 0; k < listed->count; k++)
+			again |= listed->modules[k] == i;
+		if (!again && lacks(profile, i, &names[i], lack) &&
+		    (most == UINT32_MAX || names[i].unnamed > names[most].unnamed))
+			most = i;
+	}
+	return most;
+}
+
+static void add_lack(struct seep_view *view, const struct module_names *names, enum lack lack,
+		     struct listed *listed)
+{
+	const struct seep_profile *profile = view->profile;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	for (unsigned i = 0; i < MODULES_NAMED; i++) {
+		const uint32_t module = next_module(profile, names, lack, listed);
+		const struct seep_profile_module *m = &profile->modules[module];
+
+		if (module == UINT32_MAX)
+			break;
+		seep_strbuf_addf(&line, "%s %s", i ? "," : lack_words[lack],
+				 m->path != NULL ? seep_path_base(m->path) : "?");
+		if (m->problem != NULL)
+			seep_strbuf_addf(&line, " (%s)", m->problem);
+		listed->modules[listed->count++] = module;
+	}
+	if (line.length > 0)
+		seep_lines_add(&view->foot, SEEP_STYLE_PLAIN, "%s", line.text);
+	seep_strbuf_done(&line);
+}
+
+/* How to get what is missing: packages where some are known, and what always works. */
+static void add_remedy(struct seep_view *view, const struct listed *listed)
+{
+	const char *paths[LACK_COUNT * MODULES_NAMED];
+	char *names[LACK_COUNT * MODULES_NAMED] = { 0 };
+	struct seep_strbuf line;
+
+	for (size_t i = 0; i < listed->count; i++)
+		paths[i] = view->profile->modules[listed->modules[i]].path;
+	if (view->options->packages_of != NULL)
+		view->options->packages_of(paths, listed->count, names);
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	for (size_t i = 0; i < listed->count; i++) {
+		bool again = names[i] == NULL;
+
+		for (size_t k = 0; k < i && !again; k++)
+			again = names[k] != NULL && strcmp(names[k], names[i]) == 0;
+		if (!again)
+			seep_strbuf_addf(&line, "%s%s", line.length ? ", " : "install ", names[i]);
+	}
+	seep_lines_add(&view->foot, SEEP_STYLE_PLAIN,
+		       "To have names: %s%sbuild with -g, or run \"seep report\" with --debuginfod "
+		       "or --symbols=DIR",
+		       line.text, line.length ? ", " : "");
+	seep_strbuf_done(&line);
+	for (size_t i = 0; i < listed->count; i++)
+		free(names[i]);
+}
+
+static void add_missing_names(struct seep_view *view)
+{
+	const struct seep_profile *profile = view->profile;
+	struct module_names *names = seep_xcalloc(profile->module_count, sizeof(*names));
+	struct listed listed = { .count = 0 };
+
+	for (uint32_t i = 0; i < profile->frame_count; i++) {
+		const struct seep_profile_frame *frame = &profile->frames[i];
+
+		if (frame->module == 0 || frame->module > profile->module_count)
+			continue;
+		names[frame->module - 1].unnamed += frame->function == NULL;
+		names[frame->module - 1].lines += frame->line > 0;
+	}
+	for (unsigned lack = 0; lack < LACK_COUNT; lack++)
+		add_lack(view, names, (enum lack)lack, &listed);
+	if (listed.count > 0)
+		add_remedy(view, &listed);
+	free(names);
+}
+
+/* ---- what was not seen --------------------------------------------------------------------- */
+
+void seep_view_add_unseen(struct seep_view *view, size_t lines_max)
+{
+	const struct seep_profile *profile = view->profile;
+	const struct seep_profile_verify *verify = &profile->totals.verify;
+	struct seep_lines *foot = &view->foot;
+	size_t start;
+	size_t count;
+
+	if (lines_max == 0)
+		add_missing_names(view);
+	start = foot->count;
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		seep_lines_add(foot, SEEP_STYLE_PLAIN, "Not seen: %s", profile->unseen[i].detail);
+	add_counters(foot, profile);
+	count = foot->count - start;
+	/* One line each, come what may; where there are few, a second one. */
+	for (size_t i = start; i < foot->count; i++) {
+		foot->items[i].indent = UNSEEN_INDENT;
+		foot->items[i].cut = lines_max > 0 && 2 * count > lines_max;
+	}
+	if (lines_max > 0 && count > lines_max) {
+		seep_lines_cut(foot, start + lines_max - 1);
+		seep_lines_add(foot, SEEP_STYLE_PLAIN,
+			       "Not seen: %zu more such lines in \"seep report\"",
+			       count - lines_max + 1);
+	}
+	if (verify->asked)
+		seep_lines_add(foot, SEEP_STYLE_PLAIN,
+			       "Verified: %s walks compared with libgcc's, %s differed",
+			       seep_digits_text(verify->walks).text,
+			       seep_digits_text(verify->differences).text);
+}
+
+void seep_view_add_own(struct seep_view *view)
+{
+	const struct seep_profile *profile = view->profile;
+	const struct seep_profile_totals *totals = &profile->totals;
+	const struct seep_profile_forked *forked = &profile->forked;
+	const uint32_t children = profile->process.child_count;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	if (forked->processes > 0)
+		seep_strbuf_addf(
+			&line,
+			"%s forked child%s too small for a recording: %s, %s live at their "
+			"ends. ",
+			seep_digits_text(forked->processes).text,
+			forked->processes == 1 ? "" : "ren",
+			seep_things_text(forked->allocs, "allocation").text,
+			seep_bytes_text(forked->live_bytes).text);
+	if (children > 0)
+		seep_strbuf_addf(&line, "%" PRIu32 " child%s recorded on %s own. ", children,
+				 children == 1 ? "" : "ren", children == 1 ? "its" : "their");
+	if (totals->usable_bytes > totals->live_bytes)
+		seep_strbuf_addf(&line, "Allocator overhead of live blocks: %s. ",
+				 seep_bytes_text(totals->usable_bytes - totals->live_bytes).text);
+	if (profile->process.peak_rss_bytes > 0)
+		seep_strbuf_addf(&line, "Largest resident set: %s. ",
+				 seep_bytes_text(profile->process.peak_rss_bytes).text);
+	seep_strbuf_addf(&line, "seep's own memory:" SEEP_NO_BREAK "%s.",
+			 seep_bytes_text(totals->own_bytes).text);
+	seep_lines_add(&view->foot, SEEP_STYLE_DIM, "%s", line.text);
+	seep_strbuf_done(&line);
+}
+
+void seep_view_add_next(struct seep_view *view, const struct seep_next_command *commands,
+			size_t count)
+{
+	const char *path = view->options->path;
+	struct seep_strbuf file;
+	size_t widest = 0;
+
+	if (path == NULL)
+		return;
+	seep_strbuf_init(&file, SEEP_LINE_BYTES_MAX);
+	if (path[0] == '-') /* no option */
+		seep_strbuf_adds(&file, "./");
+	seep_text_shell_word(&file, path);
+	for (size_t i = 0; i < count; i++)
+		if (strlen(commands[i].arguments) > widest)
+			widest = strlen(commands[i].arguments);
+	for (size_t i = 0; i < count; i++) {
+		struct seep_line *line = seep_lines_add(
+			&view->foot, SEEP_STYLE_PLAIN, "%s seep report %s%s",
+			i == 0 ? "Next:" : "     ", file.text, commands[i].arguments);
+
+		line->whole = true;
+		line->remark = seep_xasprintf("%*s   # %s",
+					      (int)(widest - strlen(commands[i].arguments)), "",
+					      commands[i].shows);
+	}
+	seep_strbuf_done(&file);
+}

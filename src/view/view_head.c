@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view_head.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "analysis/flat.h"
+#include "base/path.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "profile/kind_name.h"
+#include "view/frame_text.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+/* Below this a rate per second says nothing. */
+#define RATE_FROM_NS UINT64_C(50000000)
+
+enum { BLAMED_NAME_BYTES_MAX = 60 };
+
+/* ---- the process --------------------------------------------------------------------------- */
+
+static uint64_t run_ns(const struct seep_profile *profile)
+{
+	const struct seep_profile_process *process = &profile->process;
+	uint64_t end_ns = process->end_ns;
+
+	if (end_ns == 0 && profile->sample_count > 0)
+		end_ns = profile->timeline[profile->sample_count - 1].at_ns;
+	return end_ns > process->start_ns ? end_ns - process->start_ns : 0;
+}
+
+static void add_ending(struct seep_strbuf *buf, const struct seep_profile_process *process)
+{
+	static const char *const endings[] = {
+		[SEEP_ENDED_UNKNOWN] = "how it ended was not seen",
+		[SEEP_ENDED_RUNNING] = "still running",
+		[SEEP_ENDED_EXIT] = "exited",
+		[SEEP_ENDED_SIGNAL] = "killed by a signal",
+		[SEEP_ENDED_EXEC] = "became another program by exec",
+		[SEEP_ENDED_KILLED] = "ended without a word (SIGKILL, or out of memory?)",
+	};
+	const int signal = process->status_signal;
+
+	if (process->has_status && process->ended == SEEP_ENDED_EXIT)
+		seep_strbuf_addf(buf, "exited with status" SEEP_NO_BREAK "%d",
+				 process->status_code);
+	else if (process->has_status && process->ended == SEEP_ENDED_SIGNAL && sigabbrev_np(signal))
+		seep_strbuf_addf(buf, "killed by SIG%s", sigabbrev_np(signal));
+	else if (process->has_status && process->ended == SEEP_ENDED_SIGNAL)
+		seep_strbuf_addf(buf, "killed by signal %d", signal);
+	else
+		seep_strbuf_adds(buf, endings[process->ended]);
+	if (process->ended == SEEP_ENDED_SIGNAL && process->core_dumped)
+		seep_strbuf_adds(buf, " (core dumped)");
+}
+
+static void add_date(struct seep_strbuf *buf, uint64_t realtime_ns)
+{
+	const time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+	struct tm local;
+	char text[64];
+
+	if (realtime_ns == 0 || localtime_r(&seconds, &local) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%d" SEEP_NO_BREAK "%H:%M:%S", &local) == 0)
+		return;
+	seep_strbuf_addf(buf, ", %s", text);
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Its file's name, and what it was started as when nobody would know it by that: sh, which is dash. */
+static void add_program(struct seep_strbuf *line, const struct seep_profile_process *process)
+{
+	const char *exe = process->exe != NULL ? seep_path_base(process->exe) : NULL;
+	const char *as = process->argv != NULL ? process->argv[0] : NULL;
+
+	seep_strbuf_adds(line, exe != NULL ? exe : "(unknown program)");
+	if (exe == NULL || as == NULL)
+		return;
+	/* A login shell's. */
+	as = seep_path_base(*as == '-' ? as + 1 : as);
+	if (*as != '\0' && !begins_with(exe, as) && !begins_with(as, exe))
+		seep_strbuf_addf(line, " as" SEEP_NO_BREAK "%s", as);
+}
+
+static void add_process(struct seep_view *view, const char *prefix)
+{
+	const struct seep_profile_process *process = &view->profile->process;
+	const uint64_t ns = run_ns(view->profile);
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_adds(&line, prefix);
+	add_program(&line, process);
+	seep_strbuf_addf(&line, " (pid" SEEP_NO_BREAK "%" PRIu32 ")", process->pid);
+	add_date(&line, process->start_realtime_ns);
+	if (ns > 0)
+		seep_strbuf_addf(&line, ", ran %s", seep_duration_text(ns).text);
+	seep_strbuf_adds(&line, ", ");
+	add_ending(&line, process);
+	/* The usual one is not worth the room. */
+	if (process->allocator != NULL && strcmp(process->allocator, "glibc") != 0)
+		seep_strbuf_addf(&line, ", allocator" SEEP_NO_BREAK "%s",
+				 seep_path_base(process->allocator));
+	if (process->mode != 0)
+		seep_strbuf_addf(&line, ", mode" SEEP_NO_BREAK "%s",
+				 seep_profile_mode_name(process->mode));
+	seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", line.text);
+	seep_strbuf_done(&line);
+}
+
+static void add_command(struct seep_view *view, char *const *argv)
+{
+	struct seep_strbuf words;
+
+	if (argv == NULL || argv[0] == NULL)
+		return;
+	seep_strbuf_init(&words, SEEP_LINE_BYTES_MAX);
+	for (; *argv != NULL; argv++) {
+		seep_strbuf_addc(&words, ' ');
+		seep_text_shell_word(&words, *argv);
+	}
+	seep_lines_add(&view->head, SEEP_STYLE_DIM, "$%s", words.text)->cut = !view->options->full;
+	seep_strbuf_done(&words);
+}
+
+/* ---- the lead ------------------------------------------------------------------------------ */
+
+static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+
+	seep_strbuf_addf(buf, "; peak %s", seep_bytes_text(totals->peak_bytes).text);
+	if (totals->peak_error_bytes > 0)
+		seep_strbuf_addf(buf, " (±%s)", seep_bytes_text(totals->peak_error_bytes).text);
+	if (totals->peak_at_ns > profile->process.start_ns)
+		seep_strbuf_addf(
+			buf, " after %s",
+			seep_duration_text(totals->peak_at_ns - profile->process.start_ns).text);
+}
+
+static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profile)
+{
+	const struct seep_profile_totals *totals = &profile->totals;
+	const uint64_t ns = run_ns(profile);
+
+	seep_strbuf_addf(buf, "; %s allocation%s", seep_count_text(totals->allocs).text,
+			 totals->allocs == 1 ? "" : "s");
+	if (totals->allocs > 0)
+		seep_strbuf_addf(buf, " of %s in all", seep_bytes_text(totals->alloc_bytes).text);
+	if (ns >= RATE_FROM_NS && totals->allocs > 0) {
+		const unsigned __int128 rate = (unsigned __int128)totals->allocs * NS_PER_S / ns;
+
+		seep_strbuf_addf(buf, ", %s/s", seep_count_text((uint64_t)rate).text);
+	}
+	if (totals->temporary > 0)
+		seep_strbuf_addf(buf, ", %s temporary",
+				 seep_percent_text(totals->temporary, totals->allocs).text);
+}
+
+static void add_lead(struct seep_view *view)
+{
+	const struct seep_profile *profile = view->profile;
+	const struct seep_profile_totals *totals = &profile->totals;
+	struct seep_strbuf line;
+
+	if (seep_profile_is_void(profile)) {
+		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "Nothing was counted: %s",
+			       seep_profile_says(profile, "no-memory")
+				       ? "there was no memory for it"
+				       : "the ledger got no room");
+		return;
+	}
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	/* "bytes live at exit": the bytes come next anyway. */
+	seep_strbuf_addf(&line, "L%s %s in %s",
+			 seep_measure_words(profile, SEEP_BY_LIVE) + strlen("bytes l"),
+			 seep_bytes_text(totals->live_bytes).text,
+			 seep_things_text(totals->live_blocks, "block").text);
+	add_peak(&line, profile);
+	add_allocs(&line, profile);
+	seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", line.text);
+	seep_strbuf_done(&line);
+}
+
+static void add_shown(struct seep_view *view)
+{
+	const struct seep_counts left_out = seep_counts_of(&view->profile->left_out);
+
+	if (view->options->shown == NULL)
+		return;
+	seep_lines_add(&view->head, SEEP_STYLE_BOLD,
+		       "Shown: %s only, %s of the %s; totals and percentages are of the whole "
+		       "program",
+		       view->options->shown,
+		       seep_view_share(view, seep_counts_value(&view->total, view->measure) -
+						     seep_counts_value(&left_out, view->measure))
+			       .text,
+		       seep_measure_words(view->profile, view->measure));
+}
+
+void seep_view_add_head(struct seep_view *view, const char *prefix, bool command)
+{
+	add_process(view, prefix);
+	if (command) {
+		add_command(view, view->profile->process.argv);
+		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", "");
+	}
+	add_lead(view);
+	add_shown(view);
+}
+
+void seep_view_add_start_at(struct seep_view *view)
+{
+	struct seep_flat *flat = seep_flat_new(view->sites);
+	uint32_t top;
+
+	if (seep_flat_top(flat, view->measure, false, 1, &top) == 1) {
+		const struct seep_flat_row *row = &flat->rows[top];
+		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
+		char *name = seep_frame_name(view->profile, frame, SEEP_NAME_SHORT);
+		char *place = seep_frame_place(view->profile, frame, false);
+
+		if (strlen(name) > BLAMED_NAME_BYTES_MAX) {
+			free(name);
+			name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
+		}
+		seep_lines_add(
+			&view->head, SEEP_STYLE_PLAIN, "Start at %s%s%s%s: %s of the %s", name,
+			*place ? " (" : "", place, *place ? ")" : "",
+			seep_view_share(view, seep_counts_value(&row->self, view->measure)).text,
+			seep_measure_words(view->profile, view->measure));
+		free(place);
+		free(name);
+	}
+	seep_flat_free(flat);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands before a view: whose profile this is, how it went, where to look first. */
+#ifndef SEEP_VIEW_VIEW_HEAD_H
+#define SEEP_VIEW_VIEW_HEAD_H
+
+#include "view/view.h"
+
+/*
+ * After @prefix: program, pid, when, how it ended, allocator; with @command the command line. Then
+ * the sentence that matters, live, peak and allocations, and which part of all is shown.
+ */
+void seep_view_add_head(struct seep_view *view, const char *prefix, bool command);
+
+/* Where to look first: the function with the largest share, over all its stacks. */
+void seep_view_add_start_at(struct seep_view *view);
+
+#endif
