@@ -267,7 +267,7 @@ static void judge_process(const struct seep_facts *facts, struct seep_findings *
 	       "process %u is a thread of the kernel, or about to end: it has no program\n"
 	       "\"seep ps\" lists those that are recorded",
 	       x->pid);
-	REASON("process", NOTE, !x->exe, "seep may not look at process %u, of user %u\n%s", x->pid,
+	REASON("process", NOTE, !x->exe, "you may not look at process %u, of user %u\n%s", x->pid,
 	       x->uid, to_do);
 	if (!x->exists || x->is_kernels)
 		return;
@@ -383,7 +383,7 @@ static void judge_trial(const struct seep_facts *facts, struct seep_findings *fo
 	const char *what = m->tried ? m->tried : m->confined;
 
 	REASON("trial", PROBLEM, failed,
-	       "a program started with the library made no ledger in %s%s%s\nlook at the notes; let a "
+	       "a program started with the library made no ledger in %s%s%s\nsee what \"seep doctor\" notes; let a "
 	       "profile of AppArmor or SELinux read and map libseep.so; or set SEEP_DIR to another "
 	       "folder",
 	       m->ledger_dir, what ? ": " : "", what ? what : "");
@@ -431,7 +431,7 @@ static void judge_beginning(const struct seep_facts *facts, struct seep_findings
 		judge_machine(facts, found);
 		judge_trial(facts, found, count_problems(found) > before);
 	}
-	if (is_process && x->exists)
+	if (is_process && x->exists && !x->is_kernels)
 		REASON("library-loaded", PROBLEM,
 		       x->has_library && !x->recorded && count_problems(found) == before,
 		       "libseep.so is loaded in it, but made no ledger that can be found from "
