@@ -383,9 +383,9 @@ static void judge_trial(const struct seep_facts *facts, struct seep_findings *fo
 	const char *what = m->tried ? m->tried : m->confined;
 
 	REASON("trial", PROBLEM, failed,
-	       "a program started with the library made no ledger in %s%s%s\nsee what \"seep doctor\" notes; let a "
-	       "profile of AppArmor or SELinux read and map libseep.so; or set SEEP_DIR to another "
-	       "folder",
+	       "a program started with the library made no ledger in %s%s%s\nsee what \"seep "
+	       "doctor\" notes; let a profile of AppArmor or SELinux read and map libseep.so; or set "
+	       "SEEP_DIR to another folder",
 	       m->ledger_dir, what ? ": " : "", what ? what : "");
 }
 
