@@ -182,6 +182,8 @@ static void print(const struct report_options *values, const char *path,
 		seep_report_raw(stdout, sites->profile, &view);
 	else
 		seep_report_stacks(&printer, sites, &view);
+	if (values->json == NULL && !values->raw)
+		seep_report_others(&printer, sites->profile, sites->profile, path);
 }
 
 int cmd_report(int argc, char **argv)

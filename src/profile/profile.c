@@ -69,6 +69,7 @@ static const struct {
 	[SEEP_ARRAY_UNSEEN] = { sizeof(struct seep_profile_unseen), AT(unseen), AT(unseen_count) },
 	[SEEP_ARRAY_CHILDREN] = { sizeof(uint32_t), AT(process.children), AT(process.child_count) },
 	[SEEP_ARRAY_ARGV] = { sizeof(char *), AT(process.argv), AT(process.argv_count) },
+	[SEEP_ARRAY_OTHERS] = { sizeof(struct seep_profile_other), AT(others), AT(other_count) },
 };
 
 /* An array that came from elsewhere is copied when the first item is added to it. */

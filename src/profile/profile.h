@@ -194,9 +194,7 @@ struct seep_profile_other {
 
 /* All processes of a run together: this one, the others, and forks without a recording. */
 struct seep_profile_run {
-	uint64_t processes; /* 0: it was alone, or nobody knows */
-	uint64_t allocs, alloc_bytes, frees, freed_bytes;
-	uint64_t live_bytes; /* of each when it ended */
+	struct seep_profile_forked sums; /* no processes: it was alone, or nobody knows */
 	/*
 	 * Peaks of those with a recording, of which each has its own time: their sum, and the most
 	 * that those sum to that ran at the same time.
@@ -216,6 +214,7 @@ enum seep_array {
 	SEEP_ARRAY_UNSEEN,
 	SEEP_ARRAY_CHILDREN,
 	SEEP_ARRAY_ARGV,
+	SEEP_ARRAY_OTHERS,
 	SEEP_ARRAY_COUNT,
 };
 

@@ -24,6 +24,13 @@ static bool is_sample(const struct seep_profile_sample *s)
 	return ((s->live_bytes | s->rss_bytes | s->allocs | s->frees) >> 63) == 0;
 }
 
+static bool is_other(const struct seep_profile_other *o)
+{
+	return ((o->allocs | o->alloc_bytes | o->frees | o->freed_bytes | o->live_bytes |
+		 o->peak_bytes) >>
+		63) == 0;
+}
+
 static bool is_context(const struct seep_profile_context *c)
 {
 	uint64_t all = c->allocs | c->alloc_bytes | c->frees | c->freed_bytes | c->temporary |
@@ -40,7 +47,9 @@ static int check_figures(const struct seep_profile *profile, struct seep_error *
 	bool fit = are_figures(totals->histogram, SEEP_PROFILE_HISTOGRAM_BUCKETS) &&
 		   are_figures(&profile->process.peak_rss_bytes, 1) &&
 		   are_figures((const uint64_t *)&profile->forked,
-			       sizeof(profile->forked) / sizeof(uint64_t));
+			       sizeof(profile->forked) / sizeof(uint64_t)) &&
+		   are_figures((const uint64_t *)&profile->run,
+			       sizeof(profile->run) / sizeof(uint64_t));
 
 	for (size_t i = 0; i < seep_total_field_count && fit; i++)
 		fit = seep_total_get(totals, &seep_total_fields[i]) <= INT64_MAX;
@@ -48,6 +57,8 @@ static int check_figures(const struct seep_profile *profile, struct seep_error *
 		fit = is_sample(&profile->timeline[i]);
 	for (uint32_t i = 0; i < profile->context_count && fit; i++)
 		fit = is_context(&profile->contexts[i]);
+	for (uint32_t i = 0; i < profile->other_count && fit; i++)
+		fit = is_other(&profile->others[i]);
 	return fit ? 0 : seep_fail(err, SEEP_ECORRUPT, "a count or a size is negative");
 }
 
@@ -122,10 +133,15 @@ static int check_contexts(const struct seep_profile *profile, struct seep_error 
 	return r;
 }
 
+static bool is_sum(const struct seep_profile_forked *sums)
+{
+	return sums->frees <= sums->allocs && sums->freed_bytes <= sums->alloc_bytes &&
+	       sums->live_bytes == sums->alloc_bytes - sums->freed_bytes;
+}
+
 int seep_profile_check(const struct seep_profile *profile, struct seep_error *err)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
-	const struct seep_profile_forked *forked = &profile->forked;
 	int r = check_figures(profile, err);
 
 	if (r == 0)
@@ -136,11 +152,13 @@ int seep_profile_check(const struct seep_profile *profile, struct seep_error *er
 		return contradicts(err, "more bytes were temporary than were allocated");
 	if (totals->walks_landed > totals->walks || totals->walks_truncated > totals->walks)
 		return contradicts(err, "more stacks were of a kind than there were");
-	if (forked->frees > forked->allocs || forked->freed_bytes > forked->alloc_bytes ||
-	    forked->live_bytes != forked->alloc_bytes - forked->freed_bytes)
+	if (!is_sum(&profile->forked))
 		return contradicts(
 			err,
 			"what forked children kept is not what they allocated and did not free");
+	if (!is_sum(&profile->run.sums))
+		return contradicts(err,
+				   "what the run kept is not what it allocated and did not free");
 	for (uint32_t i = 1; i < profile->sample_count; i++)
 		if (profile->timeline[i].at_ns < profile->timeline[i - 1].at_ns)
 			return contradicts(err, "the timeline goes back");

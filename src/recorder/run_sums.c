@@ -75,36 +75,30 @@ static uint64_t peaks_at_once(const struct seep_profile_other *own,
 /* All or nothing, as in a profile: no figure is over what a recording can hold. */
 static void add_share(struct seep_profile_run *run, const struct seep_profile_other *share)
 {
-	struct seep_profile_run sums = *run;
+	struct seep_profile_run with = *run;
 
-	if (!seep_ledger_add(&sums.allocs, share->allocs) ||
-	    !seep_ledger_add(&sums.alloc_bytes, share->alloc_bytes) ||
-	    !seep_ledger_add(&sums.peaks_bytes, share->peak_bytes))
+	if (!seep_ledger_add(&with.sums.allocs, share->allocs) ||
+	    !seep_ledger_add(&with.sums.alloc_bytes, share->alloc_bytes) ||
+	    !seep_ledger_add(&with.peaks_bytes, share->peak_bytes))
 		return;
 	/* Parts of what was allocated. */
-	sums.frees += share->frees;
-	sums.freed_bytes += share->freed_bytes;
-	sums.live_bytes += share->live_bytes;
-	*run = sums;
+	with.sums.frees += share->frees;
+	with.sums.freed_bytes += share->freed_bytes;
+	with.sums.live_bytes += share->live_bytes;
+	*run = with;
 }
 
 void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other *others,
 		  uint32_t count, const struct seep_profile_forked *forked)
 {
 	const struct seep_profile_other own = seep_run_share(profile);
-	const struct seep_profile_other small = {
-		.allocs = forked->allocs,
-		.alloc_bytes = forked->alloc_bytes,
-		.frees = forked->frees,
-		.freed_bytes = forked->freed_bytes,
-		.live_bytes = forked->live_bytes,
-	};
 	struct seep_profile_run *run = &profile->run;
 
 	if (count == 0 && forked->processes == 0)
 		return;
 	profile->others = seep_profile_calloc(profile, count, sizeof(*profile->others));
 	profile->other_count = count;
+	run->sums = *forked;
 	add_share(run, &own);
 	for (uint32_t i = 0; i < count; i++) {
 		profile->others[i] = others[i];
@@ -112,8 +106,7 @@ void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other 
 		profile->others[i].file = seep_profile_strdup(profile, others[i].file);
 		add_share(run, &others[i]);
 	}
-	add_share(run, &small);
-	run->processes = 1 + count + forked->processes;
+	run->sums.processes += 1 + count;
 	run->peaks_at_once_bytes = peaks_at_once(&own, others, count);
 	/* Of figures that no process has. */
 	if (run->peaks_at_once_bytes > run->peaks_bytes)

@@ -29,6 +29,7 @@ union any_row {
 	struct seep_epoch_row epoch;
 	struct seep_total_row total;
 	struct seep_profile_forked forked;
+	struct seep_profile_run run;
 	uint64_t bucket;
 };
 
@@ -213,6 +214,14 @@ static int load_forked(void *loading, void *row)
 	return 0;
 }
 
+static int load_run(void *loading, void *row)
+{
+	struct loading *l = loading;
+
+	l->reader.builder.profile->run = *(const struct seep_profile_run *)row;
+	return 0;
+}
+
 /* A total that is missing must not look like 0, unless the file's schema has none. */
 static int check_totals(struct loading *l)
 {
@@ -246,6 +255,8 @@ static const struct {
 	{ SEEP_TABLE_TOTAL, SEEP_ARRAY_COUNT, load_total },
 	{ SEEP_TABLE_HISTOGRAM, SEEP_ARRAY_COUNT, load_bucket },
 	{ SEEP_TABLE_FORKED, SEEP_ARRAY_COUNT, load_forked },
+	{ SEEP_TABLE_RUN, SEEP_ARRAY_COUNT, load_run },
+	{ SEEP_TABLE_OTHER_PROCESS, SEEP_ARRAY_OTHERS, NULL },
 };
 
 static int load_all(struct loading *l)

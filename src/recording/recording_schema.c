@@ -167,6 +167,40 @@ static const struct seep_sql_column forked[] = {
 };
 #undef F
 
+#define R(field, name) COLUMN(NUMBER, seep_profile_run, field, name)
+static const struct seep_sql_column run[] = {
+	KEY(ORDINAL, "id"),
+	R(sums.processes, "processes"),
+	R(sums.allocs, "allocs"),
+	R(sums.alloc_bytes, "alloc_bytes"),
+	R(sums.frees, "frees"),
+	R(sums.freed_bytes, "freed_bytes"),
+	R(sums.live_bytes, "live_bytes"),
+	COLUMN(NUMBER, seep_profile_run, peaks_bytes, "peaks_bytes",
+	       .comment = "of those with a recording, each at its own time"),
+	COLUMN(NUMBER, seep_profile_run, peaks_at_once_bytes, "peaks_at_once_bytes",
+	       .comment = "the most that peaks of those that ran at the same time sum to"),
+};
+#undef R
+
+#define O(type, field, name) COLUMN(type, seep_profile_other, field, name)
+static const struct seep_sql_column other_process[] = {
+	KEY(POSITION, "position"),
+	O(U32, pid, "pid"),
+	O(U32, ppid, "ppid"),
+	O(TEXT, exe, "exe"),
+	COLUMN(NAME, seep_profile_other, file, "recording", .comment = "in the folder FILE.d"),
+	O(NUMBER, start_ns, "start_ns"),
+	O(NUMBER, end_ns, "end_ns"),
+	O(NUMBER, allocs, "allocs"),
+	O(NUMBER, alloc_bytes, "alloc_bytes"),
+	O(NUMBER, frees, "frees"),
+	O(NUMBER, freed_bytes, "freed_bytes"),
+	O(NUMBER, live_bytes, "live_bytes"),
+	O(NUMBER, peak_bytes, "peak_bytes"),
+};
+#undef O
+
 const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
 	[SEEP_TABLE_PROCESS] = TABLE("process", process, 1, 1, struct seep_process_row),
 	[SEEP_TABLE_ARGV] = TABLE("argv", argv, 1, ROWS_MAX, char *),
@@ -191,6 +225,12 @@ const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
 	[SEEP_TABLE_FORKED] =
 		TABLE("forked", forked, 1, 1, struct seep_profile_forked,
 		      .comment = "children too small for a recording of their own, summed"),
+	[SEEP_TABLE_RUN] =
+		TABLE("run", run, 1, 1, struct seep_profile_run, .since = 3,
+		      .comment = "all processes of the run together; 0 processes: it was alone"),
+	[SEEP_TABLE_OTHER_PROCESS] = TABLE("other_process", other_process, 1, ROWS_MAX,
+					   struct seep_profile_other, .since = 3,
+					   .comment = "of the run, with a recording of its own"),
 };
 
 /* ---- SQL ----------------------------------------------------------------------------------- */

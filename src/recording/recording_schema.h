@@ -74,6 +74,8 @@ enum seep_table_id {
 	SEEP_TABLE_TOTAL,
 	SEEP_TABLE_HISTOGRAM,
 	SEEP_TABLE_FORKED,
+	SEEP_TABLE_RUN,
+	SEEP_TABLE_OTHER_PROCESS,
 	SEEP_TABLE_COUNT,
 };
 extern const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT];

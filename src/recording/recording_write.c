@@ -134,6 +134,8 @@ static int write_arrays(struct writer *w)
 		{ SEEP_TABLE_UNSEEN, p->unseen_count, p->unseen },
 		{ SEEP_TABLE_HISTOGRAM, SEEP_PROFILE_HISTOGRAM_BUCKETS, p->totals.histogram },
 		{ SEEP_TABLE_FORKED, 1, &p->forked },
+		{ SEEP_TABLE_RUN, 1, &p->run },
+		{ SEEP_TABLE_OTHER_PROCESS, p->other_count, p->others },
 	};
 	int r = 0;
 

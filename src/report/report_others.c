@@ -84,19 +84,20 @@ static void print_table(const struct seep_printer *printer, const struct seep_pr
 static void add_together(struct seep_lines *lines, const struct seep_profile *profile)
 {
 	const struct seep_profile_run *run = &profile->run;
-	const uint64_t small = run->processes - profile->other_count - 1;
+	const uint64_t small = run->sums.processes - profile->other_count - 1;
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	seep_strbuf_addf(&line, "All %s processes together", seep_digits_text(run->processes).text);
+	seep_strbuf_addf(&line, "All %s processes together",
+			 seep_digits_text(run->sums.processes).text);
 	if (small > 0)
 		seep_strbuf_addf(&line, " (%s of them forks without a recording)",
 				 seep_digits_text(small).text);
-	seep_strbuf_addf(&line, ": %s allocations of %s, ", seep_count_text(run->allocs).text,
-			 seep_bytes_text(run->alloc_bytes).text);
+	seep_strbuf_addf(&line, ": %s allocations of %s, ", seep_count_text(run->sums.allocs).text,
+			 seep_bytes_text(run->sums.alloc_bytes).text);
 	seep_strbuf_addf(&line, "%s freed, %s live at their ends. ",
-			 seep_bytes_text(run->freed_bytes).text,
-			 seep_bytes_text(run->live_bytes).text);
+			 seep_bytes_text(run->sums.freed_bytes).text,
+			 seep_bytes_text(run->sums.live_bytes).text);
 	seep_strbuf_addf(&line, "The peaks of those that ran at the same time sum to at most %s.",
 			 seep_bytes_text(run->peaks_at_once_bytes).text);
 	seep_lines_add(lines, SEEP_STYLE_PLAIN, "%s", line.text);

@@ -381,3 +381,29 @@ def test_children_are_in_one_folder_and_a_rerun_leaves_no_litter(seep):
     assert seep.command(*words, "exit 5", cwd=folder).status == 5
     assert files_below(folder) == ["x.seep", "y.seep"]
     assert not (folder / "x.seep.d").exists()
+
+
+def test_the_recording_knows_the_other_processes_and_what_all_come_to(seep):
+    _, recordings = seep.run(["/bin/sh", "-c", "(exit 0); /bin/ls /; /bin/true; exit 0"])
+    sql = "SELECT recording, pid, allocs, freed_bytes, live_bytes, peak_bytes FROM other_process"
+    rows = json.loads(seep.command("query", "--json", recordings.path, sql).stdout)
+    assert [row["recording"].split(".")[1] for row in rows] == ["ls", "true"]
+    reports = recordings.all()
+    totals = {r["process"]["pid"]: r["totals"] for r in reports}
+    for row in rows:
+        assert row["recording"] in [path.name for path in recordings.paths()]
+        for key in ("allocs", "freed_bytes", "live_bytes", "peak_bytes"):
+            assert row[key] == totals[row["pid"]][key]
+    (run,) = json.loads(seep.command("query", "--json", recordings.path, "SELECT * FROM run").stdout)
+    assert run["processes"] == 4 and reports[0]["forked"]["processes"] == 1
+    for key in ("allocs", "alloc_bytes", "frees", "freed_bytes", "live_bytes"):
+        assert run[key] == sum(r["totals"][key] + r["forked"][key] for r in reports)
+    peaks = sorted(t["peak_bytes"] for t in totals.values())
+    assert run["peaks_bytes"] == sum(peaks)
+    # One child at a time.
+    assert run["peaks_at_once_bytes"] == totals[reports[0]["process"]["pid"]]["peak_bytes"] + peaks[-1]
+    said = seep.command("report", recordings.path).stdout.decode()
+    assert "The other 2 processes of this run, by peak" in said
+    assert "All 4 processes together" in said
+    alone = seep.command("report", recordings.paths()[1]).stdout.decode()
+    assert "processes together" not in alone

@@ -167,6 +167,24 @@ static CASE_UNUSED int setup(void **state)
 	profile->forked.processes = 5;
 	profile->forked.alloc_bytes = INT64_MAX;
 	profile->forked.live_bytes = INT64_MAX;
+	profile->run = (struct seep_profile_run){
+		.sums = { 9, 80, 700, 60, 300, 400 },
+		.peaks_bytes = 77,
+		.peaks_at_once_bytes = 66,
+	};
+	*(struct seep_profile_other *)seep_profile_add(profile, SEEP_ARRAY_OTHERS) =
+		(struct seep_profile_other){ .pid = 12,
+					     .ppid = 11,
+					     .exe = seep_profile_strdup(profile, "/bin/cc1"),
+					     .file = seep_profile_strdup(profile, "12.cc1.seep"),
+					     .start_ns = 1,
+					     .end_ns = 2,
+					     .allocs = 3,
+					     .alloc_bytes = 40,
+					     .frees = 2,
+					     .freed_bytes = 30,
+					     .live_bytes = 10,
+					     .peak_bytes = INT64_MAX };
 	seep_profile_add_unseen(profile, "ledger-full", "%s", "it was full");
 	seep_profile_add_unseen(profile, "in-doubt", "%s", "one row");
 	seep_profile_add_unseen(profile, "dropped", "%s", "three");

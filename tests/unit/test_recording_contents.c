@@ -80,6 +80,7 @@ static void every_total_comes_back(void **state)
 	(void)state;
 	round_trip();
 	assert_memory_equal(&loaded->forked, &profile->forked, sizeof(profile->forked));
+	assert_memory_equal(&loaded->run, &profile->run, sizeof(profile->run));
 	/* The bytes after the booleans are not figures. */
 	((uint8_t *)&profile->totals.peak_exact)[0] = 1;
 	memset((char *)&profile->totals.peak_exact, 0, sizeof(uint64_t));
@@ -88,6 +89,22 @@ static void every_total_comes_back(void **state)
 	assert_true(loaded->totals.verify.asked);
 	memset((char *)&loaded->totals.verify.asked, 0, sizeof(uint64_t));
 	assert_memory_equal(&loaded->totals, &profile->totals, sizeof(profile->totals));
+}
+
+static void the_other_processes_come_back(void **state)
+{
+	const struct seep_profile_other *wanted = profile->others;
+	struct seep_profile_other got;
+
+	(void)state;
+	round_trip();
+	assert_int_equal(loaded->other_count, 1);
+	got = loaded->others[0];
+	assert_string_equal(got.exe, wanted->exe);
+	assert_string_equal(got.file, wanted->file);
+	got.exe = wanted->exe;
+	got.file = wanted->file;
+	assert_memory_equal(&got, wanted, sizeof(got));
 }
 
 static void assert_same_stack(const struct seep_profile_context *got,
@@ -264,6 +281,7 @@ int main(void)
 		TEST(the_process_comes_back),
 		TEST(arguments_may_be_withheld_or_none),
 		TEST(every_total_comes_back),
+		TEST(the_other_processes_come_back),
 		TEST(contexts_and_stacks_come_back),
 		TEST(stacks_that_share_any_part_come_back),
 		TEST(modules_frames_marks_and_samples_come_back),

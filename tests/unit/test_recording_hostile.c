@@ -109,6 +109,7 @@ static void references_that_lead_nowhere_are_refused(void **state)
 		"UPDATE histogram SET bucket = 48 WHERE bucket = 0",
 		"DROP TABLE segment",
 		"DROP TABLE forked",
+		"DROP TABLE run",
 		"DROP VIEW top; DROP VIEW stack; DROP VIEW stack_entry; DROP VIEW function;"
 		"ALTER TABLE context RENAME COLUMN leaf TO leaves",
 		"ALTER TABLE total RENAME TO totals",
@@ -139,6 +140,9 @@ static void figures_that_cannot_be_are_refused(void **state)
 		{ "UPDATE total SET value = -1 WHERE name = 'dropped'", "negative" },
 		{ "UPDATE histogram SET allocs = -1 WHERE bucket = 3", "negative" },
 		{ "UPDATE forked SET processes = -1", "negative" },
+		{ "UPDATE run SET peaks_bytes = -1", "negative" },
+		{ "UPDATE other_process SET peak_bytes = -1", "negative" },
+		{ "UPDATE run SET live_bytes = 1", "the run" },
 		{ "UPDATE process SET peak_rss_bytes = -1", "negative" },
 		{ "UPDATE context SET frees = 4 WHERE id = 1", "freed than allocated" },
 		{ "UPDATE context SET freed_bytes = 1 WHERE id = 1", "freed than allocated" },

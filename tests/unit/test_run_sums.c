@@ -83,12 +83,12 @@ static void all_processes_are_summed_and_the_others_kept(void **state)
 
 	(void)state;
 	seep_run_sum(profile, &other, 1, &forks);
-	assert_int_equal(profile->run.processes, 9);
-	assert_int_equal(profile->run.allocs, 1 + 10 + 5);
-	assert_int_equal(profile->run.alloc_bytes, 70 + 1000 + 50);
-	assert_int_equal(profile->run.frees, 4 + 5);
-	assert_int_equal(profile->run.freed_bytes, 400 + 50);
-	assert_int_equal(profile->run.live_bytes, 70 + 600);
+	assert_int_equal(profile->run.sums.processes, 9);
+	assert_int_equal(profile->run.sums.allocs, 1 + 10 + 5);
+	assert_int_equal(profile->run.sums.alloc_bytes, 70 + 1000 + 50);
+	assert_int_equal(profile->run.sums.frees, 4 + 5);
+	assert_int_equal(profile->run.sums.freed_bytes, 400 + 50);
+	assert_int_equal(profile->run.sums.live_bytes, 70 + 600);
 	assert_int_equal(profile->other_count, 1);
 	assert_string_equal(profile->others[0].exe, "/bin/x");
 	assert_ptr_not_equal(profile->others[0].exe, other.exe);
@@ -101,7 +101,7 @@ static void a_process_alone_has_no_sums(void **state)
 
 	(void)state;
 	seep_run_sum(profile, NULL, 0, &no_forks);
-	assert_int_equal(profile->run.processes, 0);
+	assert_int_equal(profile->run.sums.processes, 0);
 	seep_profile_free(profile);
 }
 
@@ -114,8 +114,8 @@ static void figures_that_no_process_has_do_not_wrap(void **state)
 	(void)state;
 	others[0].allocs = UINT64_MAX;
 	seep_run_sum(profile, others, 3, &no_forks);
-	assert_int_equal(profile->run.processes, 4);
-	assert_true(profile->run.allocs <= INT64_MAX);
+	assert_int_equal(profile->run.sums.processes, 4);
+	assert_true(profile->run.sums.allocs <= INT64_MAX);
 	assert_true(profile->run.peaks_bytes <= INT64_MAX);
 	assert_true(profile->run.peaks_at_once_bytes <= profile->run.peaks_bytes);
 	seep_profile_free(profile);
