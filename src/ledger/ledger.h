@@ -33,7 +33,6 @@ enum {
 	LEDGER_BUILD_ID_BYTES = 32,
 	LEDGER_NAME_BYTES = 256,
 	LEDGER_MARK_NAME_BYTES = 48,
-	LEDGER_SLOTS_MIN = 64,
 	LEDGER_SLOTS_MAX = 4096,
 };
 
@@ -105,7 +104,6 @@ struct ledger_header {
 	uint64_t created_realtime_ns;
 	uint64_t session;	   /* given by the recorder that started the program, 0 none */
 	uint64_t ledger_max_bytes; /* real bytes after which no table grows */
-	uint64_t hash_seed;
 	uint32_t first_row; /* id of row index 0; ids below it are inherited from ancestors */
 	uint32_t allocator; /* enum ledger_allocator */
 	uint32_t depth_max; /* frames stored per context, 0 = no limit */
@@ -126,7 +124,6 @@ enum ledger_allocator { LEDGER_ALLOCATOR_OTHER = 0, LEDGER_ALLOCATOR_GLIBC = 1 }
 
 enum ledger_mode {
 	LEDGER_MODE_ALL = 0,
-	LEDGER_MODE_SCOPED = 1,
 	LEDGER_MODE_OFF = 2,
 	LEDGER_MODE_MASK = 0xff,
 	/* Set beside the mode while a size filter is in force: a word of 0 records everything. */
@@ -167,7 +164,6 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_NO_SPACE = 1 << 2,  /* file system full */
 	LEDGER_UNSEEN_ALLOCATOR = 1 << 3, /* not glibc's: requests below 16 became 16 */
 	LEDGER_UNSEEN_DOUBLE_FREE_OFF = 1 << 4,
-	LEDGER_UNSEEN_MISMATCH_OFF = 1 << 5, /* operators replaced by the program */
 	LEDGER_UNSEEN_UNRECORDED_CHILD = 1 << 6,
 	LEDGER_UNSEEN_CACHES_FULL = 1 << 7, /* threads counted without stacks */
 	LEDGER_UNSEEN_MODULES_FULL = 1 << 8,
@@ -202,8 +198,6 @@ struct ledger_state {
 	_Atomic uint64_t dropped; /* allocations counted under "other" */
 	_Atomic uint64_t unrecorded_children;
 	_Atomic uint64_t early_allocs;	/* before the account began, by our own arena */
-	_Atomic uint64_t folded_afresh; /* look-ups of contexts with over 64 raw paths */
-	_Atomic uint64_t generation;	/* of the module list */
 	_Atomic uint64_t private_bytes; /* memory of the runtime outside the ledger, mapped */
 	_Atomic uint64_t verify_walks;
 	_Atomic uint64_t verify_landed;
@@ -303,11 +297,7 @@ struct ledger_cache {
 	_Atomic uint64_t flushes;
 	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
-	/* A realloc in progress: both extents count as live. pending_row = 0: none. */
-	_Atomic uint64_t pending_pointer;
-	_Atomic uint64_t pending_size;
-	_Atomic uint32_t pending_row;
-	uint32_t spare[3];
+	uint64_t spare[4];
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 };

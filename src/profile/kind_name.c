@@ -16,13 +16,9 @@ const char *seep_profile_kind_name(uint8_t kind)
 
 const char *seep_profile_mode_name(uint32_t mode)
 {
-	static const char *const names[] = {
-		[LEDGER_MODE_ALL] = "all",
-		[LEDGER_MODE_SCOPED] = "scoped",
-		[LEDGER_MODE_OFF] = "off",
-	};
-
-	return mode < sizeof(names) / sizeof(names[0]) ? names[mode] : "unknown";
+	if (mode == LEDGER_MODE_ALL)
+		return "all";
+	return mode == LEDGER_MODE_OFF ? "off" : "unknown";
 }
 
 static const char *const ended_names[] = {

@@ -10,7 +10,7 @@
 /* "malloc", "calloc", ... "aligned new[]"; "unknown" for a number from a newer ledger. */
 const char *seep_profile_kind_name(uint8_t kind);
 
-/* "all", "scoped", "off" or "unknown". */
+/* "all", "off" or "unknown". */
 const char *seep_profile_mode_name(uint32_t mode);
 
 /* "exit", "killed", ...; "unknown" for a number out of range. */

@@ -33,8 +33,6 @@ static const struct {
 	  "malloc is not glibc's: requests below 16 bytes were made 16" },
 	{ LEDGER_UNSEEN_DOUBLE_FREE_OFF, "double-free-off",
 	  "not every allocation was recorded, so double frees cannot be told from correct ones" },
-	{ LEDGER_UNSEEN_MISMATCH_OFF, "mismatch-off",
-	  "the program replaces operator new or delete, so mismatched frees are not judged" },
 	{ LEDGER_UNSEEN_UNRECORDED_CHILD, "unrecorded-child", "a child process was not recorded" },
 	{ LEDGER_UNSEEN_CACHES_FULL, "caches-full",
 	  "some threads found no room in the ledger, or no memory; what they did is counted without "

@@ -83,7 +83,6 @@ struct rt_global {
 	struct ledger_module *modules;
 	uint8_t *strings;
 	uint32_t first_row;
-	uint32_t started;	/* rt_start has run, whatever came of it */
 	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */
 	_Atomic uint32_t quick; /* enum rt_quick */
 	uint32_t granule_shift; /* log2 of the address space per page map cell */

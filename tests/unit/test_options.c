@@ -22,7 +22,7 @@ struct values {
 	struct seep_option_list keep;
 };
 
-static const char *const modes[] = { "all", "scoped", "off", NULL };
+static const char *const modes[] = { "all", "some", "off", NULL };
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("tree", 't', FLAG, NULL, struct values, tree, "Tree"),
@@ -32,7 +32,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("depth", 'n', COUNT, "N", struct values, depth, "Depth", .min = 2, .max = 100),
 	SEEP_OPTION("size", 0, SIZE, "SIZE", struct values, size_bytes, "Size", .min = 4096),
 	SEEP_OPTION("every", 0, DURATION, "T", struct values, every_ns, "Every", .min = 1000000),
-	SEEP_OPTION("mode", 0, CHOICE, "all|scoped|off", struct values, mode, "Mode",
+	SEEP_OPTION("mode", 0, CHOICE, "all|some|off", struct values, mode, "Mode",
 		    .choices = modes),
 	SEEP_OPTION("keep", 'k', LIST, "NAME", struct values, keep, "Keep"),
 };
@@ -82,7 +82,7 @@ static void each_type_fills_its_field(void **state)
 {
 	struct parse p = parse(&anywhere, WORDS("--tree", "--no-follow", "--output", "out",
 						"--depth=7", "--size", "64K", "--every=10s",
-						"--mode", "scoped", "-k", "a", "--keep=b"));
+						"--mode", "some", "-k", "a", "--keep=b"));
 
 	(void)state;
 	assert_int_equal(p.ret, 0);
@@ -192,7 +192,7 @@ static void wrong_usage_says_what_and_names_the_nearest(void **state)
 		{ { "--size", "4095" }, "--size: '4095' is too small; the least is 4.0 KB" },
 		{ { "--every", "0" }, "--every: '0' is too small; the least is 1.0 ms" },
 		{ { "--every", "soon" }, "not a duration" },
-		{ { "--mode", "scopd" }, "must be one of all, scoped, off" },
+		{ { "--mode", "sone" }, "must be one of all, some, off" },
 		{ { "one", "two", "three" }, "'three' is one argument too many" },
 		{ { "one", "" }, "argument 2 is empty" },
 		{ { "--tre" }, "did you mean --tree" },

@@ -238,7 +238,6 @@ static void fill_header(struct ledger_header *header, const struct rt_make *make
 	header->created_ns = rt_now_ns();
 	header->created_realtime_ns = rt_realtime_ns();
 	header->session = make->session;
-	header->hash_seed = rt_global.seed;
 	header->first_row = make->first_row;
 	header->allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
 	header->depth_max = (uint32_t)make->options->depth;
@@ -256,13 +255,13 @@ static void fill_control(struct ledger_control *control, const struct rt_options
 {
 	uint32_t filters = rt_options_filters(options);
 
-	rt_store(&control->mode, (uint32_t)options->mode | filters);
+	rt_store(&control->mode, (options->mode ? LEDGER_MODE_OFF : LEDGER_MODE_ALL) | filters);
 	rt_store(&control->size_min_bytes, options->size_min);
 	rt_store(&control->size_max_bytes, options->size_max);
 	rt_store(&control->exit_wait_ms, (uint32_t)options->exit_wait_ms);
 	/* 0 is what a slot holds that never saw a turn. */
 	rt_store(&control->peak_turn, 1);
-	if (options->mode != LEDGER_MODE_ALL || filters)
+	if (options->mode || filters)
 		rt_store(&control->filtered_once, 1);
 }
 

@@ -17,7 +17,7 @@ struct option {
 
 static char modules[TEXT_MAX];
 
-static const char *const modes[] = { "all", "scoped", "off", NULL };
+static const char *const modes[] = { "all", "off", NULL };
 static const char *const thread_keys[] = { "off", "name", NULL };
 
 #define OPTION(name, text, ...)                                                               \
@@ -27,7 +27,7 @@ static const char *const thread_keys[] = { "off", "name", NULL };
 	}
 
 static const struct option options[] = {
-	OPTION(mode, "all (default) | scoped | off", .words = modes),
+	OPTION(mode, "all (default) | off", .words = modes),
 	OPTION(size_min, "BYTES: do not record smaller requests"),
 	OPTION(size_max, "BYTES: do not record larger requests; 0 = no limit"),
 	OPTION(modules, "GLOB,!GLOB: record only what these modules allocate, or not these",

@@ -6,7 +6,7 @@
 #include "runtime/rt.h"
 
 struct rt_options {
-	uint64_t mode;
+	uint64_t mode; /* 0: all, 1: off */
 	uint64_t size_min;
 	uint64_t size_max;
 	uint64_t depth;

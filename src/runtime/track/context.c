@@ -247,9 +247,8 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 		context = context_find(&path, key, &thread->walk);
 	}
 	row = row_now(context, epoch);
-	if (path.folded && present[context].raw_paths >= RAW_PER_FOLDED) {
-		rt_add(&rt_global.state->folded_afresh, 1);
-	} else {
+	/* Later paths that fold to the same are folded afresh each time. */
+	if (!path.folded || present[context].raw_paths < RAW_PER_FOLDED) {
 		present[context].raw_paths += path.folded;
 		raw_enter(hash, row);
 	}

@@ -64,18 +64,6 @@ RT_INLINE rt_cell *rt_cell_real(uintptr_t address, unsigned granule_shift)
 	return &leaf[cell];
 }
 
-/* A small block's cell says that it is live, begins at @address, and has a chunk of the next malloc. */
-RT_INLINE bool rt_cell_is_plain(uint64_t value, uintptr_t address)
-{
-	const uint32_t looked_at = 7u << LEDGER_CELL_HALF_SHIFT |
-				   (uint32_t)LEDGER_CELL_FOREIGN << LEDGER_CELL_FLAGS_SHIFT;
-	const uint32_t live = (uint32_t)LEDGER_CELL_LIVE << LEDGER_CELL_STATE_SHIFT;
-
-	return ((uint32_t)value & looked_at) ==
-		       (live | ((uint32_t)address >> 4 & 1) << LEDGER_CELL_HALF_SHIFT) &&
-	       !(address & 15);
-}
-
 /* @field: a small block's size, a large one's offset. */
 RT_INLINE uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t field, uint32_t flags)
 {

@@ -348,19 +348,13 @@ void rt_forget_any(void *block, struct rt_free how, const void *frame,
 void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resize *ret_resize)
 {
 	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
-	struct rt_thread *thread = rt_thread_self();
-	uint32_t row = ledger_cell_row(at.value);
 
 	*ret_resize = (struct rt_resize){ .cell = at.value, .size = at.size };
 	if (!at.value)
 		return;
-	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) && rt_row_is_own(row))
+	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) &&
+	    rt_row_is_own(ledger_cell_row(at.value)))
 		ret_resize->usable = usable_of(&at);
-	if (thread) {
-		rt_store(&thread->cache->pending_pointer, at.address);
-		rt_store(&thread->cache->pending_size, at.size);
-		rt_store_release(&thread->cache->pending_row, row);
-	}
 	rt_store(at.cell, freed_value(control, at.value));
 }
 
@@ -444,8 +438,6 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 			close_only(thread, control, resize);
 		rt_leave(thread);
 	}
-	if (thread)
-		rt_store(&thread->cache->pending_row, 0);
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */

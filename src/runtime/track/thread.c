@@ -58,7 +58,6 @@ static bool adopt(uint32_t index, uint32_t tid)
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	rt_redo(cache, index);
-	rt_store(&cache->pending_row, 0);
 	rt_store(&cache->busy, 0);
 	return true;
 }
@@ -222,7 +221,6 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	thread->proof.started = false;
 	thread->last_row = (struct rt_last_row){ .key = RT_KEY_NONE };
 	rt_add_own(&thread->cache->abandoned, 1);
-	rt_store(&thread->cache->pending_row, 0);
 	return true;
 }
 

@@ -89,7 +89,6 @@ void rt_modules_advance(void)
 	if (next == 0)
 		rt_rules_forget();
 	seen_count = 0;
-	rt_add(&rt_global.state->generation, 1);
 }
 
 void rt_modules_check_load(const uintptr_t *frame)
