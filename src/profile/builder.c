@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/builder.h"
 
+#include "base/arena.h"
 #include "base/xalloc.h"
 #include "profile/profile_check.h"
 
@@ -56,6 +57,7 @@ void seep_builder_done(struct seep_builder *b)
 	free(b->pieces);
 	free(b->piece_entries);
 	free(b->epochs);
+	free(b->placed);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -181,7 +183,8 @@ void seep_builder_place_epochs(struct seep_builder *b)
 
 	if (b->epoch_count == 0)
 		return;
-	next = seep_profile_calloc(b->profile, b->epoch_count, sizeof(*next));
+	next = b->placed = seep_xgrow(b->placed, &b->placed_capacity, b->epoch_count,
+				      sizeof(*next));
 	for (uint32_t i = 0; i < b->profile->context_count; i++) {
 		struct seep_profile_context *context = &b->profile->contexts[i];
 
@@ -201,6 +204,15 @@ void seep_builder_place_epochs(struct seep_builder *b)
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
+void seep_builder_explain(struct seep_builder *b)
+{
+	if (b->stacks_cut)
+		seep_profile_add_unseen(b->profile, "stacks-cut",
+					"there are more than %llu frames in all stacks together; "
+					"later stacks show their innermost frames only",
+					(unsigned long long)b->entries_max);
+}
+
 int seep_builder_take(struct seep_builder *b, struct seep_profile **ret_profile,
 		      struct seep_error *err)
 {
@@ -210,11 +222,9 @@ int seep_builder_take(struct seep_builder *b, struct seep_profile **ret_profile,
 	r = seep_profile_check(b->profile, err);
 	if (r < 0)
 		return r;
-	if (b->stacks_cut)
-		seep_profile_add_unseen(b->profile, "stacks-cut",
-					"there are more than %llu frames in all stacks together; "
-					"later stacks show their innermost frames only",
-					(unsigned long long)b->entries_max);
+	seep_arena_take(b->profile->arena, b->placed);
+	b->placed = NULL;
+	seep_builder_explain(b);
 	*ret_profile = b->profile;
 	b->profile = NULL;
 	return 0;

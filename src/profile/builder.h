@@ -36,6 +36,8 @@ struct seep_builder {
 	struct seep_epoch_item *epochs;
 	size_t epoch_capacity;
 	size_t epoch_count;
+	struct seep_profile_epoch *placed; /* what the contexts' epochs point into */
+	size_t placed_capacity;
 };
 
 /* What stacks keep of their innermost frames where the profile has as many entries as it may. */
@@ -82,11 +84,14 @@ void seep_builder_epoch(struct seep_builder *builder, uint32_t context,
 /* Hand out the epochs that were added: ascending, those of one number together. */
 void seep_builder_place_epochs(struct seep_builder *builder);
 
+/* profile->unseen says so where stacks were cut. */
+void seep_builder_explain(struct seep_builder *builder);
+
 /**
  * seep_builder_take - the profile, whole
  * @ret_profile: set on success only; release with seep_profile_free()
  *
- * Epochs are placed, and what was cut is said. Returns: 0, or -SEEP_ECORRUPT where
+ * Epochs are placed, and it is explained. Returns: 0, or -SEEP_ECORRUPT where
  * seep_profile_check() finds a contradiction.
  */
 SEEP_NODISCARD int seep_builder_take(struct seep_builder *builder,

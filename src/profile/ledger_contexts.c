@@ -103,6 +103,7 @@ static void describe(struct seep_ledger_load *load, struct seep_profile_context 
 
 	to->no_stack = index == LEDGER_CONTEXT_NO_STACK;
 	to->other = index == LEDGER_CONTEXT_OTHER;
+	to->hash = 0;
 	load->contexts.described[index] = WHOLE;
 	if (to->no_stack || to->other)
 		return;

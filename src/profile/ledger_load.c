@@ -41,9 +41,25 @@ static uint64_t held_bytes(const struct ledger_view *view)
 	return bytes;
 }
 
-static void load_all(struct seep_ledger_load *load)
+int seep_ledger_load_begin(struct seep_ledger_load *load, const void *map, uint64_t bytes,
+			   bool live, struct seep_error *err)
 {
+	enum ledger_view_status status;
+
+	*load = (struct seep_ledger_load){ .live = live };
+	status = ledger_view_init(&load->view, map, bytes);
+	/* A running process would write beyond the end at any moment, and die of it. */
+	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || live))
+		return seep_ledger_refuse(&load->view, status, err);
+	seep_builder_init(&load->builder, held_bytes(&load->view));
+	load->profile = load->builder.profile;
 	seep_ledger_load_process(load);
+	return 0;
+}
+
+void seep_ledger_load_figures(struct seep_ledger_load *load)
+{
+	load->impossible = 0;
 	seep_ledger_load_end(load);
 	seep_rows_read(&load->view, load->live, &load->rows);
 	seep_ledger_mend_rows(load);
@@ -54,10 +70,9 @@ static void load_all(struct seep_ledger_load *load)
 	seep_ledger_load_contexts(load);
 	seep_ledger_load_marks(load);
 	seep_ledger_load_totals(load);
-	seep_ledger_load_unseen(load);
 }
 
-static void load_done(struct seep_ledger_load *load)
+void seep_ledger_load_done(struct seep_ledger_load *load)
 {
 	seep_builder_done(&load->builder);
 	seep_rows_done(&load->rows);
@@ -67,22 +82,20 @@ static void load_done(struct seep_ledger_load *load)
 	free(load->nodes.path);
 	free(load->contexts.places);
 	free(load->contexts.described);
+	free(load->marks_taken);
 }
 
 int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 				    struct seep_profile **ret_profile, struct seep_error *err)
 {
-	struct seep_ledger_load load = { .live = live };
-	enum ledger_view_status status = ledger_view_init(&load.view, map, bytes);
-	int r;
+	struct seep_ledger_load load;
+	int r = seep_ledger_load_begin(&load, map, bytes, live, err);
 
-	/* A running process would write beyond the end at any moment, and die of it. */
-	if (status != LEDGER_VIEW_OK && (status != LEDGER_VIEW_TRUNCATED || live))
-		return seep_ledger_refuse(&load.view, status, err);
-	seep_builder_init(&load.builder, held_bytes(&load.view));
-	load.profile = load.builder.profile;
-	load_all(&load);
+	if (r < 0)
+		return r;
+	seep_ledger_load_figures(&load);
+	seep_ledger_load_unseen(&load);
 	r = seep_builder_take(&load.builder, ret_profile, err);
-	load_done(&load);
+	seep_ledger_load_done(&load);
 	return r;
 }

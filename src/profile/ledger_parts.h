@@ -29,7 +29,18 @@ struct seep_ledger_load {
 		uint8_t *described; /* by context: enum in ledger_contexts.c */
 		uint64_t count;
 	} contexts;
+	uint8_t *marks_taken; /* by mark: it is in the profile */
+	uint64_t mark_count;
 };
+
+/* The header at @map, and what it says of the process. Errors as for seep_ledger_open(). */
+SEEP_NODISCARD int seep_ledger_load_begin(struct seep_ledger_load *load, const void *map,
+					  uint64_t bytes, bool live, struct seep_error *err);
+
+/* All the rest but unseen, or again what has changed. */
+void seep_ledger_load_figures(struct seep_ledger_load *load);
+
+void seep_ledger_load_done(struct seep_ledger_load *load);
 
 /* Make @array one of @count items, the new ones zeroed. */
 void *seep_ledger_grow(void *array, uint64_t old_count, uint64_t count, size_t item_bytes)

@@ -64,7 +64,9 @@ void seep_ledger_load_end(struct seep_ledger_load *load)
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	struct seep_profile_process *process = &load->profile->process;
 
+	process->mode = LOAD(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
 	process->end_ns = LOAD(state->ended_ns);
+	process->has_status = false;
 	switch (LOAD(state->ended)) {
 	case LEDGER_ENDED_EXIT:
 		process->ended = SEEP_ENDED_EXIT;
@@ -97,7 +99,6 @@ void seep_ledger_load_process(struct seep_ledger_load *load)
 	process->options = seep_ledger_text(load, header->options, OPTIONS_BYTES_MAX);
 	load_arguments(load);
 	process->allocator = copy_allocator(load);
-	process->mode = LOAD(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
 	if (header->parent[0])
 		process->parent_ledger =
 			seep_builder_text(&load->builder, header->parent,
@@ -155,19 +156,23 @@ void seep_ledger_load_marks(struct seep_ledger_load *load)
 	uint32_t unexact = LOAD(ledger_view_state(&load->view)->unexact_epoch);
 	uint64_t count = load->view.count[LEDGER_TABLE_MARKS];
 
+	load->marks_taken = seep_ledger_grow(load->marks_taken, load->mark_count, count, 1);
+	load->mark_count = count > load->mark_count ? count : load->mark_count;
 	for (uint64_t i = 0; i < count; i++) {
 		const struct ledger_mark *from = ledger_view_mark(&load->view, i);
 		struct seep_profile_mark *to;
 
-		if (!from || !LOAD(from->ready))
+		if (load->marks_taken[i] || !from || !LOAD(from->ready))
 			continue;
+		load->marks_taken[i] = 1;
 		to = seep_profile_add(profile, SEEP_ARRAY_MARKS);
 		to->epoch = from->epoch;
 		to->at_ns = from->at_ns;
-		to->exact = unexact == 0 || from->epoch < unexact;
 		if (from->name[0] != '\0')
 			to->name = seep_profile_strndup(profile, from->name, sizeof(from->name));
 	}
+	for (uint32_t i = 0; i < profile->mark_count; i++)
+		profile->marks[i].exact = unexact == 0 || profile->marks[i].epoch < unexact;
 	if (profile->mark_count > 1)
 		qsort(profile->marks, profile->mark_count, sizeof(*profile->marks), by_epoch);
 }

@@ -138,6 +138,7 @@ void seep_ledger_load_totals(struct seep_ledger_load *load)
 {
 	struct seep_profile_totals *totals = &load->profile->totals;
 
+	*totals = (struct seep_profile_totals){ 0 };
 	sum_contexts(load->profile);
 	copy_caches(load);
 	copy_state(load);

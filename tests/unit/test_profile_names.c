@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names for frames, inlined calls as entries of their own, and hashes that join runs. */
+#include "ledger_build.h"
 #include "profile/context_hash.h"
+#include "profile/ledger_live.h"
 #include "profile/profile.h"
 #include "profile/symbolise.h"
 #include "symbol/symbol.h"
@@ -150,6 +152,50 @@ static void a_module_that_cannot_be_read_says_why(void **state)
 	seep_profile_free(profile);
 }
 
+static uint32_t add_context(struct built_ledger *ledger, uint64_t address)
+{
+	uint32_t outermost = built_node(ledger, 0, 0, 0x1234);
+	uint32_t leaf = built_node(ledger, outermost, 1, address);
+	uint32_t row = built_row(ledger, built_context(ledger, leaf, 0), 0);
+
+	built_row_at(ledger, row)->allocs = 1;
+	return row;
+}
+
+static void names_are_added_to_a_profile_that_is_refreshed(void **state)
+{
+	struct seep_profile *profile = make_profile();
+	const uint64_t address = profile->frames[0].address;
+	struct built_ledger ledger;
+	struct seep_ledger_live *live;
+	uint64_t hash;
+
+	(void)state;
+	seep_profile_free(profile);
+	built_init(&ledger, &built_small);
+	(void)built_module(&ledger, "/proc/self/exe", 0);
+	(void)add_context(&ledger, address);
+	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
+	profile = seep_ledger_live_profile(live);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(profile->contexts[0].stack_count, 3);
+	assert_string_equal(frame_at(profile, 0)->function, "inner");
+	hash = profile->contexts[0].hash;
+	(void)add_context(&ledger, address);
+	(void)add_context(&ledger, 1);
+	assert_int_equal(seep_ledger_live_refresh(live, NULL), 0);
+	assert_int_equal(profile->contexts[1].stack_count, 2);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(profile->context_count, 3);
+	assert_int_equal(profile->contexts[0].stack_count, 3);
+	assert_int_equal(profile->contexts[1].stack_count, 3);
+	assert_int_equal(profile->contexts[2].stack_count, 2);
+	assert_int_equal(profile->contexts[0].hash, hash);
+	assert_int_equal(profile->contexts[1].hash, hash);
+	seep_ledger_live_close(live);
+	built_done(&ledger);
+}
+
 static void an_empty_profile_is_symbolised(void **state)
 {
 	struct seep_profile *profile = seep_profile_new();
@@ -242,6 +288,7 @@ int main(void)
 		TEST(inlined_calls_become_entries),
 		TEST(a_second_time_changes_nothing),
 		TEST(a_module_that_cannot_be_read_says_why),
+		TEST(names_are_added_to_a_profile_that_is_refreshed),
 		TEST(an_empty_profile_is_symbolised),
 		TEST(hashes_ignore_line_address_and_alignment_of_named_frames),
 		TEST(unnamed_frames_hash_by_build_id_or_file_name),

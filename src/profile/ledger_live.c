@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/ledger_live.h"
+
+#include "base/arena.h"
+#include "base/shared_map.h"
+#include "base/xalloc.h"
+#include "profile/ledger_file.h"
+#include "profile/ledger_parts.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+struct seep_ledger_live {
+	struct seep_ledger ledger;
+	struct seep_shared_map map; /* all of it; empty where the caller has it mapped */
+	struct seep_ledger_load load;
+	struct seep_arena *passing; /* what the next refresh says anew */
+};
+
+static int begin(struct seep_ledger_live *live, const void *map, uint64_t bytes,
+		 struct seep_error *err)
+{
+	int r = seep_ledger_load_begin(&live->load, map, bytes, true, err);
+
+	return r == 0 ? seep_ledger_live_refresh(live, err) : r;
+}
+
+int seep_ledger_live_open_memory(const void *map, size_t bytes, struct seep_ledger_live **ret_live,
+				 struct seep_error *err)
+{
+	struct seep_ledger_live *live = seep_xcalloc(1, sizeof(*live));
+	int r = begin(live, map, bytes, err);
+
+	live->ledger.fd = -1;
+	if (r == 0)
+		*ret_live = live;
+	else
+		seep_ledger_live_close(live);
+	return r;
+}
+
+int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
+			  struct seep_error *err)
+{
+	struct seep_ledger_live *live = seep_xcalloc(1, sizeof(*live));
+	int r = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &live->ledger, err);
+
+	if (r == 0)
+		r = seep_shared_map_open(live->ledger.fd, live->ledger.bytes, false, &live->map,
+					 err);
+	if (r == 0)
+		r = begin(live, live->map.at, live->ledger.bytes, err);
+	if (r == 0)
+		*ret_live = live;
+	else
+		seep_ledger_live_close(live);
+	return r;
+}
+
+void seep_ledger_live_close(struct seep_ledger_live *live)
+{
+	if (!live)
+		return;
+	seep_ledger_load_done(&live->load);
+	seep_arena_free(live->passing);
+	seep_shared_map_close(&live->map);
+	seep_ledger_close(&live->ledger);
+	free(live);
+}
+
+struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live)
+{
+	return live->load.profile;
+}
+
+static void refresh_unseen(struct seep_ledger_live *live)
+{
+	struct seep_profile *profile = live->load.profile;
+	struct seep_arena *kept = profile->arena;
+
+	seep_arena_free(live->passing);
+	live->passing = seep_arena_new();
+	profile->unseen_count = 0;
+	profile->arena = live->passing;
+	seep_ledger_load_unseen(&live->load);
+	seep_builder_explain(&live->load.builder);
+	profile->arena = kept;
+}
+
+int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *err)
+{
+	seep_ledger_load_figures(&live->load);
+	refresh_unseen(live);
+	if (live->map.at && seep_shared_map_is_cut(&live->map))
+		return seep_fail(err, SEEP_ETRUNC, "%s was cut while it was read",
+				 live->ledger.file_name);
+	return 0;
+}

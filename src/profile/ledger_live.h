@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The profile of a process that runs, kept up to date: for who looks again and again. A refresh reads
+ * the counters anew and adds what is new; stacks, frames and names that are there stay as they are.
+ *
+ *	seep_ledger_live_open(path, &live, err);
+ *	for (;;) {
+ *		show(seep_ledger_live_profile(live));
+ *		sleep(1);
+ *		if (seep_ledger_live_refresh(live, err) < 0)
+ *			break;
+ *	}
+ *	seep_ledger_live_close(live);
+ */
+#ifndef SEEP_PROFILE_LEDGER_LIVE_H
+#define SEEP_PROFILE_LEDGER_LIVE_H
+
+#include "base/error.h"
+#include "profile/profile.h"
+
+struct seep_ledger_live;
+
+/**
+ * seep_ledger_live_open - map the ledger at @path and read it for the first time
+ * @ret_live: set on success only; release with seep_ledger_live_close()
+ *
+ * Returns: 0, or the errors of seep_ledger_open() and seep_ledger_live_refresh().
+ */
+SEEP_NODISCARD int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
+					 struct seep_error *err);
+
+/* The same of a ledger in memory: @map begins at a multiple of 64 and stays until the close. */
+SEEP_NODISCARD int seep_ledger_live_open_memory(const void *map, size_t bytes,
+						struct seep_ledger_live **ret_live,
+						struct seep_error *err);
+
+/* Release it with its profile. NULL is a no-op. */
+void seep_ledger_live_close(struct seep_ledger_live *live);
+
+/*
+ * As it was read last; figures are one reading per row, as seep_profile_load_ledger() says. It is the
+ * live one's: names may be added (profile/symbolise.h), nothing else changed.
+ */
+struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
+
+/**
+ * seep_ledger_live_refresh - bring the profile up to date
+ *
+ * The ids of contexts and the indices of frames and modules stay; contexts stay in the order of their
+ * ids, so a new one may come between others, and the arrays may move. What is not of a process that
+ * can end (marks, epochs, unseen, totals) is made anew, and pointers to it are void. New frames have
+ * no names yet. process.ended tells when the process has said that it ended; one that was killed says
+ * nothing, and seep_profile_process_life() knows. What was left in the middle of an operation is
+ * finished only by seep_profile_load_ledger().
+ *
+ * Returns: 0, or -SEEP_ETRUNC when the file was cut; the profile is then of no use.
+ */
+SEEP_NODISCARD int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *err);
+
+#endif

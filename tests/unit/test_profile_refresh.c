@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile that is refreshed while its ledger grows and changes, beside one that is read afresh each
+ * time: they say the same. What was published in another order than it is numbered, or not yet, is
+ * among it. With a number of contexts as its argument the program measures instead.
+ */
+#include "ledger_sim.h"
+#include "profile/ledger_live.h"
+#include "profile/ledger_load.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { ROUNDS = 300, THREADS = 3, STEPS = 40, HELD_BACK_MAX = 8, KNOWN_MAX = 4000 };
+
+static const struct built_sizes sizes = {
+	.caches = 8,
+	.slots = 4096,
+	.rows = KNOWN_MAX,
+	.contexts = KNOWN_MAX,
+	.nodes = KNOWN_MAX,
+	.modules = 1000,
+	.strings = 1 << 17,
+	.marks = 1000,
+};
+
+static struct built_ledger ledger;
+static struct sim_thread threads[THREADS];
+static unsigned seed;
+static uint32_t rows[KNOWN_MAX];
+static uint64_t alive[KNOWN_MAX]; /* blocks of 16 bytes */
+static uint32_t row_count;
+static uint32_t epoch;
+static uint32_t held_back[HELD_BACK_MAX]; /* contexts without their flags */
+static uint32_t held_back_count;
+
+static uint32_t below(uint32_t count)
+{
+	return (uint32_t)rand_r(&seed) % count;
+}
+
+static uint64_t used(enum ledger_table_type table)
+{
+	return ledger.state->table[table].reserved;
+}
+
+/* ---- changes ------------------------------------------------------------------------------- */
+
+/* One that is published, as it is before any node names it; 0 = none. */
+static uint16_t pick_module(void)
+{
+	uint32_t module = below((uint32_t)used(LEDGER_TABLE_MODULES) + 1);
+
+	return module && ledger.modules[module - 1].ready ? (uint16_t)module : 0;
+}
+
+static void add_context(void)
+{
+	uint32_t parent = below((uint32_t)used(LEDGER_TABLE_NODES));
+	uint32_t leaf = built_node(&ledger, parent, pick_module(), 0x1000 + below(200));
+	uint32_t context = built_context(&ledger, leaf, (uint8_t)below(LEDGER_KIND_COUNT));
+
+	if (below(4) == 0)
+		ledger.contexts[context].thread = built_string(&ledger, "worker", 6);
+	if (below(4) == 0 && held_back_count < HELD_BACK_MAX) {
+		ledger.contexts[context].flags = 0;
+		held_back[held_back_count++] = context;
+	}
+	rows[row_count++] = built_row(&ledger, context, epoch);
+}
+
+/* The same context again, in this epoch. */
+static void add_row(void)
+{
+	uint32_t context = LEDGER_CONTEXT_FIRST +
+			   below((uint32_t)used(LEDGER_TABLE_CONTEXTS) - LEDGER_CONTEXT_FIRST);
+
+	rows[row_count++] = built_row(&ledger, context, epoch);
+}
+
+static void add_mark(void)
+{
+	epoch++;
+	built_mark(&ledger, below(2) ? "named" : "", epoch, 1000 + epoch);
+	if (below(3) == 0)
+		ledger.marks[used(LEDGER_TABLE_MARKS) - 1].ready = 0;
+}
+
+static void add_module(void)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/lib/%u.so", below(1000));
+	(void)built_module(&ledger, path, (uint8_t)below(3));
+	if (below(3) == 0)
+		ledger.modules[used(LEDGER_TABLE_MODULES) - 1].ready = 0;
+}
+
+static void publish_what_was_held_back(void)
+{
+	if (held_back_count > 0)
+		ledger.contexts[held_back[--held_back_count]].flags = LEDGER_CONTEXT_READY;
+	for (uint64_t i = 0; i < used(LEDGER_TABLE_MODULES); i++)
+		ledger.modules[i].ready |= below(4) == 0;
+	for (uint64_t i = 0; i < used(LEDGER_TABLE_MARKS); i++)
+		ledger.marks[i].ready |= below(4) == 0;
+}
+
+static void allocate_and_free(void)
+{
+	struct sim_thread *thread = &threads[below(THREADS)];
+	uint32_t row = below(row_count);
+
+	if (alive[row] > 0 && below(3) == 0) {
+		sim_free(thread, rows[row], 16);
+		alive[row]--;
+	} else {
+		sim_alloc(thread, rows[row], 16);
+		alive[row]++;
+	}
+}
+
+static void change_state(void)
+{
+	ledger.state->dropped += below(2);
+	ledger.state->unseen |= 1u << below(16);
+	ledger.state->threads_started += below(2);
+	/* Those of an exec, which is taken back when it fails. */
+	ledger.state->ended = below(3) ? LEDGER_ENDED_RUNNING : LEDGER_ENDED_EXEC;
+}
+
+static void change(void)
+{
+	switch (below(20)) {
+	case 0:
+		add_mark();
+		break;
+	case 1:
+		add_module();
+		break;
+	case 2:
+		publish_what_was_held_back();
+		break;
+	case 3:
+		change_state();
+		break;
+	case 4:
+		add_row();
+		break;
+	case 5:
+	case 6:
+		add_context();
+		break;
+	default:
+		allocate_and_free();
+	}
+}
+
+/* ---- comparison ---------------------------------------------------------------------------- */
+
+static void assert_same_text(const char *a, const char *b)
+{
+	if (!a || !b)
+		assert_true(a == b);
+	else
+		assert_string_equal(a, b);
+}
+
+static void assert_same_stack(const struct seep_profile *a, const struct seep_profile_context *x,
+			      const struct seep_profile *b, const struct seep_profile_context *y)
+{
+	assert_int_equal(x->stack_count, y->stack_count);
+	for (uint32_t i = 0; i < x->stack_count; i++) {
+		const struct seep_profile_frame *left = &a->frames[x->stack[i].frame];
+		const struct seep_profile_frame *right = &b->frames[y->stack[i].frame];
+
+		assert_int_equal(left->module, right->module);
+		assert_int_equal(left->address, right->address);
+		assert_int_equal(left->exact, right->exact);
+		assert_int_equal(x->stack[i].period, y->stack[i].period);
+	}
+}
+
+static void assert_same_context(const struct seep_profile *a, const struct seep_profile *b,
+				uint32_t index)
+{
+	const struct seep_profile_context *x = &a->contexts[index];
+	const struct seep_profile_context *y = &b->contexts[index];
+
+	assert_int_equal(x->id, y->id);
+	assert_int_equal(x->hash, y->hash);
+	assert_int_equal(x->kind, y->kind);
+	assert_int_equal(x->truncated, y->truncated);
+	assert_int_equal(x->no_stack, y->no_stack);
+	assert_int_equal(x->in_doubt, y->in_doubt);
+	assert_same_text(x->thread, y->thread);
+	assert_int_equal(x->first_ns, y->first_ns);
+	assert_int_equal(x->allocs, y->allocs);
+	assert_int_equal(x->alloc_bytes, y->alloc_bytes);
+	assert_int_equal(x->frees, y->frees);
+	assert_int_equal(x->freed_bytes, y->freed_bytes);
+	assert_int_equal(x->live_blocks, y->live_blocks);
+	assert_int_equal(x->live_bytes, y->live_bytes);
+	assert_int_equal(x->peak_blocks, y->peak_blocks);
+	assert_int_equal(x->peak_bytes, y->peak_bytes);
+	assert_int_equal(x->epoch_count, y->epoch_count);
+	for (uint32_t i = 0; i < x->epoch_count; i++) {
+		assert_int_equal(x->epochs[i].epoch, y->epochs[i].epoch);
+		assert_int_equal(x->epochs[i].blocks, y->epochs[i].blocks);
+		assert_int_equal(x->epochs[i].bytes, y->epochs[i].bytes);
+	}
+	assert_same_stack(a, x, b, y);
+}
+
+static void assert_same_lists(const struct seep_profile *a, const struct seep_profile *b)
+{
+	assert_int_equal(a->module_count, b->module_count);
+	for (uint32_t i = 0; i < a->module_count; i++) {
+		assert_string_equal(a->modules[i].path, b->modules[i].path);
+		assert_int_equal(a->modules[i].bias, b->modules[i].bias);
+		assert_int_equal(a->modules[i].build_id_bytes, b->modules[i].build_id_bytes);
+	}
+	assert_int_equal(a->mark_count, b->mark_count);
+	for (uint32_t i = 0; i < a->mark_count; i++) {
+		assert_int_equal(a->marks[i].epoch, b->marks[i].epoch);
+		assert_same_text(a->marks[i].name, b->marks[i].name);
+		assert_int_equal(a->marks[i].exact, b->marks[i].exact);
+	}
+	assert_int_equal(a->unseen_count, b->unseen_count);
+	for (uint32_t i = 0; i < a->unseen_count; i++) {
+		assert_string_equal(a->unseen[i].code, b->unseen[i].code);
+		assert_string_equal(a->unseen[i].detail, b->unseen[i].detail);
+	}
+	assert_int_equal(a->row_count, b->row_count);
+	assert_memory_equal(a->rows, b->rows, a->row_count * sizeof(*a->rows));
+}
+
+static void assert_same(const struct seep_profile *a, struct seep_profile *b)
+{
+	assert_int_equal(a->context_count, b->context_count);
+	for (uint32_t i = 0; i < a->context_count; i++)
+		assert_same_context(a, b, i);
+	assert_same_lists(a, b);
+	assert_int_equal(a->process.ended, b->process.ended);
+	b->totals.peak_at_ns = a->totals.peak_at_ns; /* perhaps now */
+	assert_memory_equal(&a->totals, &b->totals, sizeof(a->totals));
+}
+
+/* ---- tests --------------------------------------------------------------------------------- */
+
+static void start(void)
+{
+	built_init(&ledger, &sizes);
+	for (int i = 0; i < THREADS; i++)
+		sim_thread_init(&threads[i], &ledger, 4);
+	memset(alive, 0, sizeof(alive));
+	row_count = epoch = held_back_count = 0;
+	add_context();
+}
+
+static struct seep_ledger_live *open_live(const struct built_ledger *of)
+{
+	struct seep_ledger_live *live = NULL;
+	struct seep_error err = { 0 };
+
+	if (seep_ledger_live_open_memory(of->map, of->bytes, &live, &err) != 0)
+		fail_msg("%s", err.text);
+	return live;
+}
+
+static void refreshing_says_what_reading_afresh_says(void **state)
+{
+	struct seep_ledger_live *live;
+	struct seep_error err = { 0 };
+
+	(void)state;
+	seed = 7;
+	start();
+	live = open_live(&ledger);
+	for (int round = 0; round < ROUNDS; round++) {
+		struct seep_profile *fresh = NULL;
+
+		for (int i = 0; i < STEPS; i++)
+			change();
+		assert_int_equal(seep_ledger_live_refresh(live, &err), 0);
+		if (seep_profile_load_ledger_memory(ledger.map, ledger.bytes, true, &fresh, &err))
+			fail_msg("%s", err.text);
+		assert_same(seep_ledger_live_profile(live), fresh);
+		seep_profile_free(fresh);
+	}
+	print_message("%u contexts, %u frames\n", seep_ledger_live_profile(live)->context_count,
+		      seep_ledger_live_profile(live)->frame_count);
+	seep_ledger_live_close(live);
+	built_done(&ledger);
+}
+
+static void what_was_there_keeps_its_id_and_its_stack(void **state)
+{
+	struct seep_ledger_live *live;
+	const struct seep_profile_stack_entry *stack;
+	uint32_t second;
+
+	(void)state;
+	seed = 1;
+	start();
+	/* The second context is used first. */
+	second = built_row(&ledger, built_context(&ledger, built_node(&ledger, 0, 0, 5), 0), 0);
+	sim_alloc(&threads[0], second, 16);
+	live = open_live(&ledger);
+	assert_int_equal(seep_ledger_live_profile(live)->context_count, 1);
+	stack = seep_ledger_live_profile(live)->contexts[0].stack;
+	sim_alloc(&threads[0], rows[0], 16);
+	assert_int_equal(seep_ledger_live_refresh(live, NULL), 0);
+	assert_int_equal(seep_ledger_live_profile(live)->context_count, 2);
+	assert_int_equal(seep_ledger_live_profile(live)->contexts[0].id, LEDGER_CONTEXT_FIRST + 1);
+	assert_int_equal(seep_ledger_live_profile(live)->contexts[1].id, LEDGER_CONTEXT_FIRST + 2);
+	assert_true(seep_ledger_live_profile(live)->contexts[1].stack == stack);
+	seep_ledger_live_close(live);
+	built_done(&ledger);
+}
+
+static void what_is_no_ledger_is_refused(void **state)
+{
+	struct seep_ledger_live *live = NULL;
+
+	(void)state;
+	assert_int_equal(seep_ledger_live_open("/nonexistent", &live, NULL), -SEEP_ENOTFOUND);
+	start();
+	ledger.header->magic[0] = 'x';
+	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL),
+			 -SEEP_ECORRUPT);
+	built_done(&ledger);
+}
+
+/* ---- a measurement ------------------------------------------------------------------------- */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* @count contexts of 24 frames, each changing between two refreshes; every tenth run adds one. */
+static int measure(uint32_t count)
+{
+	const struct built_sizes many = { 4,  1 << 16, count + 100, count + 100, count * 4 + 1000,
+					  16, 1 << 16, 16 };
+	struct seep_ledger_live *live;
+	uint32_t trunk = 0;
+	uint64_t begun;
+
+	built_init(&ledger, &many);
+	sim_thread_init(&threads[0], &ledger, 14);
+	for (int i = 0; i < 20; i++)
+		trunk = built_node(&ledger, trunk, 0, 0x100 + (uint64_t)i);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t leaf = trunk;
+
+		for (uint64_t k = 0; k < 4; k++)
+			leaf = built_node(&ledger, leaf, 0, 0x10000 + k * 0x10000 + i % 5000);
+		sim_alloc(&threads[0], built_row(&ledger, built_context(&ledger, leaf, 0), 0), 100);
+	}
+	begun = cpu_ns();
+	live = open_live(&ledger);
+	printf("first reading of %u contexts: %.1f ms\n", count, (double)(cpu_ns() - begun) / 1e6);
+	for (int round = 0; round < 20; round++) {
+		for (uint32_t i = 0; i < count; i++)
+			sim_alloc(&threads[0], ledger.header->first_row + LEDGER_CONTEXT_FIRST + i,
+				  16);
+		if (round % 10 == 9)
+			sim_alloc(&threads[0],
+				  built_row(&ledger, built_context(&ledger, trunk, 0), 0), 100);
+		begun = cpu_ns();
+		if (seep_ledger_live_refresh(live, NULL) < 0)
+			return 1;
+		printf("refresh %d: %.1f ms, %.0f ns a context\n", round,
+		       (double)(cpu_ns() - begun) / 1e6, (double)(cpu_ns() - begun) / count);
+	}
+	seep_ledger_live_close(live);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refreshing_says_what_reading_afresh_says),
+		cmocka_unit_test(what_was_there_keeps_its_id_and_its_stack),
+		cmocka_unit_test(what_is_no_ledger_is_refused),
+	};
+
+	if (argc == 2)
+		return measure((uint32_t)strtoul(argv[1], NULL, 10));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
