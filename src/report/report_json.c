@@ -143,15 +143,55 @@ static void write_totals(struct seep_json *json, const struct seep_profile_total
 	seep_json_close(json);
 }
 
+static void write_sums(struct seep_json *json, const struct seep_profile_forked *sums)
+{
+	seep_json_u64(json, "processes", sums->processes);
+	seep_json_u64(json, "allocs", sums->allocs);
+	seep_json_u64(json, "alloc_bytes", sums->alloc_bytes);
+	seep_json_u64(json, "frees", sums->frees);
+	seep_json_u64(json, "freed_bytes", sums->freed_bytes);
+	seep_json_u64(json, "live_bytes", sums->live_bytes);
+}
+
 static void write_forked(struct seep_json *json, const struct seep_profile_forked *forked)
 {
 	seep_json_open_object(json, "forked");
-	seep_json_u64(json, "processes", forked->processes);
-	seep_json_u64(json, "allocs", forked->allocs);
-	seep_json_u64(json, "alloc_bytes", forked->alloc_bytes);
-	seep_json_u64(json, "frees", forked->frees);
-	seep_json_u64(json, "freed_bytes", forked->freed_bytes);
-	seep_json_u64(json, "live_bytes", forked->live_bytes);
+	write_sums(json, forked);
+	seep_json_close(json);
+}
+
+static void write_other(struct seep_json *json, const struct seep_profile_other *other)
+{
+	seep_json_open_object(json, NULL);
+	seep_json_int(json, "pid", other->pid);
+	seep_json_int(json, "ppid", other->ppid);
+	seep_json_text(json, "exe", other->exe);
+	seep_json_text(json, "recording", other->file);
+	seep_json_u64(json, "start_ns", other->start_ns);
+	seep_json_u64(json, "end_ns", other->end_ns);
+	seep_json_u64(json, "allocs", other->allocs);
+	seep_json_u64(json, "alloc_bytes", other->alloc_bytes);
+	seep_json_u64(json, "frees", other->frees);
+	seep_json_u64(json, "freed_bytes", other->freed_bytes);
+	seep_json_u64(json, "live_bytes", other->live_bytes);
+	seep_json_u64(json, "peak_bytes", other->peak_bytes);
+	seep_json_close(json);
+}
+
+static void write_run(struct seep_json *json, const struct seep_profile *profile)
+{
+	if (profile->run.sums.processes == 0) {
+		seep_json_null(json, "run");
+		return;
+	}
+	seep_json_open_object(json, "run");
+	write_sums(json, &profile->run.sums);
+	seep_json_u64(json, "peaks_bytes", profile->run.peaks_bytes);
+	seep_json_u64(json, "peaks_at_once_bytes", profile->run.peaks_at_once_bytes);
+	seep_json_open_array(json, "others");
+	for (uint32_t i = 0; i < profile->other_count; i++)
+		write_other(json, &profile->others[i]);
+	seep_json_close(json);
 	seep_json_close(json);
 }
 
@@ -262,6 +302,7 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 	write_process(json, &profile->process);
 	write_totals(json, &profile->totals);
 	write_forked(json, &profile->forked);
+	write_run(json, profile);
 	omitted = write_contexts(json, profile,
 				 options->by < 0 ? SEEP_BY_LIVE : (enum seep_measure)options->by,
 				 options->top);

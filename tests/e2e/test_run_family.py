@@ -395,6 +395,9 @@ def test_the_recording_knows_the_other_processes_and_what_all_come_to(seep):
         for key in ("allocs", "freed_bytes", "live_bytes", "peak_bytes"):
             assert row[key] == totals[row["pid"]][key]
     (run,) = json.loads(seep.command("query", "--json", recordings.path, "SELECT * FROM run").stdout)
+    assert recordings.main()["run"]["others"][0]["recording"] == rows[0]["recording"]
+    assert {k: v for k, v in recordings.main()["run"].items() if k != "others"} == {
+        k: v for k, v in run.items() if k != "id"}
     assert run["processes"] == 4 and reports[0]["forked"]["processes"] == 1
     for key in ("allocs", "alloc_bytes", "frees", "freed_bytes", "live_bytes"):
         assert run[key] == sum(r["totals"][key] + r["forked"][key] for r in reports)
