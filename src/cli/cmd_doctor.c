@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "recorder/census.h"
+#include "recorder/ledger_place.h"
 #include "recorder/ledgerdir.h"
 #include "base/json_writer.h"
 #include "target/reasons.h"
@@ -46,22 +47,22 @@ static const char *const level_names[] = { "ok", "note", "problem" };
 
 static void look_at_machine(struct seep_facts *facts)
 {
-	char *path = seep_ledgerdir_path();
+	struct seep_ledger_place place;
 	struct seep_error err = { 0 };
-	bool was_there = access(path, F_OK) == 0;
-	int fd = -1;
 
-	if (seep_ledgerdir_open(path, true, &fd, &err) < 0) {
-		seep_facts_look_at_machine(facts, path, err.text);
+	if (seep_ledger_place_choose(0, &place, &err) < 0) {
+		char *asked = seep_ledgerdir_asked();
+
+		seep_facts_look_at_machine(facts, asked ? asked : "/dev/shm", err.text);
+		free(asked);
 	} else {
-		(void)close(fd);
-		seep_facts_look_at_machine(facts, path, NULL);
+		seep_facts_look_at_machine(facts, place.path, NULL);
 		/* It was made to be looked at. Not empty: it is in use by now. */
-		if (!was_there)
-			(void)rmdir(path);
+		if (place.was_made)
+			(void)rmdir(place.path);
+		seep_ledger_place_done(&place);
 	}
 	seep_facts_look_at_output(facts);
-	free(path);
 }
 
 /* What its ledger says. */

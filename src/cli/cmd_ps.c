@@ -30,7 +30,8 @@ const struct seep_option_table cmd_ps_options = {
 	.options = options,
 	.count = SEEP_OPTION_COUNT_OF(options),
 	.max_operands = 0,
-	.details = "Ledgers are looked for in /dev/shm/seep-UID and in $SEEP_DIR. States:\n"
+	.details = "Ledgers are looked for in the folders seep-UID of /dev/shm, /run/user/UID,\n"
+		   "/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
 		   "\n"
 		   "  recorded       runs, \"seep run\" follows it\n"
 		   "  running        runs, without a recorder\n"

@@ -19,7 +19,7 @@
 #include "cli/symbol_options.h"
 #include "ledger/ledger.h"
 #include "recorder/census.h"
-#include "recorder/ledgerdir.h"
+#include "recorder/ledger_place.h"
 #include "recorder/outname.h"
 #include "recorder/recorder.h"
 #include "target/preflight.h"
@@ -123,8 +123,7 @@ struct run {
 	struct run_options values;
 	struct seep_program program;
 	char *library;
-	char *ledger_dir;
-	int ledger_dir_fd;
+	struct seep_ledger_place place;
 	regex_t follow_exe;
 	bool has_follow_exe;
 	char *runtime_options;
@@ -286,17 +285,18 @@ static int prepare(struct run *run, const char *name)
 		(void)seep_complain("run", &err);
 		return preflight_status(&err);
 	}
-	run->ledger_dir = seep_ledgerdir_path();
 	if (check_output(run, 0, &err) < 0)
 		return complain_output(run, &err);
 	rc = seep_runtime_find(&run->library, &err);
 	if (rc == 0)
-		rc = seep_ledgerdir_open(run->ledger_dir, true, &run->ledger_dir_fd, &err);
+		rc = seep_ledger_place_choose(run->values.ledger_max, &run->place, &err);
 	if (rc == 0)
 		rc = random_session(&run->session, &err);
 	if (rc < 0)
 		return complain_cannot_start(&err);
-	seep_census_tidy(run->ledger_dir_fd);
+	if (run->place.note && !run->values.quiet)
+		seep_complainf("run", "%s", run->place.note);
+	seep_census_tidy(run->place.fd);
 	return SEEP_EXIT_OK;
 }
 
@@ -307,7 +307,7 @@ static int fork_target(struct run *run, char **argv, struct seep_error *err)
 	const struct seep_spawn_environment environment = {
 		.library = run->library,
 		.options = run->runtime_options,
-		.directory = run->ledger_dir,
+		.directory = run->place.path,
 		.session = run->session,
 	};
 	int rc;
@@ -336,8 +336,8 @@ static int complain_exec(const struct run *run, int problem)
 static int record(struct run *run, char **argv, struct seep_recorder_result *result)
 {
 	struct seep_recorder_plan plan = {
-		.ledger_dir = run->ledger_dir,
-		.ledger_dir_fd = run->ledger_dir_fd,
+		.ledger_dir = run->place.path,
+		.ledger_dir_fd = run->place.fd,
 		.session = run->session,
 		.force = run->values.force,
 		.follow = !run->values.no_follow,
@@ -374,10 +374,8 @@ static void run_done(struct run *run)
 	seep_program_done(&run->program);
 	if (run->has_follow_exe)
 		regfree(&run->follow_exe);
-	if (run->ledger_dir_fd >= 0)
-		(void)close(run->ledger_dir_fd);
+	seep_ledger_place_done(&run->place);
 	free(run->library);
-	free(run->ledger_dir);
 	free(run->runtime_options);
 	free(run->output);
 }
@@ -385,7 +383,7 @@ static void run_done(struct run *run)
 int cmd_run(int argc, char **argv)
 {
 	struct run run = {
-		.ledger_dir_fd = -1,
+		.place.fd = -1,
 		.values = { .snapshot_keep = 10 },
 	};
 	struct seep_recorder_result result = { 0 };
@@ -410,7 +408,7 @@ int cmd_run(int argc, char **argv)
 	outcome = (struct seep_run_outcome){
 		.program = run.program.name,
 		.program_path = run.program.path,
-		.ledger_dir = run.ledger_dir,
+		.ledger_dir = run.place.path,
 		.output = run.output,
 		.json = run.values.json,
 		.quiet = run.values.quiet,

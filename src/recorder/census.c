@@ -172,26 +172,37 @@ static int compare_entries(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
-static bool same_folder(const char *a, const char *b)
+/* Has this folder been looked through: is it one of the usual ones before number @i? */
+static bool was_taken(const char *folder, unsigned i)
 {
-	struct stat first, second;
+	struct stat asked, st;
+	bool same = false;
 
-	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-	       first.st_ino == second.st_ino;
+	if (stat(folder, &asked) != 0)
+		return true;
+	while (i-- > 0 && !same) {
+		char *usual = seep_ledgerdir_usual(i);
+
+		same = stat(usual, &st) == 0 && st.st_dev == asked.st_dev &&
+		       st.st_ino == asked.st_ino;
+		free(usual);
+	}
+	return same;
 }
 
 int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
 {
 	struct seep_census census = { 0 };
-	char *usual = seep_ledgerdir_default();
-	char *asked = seep_ledgerdir_path();
-	int rc;
+	int rc = 0;
 
-	rc = take_folder(&census, asked, err);
-	if (rc == 0 && !same_folder(usual, asked))
-		rc = take_folder(&census, usual, err);
-	free(usual);
-	free(asked);
+	for (unsigned i = 0; i <= SEEP_LEDGERDIR_USUAL && rc == 0; i++) {
+		char *folder = i < SEEP_LEDGERDIR_USUAL ? seep_ledgerdir_usual(i)
+							: seep_ledgerdir_asked();
+
+		if (folder && !was_taken(folder, i))
+			rc = take_folder(&census, folder, err);
+		free(folder);
+	}
 	if (rc < 0) {
 		seep_census_done(&census);
 		return rc;

@@ -13,20 +13,24 @@
 
 #define LEDGER_SUFFIX ".ledger"
 
-char *seep_ledgerdir_default(void)
+char *seep_ledgerdir_usual(unsigned i)
 {
-	bool has_shm = access("/dev/shm", W_OK | X_OK) == 0;
+	static const char *const roots[SEEP_LEDGERDIR_USUAL] = { "/dev/shm", NULL, "/var/tmp",
+								 "/tmp" };
+	const unsigned uid = geteuid();
 
-	return seep_xasprintf("%s/seep-%u", has_shm ? "/dev/shm" : "/tmp", (unsigned)geteuid());
+	if (!roots[i])
+		return seep_xasprintf("/run/user/%u/seep-%u", uid, uid);
+	return seep_xasprintf("%s/seep-%u", roots[i], uid);
 }
 
-char *seep_ledgerdir_path(void)
+char *seep_ledgerdir_asked(void)
 {
 	const char *asked = getenv("SEEP_DIR");
 	char *cwd, *path;
 
 	if (!asked || !*asked)
-		return seep_ledgerdir_default();
+		return NULL;
 	if (*asked == '/')
 		return seep_xstrdup(asked);
 	cwd = getcwd(NULL, 0);

@@ -11,11 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* $SEEP_DIR made absolute, else the usual one. Release with free(). */
-char *seep_ledgerdir_path(void) __attribute__((returns_nonnull));
+/* $SEEP_DIR made absolute; NULL: not set. Release with free(). */
+char *seep_ledgerdir_asked(void);
 
-/* /dev/shm/seep-<euid>, or in /tmp where there is no /dev/shm, whatever $SEEP_DIR says. Release with free(). */
-char *seep_ledgerdir_default(void) __attribute__((returns_nonnull));
+/*
+ * Where ledgers lie if nobody says: seep-<euid> in /dev/shm, in the user's run-time folder, in /var/tmp
+ * and in /tmp; @i is below SEEP_LEDGERDIR_USUAL. Not all are there. Release with free().
+ */
+enum { SEEP_LEDGERDIR_USUAL = 4 };
+char *seep_ledgerdir_usual(unsigned i) __attribute__((returns_nonnull));
 
 /**
  * seep_ledgerdir_open - open a ledger folder that nobody else can write to

@@ -66,12 +66,13 @@ def test_the_text_says_problems_first_and_fits(seep):
     assert max(map(len, lines)) <= 80
 
 
+@NEEDS_ROOT
 def test_a_folder_that_is_only_looked_at_does_not_stay(seep):
-    folder = seep.directory / "ledgers"
-    doctor(seep, env={"SEEP_DIR": str(folder)})
-    done = run_plain([SEEP, "doctor"], env={"SEEP_DIR": str(folder)})
+    container = apart("--pid", "--fork", "--mount-proc")
+    looks = f"mount -t tmpfs none /dev/shm; {SEEP} doctor && ls /dev/shm"
+    done = run_plain([*container, "env", "-u", "SEEP_DIR", "sh", "-c", looks])
     assert done.status == 0
-    assert not folder.exists()
+    assert b"seep-" not in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -110,12 +111,15 @@ def test_what_only_narrows_is_a_note(seep, setting, code):
 
 @NEEDS_ROOT
 def test_a_containers_shm_is_a_note_and_a_full_one_a_problem(seep):
-    mount = "mount -t tmpfs -o size=64m tmpfs /dev/shm; export SEEP_DIR=/dev/shm/seep-0"
+    mount = (
+        "mount -t tmpfs -o size=64m tmpfs /dev/shm; export SEEP_DIR=/dev/shm/seep-0; "
+        "mkdir -m 700 $SEEP_DIR"
+    )
     container = apart("--pid", "--fork", "--mount-proc")
     _, findings = doctor(seep, around=[*container, *under_shell(mount)])
     assert problems(findings) == set()
     assert "--shm-size" in findings["room"]["advice"]
-    fill = mount + "; mkdir -m 700 $SEEP_DIR; head -c 67000000 /dev/zero > /dev/shm/full"
+    fill = mount + "; head -c 67000000 /dev/zero > /dev/shm/full"
     _, findings = doctor(seep, around=[*container, *under_shell(fill)])
     assert problems(findings) == {"room"}
 

@@ -75,14 +75,6 @@ def test_json_that_cannot_be_written_is_told(seep):
     assert b"standard output: No space left" in made.stderr
 
 
-def test_a_umask_that_takes_everything_leaves_the_folder_usable(seep):
-    folder = seep.directory / "ledgers"
-    run = f"SEEP_DIR={folder} {SEEP} run -q -f -o x.seep true"
-    made = shell(seep, f"umask 0777; {run} && {run}")
-    assert made.returncode == 0, made.stderr
-    assert folder.stat().st_mode & 0o777 == 0o700
-
-
 # ---- programs ------------------------------------------------------------------------------
 
 
