@@ -281,7 +281,7 @@ struct ledger_redo {
 struct ledger_cache {
 	_Atomic uint32_t ready;	    /* 1 once usable */
 	_Atomic uint32_t owner_tid; /* kernel thread id; the process may have ended meanwhile */
-	_Atomic uint64_t busy;	    /* frame address while a hook keeps its books, else 0 */
+	uint64_t line_spare;
 	/* slot index << 8 | log2(count): where the slots are. One word, so that it never tears. */
 	_Atomic uint64_t slots;
 	_Atomic int64_t sum;   /* live bytes not yet in state.live_bytes */

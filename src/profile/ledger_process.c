@@ -77,8 +77,9 @@ void seep_ledger_load_end(struct seep_ledger_load *load)
 		process->ended = SEEP_ENDED_EXEC;
 		break;
 	case LEDGER_ENDED_ABORT:
-		process->ended = SEEP_ENDED_SIGNAL;
-		process->has_status = true;
+		/* Or its handler has left it. */
+		process->ended = load->live ? SEEP_ENDED_RUNNING : SEEP_ENDED_SIGNAL;
+		process->has_status = !load->live;
 		process->status_signal = SIGABRT;
 		break;
 	default:

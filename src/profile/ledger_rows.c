@@ -330,7 +330,6 @@ static void add_cache(struct seep_cache_sum *sum, const struct ledger_cache *cac
 	sum->inherited_freed_bytes += LOAD(cache->inherited_freed_bytes);
 	sum->walks_full += LOAD(cache->walks_full);
 	sum->walks_truncated += LOAD(cache->walks_truncated);
-	sum->busy += LOAD(cache->busy) != 0;
 	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++) {
 		sum->histogram[i] += LOAD(cache->histogram[i]);
 		sum->walks += LOAD(cache->histogram[i]);
@@ -368,6 +367,24 @@ static void make_room(struct seep_rows *rows, uint64_t count)
 	rows->wanted = seep_xcalloc(rows->capacity, sizeof(*rows->wanted));
 }
 
+/*
+ * At rest the ledger says two things twice: how many allocations had a slot (in rows and slots, and in
+ * the histograms) and how much is alive. Where it does not agree with itself, operations were left
+ * half done, by a death or by a handler's longjmp.
+ */
+static uint64_t count_halves(const struct seep_rows *rows)
+{
+	uint64_t allocs = rows->caches.walks, live = (uint64_t)rows->caches.live_bytes;
+
+	for (uint64_t i = 0; i < rows->count; i++) {
+		allocs -= i == LEDGER_CONTEXT_NO_STACK ? 0 : rows->sums[i].allocs;
+		live -= rows->sums[i].alloc_bytes - rows->sums[i].freed_bytes;
+	}
+	if (allocs)
+		return (int64_t)allocs < 0 ? -allocs : allocs;
+	return live != 0;
+}
+
 void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 {
 	struct reader r = { .view = view, .rows = rows, .live = live };
@@ -382,6 +399,7 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 		read_caches(&r);
 		rows->peak_turn_moved = turn_moved(&r);
 	} while (rows->peak_turn_moved && --passes > 0);
+	rows->halves = live ? 0 : count_halves(rows);
 }
 
 void seep_rows_done(struct seep_rows *rows)

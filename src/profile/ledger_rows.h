@@ -38,7 +38,6 @@ struct seep_cache_sum {
 	uint64_t walks; /* as many as allocations that are in a histogram */
 	uint64_t walks_full;
 	uint64_t walks_truncated;
-	uint64_t busy; /* caches in the middle of an operation */
 	uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS];
 };
 
@@ -49,6 +48,7 @@ struct seep_rows {
 	uint64_t count;
 	uint64_t capacity;
 	uint64_t in_doubt_count;
+	uint64_t halves; /* not live: operations that were left half done, at least */
 	struct seep_cache_sum caches;
 	bool peak_is_now;     /* the live figures are the peak */
 	bool peak_turn_moved; /* peaks are of no single moment */

@@ -143,5 +143,6 @@ void seep_ledger_load_totals(struct seep_ledger_load *load)
 	copy_caches(load);
 	copy_state(load);
 	bound_peak(load);
-	totals->in_doubt = load->live ? load->rows.in_doubt_count : load->rows.caches.busy;
+	totals->in_doubt = seep_ledger_figure(load, load->live ? load->rows.in_doubt_count
+							       : load->rows.halves);
 }

@@ -149,8 +149,8 @@ static void load_counts(struct seep_ledger_load *load)
 					totals->in_doubt);
 	else if (totals->in_doubt)
 		seep_profile_add_unseen(load->profile, "in-doubt",
-					"%" PRIu64 " threads died in the middle of an operation; "
-					"each may be counted in part",
+					"%" PRIu64 " operations or more are counted in part: the "
+					"process died, or a signal handler left them by longjmp",
 					totals->in_doubt);
 }
 

@@ -170,8 +170,9 @@ static void find_perf_map(struct seep_watch *watch)
 }
 
 /*
- * A process at its end waits for exit_ack. An exec that failed takes "ended" and the answer back,
- * and the process goes on: it may come to an end again before we have seen that it went on.
+ * A process at its end waits for exit_ack. An exec that failed takes "ended" back, and the process
+ * goes on: it may come to an end again before we have seen that it went on. The handler of an
+ * abort's signal may leave it and say nothing, so until the process has died it is followed.
  */
 static void meet_end(struct seep_watch *watch)
 {
@@ -190,7 +191,7 @@ static void meet_end(struct seep_watch *watch)
 	    atomic_load_explicit(&watch->ledger.state->unrecorded_children, memory_order_relaxed))
 		seep_outside_look_at_children(&watch->outside, &watch->ledger.view.header,
 					      watch->pid);
-	watch->answered = true;
+	watch->answered = ended != LEDGER_ENDED_ABORT;
 	answer(&watch->ledger);
 }
 

@@ -46,15 +46,10 @@ enum rt_quick {
 /* Zero means "not started": what a new thread finds. At most 64 bytes. */
 struct rt_tls {
 	struct rt_thread *thread;
-	uint32_t tid;		 /* as the kernel said when thread was looked for; 0: not yet */
-	struct rt_thread *aside; /* thread, while abort() is being called */
-	/* Frame addresses: of rt_thread_start (1: it found no cache), of abort(); else 0. */
-	_Atomic uint64_t starting;
-	uintptr_t aborting;
-	/* Of the interrupted hook, from before a fork() in a signal handler to the child; else 0. */
-	uintptr_t forking;
-	/* Frame address, while the next allocator is asked for a usable size; may be out of date. */
-	uintptr_t asking;
+	uint32_t tid; /* as the kernel said when thread was looked for; 0: not yet */
+	bool alone;   /* looked for, but no cache was to be had */
+	/* While there is no thread: the frame address of rt_thread_start, while it runs; else 0. */
+	_Atomic uint64_t busy;
 };
 extern __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 
@@ -67,6 +62,11 @@ struct rt_mine {
 	char rest[4096 - sizeof(void *)];
 };
 extern struct rt_mine rt_mine;
+
+/* What a thread's private state (track/thread.h) begins with. */
+struct rt_presence {
+	_Atomic uint64_t busy; /* frame address of the hook that keeps its books, else 0 */
+};
 
 /* Everything else about this process's account. Written at start and in the cold paths only. */
 struct rt_global {
@@ -82,6 +82,8 @@ struct rt_global {
 	struct ledger_node *nodes;
 	struct ledger_module *modules;
 	uint8_t *strings;
+	/* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
+	struct rt_presence *_Atomic *_Atomic threads;
 	uint32_t first_row;
 	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */
 	_Atomic uint32_t quick; /* enum rt_quick */

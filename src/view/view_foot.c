@@ -28,7 +28,7 @@ static void add_counters(struct seep_lines *lines, const struct seep_profile *pr
 		{ "dropped", totals->dropped, "allocation",
 		  "counted without their stack: tables full" },
 		{ "in-doubt", totals->in_doubt, "operation",
-		  "in doubt: it died in the middle of them" },
+		  "counted in part: it died, or a handler left them" },
 		{ "early-allocs", totals->early_allocs, "allocation", "before counting began" },
 	};
 

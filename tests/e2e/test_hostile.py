@@ -213,8 +213,8 @@ def test_what_a_handler_freed_before_it_ended_the_process_is_counted(seep, end):
     assert forked["frees"] - 40 * children in range(children + 1)
 
 
-def test_an_abort_that_was_left_is_not_how_it_ended(seep):
-    """Without a recorder, which learns of the real end from the kernel."""
+def test_an_abort_that_was_left_takes_no_figures_away(seep):
+    """Without a recorder, which learns of the real end from the kernel, it is the last word."""
     env = {"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir)}
     result = run_plain([program("hostile_abort")], env=env)
     assert result.status == -signal.SIGKILL
@@ -222,7 +222,19 @@ def test_an_abort_that_was_left_is_not_how_it_ended(seep):
     done = seep.command("report", seep.ledger_dir / ledger, "--json")
     report = json.loads(done.stdout)
     check_truth(report, parse_truth(result.stdout.decode()))
-    assert report["process"]["ended"] == "killed"
+    assert report["process"]["ended"] == "signal"
+    assert report["process"]["status"] == {"signal": signal.SIGABRT}
+
+
+def test_after_an_abort_that_was_left_the_process_is_followed_to_its_end(seep):
+    recordings, truth = record_with_truth(seep, "hostile_abort", "exit")
+    report = recordings.main()
+    check_truth(report, truth)
+    process, last = report["process"], report["timeline"][-1]
+    assert (process["ended"], process["status"]) == ("exit", {"code": 5})
+    # It was looked at when it ended, not only when it called abort().
+    assert last["allocs"] >= truth.sites["after_abort"]["allocs"]
+    assert process["end_ns"] - last["at_ns"] < 10**9
 
 
 def test_an_abort_that_was_left_does_not_end_the_account(seep):

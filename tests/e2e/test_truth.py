@@ -167,7 +167,8 @@ def test_a_handler_may_allocate_inside_malloc(seep, jumping, options):
     assert given["allocs"] - jumps <= totals["allocs"] <= given["allocs"]
     assert given["frees"] <= totals["frees"] <= given["frees"] + jumps
     assert totals["dropped"] == 0
-    assert totals["in_doubt"] <= jumping
+    # Some of those are counted in part, and the recording says how many.
+    assert totals["in_doubt"] <= jumps
     # Only what the handler itself allocated may lack a stack.
     handled = sum(int(n) for n in re.findall(r"handler_\w+ allocs=(\d+)", text))
     assert sum(c["allocs"] for c in report["contexts"] if not c["frames"]) <= handled

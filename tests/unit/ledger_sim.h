@@ -195,15 +195,14 @@ static BUILD_UNUSED void sim_alloc(struct sim_thread *t, uint32_t row, uint64_t 
 	int64_t threshold = sim_threshold(t);
 	int64_t sum;
 
-	SIM_STORE(t->cache->busy, 1);
 	sim_change(t, row, true, bytes);
+	SIM_STORE(t->cache->histogram[0], SIM_LOAD(t->cache->histogram[0]) + 1);
 	sum = SIM_LOAD(t->cache->sum) + (int64_t)bytes;
 	if (sum >= threshold || sum <= -threshold) {
 		atomic_fetch_add(&t->ledger->state->live_bytes, sum);
 		sum = 0;
 	}
 	SIM_STORE(t->cache->sum, sum);
-	SIM_STORE(t->cache->busy, 0);
 }
 
 /* Add the sum, and if that is a new peak close it before anything falls. */
@@ -232,7 +231,6 @@ static BUILD_UNUSED void sim_free(struct sim_thread *t, uint32_t row, uint64_t b
 	int64_t threshold = sim_threshold(t);
 	int64_t sum = SIM_LOAD(t->cache->sum);
 
-	SIM_STORE(t->cache->busy, 1);
 	if (sum - (int64_t)bytes <= -threshold) {
 		SIM_STORE(t->cache->sum, 0);
 		sim_close_peak(t, sum);
@@ -241,7 +239,6 @@ static BUILD_UNUSED void sim_free(struct sim_thread *t, uint32_t row, uint64_t b
 		SIM_STORE(t->cache->sum, sum - (int64_t)bytes);
 	}
 	sim_change(t, row, false, bytes);
-	SIM_STORE(t->cache->busy, 0);
 }
 
 #endif

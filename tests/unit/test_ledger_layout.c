@@ -153,7 +153,7 @@ static const struct field fields[] = {
 	FIELD(ledger_slot, at_blocks),
 	FIELD(ledger_cache, ready),
 	FIELD(ledger_cache, owner_tid),
-	FIELD(ledger_cache, busy),
+	FIELD(ledger_cache, line_spare),
 	FIELD(ledger_cache, slots),
 	FIELD(ledger_cache, sum),
 	FIELD(ledger_cache, first),

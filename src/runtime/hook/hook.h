@@ -26,15 +26,14 @@ RT_HOT void rt_forget_rest(void *block, struct rt_free how, const void *frame);
 /* @block of @size requested bytes was allocated; NULL is ignored. */
 RT_INLINE void rt_record(void *block, size_t size, struct rt_alloc what, const void *frame)
 {
-	if (RT_UNLIKELY(
-		    !rt_quick_record(RT_QUICK_GLIBC, rt_mine.control, block, size, what, frame)))
+	if (RT_UNLIKELY(!rt_quick_record(RT_QUICK_GLIBC, block, size, what, frame)))
 		rt_record_rest(block, size, what, frame);
 }
 
 /* @block is about to be freed. */
 RT_INLINE void rt_forget(void *block, struct rt_free how, const void *frame)
 {
-	if (RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, rt_mine.control, block, frame)))
+	if (RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, block, frame)))
 		rt_forget_rest(block, how, frame);
 }
 

@@ -62,19 +62,18 @@ RT_EXPORT void quick_exit(int status)
 RT_EXPORT void abort(void)
 {
 	notice(LEDGER_ENDED_ABORT, 0);
-	rt_thread_aborts(__builtin_frame_address(0));
 	rt_next.abort();
 	__builtin_unreachable();
 }
 
-#define EXEC_BODY(call)                              \
-	do {                                         \
-		int failed;                          \
-                                                     \
-		notice(LEDGER_ENDED_EXEC, 0);        \
-		failed = (call);                     \
-		rt_exit_withdraw(LEDGER_ENDED_EXEC); \
-		return failed;                       \
+#define EXEC_BODY(call)                       \
+	do {                                  \
+		int failed;                   \
+                                              \
+		notice(LEDGER_ENDED_EXEC, 0); \
+		failed = (call);              \
+		rt_exit_withdraw();           \
+		return failed;                \
 	} while (0)
 
 RT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])

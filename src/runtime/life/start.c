@@ -140,8 +140,8 @@ static struct ledger_control *start(const struct rt_start *how)
 /*
  * A signal handler may fork while it interrupts one of our hooks. When it returns, in the child
  * too, the hook goes on where it was, in the parent's ledger as it knows it; so the child gets a
- * copy of that, private and in the same place, and its own account begins when the hook has left.
- * Until then this word is not 0; what the handler does meanwhile is not recorded.
+ * copy of that, private and in the same place, and its own recording begins when the hook has left.
+ * Until then this is its busy word; what the handler does meanwhile is not recorded.
  */
 static _Atomic uint64_t *interrupted;
 /* The parent's own, mapped once more: "no account of this child" is not to go into the copy. */
@@ -178,32 +178,24 @@ static bool copy_ledger(void)
 			   0) == (long)rt_global.base;
 }
 
-/* Before a fork: in the child the parent's thread may have left its hook already. */
-static void at_fork(void)
-{
-	rt_tls.forking = rt_thread_interrupted(__builtin_frame_address(0));
-}
-
 /* In fork()'s child this thread is the only one; its state belongs to the parent's ledger. */
 static void at_fork_child(void)
 {
-	struct rt_thread *thread = rt_thread_known();
-	uintptr_t forking = rt_tls.forking;
+	_Atomic uint64_t *busy = rt_busy_word();
+	uint64_t outer = rt_load(busy);
 
-	rt_tls = (struct rt_tls){ 0 };
-	if (!forking || !copy_ledger())
-		return;
-	interrupted = thread ? &thread->cache->busy : &rt_tls.starting;
-	rt_store(interrupted, forking);
+	rt_tls = (struct rt_tls){ .busy = rt_load(&rt_tls.busy) };
+	if (outer && rt_walk_is_inside(__builtin_frame_address(0), outer) && copy_ledger())
+		interrupted = busy;
 }
 
-/* The hook that this child's fork interrupted has not left yet. */
+/* The hook that this child's fork interrupted has not left yet. Other threads cannot look. */
 static bool is_inside_fork(void)
 {
-	const uintptr_t *frame = __builtin_frame_address(0);
 	uint64_t outer = interrupted ? rt_load(interrupted) : 0;
 
-	return outer && (rt_gettid() != rt_getpid() || rt_walk_meets_signal(frame, outer));
+	return outer &&
+	       (rt_gettid() != rt_getpid() || rt_walk_is_inside(__builtin_frame_address(0), outer));
 }
 
 static void note_unrecorded(struct ledger_state *state)
@@ -301,6 +293,11 @@ static struct ledger_control *begin(uint32_t before, const struct rt_start *how)
 
 	if (!enter_phase(before))
 		return wait_for_start();
+	/* Another thread of this child has begun since we looked. */
+	if (RT_UNLIKELY(rt_mine.control != NULL)) {
+		rt_store_release(&phase, RT_ON);
+		return rt_mine.control;
+	}
 	rt_store(&starter, rt_gettid());
 	control = how ? start(how) : start_child();
 	rt_store(&starter, 0);
@@ -376,10 +373,8 @@ struct ledger_control *rt_control_cold(void)
 	if (before == RT_NOT_YET)
 		return start_preloaded();
 	/* A fork that calls no handlers. */
-	if (rt_thread_known()) {
-		at_fork();
+	if (rt_tls.thread)
 		at_fork_child();
-	}
 	return is_inside_fork() ? NULL : begin(RT_ON, NULL);
 }
 
@@ -388,5 +383,5 @@ static __attribute__((constructor)) void construct(void)
 {
 	if (rt_next_is_behind() && !rt_control())
 		return;
-	(void)pthread_atfork(at_fork, NULL, at_fork_child);
+	(void)pthread_atfork(NULL, NULL, at_fork_child);
 }

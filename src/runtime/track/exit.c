@@ -44,23 +44,25 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 		rt_store(&state->exit_status, (uint32_t)status & 0xff);
 		rt_store(&state->exit_status_known, 1);
 	}
-	rt_store(&state->ended_ns, rt_now_ns());
+	/* Of a death by signal nobody knows when it was; and its handler may leave abort(). */
+	rt_store(&state->ended_ns, ended == LEDGER_ENDED_ABORT ? 0 : rt_now_ns());
+	/* An answer may be there: to an abort or exit that was not the last. */
+	(void)atomic_exchange_explicit(&rt_mine.control->exit_ack, 0, memory_order_seq_cst);
 	rt_store_release(&state->ended, ended);
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
 	rt_futex_wake(&state->attention);
 	wait_for_recorder(rt_mine.control);
 }
 
-void rt_exit_withdraw(enum ledger_ended ended)
+void rt_exit_withdraw(void)
 {
-	uint32_t last = ended;
+	uint32_t last = LEDGER_ENDED_EXEC;
 
 	if (!is_ours() || !atomic_compare_exchange_strong_explicit(
 				  &rt_global.state->ended, &last, LEDGER_ENDED_RUNNING,
 				  memory_order_release, memory_order_relaxed))
 		return;
 	rt_store(&rt_global.state->ended_ns, 0);
-	rt_store(&rt_global.control->exit_ack, 0);
 	(void)atomic_fetch_add_explicit(&rt_global.state->attention, 1, memory_order_release);
 	rt_futex_wake(&rt_global.state->attention);
 }

@@ -9,11 +9,12 @@
 
 /*
  * Note the end in the ledger; if a live recorder is registered, wait until it acknowledges, at
- * most exit_wait_ms. Nothing happens in a process that does not own the ledger.
+ * most exit_wait_ms. Nothing happens in a process that does not own the ledger. An abort that a
+ * handler leaves needs no word: the recorder goes on, and the next end is noted in its place.
  */
 void rt_exit_notice(enum ledger_ended ended, int status);
 
-/* exec failed, or abort() was left by longjmp: the process goes on, if @ended was its last word. */
-void rt_exit_withdraw(enum ledger_ended ended);
+/* exec failed: the process goes on, if that was its last word. */
+void rt_exit_withdraw(void);
 
 #endif

@@ -16,22 +16,24 @@
 #include "runtime/track/thread.h"
 #include "runtime/track/usable.h"
 
-/* Begin, if nobody further out keeps our books. */
-RT_INLINE bool rt_quick_enter(struct rt_thread *thread, const void *frame)
-{
-	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(rt_load(&thread->cache->busy) != 0))
-		return false;
-	rt_store(&thread->cache->busy, (uintptr_t)frame);
-	atomic_signal_fence(memory_order_seq_cst);
-	return true;
-}
-
 /* Not as usual, and nothing changed yet. */
 RT_INLINE bool rt_quick_give_up(struct rt_thread *thread)
 {
-	atomic_signal_fence(memory_order_seq_cst);
-	rt_store(&thread->cache->busy, 0);
+	rt_leave(thread);
 	return false;
+}
+
+/* Begin, if nobody further out keeps our books. Gives the control line, NULL: not so. */
+RT_INLINE struct ledger_control *rt_quick_enter(struct rt_thread *thread, const void *frame)
+{
+	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(rt_load(&thread->here.busy) != 0))
+		return NULL;
+	rt_store(&thread->here.busy, (uintptr_t)frame);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* Looked at here and not before: see rt_enter. A state of the parent's finds no slot to count in. */
+	if (RT_UNLIKELY(!rt_mine.control))
+		(void)rt_quick_give_up(thread);
+	return rt_mine.control;
 }
 
 RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_control *control,
@@ -42,7 +44,7 @@ RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_cont
 	if (RT_UNLIKELY(rt_load(&control->peak_turn) != turn))
 		rt_slot_leave(thread, slot, turn, blocks, bytes);
 	else
-		rt_store(&thread->cache->busy, 0);
+		rt_store(&thread->here.busy, 0);
 }
 
 /* The slot of @row if it stands at its home with the figures of the present turn; else NULL. */
@@ -125,13 +127,16 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 }
 
 /* False: nothing was done. */
-RT_INLINE bool rt_quick_record(enum rt_quick quick, struct ledger_control *control, void *block,
-			       size_t size, struct rt_alloc what, const void *frame)
+RT_INLINE bool rt_quick_record(enum rt_quick quick, void *block, size_t size, struct rt_alloc what,
+			       const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
+	struct ledger_control *control;
 
-	if (RT_UNLIKELY(!control) || RT_UNLIKELY(rt_load(&rt_global.quick) != quick) ||
-	    !rt_quick_enter(thread, frame))
+	if (RT_UNLIKELY(rt_load(&rt_global.quick) != quick))
+		return false;
+	control = rt_quick_enter(thread, frame);
+	if (RT_UNLIKELY(!control))
 		return false;
 	if (!rt_quick_repeats(thread, control, what, frame) ||
 	    RT_UNLIKELY(!rt_quick_count(quick, thread, control, thread->last_row.row, block, size,
@@ -141,11 +146,11 @@ RT_INLINE bool rt_quick_record(enum rt_quick quick, struct ledger_control *contr
 }
 
 /* False: nothing was done. */
-RT_INLINE bool rt_quick_forget(enum rt_quick quick, struct ledger_control *control, void *block,
-			       const void *frame)
+RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *frame)
 {
 	uintptr_t address = (uintptr_t)block;
 	struct rt_thread *thread = rt_tls.thread;
+	struct ledger_control *control;
 	struct ledger_cache *cache;
 	struct ledger_slot *slot;
 	_Atomic int64_t *total;
@@ -154,8 +159,10 @@ RT_INLINE bool rt_quick_forget(enum rt_quick quick, struct ledger_control *contr
 	bool temporary;
 	int64_t sum;
 
-	if (RT_UNLIKELY(!control) || RT_UNLIKELY(rt_load(&rt_global.quick) != quick) ||
-	    !rt_quick_enter(thread, frame))
+	if (RT_UNLIKELY(rt_load(&rt_global.quick) != quick))
+		return false;
+	control = rt_quick_enter(thread, frame);
+	if (RT_UNLIKELY(!control))
 		return false;
 	at = rt_block_at(address, rt_quick_granule(quick));
 	turn = rt_load(&control->peak_turn);

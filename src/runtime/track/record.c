@@ -225,7 +225,7 @@ void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *f
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
 		return;
 	}
-	if (rt_quick_record(RT_QUICK_CLASSED, control, block, size, what, frame))
+	if (rt_quick_record(RT_QUICK_CLASSED, block, size, what, frame))
 		return;
 	if (RT_UNLIKELY(rt_load(&rt_generated_met)))
 		rt_modules_check_load(frame);
@@ -240,7 +240,8 @@ void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *f
 	thread = rt_thread_self();
 	if (RT_UNLIKELY(!rt_load(&rt_usable_met)))
 		rt_usable_meet((uintptr_t)block, size, what.cell);
-	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
+	control = thread ? rt_enter(thread, frame) : NULL;
+	if (RT_UNLIKELY(!control)) {
 		record_no_stack(block, size, what.cell);
 		return;
 	}
@@ -306,7 +307,7 @@ void rt_forget_any(void *block, struct rt_free how, const void *frame,
 	struct rt_block at;
 	uint32_t row;
 
-	if (rt_quick_forget(RT_QUICK_CLASSED, control, block, frame))
+	if (rt_quick_forget(RT_QUICK_CLASSED, block, frame))
 		return;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 	if (RT_UNLIKELY(how.is_others) &&
@@ -319,7 +320,8 @@ void rt_forget_any(void *block, struct rt_free how, const void *frame,
 	}
 	row = ledger_cell_row(at.value);
 	rt_store(at.cell, freed_value(control, at.value));
-	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
+	control = thread ? rt_enter(thread, frame) : NULL;
+	if (RT_UNLIKELY(!control)) {
 		bool counted = rt_row_is_own(row) &&
 			       !(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN);
 
@@ -385,8 +387,8 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
  * Old free and new allocation as one operation of the live total: a fall is announced before
  * either row changes, a rise after both have, and the sum of the two never shows.
  */
-static void replace(struct rt_thread *thread, struct ledger_control *control,
-		    const struct rt_resize *resize, void *after, size_t size, const void *frame)
+static void change(struct rt_thread *thread, struct ledger_control *control,
+		   const struct rt_resize *resize, void *after, size_t size, const void *frame)
 {
 	bool old_counts = resize->cell && rt_row_is_own(ledger_cell_row(resize->cell));
 	uint64_t old_size = old_counts ? resize->size : 0;
@@ -412,6 +414,32 @@ static void close_only(struct rt_thread *thread, struct ledger_control *control,
 	close_old(thread, control, resize);
 }
 
+/* @after: NULL when it is not to be recorded. False: nothing was done. */
+static bool replace(struct rt_thread *thread, const struct rt_resize *resize, void *after,
+		    size_t size, const void *frame)
+{
+	struct ledger_control *control = rt_enter(thread, frame);
+
+	if (RT_UNLIKELY(!control))
+		return false;
+	if (after)
+		change(thread, control, resize, after, size, frame);
+	else
+		close_only(thread, control, resize);
+	rt_leave(thread);
+	return true;
+}
+
+static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_resize *resize,
+				     void *after, size_t size)
+{
+	if (resize->cell)
+		count_free_directly(thread, ledger_cell_row(resize->cell), resize->size,
+				    resize->usable);
+	if (after)
+		record_no_stack(after, size, LEDGER_FAMILY_MALLOC);
+}
+
 void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
 		   void *after, size_t size, const void *frame)
 {
@@ -423,21 +451,10 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
 	else if (after && !record)
 		record_unwanted(control, after, frame);
-	if (!after && size > 0) {
+	if (!after && size > 0)
 		restore(resize, (uintptr_t)before);
-	} else if (RT_UNLIKELY(!thread) || RT_UNLIKELY(!rt_enter(thread, frame))) {
-		if (resize->cell)
-			count_free_directly(thread, ledger_cell_row(resize->cell), resize->size,
-					    resize->usable);
-		if (record)
-			record_no_stack(after, size, LEDGER_FAMILY_MALLOC);
-	} else {
-		if (record)
-			replace(thread, control, resize, after, size, frame);
-		else
-			close_only(thread, control, resize);
-		rt_leave(thread);
-	}
+	else if (!thread || !replace(thread, resize, record ? after : NULL, size, frame))
+		replace_directly(thread, resize, record ? after : NULL, size);
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/track/thread.h"
 
-#include "runtime/track/exit.h"
 #include "runtime/sys/lock.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
@@ -9,39 +8,35 @@
 #include "runtime/track/live_peak.h"
 #include "runtime/track/flush.h"
 #include "runtime/unwind/memory.h"
-#include "runtime/unwind/step.h"
 
 enum {
 	LOOK_AT = 16, /* caches looked at before a new one is handed out */
 	SLOTS_LOG2_FIRST = 6,
-	FOUND_NONE = 1, /* in rt_tls.starting */
 };
 
-/* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
-static struct rt_thread *_Atomic *_Atomic threads;
 static _Atomic uint32_t look_next;
 
 static bool threads_map(void)
 {
 	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_CACHES].capacity;
-	struct rt_thread *_Atomic *expected = NULL;
-	struct rt_thread *_Atomic *map;
+	struct rt_presence *_Atomic *expected = NULL;
+	struct rt_presence *_Atomic *map;
 
-	if (rt_load_acquire(&threads))
+	if (rt_load_acquire(&rt_global.threads))
 		return true;
 	map = rt_mmap_sparse(capacity * sizeof(*map));
 	if (!map)
 		return false;
-	if (!atomic_compare_exchange_strong_explicit(&threads, &expected, map, memory_order_acq_rel,
-						     memory_order_acquire))
+	if (!atomic_compare_exchange_strong_explicit(&rt_global.threads, &expected, map,
+						     memory_order_acq_rel, memory_order_acquire))
 		(void)rt_syscall3(SYS_munmap, (long)map, (long)(capacity * sizeof(*map)), 0);
 	return true;
 }
 
-/* The private state of cache @index; threads_map() has succeeded. */
-static struct rt_thread *_Atomic *state_of(uint32_t index)
+/* The private state of cache @index, NULL if there was none yet; threads_map() has succeeded. */
+static struct rt_thread *state_of(uint32_t index)
 {
-	return &rt_load_acquire(&threads)[index];
+	return (struct rt_thread *)rt_load_acquire(&rt_load_acquire(&rt_global.threads)[index]);
 }
 
 /* Take over cache @index if its owner is gone, or had the thread id that is now ours. */
@@ -58,7 +53,6 @@ static bool adopt(uint32_t index, uint32_t tid)
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	rt_redo(cache, index);
-	rt_store(&cache->busy, 0);
 	return true;
 }
 
@@ -120,14 +114,16 @@ static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 static struct rt_thread *thread_make(uint32_t index)
 {
 	struct ledger_cache *cache = &rt_global.caches[index];
-	struct rt_thread *thread = rt_load(state_of(index));
+	struct rt_thread *thread = state_of(index);
 
 	if (!thread) {
 		thread = rt_mmap(sizeof(*thread));
 		if (!thread)
 			return NULL;
-		rt_store(state_of(index), thread);
+		rt_store_release(&rt_global.threads[index], &thread->here);
 	}
+	/* Of the thread that had this state before. */
+	rt_store(&thread->here.busy, 0);
 	if (!rt_walk_start(&thread->walk))
 		return NULL;
 	thread->cache = cache;
@@ -140,49 +136,18 @@ static struct rt_thread *thread_make(uint32_t index)
 	return thread;
 }
 
-/* A signal frame stands between @frame and a frame further out, which can therefore go on. */
-static bool is_interrupted(const void *frame, uint64_t outer)
-{
-	return outer != (uintptr_t)frame && rt_walk_meets_signal((const uintptr_t *)frame, outer);
-}
-
-void rt_thread_aborts(const void *frame)
-{
-	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
-
-	if (!thread)
-		return;
-	/* Every operation of this thread comes to rt_thread_start now, to look. */
-	rt_tls.aside = thread;
-	rt_tls.aborting = (uintptr_t)frame;
-	rt_tls.thread = NULL;
-}
-
-/* In the handler of SIGABRT, or after it was left by longjmp. */
-static RT_COLD struct rt_thread *aborting(const void *frame)
-{
-	if (!is_interrupted(frame, rt_tls.aborting)) {
-		rt_tls.aborting = 0;
-		rt_tls.thread = rt_tls.aside;
-		rt_exit_withdraw(LEDGER_ENDED_ABORT);
-	}
-	return rt_tls.aside;
-}
-
 struct rt_thread *rt_thread_start(void)
 {
 	const void *frame = __builtin_frame_address(0);
-	uint64_t before = rt_load(&rt_tls.starting);
+	uint64_t before = rt_load(&rt_tls.busy);
 	struct rt_thread *thread = NULL;
 	uint32_t tid;
 	uint32_t index;
 
-	if (rt_tls.aborting)
-		return aborting(frame);
-	/* No account (yet): forked in a handler that interrupted a hook as it began. */
-	if (!rt_mine.control || before == FOUND_NONE || (before && is_interrupted(frame, before)))
+	/* No ledger (yet): forked in a handler that interrupted a hook as it began. */
+	if (!rt_mine.control || rt_tls.alone || (before && rt_walk_is_inside(frame, before)))
 		return NULL;
-	rt_store(&rt_tls.starting, (uintptr_t)frame);
+	rt_store(&rt_tls.busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	tid = rt_tls.tid = rt_gettid();
 	rt_lock_recover(tid);
@@ -191,26 +156,23 @@ struct rt_thread *rt_thread_start(void)
 		thread = thread_make(index);
 		rt_add(&rt_global.state->threads_started, 1);
 	}
-	atomic_signal_fence(memory_order_seq_cst);
-	rt_tls.thread = thread;
 	if (!thread)
 		rt_note_unseen(LEDGER_UNSEEN_CACHES_FULL);
 	/* The next allocation would find none either. */
-	rt_store(&rt_tls.starting, thread ? 0 : FOUND_NONE);
+	rt_tls.alone = !thread;
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_tls.thread = thread;
+	rt_store(&rt_tls.busy, 0);
 	return thread;
 }
 
-/*
- * The busy frame is either interrupted by the signal handler that we are in, or was left by
- * longjmp. Handlers run below what they interrupt (or on another stack) and a signal frame stands
- * between; so a busy frame that is not further out, or is reached without one, cannot return.
- */
+/* The busy frame either goes on after us, or was left by longjmp. */
 bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 {
-	if (is_interrupted((const void *)frame, rt_load(&thread->cache->busy)))
+	if (rt_walk_is_inside((const uintptr_t *)frame, rt_load(&thread->here.busy)))
 		return false;
 	/* From here on a handler has interrupted this: it must not do the same in the middle. */
-	rt_store(&thread->cache->busy, frame);
+	rt_store(&thread->here.busy, frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_redo(thread->cache, thread->cache_index);
 	rt_slots_find(thread);
@@ -224,39 +186,12 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	return true;
 }
 
-/* A signal interrupted an instruction of this library: a hook that begins, or that has ended. */
-static bool is_code_interrupted(const uintptr_t *fp)
-{
-	/* By the linker: the library's first byte, and the end of its code. */
-	extern const char __ehdr_start[], etext[] __attribute__((visibility("hidden")));
-	uintptr_t start = (uintptr_t)__ehdr_start;
-	uint32_t generation = rt_load(&rt_generation);
-	struct rt_state s = rt_state_begin(fp);
-
-	for (uint32_t i = 0; !s.ended && i < RT_WALK_FRAMES_MAX; i++) {
-		if (s.exact && s.ra - start < (uintptr_t)etext - start)
-			return true;
-		s = rt_step(s, rt_rule_peek(s.ra, s.exact, generation), NULL);
-	}
-	return false;
-}
-
-uint64_t rt_thread_interrupted(const void *frame)
-{
-	struct rt_thread *thread = rt_thread_known();
-	uint64_t busy = thread ? rt_load(&thread->cache->busy) : rt_load(&rt_tls.starting);
-
-	if (busy > FOUND_NONE && is_interrupted(frame, busy))
-		return busy;
-	return thread && is_code_interrupted(frame) ? UINT64_MAX : 0;
-}
-
 void rt_threads_each(void (*each)(struct rt_thread *thread))
 {
 	uint32_t count = rt_mine.control ? rt_load(&rt_mine.control->caches) : 0;
 
-	for (uint32_t i = 0; i < count && rt_load_acquire(&threads); i++) {
-		struct rt_thread *thread = rt_load_acquire(state_of(i));
+	for (uint32_t i = 0; i < count && rt_load_acquire(&rt_global.threads); i++) {
+		struct rt_thread *thread = state_of(i);
 
 		if (thread)
 			each(thread);
@@ -268,5 +203,5 @@ void rt_threads_forked(void)
 	rt_tls = (struct rt_tls){ 0 };
 	rt_store(&look_next, 0);
 	/* The states stay with hooks that a handler interrupted; the map had the parent's size. */
-	rt_store_release(&threads, NULL);
+	rt_store_release(&rt_global.threads, NULL);
 }

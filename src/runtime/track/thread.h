@@ -12,6 +12,7 @@
 #include "runtime/unwind/walk.h"
 
 struct rt_thread {
+	struct rt_presence here; /* first: rt_global.threads */
 	struct ledger_cache *cache;
 	struct ledger_slot *slots;
 	uint32_t slot_mask;
@@ -38,12 +39,6 @@ struct rt_thread {
  */
 RT_COLD struct rt_thread *rt_thread_start(void);
 
-/* This thread's state if it has one already, in a handler of SIGABRT too; else NULL. */
-static inline struct rt_thread *rt_thread_known(void)
-{
-	return rt_tls.aborting ? rt_tls.aside : rt_tls.thread;
-}
-
 RT_INLINE struct rt_thread *rt_thread_self(void)
 {
 	struct rt_thread *thread = rt_tls.thread;
@@ -52,37 +47,39 @@ RT_INLINE struct rt_thread *rt_thread_self(void)
 }
 
 /*
- * Begin and end of bookkeeping in a hook with frame address @frame. rt_enter is false when this
- * thread is already keeping its books further out, i.e. a signal handler interrupted it; then
- * nothing but what needs no slot is allowed (counters.h), and rt_leave is not called.
+ * Begin and end of bookkeeping in a hook with frame address @frame. rt_enter gives the control line;
+ * NULL when this thread is already keeping its books further out, i.e. a signal handler interrupted
+ * it, or the next allocator answers a question of ours. And when a handler has forked since the hook
+ * looked, and this is the child. Then nothing but what needs no slot is allowed (counters.h), and
+ * rt_leave is not called.
  */
 RT_COLD bool rt_enter_again(struct rt_thread *thread, uintptr_t frame);
-
-RT_INLINE bool rt_enter(struct rt_thread *thread, const void *frame)
-{
-	if (RT_UNLIKELY(rt_load(&thread->cache->busy) != 0) &&
-	    !rt_enter_again(thread, (uintptr_t)frame))
-		return false;
-	rt_store(&thread->cache->busy, (uintptr_t)frame);
-	atomic_signal_fence(memory_order_seq_cst);
-	return true;
-}
 
 RT_INLINE void rt_leave(struct rt_thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	rt_store(&thread->cache->busy, 0);
+	rt_store(&thread->here.busy, 0);
 }
 
-/* abort(), with frame address @frame, was noted as the end: if it is left, that is withdrawn. */
-void rt_thread_aborts(const void *frame);
+RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *frame)
+{
+	if (RT_UNLIKELY(rt_load(&thread->here.busy) != 0) &&
+	    !rt_enter_again(thread, (uintptr_t)frame))
+		return NULL;
+	rt_store(&thread->here.busy, (uintptr_t)frame);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* Whose ledger is looked at only now: from here on a fork in a handler knows that we are here. */
+	if (RT_LIKELY(rt_mine.control != NULL) && RT_LIKELY(rt_tls.thread == thread))
+		return rt_mine.control;
+	rt_leave(thread);
+	return NULL;
+}
 
-/*
- * The frame address of the hook, or of the rt_thread_start, that the signal handler interrupted
- * which called the function with frame address @frame; UINT64_MAX: of a hook outside its
- * bookkeeping. 0: none.
- */
-uint64_t rt_thread_interrupted(const void *frame);
+/* The word that says whether this thread keeps its books: a forked child has it as it was. */
+static inline _Atomic uint64_t *rt_busy_word(void)
+{
+	return rt_tls.thread ? &rt_tls.thread->here.busy : &rt_tls.busy;
+}
 
 /*
  * The next allocation looks for its row. By another thread too: key is a plain word because the

@@ -120,7 +120,7 @@ void rt_name_changed(bool is_own)
 	if (RT_LIKELY(!rt_load(&rt_names_generation)))
 		return;
 	if (is_own) {
-		self = rt_thread_known();
+		self = rt_tls.thread;
 		if (!self)
 			return;
 		rt_store(&self->name_generation, 0);

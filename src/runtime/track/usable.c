@@ -6,17 +6,16 @@
 uint16_t rt_usable_class[RT_CLASSED_BYTES];
 _Atomic uint32_t rt_usable_met;
 
+/* Of the first answers. tcmalloc's makes an object by operator new, which is us again. */
+static _Atomic uint32_t answers;
+enum { NONE_YET, UNDER_WAY, THERE };
+
+/* In bookkeeping later answers may allocate too: such a hook sees that it is called by one of ours. */
 uint64_t rt_usable_ask(uintptr_t address)
 {
-	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-	uint64_t bytes;
-
-	if (rt_usable_unknown || frame < rt_tls.asking)
+	if (rt_usable_unknown || rt_load(&answers) == UNDER_WAY)
 		return 0;
-	rt_tls.asking = frame;
-	bytes = rt_next.malloc_usable_size((void *)address);
-	rt_tls.asking = 0;
-	return bytes;
+	return rt_next.malloc_usable_size((void *)address);
 }
 
 /* What a block of @size requested bytes holds by the allocator's word; 0: that makes no sense. */
@@ -43,20 +42,22 @@ static void learn_classes(size_t size, uint64_t bytes)
 
 void rt_usable_meet(uintptr_t address, size_t size, uint32_t cell)
 {
-	static _Atomic uint32_t asked;
+	uint32_t before = rt_load(&answers);
 	uint64_t bytes;
 
 	if (rt_global.glibc || rt_usable_unknown) {
 		rt_store(&rt_usable_met, 1);
 		return;
 	}
-	if (cell & LEDGER_CELL_FOREIGN)
+	if (cell & LEDGER_CELL_FOREIGN || before == UNDER_WAY)
 		return;
-	if (rt_load(&asked) && (!(cell & LEDGER_CELL_CLASSED) || size >= RT_CLASSED_BYTES))
+	if (before == THERE && (!(cell & LEDGER_CELL_CLASSED) || size >= RT_CLASSED_BYTES))
 		return;
-	/* tcmalloc's first answer makes an object by operator new, which is us again. */
-	rt_store(&asked, 1);
-	bytes = rt_usable_ask(address);
+	if (!atomic_compare_exchange_strong_explicit(&answers, &before, UNDER_WAY,
+						     memory_order_relaxed, memory_order_relaxed))
+		return;
+	bytes = rt_next.malloc_usable_size((void *)address);
+	rt_store(&answers, THERE);
 	if (bytes && cell & LEDGER_CELL_CLASSED && size < RT_CLASSED_BYTES &&
 	    !rt_load(&rt_usable_met)) {
 		rt_store(&rt_usable_met, 1);

@@ -65,12 +65,16 @@ void rt_rules_recover(uint32_t tid)
 /* Called in a hook; this thread holds no table. A forked child has only this thread. */
 static bool is_outside(uint32_t index)
 {
-	const struct ledger_cache *cache = &rt_global.caches[index];
+	struct rt_presence *_Atomic *threads = rt_load_acquire(&rt_global.threads);
+	struct rt_presence *thread;
 	uint32_t owner;
 
-	if (index >= rt_load(&rt_global.control->caches) || rt_load_acquire(&cache->busy) == 0)
+	if (!threads || index >= rt_load(&rt_global.control->caches))
 		return true;
-	owner = rt_load(&cache->owner_tid);
+	thread = rt_load_acquire(&threads[index]);
+	if (!thread || rt_load_acquire(&thread->busy) == 0)
+		return true;
+	owner = rt_load(&rt_global.caches[index].owner_tid);
 	return owner == rt_gettid() || rt_is_gone(rt_global.pid, owner);
 }
 

@@ -262,13 +262,21 @@ static RT_APART struct rt_frame *first_on_stack(struct rt_memory *now, const str
 	return mem;
 }
 
-bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
+static bool is_own_code(uintptr_t pc)
+{
+	/* By the linker: the library's first byte, and the end of its code. */
+	extern const char __ehdr_start[], etext[] __attribute__((visibility("hidden")));
+
+	return pc - (uintptr_t)__ehdr_start < (uintptr_t)(etext - __ehdr_start);
+}
+
+bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer)
 {
 	uint32_t generation = rt_load(&rt_generation);
 	struct rt_state s = rt_state_begin(fp);
 
-	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX; i++) {
-		uintptr_t slot = s.slot;
+	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && (uintptr_t)fp != outer; i++) {
+		uintptr_t slot = s.slot, pc = s.ra;
 
 		s = rt_step(s, rt_rule_peek(s.ra, s.exact, generation), NULL);
 		if (s.ended)
@@ -278,8 +286,9 @@ bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer)
 			continue;
 		if (s.moved)
 			return true;
+		/* Another function's frame may lie where ours was. */
 		if (slot < outer && s.slot >= outer)
-			return false;
+			return s.slot == outer + sizeof(uintptr_t) && is_own_code(pc);
 	}
 	return false;
 }

@@ -142,10 +142,11 @@ RT_INLINE uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
 }
 
 /*
- * From hook frame @fp outward: does a signal frame (or an end for want of rules) come before the
- * stack address @outer? Uses no thread's state and takes no lock.
+ * Does the function of ours with frame address @outer still run, further out than the hook with
+ * frame @fp? So it is if a signal handler interrupted it, or if it called what called us; it is not
+ * if it was left by longjmp. When in doubt (no rule) it is. Uses no thread's state, takes no lock.
  */
-RT_COLD bool rt_walk_meets_signal(const uintptr_t *fp, uintptr_t outer);
+RT_COLD bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer);
 
 static inline uint32_t rt_walk_length(const struct rt_walk *walk)
 {
