@@ -3,18 +3,16 @@
 #include "base/json_writer.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/terminal.h"
-#include "base/xalloc.h"
 
 #ifndef SEEP_VERSION
 #define SEEP_VERSION "unknown"
 #endif
 
 /* Of the promise in docs/json.md. */
-enum { SCHEMA = 1 };
+enum { SCHEMA = 2 };
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -177,29 +175,10 @@ void seep_json_open_document(struct seep_json *json)
 	seep_json_close(json);
 }
 
-void seep_json_captured(struct seep_json *json, const char *key, const char *text, size_t bytes)
+void seep_json_raw(struct seep_json *json, const char *key, const char *value)
 {
 	begin_value(json, key);
-	put(json, text, bytes);
-}
-
-char *seep_json_capture(const struct seep_json *like,
-			void (*write)(struct seep_json *json, const void *user), const void *user,
-			size_t *ret_bytes)
-{
-	struct seep_json *json = seep_xmalloc(sizeof(*json));
-	char *text = NULL;
-	FILE *out = open_memstream(&text, ret_bytes);
-
-	assert(like->depth > DEPTH_WITH_LINES && out);
-	seep_json_init(json, out, like->strings);
-	json->depth = like->depth;
-	json->started[json->depth - 1] = false;
-	write(json, user);
-	flush(json);
-	(void)fclose(out);
-	free(json);
-	return text;
+	puts_raw(json, value);
 }
 
 void seep_json_null(struct seep_json *json, const char *key)

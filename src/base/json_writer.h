@@ -45,18 +45,8 @@ void seep_json_open_array(struct seep_json *json, const char *key);
 /* Close what was opened last. */
 void seep_json_close(struct seep_json *json);
 
-/* A value that seep_json_capture() made. */
-void seep_json_captured(struct seep_json *json, const char *key, const char *text, size_t bytes);
-
-/**
- * seep_json_capture - what @write writes, to be written again and again
- * @like:      the document that it is for; it must stand below the levels with a line per value
- * @ret_bytes: how many; released with free()
- */
-char *seep_json_capture(const struct seep_json *like,
-			void (*write)(struct seep_json *json, const void *user), const void *user,
-			size_t *ret_bytes);
-
+/* @value: JSON already. */
+void seep_json_raw(struct seep_json *json, const char *key, const char *value);
 void seep_json_null(struct seep_json *json, const char *key);
 void seep_json_bool(struct seep_json *json, const char *key, bool value);
 /* Always a number; for what is small by nature (a pid, a line, a signal). */

@@ -213,7 +213,7 @@ static void print_json_cell(struct seep_json *json, struct seep_strbuf *cell,
 		seep_json_text(json, name, cell->text);
 		return;
 	}
-	seep_json_captured(json, name, digits, strlen(digits));
+	seep_json_raw(json, name, digits);
 }
 
 /* What is cut short by a failure does not parse: the array is left open. */

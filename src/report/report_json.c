@@ -6,12 +6,16 @@
 #include "report/report.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/rank.h"
+#include "base/json_writer.h"
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
-#include "report/json_context.h"
-#include "base/json_writer.h"
+#include "profile/total_fields.h"
+
+/* repeats of a stack entry that are this many or more */
+enum { REPEATS_SATURATED = 65535 };
 
 /* A time or size of which 0 means that it is not known. */
 static void known_u64(struct seep_json *json, const char *key, uint64_t value)
@@ -108,49 +112,60 @@ static void write_verify(struct seep_json *json, const struct seep_profile_verif
 	seep_json_close(json);
 }
 
+/* Members of a struct that are uint64_t, under their own names. */
+struct figure {
+	const char *key;
+	size_t offset;
+};
+
+static void write_figures(struct seep_json *json, const void *from, const struct figure *figures,
+			  size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t value;
+
+		memcpy(&value, (const char *)from + figures[i].offset, sizeof(value));
+		seep_json_u64(json, figures[i].key, value);
+	}
+}
+
+#define FIGURE(type, member)                           \
+	{                                              \
+#member, offsetof(struct type, member) \
+	}
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 static void write_totals(struct seep_json *json, const struct seep_profile_totals *totals)
 {
 	seep_json_open_object(json, "totals");
-	seep_json_u64(json, "allocs", totals->allocs);
-	seep_json_u64(json, "alloc_bytes", totals->alloc_bytes);
-	seep_json_u64(json, "frees", totals->frees);
-	seep_json_u64(json, "freed_bytes", totals->freed_bytes);
-	seep_json_u64(json, "live_blocks", totals->live_blocks);
-	seep_json_u64(json, "live_bytes", totals->live_bytes);
-	seep_json_u64(json, "usable_bytes", totals->usable_bytes);
-	seep_json_u64(json, "peak_bytes", totals->peak_bytes);
-	known_u64(json, "peak_at_ns", totals->peak_at_ns);
-	seep_json_bool(json, "peak_exact", totals->peak_exact);
-	seep_json_u64(json, "peak_error_bytes", totals->peak_error_bytes);
-	seep_json_u64(json, "temporary", totals->temporary);
-	seep_json_u64(json, "temporary_bytes", totals->temporary_bytes);
-	seep_json_u64(json, "threads", totals->threads);
-	seep_json_u64(json, "untracked_frees", totals->untracked_frees);
-	seep_json_u64(json, "missed_frees", totals->missed_frees);
-	seep_json_u64(json, "inherited_frees", totals->inherited_frees);
-	seep_json_u64(json, "inherited_freed_bytes", totals->inherited_freed_bytes);
-	seep_json_u64(json, "dropped", totals->dropped);
-	seep_json_u64(json, "in_doubt", totals->in_doubt);
-	seep_json_u64(json, "abandoned", totals->abandoned);
-	seep_json_u64(json, "early_allocs", totals->early_allocs);
-	seep_json_u64(json, "unrecorded_children", totals->unrecorded_children);
-	seep_json_u64(json, "own_bytes", totals->own_bytes);
-	seep_json_u64(json, "walks", totals->walks);
-	seep_json_u64(json, "walks_landed", totals->walks_landed);
-	seep_json_u64(json, "walks_truncated", totals->walks_truncated);
+	for (size_t i = 0; i < seep_total_field_count; i++) {
+		const struct seep_total_field *field = &seep_total_fields[i];
+		const uint64_t value = seep_total_get(totals, field);
+
+		if (strncmp(field->name, "verify_", strlen("verify_")) == 0)
+			continue;
+		if (field->is_flag)
+			seep_json_bool(json, field->name, value);
+		else if (strcmp(field->name, "peak_at_ns") == 0)
+			known_u64(json, field->name, value);
+		else
+			seep_json_u64(json, field->name, value);
+	}
 	write_histogram(json, totals);
 	write_verify(json, &totals->verify);
 	seep_json_close(json);
 }
 
+#define SUMS(type)                                                            \
+	FIGURE(type, allocs), FIGURE(type, alloc_bytes), FIGURE(type, frees), \
+		FIGURE(type, freed_bytes), FIGURE(type, live_bytes)
+
 static void write_sums(struct seep_json *json, const struct seep_profile_forked *sums)
 {
-	seep_json_u64(json, "processes", sums->processes);
-	seep_json_u64(json, "allocs", sums->allocs);
-	seep_json_u64(json, "alloc_bytes", sums->alloc_bytes);
-	seep_json_u64(json, "frees", sums->frees);
-	seep_json_u64(json, "freed_bytes", sums->freed_bytes);
-	seep_json_u64(json, "live_bytes", sums->live_bytes);
+	static const struct figure figures[] = { FIGURE(seep_profile_forked, processes),
+						 SUMS(seep_profile_forked) };
+
+	write_figures(json, sums, figures, COUNT_OF(figures));
 }
 
 static void write_forked(struct seep_json *json, const struct seep_profile_forked *forked)
@@ -162,19 +177,19 @@ static void write_forked(struct seep_json *json, const struct seep_profile_forke
 
 static void write_other(struct seep_json *json, const struct seep_profile_other *other)
 {
+	static const struct figure figures[] = {
+		FIGURE(seep_profile_other, start_ns),
+		FIGURE(seep_profile_other, end_ns),
+		SUMS(seep_profile_other),
+		FIGURE(seep_profile_other, peak_bytes),
+	};
+
 	seep_json_open_object(json, NULL);
 	seep_json_int(json, "pid", other->pid);
 	seep_json_int(json, "ppid", other->ppid);
 	seep_json_text(json, "exe", other->exe);
 	seep_json_text(json, "recording", other->file);
-	seep_json_u64(json, "start_ns", other->start_ns);
-	seep_json_u64(json, "end_ns", other->end_ns);
-	seep_json_u64(json, "allocs", other->allocs);
-	seep_json_u64(json, "alloc_bytes", other->alloc_bytes);
-	seep_json_u64(json, "frees", other->frees);
-	seep_json_u64(json, "freed_bytes", other->freed_bytes);
-	seep_json_u64(json, "live_bytes", other->live_bytes);
-	seep_json_u64(json, "peak_bytes", other->peak_bytes);
+	write_figures(json, other, figures, COUNT_OF(figures));
 	seep_json_close(json);
 }
 
@@ -195,24 +210,231 @@ static void write_run(struct seep_json *json, const struct seep_profile *profile
 	seep_json_close(json);
 }
 
-/* Returns how many contexts were left out. */
-static uint32_t write_contexts(struct seep_json *json, const struct seep_profile *profile,
-			       enum seep_measure measure, uint32_t top)
-{
-	const uint32_t count = profile->context_count;
-	uint32_t *order = seep_xcalloc(count, sizeof(*order));
-	const uint32_t shown = seep_rank_contexts(profile, measure, top > 0 ? top : count, order);
-	struct seep_json_frames frames;
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
-	seep_json_frames_init(&frames, profile);
-	seep_json_open_array(json, "contexts");
-	for (uint32_t i = 0; i < shown; i++)
-		seep_json_context(json, &frames, &profile->contexts[order[i]]);
-	seep_json_close(json);
-	seep_json_frames_done(&frames);
-	free(order);
-	return count - shown;
+/* What of the profile is in the document, and where. */
+struct stacks {
+	const struct seep_profile *profile;
+	uint32_t *contexts; /* those shown, largest first */
+	uint32_t context_count;
+	uint32_t *frames;   /* those in use, most used first: the smallest numbers for them */
+	uint32_t *place_of; /* by frame of the profile: its place among these */
+	uint32_t frame_count;
+};
+
+static void stacks_init(struct stacks *stacks, const struct seep_profile *profile,
+			enum seep_measure measure, uint32_t top)
+{
+	struct seep_ranked *uses = seep_xcalloc(profile->frame_count, sizeof(*uses));
+	const uint32_t count = profile->context_count;
+
+	*stacks = (struct stacks){
+		.profile = profile,
+		.contexts = seep_xcalloc(count, sizeof(uint32_t)),
+		.frames = seep_xcalloc(profile->frame_count, sizeof(uint32_t)),
+		.place_of = seep_xcalloc(profile->frame_count, sizeof(uint32_t)),
+	};
+	stacks->context_count = seep_rank_contexts(profile, measure, top > 0 ? top : count,
+						   stacks->contexts);
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		uses[i].index = i;
+	for (uint32_t i = 0; i < stacks->context_count; i++) {
+		const struct seep_profile_context *c = &profile->contexts[stacks->contexts[i]];
+
+		for (uint32_t k = 0; k < c->stack_count; k++)
+			uses[c->stack[k].frame].value++;
+	}
+	seep_rank_top(uses, profile->frame_count, profile->frame_count);
+	for (uint32_t i = 0; i < profile->frame_count && uses[i].value > 0; i++) {
+		stacks->place_of[uses[i].index] = stacks->frame_count;
+		stacks->frames[stacks->frame_count++] = uses[i].index;
+	}
+	free(uses);
 }
+
+static void stacks_done(struct stacks *stacks)
+{
+	free(stacks->place_of);
+	free(stacks->frames);
+	free(stacks->contexts);
+}
+
+static void write_modules(struct seep_json *json, const struct seep_profile *profile)
+{
+	seep_json_open_array(json, "modules");
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		const struct seep_profile_module *module = &profile->modules[i];
+
+		seep_json_open_object(json, NULL);
+		seep_json_text(json, "path", module->path);
+		seep_json_hex(json, "build_id", module->build_id, module->build_id_bytes);
+		seep_json_close(json);
+	}
+	seep_json_close(json);
+}
+
+static void write_frame(struct seep_json *json, const struct seep_profile *profile,
+			const struct seep_profile_frame *frame)
+{
+	seep_json_open_object(json, NULL);
+	seep_json_text(json, "function", frame->function);
+	seep_json_text(json, "file", frame->file);
+	if (frame->line == 0)
+		seep_json_null(json, "line");
+	else
+		seep_json_int(json, "line", frame->line);
+	if (frame->module == 0 || frame->module > profile->module_count) {
+		seep_json_null(json, "module");
+		seep_json_null(json, "offset");
+		seep_json_u64(json, "address", frame->address);
+	} else {
+		seep_json_int(json, "module", frame->module - 1);
+		seep_json_u64(json, "offset", frame->address);
+		seep_json_u64(json, "address",
+			      frame->address + profile->modules[frame->module - 1].bias);
+	}
+	seep_json_bool(json, "exact", frame->exact);
+	seep_json_bool(json, "inlined", frame->inlined);
+	seep_json_close(json);
+}
+
+static void write_epochs(struct seep_json *json, const struct seep_profile_context *context)
+{
+	seep_json_open_array(json, "epochs");
+	for (uint32_t i = 0; i < context->epoch_count; i++) {
+		seep_json_open_object(json, NULL);
+		seep_json_int(json, "epoch", context->epochs[i].epoch);
+		seep_json_u64(json, "blocks", context->epochs[i].blocks);
+		seep_json_u64(json, "bytes", context->epochs[i].bytes);
+		seep_json_close(json);
+	}
+	seep_json_close(json);
+}
+
+/* What is unusual about it; nothing is for most. */
+static void write_flags(struct seep_json *json, const struct seep_profile_context *context)
+{
+	const struct {
+		bool set;
+		const char *name;
+	} flags[] = {
+		{ context->cut, "cut" },
+		{ context->by_frame_pointer, "by-frame-pointer" },
+		{ context->no_stack, "no-stack" },
+		{ context->other, "other" },
+		{ context->in_doubt, "in-doubt" },
+	};
+	bool any = false;
+
+	for (size_t i = 0; i < COUNT_OF(flags); i++) {
+		if (flags[i].set && !any)
+			seep_json_open_array(json, "flags");
+		any |= flags[i].set;
+		if (flags[i].set)
+			seep_json_text(json, NULL, flags[i].name);
+	}
+	if (any)
+		seep_json_close(json);
+}
+
+/*
+ * The fold that the entry at @at ends, as places in frames: it stands for its physical frame, with
+ * what is inlined into that, and the period - 1 outside of it.
+ */
+static void write_fold(struct seep_json *json, const struct seep_profile *profile,
+		       const struct seep_profile_context *context, uint32_t at)
+{
+	const struct seep_profile_stack_entry *entry = &context->stack[at];
+	uint32_t from = at;
+	uint32_t to = at;
+	unsigned physical = 1;
+
+	while (from > 0 && profile->frames[context->stack[from - 1].frame].inlined)
+		from--;
+	while (physical < entry->period && to + 1 < context->stack_count)
+		physical += !profile->frames[context->stack[++to].frame].inlined;
+	seep_json_open_object(json, NULL);
+	seep_json_int(json, "from", from);
+	seep_json_int(json, "to", to);
+	seep_json_int(json, "times", entry->repeats + INT64_C(1));
+	seep_json_bool(json, "or_more", entry->repeats == REPEATS_SATURATED);
+	seep_json_close(json);
+}
+
+static void write_stack(struct seep_json *json, const struct stacks *stacks,
+			const struct seep_profile_context *context)
+{
+	bool folded = false;
+
+	seep_json_open_array(json, "frames");
+	for (uint32_t i = 0; i < context->stack_count; i++)
+		seep_json_int(json, NULL, stacks->place_of[context->stack[i].frame]);
+	seep_json_close(json);
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		if (context->stack[i].period == 0)
+			continue;
+		if (!folded)
+			seep_json_open_array(json, "folded");
+		folded = true;
+		write_fold(json, stacks->profile, context, i);
+	}
+	if (folded)
+		seep_json_close(json);
+}
+
+/* Contexts are nearly all of a document: what does not apply to one is left out. */
+static void write_context(struct seep_json *json, const struct stacks *stacks,
+			  const struct seep_profile_context *context)
+{
+	static const struct figure figures[] = {
+		FIGURE(seep_profile_context, first_ns),
+		FIGURE(seep_profile_context, allocs),
+		FIGURE(seep_profile_context, alloc_bytes),
+		FIGURE(seep_profile_context, frees),
+		FIGURE(seep_profile_context, freed_bytes),
+		FIGURE(seep_profile_context, live_blocks),
+		FIGURE(seep_profile_context, live_bytes),
+		FIGURE(seep_profile_context, peak_blocks),
+		FIGURE(seep_profile_context, peak_bytes),
+		FIGURE(seep_profile_context, temporary),
+	};
+
+	seep_json_open_object(json, NULL);
+	seep_json_int(json, "id", context->id);
+	seep_json_hash(json, "hash", context->hash);
+	seep_json_text(json, "kind", seep_profile_kind_name(context->kind));
+	if (context->align_log2 > 0 && context->align_log2 < 64)
+		seep_json_u64(json, "align_bytes", UINT64_C(1) << context->align_log2);
+	if (context->thread)
+		seep_json_text(json, "thread", context->thread);
+	if (context->scope)
+		seep_json_text(json, "scope", context->scope);
+	write_figures(json, context, figures, COUNT_OF(figures));
+	if (context->truncated)
+		seep_json_bool(json, "truncated", true);
+	write_flags(json, context);
+	if (context->epoch_count > 0)
+		write_epochs(json, context);
+	write_stack(json, stacks, context);
+	seep_json_close(json);
+}
+
+static void write_stacks(struct seep_json *json, const struct stacks *stacks)
+{
+	const struct seep_profile *profile = stacks->profile;
+
+	write_modules(json, profile);
+	seep_json_open_array(json, "frames");
+	for (uint32_t i = 0; i < stacks->frame_count; i++)
+		write_frame(json, profile, &profile->frames[stacks->frames[i]]);
+	seep_json_close(json);
+	seep_json_open_array(json, "contexts");
+	for (uint32_t i = 0; i < stacks->context_count; i++)
+		write_context(json, stacks, &profile->contexts[stacks->contexts[i]]);
+	seep_json_close(json);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 /* Members whose content other commands add; they are there so that readers need not ask. */
 static void write_empty(struct seep_json *json)
@@ -273,17 +495,10 @@ static void write_unseen(struct seep_json *json, const struct seep_profile *prof
 	seep_json_open_array(json, "unseen");
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		write_unseen_line(json, profile->unseen[i].code, profile->unseen[i].detail);
-	if (omitted > 0) {
-		char *detail = seep_xasprintf("%u smaller contexts were left out on request%s%s",
-					      omitted, shown ? ", and all but " : "",
-					      shown ? shown : "");
-
-		write_unseen_line(json, "contexts-left-out", detail);
-		free(detail);
-	}
-	if (omitted == 0 && profile->left_out_count > 0) {
-		char *detail = seep_xasprintf("%u contexts were left out on request: only %s",
-					      profile->left_out_count, shown ? shown : "some");
+	if (omitted > 0 || profile->left_out_count > 0) {
+		char *detail = seep_xasprintf("%u contexts were left out on request%s%s",
+					      omitted + profile->left_out_count,
+					      shown ? ": only " : "", shown ? shown : "");
 
 		write_unseen_line(json, "contexts-left-out", detail);
 		free(detail);
@@ -295,22 +510,23 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings)
 {
 	struct seep_json *json = seep_xmalloc(sizeof(*json));
-	uint32_t omitted;
+	struct stacks stacks;
 
+	stacks_init(&stacks, profile,
+		    options->by < 0 ? SEEP_BY_LIVE : (enum seep_measure)options->by, options->top);
 	seep_json_init(json, out, strings);
 	seep_json_open_document(json);
 	write_process(json, &profile->process);
 	write_totals(json, &profile->totals);
 	write_forked(json, &profile->forked);
 	write_run(json, profile);
-	omitted = write_contexts(json, profile,
-				 options->by < 0 ? SEEP_BY_LIVE : (enum seep_measure)options->by,
-				 options->top);
+	write_stacks(json, &stacks);
 	write_empty(json);
 	write_marks(json, profile);
 	write_timeline(json, profile);
-	write_unseen(json, profile, omitted, options->shown);
+	write_unseen(json, profile, profile->context_count - stacks.context_count, options->shown);
 	seep_json_close(json);
 	seep_json_finish(json);
+	stacks_done(&stacks);
 	free(json);
 }

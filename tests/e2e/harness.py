@@ -19,11 +19,17 @@ import tempfile
 
 import pytest
 
+from json_schema import Validator
+
 SOURCE = pathlib.Path(os.environ.get("SEEP_SOURCE", pathlib.Path(__file__).parents[2])).resolve()
 BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", SOURCE / "build")).resolve()
 SEEP = BUILD / "seep"
 RUNTIME = BUILD / "libseep.so"
 PROGRAMS = BUILD / "programs"
+
+SCHEMA = json.loads((SOURCE / "docs" / "json-schema.json").read_text())
+# Larger documents are of the same code, and take minutes.
+CHECKED_BYTES = 1 << 20
 
 # Longer than any test takes; a hang is a failure, not a stuck run.
 LIMIT_S = 300
@@ -143,7 +149,7 @@ class Recordings:
     def load(self, path, *options):
         done = self.seep.command("report", path, "--json", *options)
         assert done.status == 0, done.stderr.decode(errors="replace")
-        return json.loads(done.stdout)
+        return read_report(done.stdout)
 
     def main(self):
         assert self.path.exists(), f"no recording among {os.listdir(self.folder)}"
@@ -171,6 +177,26 @@ class Recordings:
         ]
         assert len(found) == 1, f"{len(found)} recordings of {pid}"
         return found[0]
+
+
+def read_report(text):
+    """A report's document with each stack spelled out: frames in place of their indexes, of which
+    each names its module, and what a context leaves out."""
+    report = json.loads(text)
+    if len(text) <= CHECKED_BYTES:
+        assert Validator(SCHEMA, closed=True).errors(report) == []
+    for frame in report["frames"]:
+        at = frame["module"]
+        module = {"path": None, "build_id": None} if at is None else report["modules"][at]
+        frame.update(module=module["path"], build_id=module["build_id"])
+    absent = {"align_bytes": None, "thread": None, "scope": None, "truncated": False}
+    for context in report["contexts"]:
+        for key, value in absent.items():
+            context.setdefault(key, value)
+        for key in ("flags", "epochs", "folded"):
+            context.setdefault(key, [])
+        context["frames"] = [report["frames"][i] for i in context["frames"]]
+    return report
 
 
 def total_allocs(reports):

@@ -19,6 +19,7 @@ from harness import (
     need,
     parse_truth,
     program,
+    read_report,
     record_with_truth,
     run_plain,
 )
@@ -79,7 +80,7 @@ def record_watched(seep, command):
     wait_until(lambda: watched(seep, "recorded"), "the recorder")
     assert finish(process) == (plain.status, plain.stdout, plain.stderr)
     done = seep.command("report", "--json", seep.directory / "run.seep")
-    return json.loads(done.stdout), truth
+    return read_report(done.stdout), truth
 
 
 # ---- preloaded -------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 have ended, and are counted to the byte."""
 
 import errno
-import json
 import os
 import pathlib
 import shutil
@@ -11,7 +10,7 @@ import socket
 
 import pytest
 
-from harness import check_truth, need, parse_truth, program, run_plain
+from harness import check_truth, need, parse_truth, program, read_report, run_plain
 from running import apart
 
 
@@ -41,7 +40,7 @@ def test_a_filter_that_refuses_the_ledger_pages_is_told_from_a_full_file_system(
     """Nothing is lost but stacks, and the reason that is given is the filter."""
     recordings, truth = both(seep, [program("refused"), str(error), way])
     # Not whole, so main() would complain.
-    report = json.loads(seep.command("report", recordings.path, "--json").stdout)
+    report = read_report(seep.command("report", recordings.path, "--json").stdout)
     assert report["totals"]["allocs"] >= truth.sites["counted"]["allocs"]
     codes = {entry["code"]: entry["detail"] for entry in report["unseen"]}
     assert "seccomp filter" in codes["ledger-refused"]
@@ -108,7 +107,7 @@ def test_another_user_with_a_view_of_its_own_is_counted_in_a_ledger_of_its_own(s
         result, _ = seep.run([*words, copy, "not"])
         result.same_as(plain)
         (ledger,) = ledgers.glob("confined.*.ledger")
-        report = json.loads(seep.command("report", ledger, "--json").stdout)
+        report = read_report(seep.command("report", ledger, "--json").stdout)
         check_truth(report, parse_truth(result.stdout.decode()))
     finally:
         shutil.rmtree(ledgers, ignore_errors=True)
@@ -141,7 +140,7 @@ def test_a_child_without_memory_for_an_account_says_so(seep):
     result, recordings = seep.run([program("no_data")])
     assert result.stdout == plain.stdout == b"500\n" and result.status == plain.status == 0
     paths = [recordings.path, *recordings.path.parent.glob(recordings.path.name + ".d/*")]
-    reports = [json.loads(seep.command("report", path, "--json").stdout) for path in paths]
+    reports = [read_report(seep.command("report", path, "--json").stdout) for path in paths]
     assert [r["totals"]["allocs"] > 0 for r in reports] == [True, False]
     unseen = {u["code"]: u["detail"] for u in reports[1]["unseen"]}
     assert "RLIMIT_DATA" in unseen["no-memory"]

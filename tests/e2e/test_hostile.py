@@ -2,7 +2,6 @@
 """Programs that once broke the runtime, one by one: they end as they do without it, and the account
 is right. Each program's first comment says what it does to its profiler."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -20,6 +19,7 @@ from harness import (
     functions,
     parse_truth,
     program,
+    read_report,
     record_with_truth,
     run_plain,
     site,
@@ -220,7 +220,7 @@ def test_an_abort_that_was_left_takes_no_figures_away(seep):
     assert result.status == -signal.SIGKILL
     (ledger,) = seep.ledgers()
     done = seep.command("report", seep.ledger_dir / ledger, "--json")
-    report = json.loads(done.stdout)
+    report = read_report(done.stdout)
     check_truth(report, parse_truth(result.stdout.decode()))
     assert report["process"]["ended"] == "signal"
     assert report["process"]["status"] == {"signal": signal.SIGABRT}

@@ -8,9 +8,9 @@ import re
 import pytest
 
 import harness
+from harness import SCHEMA
 from json_schema import Validator
 
-SCHEMA = json.loads((harness.SOURCE / "docs" / "json-schema.json").read_text())
 GOLDEN = harness.SOURCE / "tests" / "unit" / "golden"
 
 
@@ -46,7 +46,14 @@ def keys_of(schema):
 @pytest.mark.fast
 @pytest.mark.parametrize("name", ["report", "report_strings_top"])
 def test_a_hand_built_document_is_valid(name):
-    check(parse((GOLDEN / f"{name}.json").read_text()))
+    document = parse((GOLDEN / f"{name}.json").read_text())
+    check(document)
+    frames, modules = document["frames"], document["modules"]
+    assert all(i < len(frames) for context in document["contexts"] for i in context["frames"])
+    assert all(f["module"] is None or f["module"] < len(modules) for f in frames)
+    for context in document["contexts"]:
+        for fold in context.get("folded", []):
+            assert fold["from"] <= fold["to"] < len(context["frames"])
 
 
 @pytest.mark.fast
@@ -64,7 +71,7 @@ def test_the_page_describes_every_unseen_code():
     for source in (harness.SOURCE / "src").glob("*/*.c"):
         codes.update(place.findall(source.read_text()))
     page = (harness.SOURCE / "docs" / "json.md").read_text()
-    table = page[page.index("\n`unseen`:") : page.index("\n## The hash")]
+    table = page[page.index("\n`unseen`:") : page.index("\n## Questions")]
     rows = re.findall(r"^\| (`.*?) \|", table, re.M)
     described = set(re.findall(r"`([a-z-]+)`", " ".join(rows)))
     assert "stacks-cut" in codes and "other-allocator" in codes and "bound-elsewhere" in codes
@@ -82,8 +89,9 @@ def test_the_page_describes_every_unseen_code():
         (lambda d: d["totals"].update(surprise=1), "surprise is not in the schema"),
         (lambda d: d["process"].update(ended="maybe"), "is none of"),
         (lambda d: d["contexts"][0].update(hash="xyz"), "does not match"),
-        (lambda d: d["contexts"][0]["frames"][0].update(line=True), "is not"),
-        (lambda d: d["seep"].update(schema=2), "is not 1"),
+        (lambda d: d["frames"][0].update(line=True), "is not"),
+        (lambda d: d["contexts"][0]["frames"].append(-1), "below 0"),
+        (lambda d: d["seep"].update(schema=1), "is not 2"),
     ],
 )
 def test_the_validator_sees_what_is_wrong(change, complaint):

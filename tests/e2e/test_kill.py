@@ -7,7 +7,6 @@ counts, site by site. SEEP_KILLS sets the number of kills (20; `make soak` takes
 """
 
 import itertools
-import json
 import mmap
 import os
 import pathlib
@@ -21,6 +20,8 @@ import tempfile
 import time
 
 import pytest
+
+from harness import read_report
 
 BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", pathlib.Path(__file__).parents[2] / "build"))
 RUNTIME = BUILD / "libseep.so"
@@ -90,7 +91,7 @@ def report(ledger):
     )
     if done.returncode:
         return None, done.stderr.decode(errors="replace").strip()
-    return json.loads(done.stdout), ""
+    return read_report(done.stdout), ""
 
 
 def recorded_sites(recording):

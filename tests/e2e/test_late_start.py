@@ -2,13 +2,12 @@
 """Recording starts in a process that has been running, for whoever hands functions and options to
 the library, and not before."""
 
-import json
 import os
 import subprocess
 
 import pytest
 
-from harness import RUNTIME, check_totals, check_truth, parse_truth, program, site
+from harness import RUNTIME, check_totals, check_truth, parse_truth, program, read_report, site
 
 pytestmark = pytest.mark.fast
 
@@ -28,7 +27,7 @@ def start_late(seep, offset, options=""):
 
 def report_of(seep):
     (ledger,) = seep.ledgers()
-    return json.loads(seep.command("report", seep.ledger_dir / ledger, "--json").stdout)
+    return read_report(seep.command("report", seep.ledger_dir / ledger, "--json").stdout)
 
 
 def test_what_the_hooks_are_called_for_is_counted(seep):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`seep save`: a recording of what has no recorder, or had one."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import LIMIT_S, RUNTIME
+from harness import LIMIT_S, RUNTIME, read_report
 from running import PYTHON, TRUE, start, watched
 
 KEEP = "import sys; kept = bytearray(3_000_000); print('ready', flush=True); sys.stdin.read()"
@@ -30,7 +29,7 @@ def save(seep, *words):
 
 
 def load(seep, path):
-    return json.loads(seep.command("report", "--json", path, cwd=seep.directory).stdout)
+    return read_report(seep.command("report", "--json", path, cwd=seep.directory).stdout)
 
 
 def unaged(entries):

@@ -2,7 +2,6 @@
 """`seep run --snapshot-every`: recordings of what still runs, complete in themselves and bounded in
 number, whatever the disk does."""
 
-import json
 import os
 import re
 import stat
@@ -10,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import SEEP, check_totals, program
+from harness import SEEP, check_totals, program, read_report
 from running import PYTHON, apart, finish, start, wait_until
 
 EVERY = ("--snapshot-every", "100ms")
@@ -30,7 +29,7 @@ def snapshot(seep, number, stem="run"):
 def load(seep, path):
     done = seep.command("report", path, "--json")
     assert done.status == 0, done.stderr.decode()
-    return json.loads(done.stdout)
+    return read_report(done.stdout)
 
 
 def run_busy(seep, *options, until, arguments=()):

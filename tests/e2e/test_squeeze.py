@@ -6,7 +6,6 @@ deaths by signal. The truth lines of the target name what counted() allocated; a
 less must say so.
 """
 
-import json
 import os
 import pathlib
 import re
@@ -17,6 +16,8 @@ import subprocess
 import tempfile
 
 import pytest
+
+from harness import read_report
 
 BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", pathlib.Path(__file__).parents[2] / "build"))
 RUNTIME = BUILD / "libseep.so"
@@ -82,7 +83,7 @@ def truth_of(out, who="main"):
 def report(path):
     done = subprocess.run([SEEP, "report", path, "--json"], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
-    return json.loads(done.stdout)
+    return read_report(done.stdout)
 
 
 def ledgers(place):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The recipes of docs/troubleshooting.md that can be tried here."""
 
-import json
 import os
 import re
 import shutil
@@ -9,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import RUNTIME, SEEP, check_truth, need, parse_truth, program, run_plain
+from harness import RUNTIME, SEEP, check_truth, need, parse_truth, program, read_report, run_plain
 from running import PYTHON, TRUE, apart
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can set this up")
@@ -43,7 +42,7 @@ def test_an_image_with_nothing_needs_the_library_only(seep):
     (ledger,) = (root / "ledgers").glob("app.*.ledger")
     report = seep.command("report", ledger, "--symbols", root, "--json")
     assert report.status == 0, report.stderr
-    check_truth(json.loads(report.stdout), parse_truth(done.stdout.decode()))
+    check_truth(read_report(report.stdout), parse_truth(done.stdout.decode()))
 
 
 @NEEDS_ROOT

@@ -16,7 +16,7 @@ import textwrap
 
 import pytest
 
-from harness import need
+from harness import need, read_report
 
 SOURCE = pathlib.Path(os.environ.get("SEEP_SOURCE", pathlib.Path(__file__).parents[2]))
 BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", SOURCE / "build"))
@@ -85,7 +85,7 @@ def test_figures_are_those_without_it(tmp_path, name):
         recording = tmp_path / "one.seep"
         words = ["run", "-q", "-f", "--no-follow", "-o", recording, "--", BUILD / "programs" / name]
         run([SEEP, *words], env={**os.environ, "SEEP_OPTIONS": options})
-        report = json.loads(run([SEEP, "report", recording, "--json"]))
+        report = read_report(run([SEEP, "report", recording, "--json"]))
         assert (report["totals"].pop("verify") is not None) == bool(options)
         for key in ("peak_at_ns", "own_bytes"):
             del report["totals"][key]

@@ -157,8 +157,10 @@ def sums(report):
     """The figures of all stacks through the counted functions, and what else is live."""
     own = {"allocs": 0, "alloc_bytes": 0, "frees": 0, "freed_bytes": 0}
     other = 0
+    frames = enumerate(report["frames"])
+    sites = {i for i, frame in frames if (frame["function"] or "").startswith(SITES)}
     for context in report["contexts"]:
-        if any((frame["function"] or "").startswith(SITES) for frame in context["frames"]):
+        if any(i in sites for i in context["frames"]):
             for key in own:
                 own[key] += context[key]
         else:
