@@ -128,28 +128,28 @@ static int save(const struct save_options *values, const struct ledger *ledger, 
 	char *folder = name > ledger->path
 			       ? seep_xstrndup(ledger->path, (size_t)(name - ledger->path))
 			       : seep_xstrdup(".");
-	struct seep_outside outside = { 0 };
 	struct seep_symbols_options symbols;
-	struct seep_finish_job job = {
-		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
+	const struct seep_recorder_plan plan = {
 		.ledger_dir = folder,
 		.ledger_dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-		.ledger_name = name,
-		.output = output,
-		.replace = values->force,
-		.keep_small = true,
-		.keep_ledger = true,
-		.keep_profile = true,
+		.force = values->force,
 		.symbols = &symbols,
-		.perf_map_fd = -1,
+	};
+	struct seep_finish_job job = {
+		.plan = &plan,
+		.image.file_name = seep_xstrdup(seep_path_base(ledger->path)),
+		.image.keep_ledger = true,
+		.image.gathered.perf_map_fd = -1,
+		.output = output,
+		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
+		.keep_small = true,
+		.keep_profile = true,
 	};
 	int rc = seep_symbol_options_read(&values->symbols, &symbols, err);
 
 	if (rc == 0) {
-		if (state <= SEEP_CENSUS_RECORDER_GONE) {
-			seep_outside_look(&outside, ledger->entry->pid);
-			job.outside = &outside;
-		}
+		if (state <= SEEP_CENSUS_RECORDER_GONE)
+			seep_outside_look(&job.image.gathered.outside, ledger->entry->pid);
 		seep_finish(&job);
 		*err = job.err;
 		rc = -job.err.code;
@@ -158,14 +158,15 @@ static int save(const struct save_options *values, const struct ledger *ledger, 
 		summarise(&job);
 	/* The children that still run, if there are any, may need it. */
 	if (rc == 0 && !job.snapshot) {
-		seep_census_tidy(job.ledger_dir_fd);
+		seep_census_tidy(plan.ledger_dir_fd);
 		if (!values->quiet && access(ledger->path, F_OK) != 0)
 			(void)fprintf(stderr, "seep: the recording replaces the ledger, which was "
 					      "removed\n");
 	}
 	seep_profile_free(job.profile);
-	seep_outside_done(&outside);
-	(void)close(job.ledger_dir_fd);
+	seep_outside_done(&job.image.gathered.outside);
+	free(job.image.file_name);
+	(void)close(plan.ledger_dir_fd);
 	free(folder);
 	return rc;
 }

@@ -52,8 +52,8 @@ static void summarise(const struct seep_run_outcome *outcome,
 	if (lead)
 		seep_report_summary(&printer, sites, &options);
 	seep_sites_free(sites);
-	for (size_t i = 0; i < result->note_count; i++)
-		seep_complainf(NULL, "%s", result->notes[i]);
+	for (size_t i = 0; i < result->notes.count; i++)
+		seep_complainf(NULL, "%s", result->notes.items[i]);
 	if (result->profile)
 		seep_report_others(&printer, result->profile, lead, path);
 	else if (result->other_count)
@@ -87,14 +87,14 @@ static void complain_nothing_recorded(const struct seep_run_outcome *outcome)
 
 static void list_problems(const struct seep_recorder_result *result)
 {
-	size_t count = result->problem_count;
+	size_t count = result->problems.count;
 	size_t first = count <= LISTED_MAX ? 0 : count - LISTED_MAX;
 
 	/* FILE is written last: what went wrong with it must not be among those left out. */
 	if (first > 0)
 		seep_complainf("run", "%zu problems, the last %d of them:", count, LISTED_MAX);
 	for (size_t i = first; i < count; i++) {
-		seep_complainf("run", "%s", result->problems[i]);
+		seep_complainf("run", "%s", result->problems.items[i]);
 	}
 }
 
@@ -115,7 +115,7 @@ void seep_run_outcome_print(const struct seep_run_outcome *outcome,
 	list_problems(result);
 	if (result->profile && !result->recorded)
 		seep_hint("the ledger was kept: \"seep ps\" names it, \"seep report\" reads it");
-	if (!result->profile && result->problem_count == 0)
+	if (!result->profile && result->problems.count == 0)
 		complain_nothing_recorded(outcome);
 	if (!outcome->quiet)
 		summarise(outcome, result);

@@ -50,57 +50,53 @@ struct seep_finisher {
 
 /* ---- what was seen from outside ----------------------------------------------------------- */
 
-static void set_end(struct seep_profile_process *process, const struct seep_finish_job *job)
+static void set_end(struct seep_profile_process *process, const struct seep_image *image)
 {
-	if (job->replaced) {
+	if (image->replaced) {
 		process->ended = SEEP_ENDED_EXEC;
 		return;
 	}
 	/* A program that could not be recorded took its place: the status is that program's. */
-	if (!job->has_status || process->ended == SEEP_ENDED_EXEC)
+	if (!image->has_status || process->ended == SEEP_ENDED_EXEC)
 		return;
 	process->has_status = true;
-	if (WIFSIGNALED(job->wait_status)) {
+	if (WIFSIGNALED(image->wait_status)) {
 		process->ended = SEEP_ENDED_SIGNAL;
-		process->status_signal = WTERMSIG(job->wait_status);
-		process->core_dumped = WCOREDUMP(job->wait_status);
+		process->status_signal = WTERMSIG(image->wait_status);
+		process->core_dumped = WCOREDUMP(image->wait_status);
 	} else {
 		process->ended = SEEP_ENDED_EXIT;
-		process->status_code = WEXITSTATUS(job->wait_status);
+		process->status_code = WEXITSTATUS(image->wait_status);
 	}
 }
 
-static void copy_arrays(struct seep_profile *profile, const struct seep_finish_job *job)
+static void add_sample(struct seep_profile *profile, const struct seep_profile_sample *sample)
 {
-	for (uint32_t i = 0; i < job->child_count; i++)
-		*(uint32_t *)seep_profile_add(profile, SEEP_ARRAY_CHILDREN) = job->children[i];
-	for (uint32_t i = 0; i < job->sample_count; i++)
-		*(struct seep_profile_sample *)seep_profile_add(profile, SEEP_ARRAY_SAMPLES) =
-			job->timeline[i];
+	*(struct seep_profile_sample *)seep_profile_add(profile, SEEP_ARRAY_SAMPLES) = *sample;
 }
 
-static void add_outside_view(struct seep_profile *profile, const struct seep_finish_job *job)
+static void add_outside_view(struct seep_profile *profile, const struct seep_image *image)
 {
+	const struct seep_timeline *timeline = &image->gathered.timeline;
 	struct seep_profile_process *process = &profile->process;
 	struct seep_profile_totals *totals = &profile->totals;
 
-	set_end(process, job);
-	copy_arrays(profile, job);
-	if (job->forked)
-		profile->forked = *job->forked;
-	process->peak_rss_bytes = job->peak_rss_bytes;
-	if (process->end_ns == 0 && job->sample_count && process->ended != SEEP_ENDED_RUNNING)
-		process->end_ns = job->timeline[job->sample_count - 1].at_ns;
+	set_end(process, image);
+	for (size_t i = 0; i < image->child_count; i++)
+		*(uint32_t *)seep_profile_add(profile, SEEP_ARRAY_CHILDREN) = image->children[i];
+	for (uint32_t i = 0; i < timeline->count; i++)
+		add_sample(profile, &timeline->samples[i]);
+	profile->forked = image->forked;
+	process->peak_rss_bytes = image->gathered.peak_rss_bytes;
+	if (process->end_ns == 0 && timeline->count && process->ended != SEEP_ENDED_RUNNING)
+		process->end_ns = timeline->samples[timeline->count - 1].at_ns;
 	/* The peak was the last state of a process that could not say when it ended. */
 	if (totals->peak_at_ns == 0 && totals->live_bytes > 0 &&
 	    totals->peak_bytes == totals->live_bytes)
 		totals->peak_at_ns = process->end_ns;
-	if (job->outside)
-		seep_outside_explain(job->outside, profile);
-	if (process->ended == SEEP_ENDED_EXEC && !job->replaced && job->successor)
-		seep_successor_explain(job->successor, profile);
-	if (job->no_argv)
-		process->argv = NULL;
+	seep_outside_explain(&image->gathered.outside, profile);
+	if (process->ended == SEEP_ENDED_EXEC && !image->replaced)
+		seep_successor_explain(&image->gathered.successor, profile);
 }
 
 /* ---- one job ------------------------------------------------------------------------------ */
@@ -111,11 +107,11 @@ static int name_frames(const struct seep_finish_job *job, struct seep_profile *p
 	int rc = 0;
 
 	if (!*symbols)
-		rc = seep_symbols_new(job->symbols, symbols, err);
+		rc = seep_symbols_new(job->plan->symbols, symbols, err);
 	if (rc == 0)
 		rc = seep_profile_symbolise(profile, *symbols, NULL, NULL, err);
-	if (rc == 0 && job->perf_map_fd >= 0)
-		rc = seep_profile_name_generated(profile, job->perf_map_fd, err);
+	if (rc == 0 && job->image.gathered.perf_map_fd >= 0)
+		rc = seep_profile_name_generated(profile, job->image.gathered.perf_map_fd, err);
 	return rc;
 }
 
@@ -142,7 +138,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
 	if (make_folder(job) < 0)
 		return;
-	if (seep_recording_write(job->output, profile, job->replace, &job->err) == 0)
+	if (seep_recording_write(job->output, profile, job->plan->force, &job->err) == 0)
 		job->recorded = true;
 }
 
@@ -151,13 +147,13 @@ static void retire_ledger(const struct seep_finish_job *job)
 {
 	struct seep_ledger ledger;
 
-	if (seep_ledger_open(job->ledger_dir_fd, job->ledger_name, SEEP_LEDGER_WRITE, &ledger,
-			     NULL) == 0) {
+	if (seep_ledger_open(job->plan->ledger_dir_fd, job->image.file_name, SEEP_LEDGER_WRITE,
+			     &ledger, NULL) == 0) {
 		atomic_store_explicit(&ledger.control->recorder_done, 1, memory_order_release);
 		seep_ledger_close(&ledger);
 	}
-	if (!job->keep_ledger)
-		(void)unlinkat(job->ledger_dir_fd, job->ledger_name, 0);
+	if (!job->image.keep_ledger)
+		(void)unlinkat(job->plan->ledger_dir_fd, job->image.file_name, 0);
 }
 
 /* No recording replaces the ledger: who reads why is to find it. */
@@ -166,24 +162,22 @@ static void say_where(struct seep_finish_job *job)
 	size_t used = strlen(job->err.text);
 
 	(void)snprintf(job->err.text + used, sizeof(job->err.text) - used,
-		       "; the ledger is kept: %s/%s", job->ledger_dir, job->ledger_name);
+		       "; the ledger is kept: %s/%s", job->plan->ledger_dir, job->image.file_name);
 }
 
 /* The timeline goes up to the moment of the figures. */
-static void add_present(struct seep_profile *profile, uint64_t now_ns)
+static void add_present(struct seep_profile *profile)
 {
-	const uint64_t rss_bytes = profile->sample_count
-					   ? profile->timeline[profile->sample_count - 1].rss_bytes
-					   : 0;
+	const uint32_t count = profile->sample_count;
+	const struct seep_profile_sample now = {
+		.at_ns = seep_monotonic_ns(),
+		.live_bytes = profile->totals.live_bytes,
+		.rss_bytes = count ? profile->timeline[count - 1].rss_bytes : 0,
+		.allocs = profile->totals.allocs,
+		.frees = profile->totals.frees,
+	};
 
-	*(struct seep_profile_sample *)seep_profile_add(profile, SEEP_ARRAY_SAMPLES) =
-		(struct seep_profile_sample){
-			.at_ns = now_ns,
-			.live_bytes = profile->totals.live_bytes,
-			.rss_bytes = rss_bytes,
-			.allocs = profile->totals.allocs,
-			.frees = profile->totals.frees,
-		};
+	add_sample(profile, &now);
 }
 
 /* Of forks, a few allocations are not worth a file; of one without a ledger, why is. */
@@ -199,7 +193,7 @@ static bool is_worth_a_recording(const struct seep_finish_job *job,
 static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 {
 	const struct seep_profile_load_options options = { .dead = !job->snapshot };
-	char *path = seep_xasprintf("%s/%s", job->ledger_dir, job->ledger_name);
+	char *path = seep_xasprintf("%s/%s", job->plan->ledger_dir, job->image.file_name);
 	struct seep_profile *profile;
 	int rc;
 
@@ -207,12 +201,15 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	free(path);
 	if (rc < 0)
 		return;
-	add_outside_view(profile, job);
+	add_outside_view(profile, &job->image);
+	if (job->plan->no_argv)
+		profile->process.argv = NULL;
 	if (profile->process.ended == SEEP_ENDED_RUNNING)
-		add_present(profile, seep_monotonic_ns());
+		add_present(profile);
 	job->share = seep_run_share(profile);
-	if (job->sum_run)
-		seep_run_sum(profile, job->others, job->other_count, job->small_forks);
+	if (job->run)
+		seep_run_sum(profile, job->run->others, (uint32_t)job->run->other_count,
+			     &job->run->small_forks);
 	if (is_worth_a_recording(job, profile))
 		write_recording(job, profile, symbols);
 	if (!job->snapshot && job->err.code == 0)

@@ -7,9 +7,8 @@
 #ifndef SEEP_RECORDER_FINISH_H
 #define SEEP_RECORDER_FINISH_H
 
-#include "base/error.h"
-#include "profile/profile.h"
-#include "symbol/symbol.h"
+#include "recorder/image.h"
+#include "recorder/recorder.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,44 +18,22 @@
 enum { SEEP_FINISH_SMALL_ALLOCS = 1000 };
 
 struct seep_finisher;
-struct seep_outside;
 
 struct seep_finish_job {
 	struct seep_finish_job *next;
 
-	/* What to do. The finisher owns none of this. */
-	bool snapshot;	   /* the ledger is left as it is: its process may go on */
-	bool only_running; /* nothing is written of a process that has ended */
-	const char *ledger_dir;
-	int ledger_dir_fd;
-	const char *ledger_name;
-	const char *output;
-	const char *folder;	   /* that output lies in, made if it is not there; NULL: it is */
-	bool replace;		   /* an output that is there already */
+	/* What to do. The finisher owns none of this; the plans of its jobs have the same symbols. */
+	const struct seep_recorder_plan *plan;
+	struct seep_image image;   /* a copy: its ledger, and what was seen of it */
+	const char *output;	   /* its recording */
+	const char *folder;	   /* that this lies in, made if it is not there; NULL: it is */
+	bool snapshot;		   /* the ledger is left as it is: its process may go on */
+	bool only_running;	   /* nothing is written of a process that has ended */
 	bool keep_small;	   /* a recording, however few allocations there were */
-	bool keep_ledger;	   /* others name it */
 	bool keep_profile;	   /* give the profile back... */
 	uint64_t keep_above_bytes; /* ...or do so if its peak is larger; UINT64_MAX: not */
-	bool no_argv;
-	const struct seep_symbols_options
-		*symbols; /* the same for all jobs of a finisher; or NULL */
-	bool replaced;	  /* ended by exec */
-	bool has_status;
-	int wait_status;
-	uint64_t peak_rss_bytes;
-	int perf_map_fd;			/* -1 none */
-	const struct seep_outside *outside;	/* NULL: nobody looked */
-	const struct seep_successor *successor; /* should it have ended by exec */
-	const struct seep_profile_sample *timeline;
-	uint32_t sample_count;
-	const struct seep_profile_forked *forked;
-	const uint32_t *children;
-	uint32_t child_count;
-	bool sum_run; /* it is the main program's: add up all processes of the run, which are: */
-	const struct seep_profile_other *others;
-	uint32_t other_count;
-	const struct seep_profile_forked *small_forks; /* of all of them */
-	void *owner;				       /* the caller's */
+	const struct seep_recorder_result *run; /* what to sum up of the others; NULL: nothing */
+	struct seep_image *owner;		/* the caller's */
 
 	/* What came of it. */
 	bool recorded;

@@ -38,11 +38,15 @@ struct seep_recorder {
 	bool main_ended;
 	uint64_t grace_ends_ns; /* once main_ended */
 	struct seep_recorder_result *result;
-	char *folder;			  /* for recordings of other processes */
-	struct seep_profile_forked small; /* all forks without a recording */
+	char *folder; /* for recordings of other processes */
 	struct pollfd *polls;
 	size_t poll_capacity;
 };
+
+static void add_problem(struct seep_recorder_result *result, const struct seep_error *err)
+{
+	seep_texts_take(&result->problems, seep_xstrdup(err->text));
+}
 
 /* ---- recordings --------------------------------------------------------------------------- */
 
@@ -74,44 +78,33 @@ static uint64_t lead_bytes(const struct seep_recorder_result *result)
 	return result->lead ? result->lead->totals.peak_bytes : 0;
 }
 
-static struct seep_finish_job *new_job(struct seep_recorder *recorder, struct seep_image *image)
+/* @is_file: of the recording that FILE is. */
+static struct seep_finish_job new_job(struct seep_recorder *recorder, struct seep_image *image,
+				      bool is_file)
 {
 	const struct seep_recorder_plan *plan = &recorder->plan;
-	struct seep_finish_job *job = seep_xcalloc(1, sizeof(*job));
-	bool last = image == seep_session_main(&recorder->session);
 
-	*job = (struct seep_finish_job){
-		.ledger_dir = plan->ledger_dir,
-		.ledger_dir_fd = plan->ledger_dir_fd,
-		.ledger_name = image->file_name,
-		.folder = last ? NULL : recorder->folder,
-		.replace = plan->force,
-		.keep_small = last || !image->is_fork || plan->follow_exe,
-		.keep_ledger = image->keep_ledger,
-		.keep_profile = last,
-		.keep_above_bytes = plan->quiet ? UINT64_MAX : lead_bytes(recorder->result),
-		.no_argv = plan->no_argv,
-		.symbols = plan->symbols,
-		.replaced = image->replaced,
-		.has_status = image->has_status,
-		.wait_status = image->wait_status,
-		.peak_rss_bytes = image->gathered.peak_rss_bytes,
-		.perf_map_fd = image->gathered.perf_map_fd,
-		.outside = &image->gathered.outside,
-		.successor = &image->gathered.successor,
-		.timeline = image->gathered.timeline.samples,
-		.sample_count = image->gathered.timeline.count,
-		.forked = &image->forked,
-		.children = image->children,
-		.child_count = (uint32_t)image->child_count,
-		.sum_run = last,
-		.others = recorder->result->others,
-		.other_count = (uint32_t)recorder->result->other_count,
-		.small_forks = &recorder->small,
+	return (struct seep_finish_job){
+		.plan = plan,
+		.image = *image,
+		.output = is_file ? plan->output : settled_output(recorder, image),
+		.folder = is_file ? NULL : recorder->folder,
+		.keep_small = is_file || !image->is_fork || plan->follow_exe,
+		.keep_above_bytes = UINT64_MAX,
 		.owner = image,
 	};
-	job->output = last ? plan->output : settled_output(recorder, image);
-	return job;
+}
+
+static struct seep_finish_job *last_job(struct seep_recorder *recorder, struct seep_image *image)
+{
+	const bool is_file = image == seep_session_main(&recorder->session);
+	struct seep_finish_job job = new_job(recorder, image, is_file);
+
+	job.keep_profile = is_file;
+	job.run = is_file ? recorder->result : NULL;
+	if (!recorder->plan.quiet)
+		job.keep_above_bytes = lead_bytes(recorder->result);
+	return seep_xmemdup(&job, sizeof(job));
 }
 
 /* Not followed: nothing to write, only the ledger to remove. */
@@ -134,7 +127,7 @@ static void hand_over(struct seep_recorder *recorder, bool closing)
 			continue;
 		}
 		image->state = SEEP_IMAGE_FINISHING;
-		seep_finisher_put(recorder->finisher, new_job(recorder, image));
+		seep_finisher_put(recorder->finisher, last_job(recorder, image));
 	}
 }
 
@@ -144,14 +137,12 @@ static void take_snapshots(struct seep_recorder *recorder)
 	if (recorder->main_ended || !seep_snapshots_due(recorder->snapshots))
 		return;
 	for (struct seep_image *image = recorder->session.images; image; image = image->next) {
-		struct seep_finish_job *job;
+		struct seep_finish_job like, *job;
 
 		if (image->state != SEEP_IMAGE_LIVE || !image->watch || image->left)
 			continue;
-		job = seep_snapshots_begin(recorder->snapshots, image,
-					   image->is_main ? recorder->plan.output
-							  : settled_output(recorder, image),
-					   image->is_main ? NULL : recorder->folder);
+		like = new_job(recorder, image, image->is_main);
+		job = seep_snapshots_begin(recorder->snapshots, &like);
 		if (job)
 			seep_finisher_put(recorder->finisher, job);
 	}
@@ -180,7 +171,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	};
 
 	if (job->err.code != 0)
-		seep_recorder_add_problem(result, &job->err);
+		add_problem(result, &job->err);
 	if (job->keep_profile) {
 		result->profile = job->profile;
 		result->recorded = job->recorded;
@@ -188,7 +179,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		seep_recorder_add_other(result, &job->share, image->exe, job->output, job->profile);
 	} else if (job->err.code == 0) {
 		outcome.small = as_small(&job->share);
-		seep_forked_add(&recorder->small, &outcome.small);
+		seep_forked_add(&result->small_forks, &outcome.small);
 	}
 	free(job);
 	seep_session_close(&recorder->session, image, &outcome);
@@ -217,7 +208,7 @@ static void meet(struct seep_recorder *recorder, const char *file_name)
 	struct seep_error err = { 0 };
 
 	if (seep_session_meet(&recorder->session, file_name, &err) < 0)
-		seep_recorder_add_problem(recorder->result, &err);
+		add_problem(recorder->result, &err);
 }
 
 static void scan(struct seep_recorder *recorder)
@@ -225,7 +216,7 @@ static void scan(struct seep_recorder *recorder)
 	struct seep_error err = { 0 };
 
 	if (seep_session_scan(&recorder->session, &err) < 0)
-		seep_recorder_add_problem(recorder->result, &err);
+		add_problem(recorder->result, &err);
 }
 
 static void read_new_ledgers(struct seep_recorder *recorder)

@@ -4,29 +4,7 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-void seep_recorder_add_problem(struct seep_recorder_result *result, const struct seep_error *err)
-{
-	result->problems = seep_xgrow(result->problems, &result->problem_capacity,
-				      result->problem_count + 1, sizeof(*result->problems));
-	result->problems[result->problem_count++] = seep_xstrdup(err->text);
-}
-
-void seep_recorder_add_note(struct seep_recorder_result *result, const char *fmt, ...)
-{
-	struct seep_error text = { 0 };
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(text.text, sizeof(text.text), fmt, args);
-	va_end(args);
-	result->notes = seep_xgrow(result->notes, &result->note_capacity, result->note_count + 1,
-				   sizeof(*result->notes));
-	result->notes[result->note_count++] = seep_xstrdup(text.text);
-}
 
 void seep_recorder_add_left(struct seep_recorder_result *result, char *path, const char *exe,
 			    uint32_t pid)
@@ -78,13 +56,7 @@ void seep_recorder_result_done(struct seep_recorder_result *result)
 		free(result->left[i].exe);
 	}
 	free(result->left);
-	for (size_t i = 0; i < result->problem_count; i++) {
-		free(result->problems[i]);
-	}
-	free(result->problems);
-	for (size_t i = 0; i < result->note_count; i++) {
-		free(result->notes[i]);
-	}
-	free(result->notes);
+	seep_texts_done(&result->problems);
+	seep_texts_done(&result->notes);
 	*result = (struct seep_recorder_result){ 0 };
 }

@@ -3,7 +3,7 @@
 #ifndef SEEP_RECORDER_RECORDER_RESULT_H
 #define SEEP_RECORDER_RECORDER_RESULT_H
 
-#include "base/error.h"
+#include "base/texts.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
@@ -31,20 +31,13 @@ struct seep_recorder_result {
 	struct seep_recorder_left *left;
 	size_t left_count;
 	size_t left_capacity;
-	char **problems; /* sentences */
-	size_t problem_count;
-	size_t problem_capacity;
-	char **notes; /* sentences about what went well */
-	size_t note_count;
-	size_t note_capacity;
+	struct seep_profile_forked small_forks; /* of all processes, those without a recording */
+	struct seep_texts problems;		/* sentences */
+	struct seep_texts notes;		/* sentences about what went well */
 };
 
 /* Release all that it holds; zeroed again. */
 void seep_recorder_result_done(struct seep_recorder_result *result);
-
-void seep_recorder_add_problem(struct seep_recorder_result *result, const struct seep_error *err);
-void seep_recorder_add_note(struct seep_recorder_result *result, const char *fmt, ...)
-	SEEP_PRINTF(2, 3);
 
 /* @path becomes the result's, @exe is copied. */
 void seep_recorder_add_left(struct seep_recorder_result *result, char *path, const char *exe,

@@ -20,9 +20,6 @@ struct ring {
 	unsigned *kept;	  /* numbers of those that exist, oldest first */
 	unsigned count;	  /* of kept */
 	unsigned written; /* ever */
-	unsigned left_out;
-	unsigned failed;
-	char *problem; /* the first failure */
 	bool busy;
 };
 
@@ -30,16 +27,15 @@ struct snapshot {
 	struct seep_finish_job job; /* first: what the finisher gives back */
 	struct ring *ring;
 	unsigned number;
-	char *output;
-	struct seep_watch_result gathered;
-	struct seep_profile_forked forked;
-	uint32_t *children;
 };
 
 struct seep_snapshots {
 	const struct seep_recorder_plan *plan;
 	uint64_t next_ns;
 	struct ring *rings;
+	unsigned left_out;
+	unsigned failed;
+	char *problem; /* the first failure */
 };
 
 struct seep_snapshots *seep_snapshots_new(const struct seep_recorder_plan *plan)
@@ -61,9 +57,9 @@ void seep_snapshots_free(struct seep_snapshots *snapshots)
 		snapshots->rings = ring->next;
 		free(ring->output);
 		free(ring->kept);
-		free(ring->problem);
 		free(ring);
 	}
+	free(snapshots->problem);
 	free(snapshots);
 }
 
@@ -127,50 +123,29 @@ static unsigned next_number(const struct seep_snapshots *snapshots, const struct
 }
 
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
-					     const struct seep_image *image, const char *output,
-					     const char *folder)
+					     const struct seep_finish_job *like)
 {
-	const struct seep_recorder_plan *plan = snapshots->plan;
-	struct ring *ring = find_ring(snapshots, output);
+	struct ring *ring = find_ring(snapshots, like->output);
 	struct snapshot *snapshot;
+	struct seep_image *image;
 
 	if (ring->busy) {
-		ring->left_out++;
+		snapshots->left_out++;
 		return NULL;
 	}
 	ring->busy = true;
 	snapshot = seep_xcalloc(1, sizeof(*snapshot));
 	snapshot->ring = ring;
 	snapshot->number = next_number(snapshots, ring);
-	snapshot->output = seep_outname_snapshot(output, snapshot->number);
+	snapshot->job = *like;
+	snapshot->job.output = seep_outname_snapshot(ring->output, snapshot->number);
+	snapshot->job.snapshot = snapshot->job.only_running = true;
 	/* Copies: the event loop goes on with its own. */
-	snapshot->forked = image->forked;
-	if (image->child_count)
-		snapshot->children = seep_xmemdup(image->children,
-						  image->child_count * sizeof(*image->children));
-	seep_watch_result_now(image->watch, &snapshot->gathered);
-	seep_outside_look(&snapshot->gathered.outside, image->reachable ? image->pid : 0);
-	snapshot->job = (struct seep_finish_job){
-		.snapshot = true,
-		.only_running = true,
-		.keep_above_bytes = UINT64_MAX,
-		.ledger_dir = plan->ledger_dir,
-		.ledger_dir_fd = plan->ledger_dir_fd,
-		.ledger_name = image->file_name,
-		.output = snapshot->output,
-		.folder = folder,
-		.replace = plan->force,
-		.keep_small = image->is_main || !image->is_fork || plan->follow_exe,
-		.no_argv = plan->no_argv,
-		.symbols = plan->symbols,
-		.peak_rss_bytes = snapshot->gathered.peak_rss_bytes,
-		.outside = &snapshot->gathered.outside,
-		.timeline = snapshot->gathered.timeline.samples,
-		.sample_count = snapshot->gathered.timeline.count,
-		.forked = &snapshot->forked,
-		.children = snapshot->children,
-		.child_count = (uint32_t)image->child_count,
-	};
+	image = &snapshot->job.image;
+	image->children = seep_xmemdup(image->children,
+				       image->child_count * sizeof(*image->children));
+	seep_watch_result_now(image->watch, &image->gathered);
+	seep_outside_look(&image->gathered.outside, image->reachable ? image->pid : 0);
 	return &snapshot->job;
 }
 
@@ -196,65 +171,51 @@ void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job
 		ring->kept[ring->count++] = snapshot->number;
 		if (ring->count > snapshots->plan->snapshot_keep)
 			drop_oldest(ring);
-	} else if (job->err.code != 0) {
-		if (ring->failed++ == 0)
-			ring->problem = seep_xstrdup(job->err.text);
+	} else if (job->err.code != 0 && snapshots->failed++ == 0) {
+		snapshots->problem = seep_xstrdup(job->err.text);
 	}
-	seep_timeline_done(&snapshot->gathered.timeline);
-	seep_outside_done(&snapshot->gathered.outside);
-	free(snapshot->children);
-	free(snapshot->output);
+	seep_timeline_done(&job->image.gathered.timeline);
+	seep_outside_done(&job->image.gathered.outside);
+	free(job->image.children);
+	free((char *)(uintptr_t)job->output);
 	free(snapshot);
 }
 
 /* ---- afterwards --------------------------------------------------------------------------- */
 
 /* One line for each kind of failure: what happened to FILE must not be lost among them. */
-static void report_failures(const struct seep_snapshots *snapshots,
-			    struct seep_recorder_result *result)
-{
-	struct seep_error err = { 0 };
-	const char *problem = NULL;
-	unsigned left_out = 0;
-	unsigned failed = 0;
-
-	for (const struct ring *ring = snapshots->rings; ring; ring = ring->next) {
-		left_out += ring->left_out;
-		failed += ring->failed;
-		problem = ring->problem ? ring->problem : problem;
-	}
-	if (failed > 0) {
-		(void)seep_fail(&err, SEEP_ESYS, "%u snapshot%s could not be written: %s", failed,
-				failed == 1 ? "" : "s", problem);
-		seep_recorder_add_problem(result, &err);
-	}
-	if (left_out > 0) {
-		(void)seep_fail(&err, SEEP_ESYS,
-				"%u snapshot%s left out: the one before was still being written",
-				left_out, left_out == 1 ? " was" : "s were");
-		seep_recorder_add_problem(result, &err);
-	}
-}
-
 void seep_snapshots_result(const struct seep_snapshots *snapshots,
 			   struct seep_recorder_result *result)
 {
 	unsigned others = 0;
 
-	report_failures(snapshots, result);
+	if (snapshots->failed > 0)
+		seep_texts_take(&result->problems,
+				seep_xasprintf("%u snapshot%s could not be written: %s",
+					       snapshots->failed, snapshots->failed == 1 ? "" : "s",
+					       snapshots->problem));
+	if (snapshots->left_out > 0)
+		seep_texts_take(&result->problems,
+				seep_xasprintf("%u snapshot%s left out: the one before was still "
+					       "being written",
+					       snapshots->left_out,
+					       snapshots->left_out == 1 ? " was" : "s were"));
 	for (const struct ring *ring = snapshots->rings; ring; ring = ring->next) {
 		char *newest;
 
-		if (strcmp(ring->output, snapshots->plan->output) != 0)
+		if (strcmp(ring->output, snapshots->plan->output) != 0) {
 			others += ring->written;
-		if (ring->written == 0 || strcmp(ring->output, snapshots->plan->output) != 0)
 			continue;
+		}
 		newest = seep_outname_snapshot(ring->output, ring->number);
-		seep_recorder_add_note(result, "%u snapshot%s, the newest is %s", ring->written,
-				       ring->written == 1 ? "" : "s", newest);
+		if (ring->written > 0)
+			seep_texts_take(&result->notes,
+					seep_xasprintf("%u snapshot%s, the newest is %s",
+						       ring->written, ring->written == 1 ? "" : "s",
+						       newest));
 		free(newest);
 	}
 	if (others > 0)
-		seep_recorder_add_note(result, "%u snapshot%s of other processes", others,
-				       others == 1 ? "" : "s");
+		seep_texts_take(&result->notes, seep_xasprintf("%u snapshot%s of other processes",
+							       others, others == 1 ? "" : "s"));
 }

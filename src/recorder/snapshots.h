@@ -28,16 +28,13 @@ bool seep_snapshots_due(struct seep_snapshots *snapshots);
 
 /**
  * seep_snapshots_begin - a job for the finisher
- * @image:  alive and followed; must outlive the job
- * @output: the recording that the process will have
- * @folder: that it lies in, should that have to be made; else NULL
+ * @like: as for the process's end; its owner is alive and followed, and must outlive the job
  *
  * Returns: a job with snapshot set, to be handed back to seep_snapshots_end(); NULL: the last one of
  * this name is still being written.
  */
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
-					     const struct seep_image *image, const char *output,
-					     const char *folder);
+					     const struct seep_finish_job *like);
 
 /* Keep the account of what was written, remove the oldest beyond the limit, release @job. */
 void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job *job);

@@ -105,13 +105,23 @@ def run_plain(command, cwd=None, env=None, stdin=None):
     return Result(done.returncode, done.stdout, done.stderr)
 
 
+SHM = pathlib.Path("/dev/shm")
+
+
+def has_room(folder):
+    """Whether ledgers of any test fit there; a container's /dev/shm has 64 MB, and takes 16."""
+    if not os.access(folder, os.W_OK):
+        return False
+    about = os.statvfs(folder)
+    return about.f_blocks * about.f_frsize >= 1 << 30
+
+
 class Seep:
     """Recordings of one test: its directory and its own ledgers."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
-        shm = pathlib.Path("/dev/shm")
-        base = shm if os.access(shm, os.W_OK) else None
+        base = SHM if has_room(SHM) else None
         self.ledger_dir = pathlib.Path(tempfile.mkdtemp(prefix="seep-test-", dir=base))
         self.count = 0
 

@@ -41,17 +41,17 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-static struct seep_finish_job finish_with(const struct seep_profile_sample *samples, uint32_t count)
+static struct seep_finish_job finish_with(struct seep_profile_sample *samples, uint32_t count)
 {
+	const struct seep_recorder_plan plan = { .ledger_dir = folder, .ledger_dir_fd = folder_fd };
 	struct seep_finish_job job = {
-		.ledger_dir = folder,
-		.ledger_dir_fd = folder_fd,
-		.ledger_name = fake.file_name,
+		.plan = &plan,
+		.image.file_name = fake.file_name,
+		.image.gathered.perf_map_fd = -1,
+		.image.gathered.timeline.samples = samples,
+		.image.gathered.timeline.count = count,
 		.output = output,
 		.keep_small = true,
-		.perf_map_fd = -1,
-		.timeline = samples,
-		.sample_count = count,
 	};
 
 	seep_finish(&job);
@@ -60,7 +60,7 @@ static struct seep_finish_job finish_with(const struct seep_profile_sample *samp
 
 static void a_recording_replaces_its_ledger(void **state)
 {
-	static const struct seep_profile_sample samples[] = { { .at_ns = 5, .allocs = 9 } };
+	static struct seep_profile_sample samples[] = { { .at_ns = 5, .allocs = 9 } };
 	struct seep_finish_job job = finish_with(samples, 1);
 	struct seep_profile *profile;
 
@@ -75,7 +75,7 @@ static void a_recording_replaces_its_ledger(void **state)
 
 static void one_that_nobody_could_read_does_not(void **state)
 {
-	static const struct seep_profile_sample bad[][2] = {
+	static struct seep_profile_sample bad[][2] = {
 		{ { .at_ns = 5 }, { .at_ns = 6, .frees = 1ull << 63 } },
 		{ { .at_ns = 5 }, { .at_ns = 4 } },
 	};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+void seep_texts_take(struct seep_texts *texts, char *text)
+{
+	texts->items = seep_xgrow(texts->items, &texts->capacity, texts->count + 1,
+				  sizeof(*texts->items));
+	texts->items[texts->count++] = text;
+}
+
+bool seep_texts_have(const struct seep_texts *texts, const char *text)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		if (strcmp(texts->items[i], text) == 0)
+			return true;
+	return false;
+}
+
+void seep_texts_done(struct seep_texts *texts)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		free(texts->items[i]);
+	free(texts->items);
+	*texts = (struct seep_texts){ 0 };
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* A list of texts that grows. Zeroed storage is empty. */
+#ifndef SEEP_BASE_TEXTS_H
+#define SEEP_BASE_TEXTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct seep_texts {
+	char **items;
+	size_t count;
+	size_t capacity;
+};
+
+/* @text becomes the list's. */
+void seep_texts_take(struct seep_texts *texts, char *text);
+
+bool seep_texts_have(const struct seep_texts *texts, const char *text);
+
+/* Release all; empty again. */
+void seep_texts_done(struct seep_texts *texts);
+
+#endif
