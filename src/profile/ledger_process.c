@@ -34,17 +34,16 @@ static void load_arguments(struct seep_ledger_load *load)
 {
 	const struct ledger_string string = load->view.header.argv;
 	const char *bytes = ledger_view_string(&load->view, string);
-	const char *end = bytes + (string.bytes < ARGV_BYTES_MAX ? string.bytes : ARGV_BYTES_MAX);
+	uint32_t count = string.bytes < ARGV_BYTES_MAX ? string.bytes : ARGV_BYTES_MAX;
+	char *text = NULL;
 
 	if (!bytes)
 		return;
-	for (const char *at = bytes; at < end; at++) {
-		char *text = seep_builder_text(&load->builder, at, (uint64_t)(end - at));
-
+	for (uint32_t at = 0; at < count; at += (uint32_t)strlen(text) + 1) {
+		text = seep_builder_text(&load->builder, bytes + at, count - at);
 		if (!text)
 			break;
 		*(char **)seep_profile_add(load->profile, SEEP_ARRAY_ARGV) = text;
-		at += strlen(text);
 	}
 	(void)seep_profile_add(load->profile, SEEP_ARRAY_ARGV);
 }

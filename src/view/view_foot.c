@@ -105,10 +105,11 @@ static void add_lack(struct seep_view *view, const struct module_names *names, e
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	for (unsigned i = 0; i < MODULES_NAMED; i++) {
 		const uint32_t module = next_module(profile, names, lack, listed);
-		const struct seep_profile_module *m = &profile->modules[module];
+		const struct seep_profile_module *m;
 
 		if (module == UINT32_MAX)
 			break;
+		m = &profile->modules[module];
 		seep_strbuf_addf(&line, "%s %s", i ? "," : lack_words[lack],
 				 m->path != NULL ? seep_path_base(m->path) : "?");
 		if (m->problem != NULL)

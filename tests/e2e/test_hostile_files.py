@@ -22,7 +22,7 @@ import pytest
 import harness
 
 PAGE = 4096
-TABLE_AT, TABLES, STATE_AT = 128, 8, 2 * PAGE
+TABLE_AT, TABLES, STATE_AT = 120, 8, 2 * PAGE
 ROWS, CONTEXTS, NODES, MODULES, STRINGS = 2, 3, 4, 5, 6
 HEADER_BYTES = 808
 CPU_S = 4  # of one command; milliseconds are what most take, and queries have 300

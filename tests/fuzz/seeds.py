@@ -13,7 +13,7 @@ import time
 
 PAGE = 4096
 TABLES = 8
-TABLE_AT = 128  # in struct ledger_header
+TABLE_AT = 120  # in struct ledger_header
 STATE_AT = 2 * PAGE
 FILE_BYTES_AT = 16
 
