@@ -22,7 +22,8 @@ struct cell {
 	size_t width; /* in columns */
 	size_t brief_width;
 	enum seep_style style;
-	bool line; /* takes the whole line; the row's other cells are empty */
+	bool line;	   /* takes the whole line; the row's other cells are empty */
+	enum seep_cut cut; /* of a line */
 };
 
 struct seep_table {
@@ -83,12 +84,14 @@ void seep_table_add_styled(struct seep_table *table, enum seep_style style, cons
 	}
 }
 
-void seep_table_add_line(struct seep_table *table, enum seep_style style, const char *text)
+void seep_table_add_line(struct seep_table *table, enum seep_style style, enum seep_cut cut,
+			 const char *text)
 {
 	while (table->cell_count % table->column_count)
 		seep_table_add(table, NULL);
 	seep_table_add_styled(table, style, text, NULL);
 	table->cells[table->cell_count - 1].line = true;
+	table->cells[table->cell_count - 1].cut = cut;
 	while (table->cell_count % table->column_count)
 		seep_table_add(table, NULL);
 }
@@ -240,12 +243,13 @@ static void print_cell(struct printing *p, const struct seep_column *column,
 static void print_row(struct printing *p, const struct seep_table *table, const struct cell *cells,
 		      size_t count)
 {
-	const struct seep_column whole = { .cut = SEEP_CUT_END };
+	const struct seep_column whole = { .cut = cells->cut };
 
 	p->owed = p->indent;
 	if (cells->line) {
-		print_cell(p, &whole, cells,
-			   p->to->width > p->indent ? p->to->width - p->indent : 1);
+		size_t room = p->to->width > p->indent ? p->to->width - p->indent : 1;
+
+		print_cell(p, &whole, cells, cells->cut == SEEP_CUT_NEVER ? 0 : room);
 	} else {
 		for (size_t i = 0; i < count; i++) {
 			p->owed += i ? GAP_COLUMNS : 0;

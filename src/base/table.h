@@ -53,8 +53,9 @@ void seep_table_add(struct seep_table *table, const char *cell);
 void seep_table_add_styled(struct seep_table *table, enum seep_style style, const char *cell,
 			   const char *brief);
 
-/* A line between the rows that keeps to no column, cut at its end. */
-void seep_table_add_line(struct seep_table *table, enum seep_style style, const char *text);
+/* A line between the rows that keeps to no column. */
+void seep_table_add_line(struct seep_table *table, enum seep_style style, enum seep_cut cut,
+			 const char *text);
 
 /* Whole rows added so far. */
 size_t seep_table_rows(const struct seep_table *table);

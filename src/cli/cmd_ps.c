@@ -73,8 +73,8 @@ static void print_json(const struct seep_census *census, bool strings)
 	free(json);
 }
 
-/* @with_ledger: as the last column. */
-static struct seep_table *make_table(const struct seep_census *census, bool with_ledger)
+/* @below: the ledger's path is on a line of its own. */
+static struct seep_table *make_table(const struct seep_census *census, bool below)
 {
 	static const struct seep_column columns[] = {
 		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
@@ -84,59 +84,39 @@ static struct seep_table *make_table(const struct seep_census *census, bool with
 		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START },
 		{ "LEDGER", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER },
 	};
-	const size_t count = sizeof(columns) / sizeof(columns[0]);
-	struct seep_table *table = seep_table_new(columns, with_ledger ? count : count - 1);
+	struct seep_table *table = seep_table_new(columns, below ? 5 : 6);
 
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
-		char *pid = seep_xasprintf("%u", entry->pid);
+		char *text = seep_xasprintf("%u", entry->pid);
 
-		seep_table_add(table, pid);
+		seep_table_add(table, text);
+		free(text);
 		seep_table_add(table, seep_census_state_name(entry->state));
 		seep_table_add(table, seep_bytes_text(entry->live_bytes).text);
 		seep_table_add(table, seep_duration_text(entry->age_ns).text);
 		seep_table_add(table, entry->exe);
-		if (with_ledger)
-			seep_table_add(table, entry->path);
-		free(pid);
+		text = seep_xasprintf("%s%s", below ? "  " : "", entry->path);
+		if (below)
+			seep_table_add_line(table, SEEP_STYLE_PLAIN, SEEP_CUT_NEVER, text);
+		else
+			seep_table_add(table, text);
+		free(text);
 	}
 	return table;
 }
 
-/* Where a line would not fit, the ledger's path goes below it: it is there to be copied, whole. */
-static void print_narrow(const struct seep_census *census, size_t width)
-{
-	struct seep_table *table = make_table(census, false);
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *lines = open_memstream(&text, &bytes);
-	char *rest;
-
-	if (!lines)
-		abort();
-	seep_table_print(table, &(struct seep_printer){ lines, width, false }, 0);
-	(void)fclose(lines);
-	rest = text;
-	(void)puts(strsep(&rest, "\n"));
-	for (size_t i = 0; i < census->count; i++) {
-		char *path = seep_escape_dup(census->entries[i].path);
-
-		printf("%s\n  %s\n", strsep(&rest, "\n"), path);
-		free(path);
-	}
-	free(text);
-	seep_table_free(table);
-}
-
+/* The ledger's path is there to be copied, whole: where it does not fit it goes below. */
 static void print_table(const struct seep_census *census)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
-	struct seep_table *table = make_table(census, true);
+	struct seep_table *table = make_table(census, false);
 
-	if (seep_table_fits(table, printer.width))
-		seep_table_print(table, &printer, 0);
-	else
-		print_narrow(census, printer.width);
+	if (!seep_table_fits(table, printer.width)) {
+		seep_table_free(table);
+		table = make_table(census, true);
+	}
+	seep_table_print(table, &printer, 0);
 	seep_table_free(table);
 }
 
@@ -172,15 +152,15 @@ static void hint_stale(const struct seep_census *census)
 /* What is not in the list for another reason than that it is not there. */
 static void tell_problems(const struct seep_census *census)
 {
-	size_t shown = census->problem_count;
+	size_t shown = census->problems.count;
 
 	if (shown > PROBLEMS_SHOWN_MAX)
 		shown = PROBLEMS_SHOWN_MAX;
 	for (size_t i = 0; i < shown; i++)
-		seep_complainf("ps", "not listed: %s", census->problems[i]);
-	if (census->problem_count > shown)
+		seep_complainf("ps", "not listed: %s", census->problems.items[i]);
+	if (census->problems.count > shown)
 		seep_complainf("ps", "not listed: %zu more that cannot be read",
-			       census->problem_count - shown);
+			       census->problems.count - shown);
 }
 
 int cmd_ps(int argc, char **argv)
@@ -198,7 +178,7 @@ int cmd_ps(int argc, char **argv)
 		print_json(&census, *values.json != '\0');
 	} else if (census.count == 0) {
 		printf("no process is watched, and no ledger was left behind%s\n",
-		       census.problem_count ? " that can be read" : "");
+		       census.problems.count ? " that can be read" : "");
 	} else {
 		print_table(&census);
 		hint_stale(&census);

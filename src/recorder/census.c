@@ -2,13 +2,12 @@
 #include "recorder/census.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "recorder/ledger_control.h"
 #include "recorder/ledgerdir.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -19,35 +18,14 @@
 
 enum { HALF_MADE_AGE_S = 60, ANCESTORS_MAX = 64 };
 
-/* ---- walking a folder --------------------------------------------------------------------- */
-
-typedef void (*file_fn)(int dir_fd, const char *file_name, void *context);
-
-static int each_file(int dir_fd, file_fn each, void *context, struct seep_error *err)
-{
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *entry;
-
-	if (!dir) {
-		int rc = seep_fail_errno(err, errno, "cannot read the folder of ledgers");
-
-		if (fd >= 0)
-			(void)close(fd);
-		return rc;
-	}
-	while ((entry = readdir(dir))) {
-		each(dir_fd, entry->d_name, context);
-	}
-	(void)closedir(dir);
-	return 0;
-}
-
 /* ---- the census --------------------------------------------------------------------------- */
 
 struct taking {
 	struct seep_census *census;
 	const char *dir;
+	/* Folders that were looked through. */
+	struct stat taken[SEEP_LEDGERDIR_USUAL + 1];
+	unsigned taken_count;
 };
 
 static enum seep_census_state state_of(const struct seep_ledger *ledger)
@@ -104,15 +82,10 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 
 static void add_problem(struct taking *taking, const struct seep_error *err)
 {
-	struct seep_census *census = taking->census;
-
 	/* One that was removed meanwhile is none. */
-	if (err->code == SEEP_ENOTFOUND)
-		return;
-	census->problems = seep_xgrow(census->problems, &census->problem_capacity,
-				      census->problem_count + 1, sizeof(*census->problems));
-	census->problems[census->problem_count++] = seep_xasprintf("in %s, %s", taking->dir,
-								   err->text);
+	if (err->code != SEEP_ENOTFOUND)
+		seep_texts_take(&taking->census->problems,
+				seep_xasprintf("in %s, %s", taking->dir, err->text));
 }
 
 static void count_file(int dir_fd, const char *file_name, void *context)
@@ -143,14 +116,22 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	seep_ledger_close(&ledger);
 }
 
-static int take_folder(struct seep_census *census, const char *dir, struct seep_error *err)
+static int take_folder(struct taking *taking, const char *dir, struct seep_error *err)
 {
-	struct taking taking = { .census = census, .dir = dir };
-	int fd, rc;
+	struct stat *st = &taking->taken[taking->taken_count];
+	int rc = 0;
+	int fd;
 
 	if (seep_ledgerdir_open(dir, false, &fd, NULL) < 0)
 		return 0;
-	rc = each_file(fd, count_file, &taking, err);
+	(void)fstat(fd, st);
+	for (unsigned i = 0; i < taking->taken_count; i++)
+		if (st->st_dev == taking->taken[i].st_dev && st->st_ino == taking->taken[i].st_ino)
+			goto out;
+	taking->taken_count++;
+	taking->dir = dir;
+	rc = seep_folder_each(fd, count_file, taking, err);
+out:
 	(void)close(fd);
 	return rc;
 }
@@ -172,130 +153,73 @@ static int compare_entries(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
-/* Has this folder been looked through: is it one of the usual ones before number @i? */
-static bool was_taken(const char *folder, unsigned i)
-{
-	struct stat asked, st;
-	bool same = false;
-
-	if (stat(folder, &asked) != 0)
-		return true;
-	while (i-- > 0 && !same) {
-		char *usual = seep_ledgerdir_usual(i);
-
-		same = stat(usual, &st) == 0 && st.st_dev == asked.st_dev &&
-		       st.st_ino == asked.st_ino;
-		free(usual);
-	}
-	return same;
-}
-
 int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
 {
-	struct seep_census census = { 0 };
-	int rc = 0;
+	struct taking taking = { .census = ret_census };
+	char *folder = seep_ledgerdir_asked();
+	int rc;
 
-	for (unsigned i = 0; i <= SEEP_LEDGERDIR_USUAL && rc == 0; i++) {
-		char *folder = i < SEEP_LEDGERDIR_USUAL ? seep_ledgerdir_usual(i)
-							: seep_ledgerdir_asked();
-
-		if (folder && !was_taken(folder, i))
-			rc = take_folder(&census, folder, err);
+	*ret_census = (struct seep_census){ 0 };
+	rc = folder ? take_folder(&taking, folder, err) : 0;
+	free(folder);
+	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL && rc == 0; i++) {
+		folder = seep_ledgerdir_usual(i);
+		rc = take_folder(&taking, folder, err);
 		free(folder);
 	}
-	if (rc < 0) {
-		seep_census_done(&census);
-		return rc;
-	}
-	if (census.count)
-		qsort(census.entries, census.count, sizeof(*census.entries), compare_entries);
-	*ret_census = census;
-	return 0;
+	if (rc < 0)
+		seep_census_done(ret_census);
+	else if (ret_census->count)
+		qsort(ret_census->entries, ret_census->count, sizeof(*ret_census->entries),
+		      compare_entries);
+	return rc;
 }
 
 void seep_census_done(struct seep_census *census)
 {
 	for (size_t i = 0; i < census->count; i++)
 		entry_done(&census->entries[i]);
-	for (size_t i = 0; i < census->problem_count; i++)
-		free(census->problems[i]);
 	free(census->entries);
-	free(census->problems);
+	seep_texts_done(&census->problems);
 	*census = (struct seep_census){ 0 };
 }
 
 const char *seep_census_state_name(enum seep_census_state state)
 {
-	switch (state) {
-	case SEEP_CENSUS_RUNNING:
-		return "running";
-	case SEEP_CENSUS_RECORDED:
-		return "recorded";
-	case SEEP_CENSUS_RECORDER_GONE:
-		return "recorder-gone";
-	case SEEP_CENSUS_ENDING:
-		return "ending";
-	case SEEP_CENSUS_DEAD:
-		return "dead";
-	case SEEP_CENSUS_DONE:
-		return "done";
-	case SEEP_CENSUS_ELSEWHERE:
-		return "elsewhere";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[SEEP_CENSUS_RUNNING] = "running",
+		[SEEP_CENSUS_RECORDED] = "recorded",
+		[SEEP_CENSUS_RECORDER_GONE] = "recorder-gone",
+		[SEEP_CENSUS_ENDING] = "ending",
+		[SEEP_CENSUS_DEAD] = "dead",
+		[SEEP_CENSUS_DONE] = "done",
+		[SEEP_CENSUS_ELSEWHERE] = "elsewhere",
+	};
+
+	return names[state];
 }
 
 /* ---- tidying ------------------------------------------------------------------------------ */
 
 /* File names of ledgers that living processes need, and of those that may go. */
-struct names {
-	char **items;
-	size_t count;
-	size_t capacity;
-};
-
 struct tidying {
-	struct names needed;
-	struct names spare;
+	struct seep_texts needed;
+	struct seep_texts spare;
 };
-
-static void add_name(struct names *names, const char *name)
-{
-	names->items = seep_xgrow(names->items, &names->capacity, names->count + 1,
-				  sizeof(*names->items));
-	names->items[names->count++] = seep_xstrdup(name);
-}
-
-static bool has_name(const struct names *names, const char *name)
-{
-	for (size_t i = 0; i < names->count; i++) {
-		if (strcmp(names->items[i], name) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void names_done(struct names *names)
-{
-	for (size_t i = 0; i < names->count; i++) {
-		free(names->items[i]);
-	}
-	free(names->items);
-}
 
 /* The chain of fork parents, each named by its child's header. */
-static void need_ancestors(int dir_fd, struct names *needed, const char *parent)
+static void need_ancestors(int dir_fd, struct seep_texts *needed, const char *parent)
 {
 	char *name = seep_xstrdup(parent);
 
-	for (int depth = 0; *name && depth < ANCESTORS_MAX && !has_name(needed, name); depth++) {
+	for (int depth = 0; *name && depth < ANCESTORS_MAX && !seep_texts_have(needed, name);
+	     depth++) {
 		struct seep_ledger ledger;
 
-		add_name(needed, name);
+		seep_texts_take(needed, name);
 		if (strchr(name, '/') ||
 		    seep_ledger_open(dir_fd, name, SEEP_LEDGER_OURS, &ledger, NULL) < 0)
-			break;
-		free(name);
+			return;
 		name = seep_xstrdup(ledger.view.header.parent);
 		seep_ledger_close(&ledger);
 	}
@@ -305,13 +229,12 @@ static void need_ancestors(int dir_fd, struct names *needed, const char *parent)
 /* A process that is killed while it makes its ledger leaves a file with another ending. */
 static void tidy_half_made(int dir_fd, const char *file_name)
 {
-	static const char suffix[] = ".new";
-	size_t bytes = strlen(file_name);
+	const size_t bytes = strlen(file_name);
 	struct seep_ledgerdir_name parsed;
 	struct stat st;
 	char *name;
 
-	if (bytes <= sizeof(suffix) || strcmp(file_name + bytes - 4, suffix) != 0)
+	if (bytes <= 4 || strcmp(file_name + bytes - 4, ".new") != 0)
 		return;
 	name = seep_xstrndup(file_name, bytes - 4);
 	if (seep_ledgerdir_parse(name, &parsed) &&
@@ -337,7 +260,7 @@ static void judge_file(int dir_fd, const char *file_name, void *context)
 		return;
 	state = state_of(&ledger);
 	if (state == SEEP_CENSUS_DONE && !seep_ledger_has_recorder(&ledger))
-		add_name(&tidying->spare, file_name);
+		seep_texts_take(&tidying->spare, seep_xstrdup(file_name));
 	else
 		need_ancestors(dir_fd, &tidying->needed, ledger.view.header.parent);
 	seep_ledger_close(&ledger);
@@ -347,12 +270,10 @@ void seep_census_tidy(int dir_fd)
 {
 	struct tidying tidying = { 0 };
 
-	if (each_file(dir_fd, judge_file, &tidying, NULL) == 0) {
-		for (size_t i = 0; i < tidying.spare.count; i++) {
-			if (!has_name(&tidying.needed, tidying.spare.items[i]))
+	if (seep_folder_each(dir_fd, judge_file, &tidying, NULL) == 0)
+		for (size_t i = 0; i < tidying.spare.count; i++)
+			if (!seep_texts_have(&tidying.needed, tidying.spare.items[i]))
 				(void)unlinkat(dir_fd, tidying.spare.items[i], 0);
-		}
-	}
-	names_done(&tidying.needed);
-	names_done(&tidying.spare);
+	seep_texts_done(&tidying.needed);
+	seep_texts_done(&tidying.spare);
 }

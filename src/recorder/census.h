@@ -7,6 +7,7 @@
 #define SEEP_RECORDER_CENSUS_H
 
 #include "base/error.h"
+#include "base/texts.h"
 #include "profile/ledger_file.h"
 
 #include <stddef.h>
@@ -41,9 +42,8 @@ struct seep_census {
 	struct seep_census_entry *entries; /* running ones first, by age */
 	size_t count;
 	size_t capacity;
-	char **problems; /* a sentence for each file that is called a ledger and could not be read */
-	size_t problem_count;
-	size_t problem_capacity;
+	struct seep_texts
+		problems; /* a sentence for each file called a ledger that cannot be read */
 };
 
 /**

@@ -45,7 +45,8 @@ static void print_stack(const struct seep_printer *printer, const struct seep_vi
 			add_frame(table, view, &stack->lines[i],
 				  i == stack->blamed ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN);
 		else
-			seep_table_add_line(table, SEEP_STYLE_DIM, stack->lines[i].note);
+			seep_table_add_line(table, SEEP_STYLE_DIM, SEEP_CUT_END,
+					    stack->lines[i].note);
 	seep_report_print_table(printer, view, table, INDENT);
 }
 
