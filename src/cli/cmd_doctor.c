@@ -26,7 +26,8 @@ struct doctor_options {
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct doctor_options, json,
-		    "Print JSON; \"strings\": large numbers as strings"),
+		    "Print JSON; \"strings\": large numbers as strings",
+		    .choices = seep_json_forms),
 };
 
 const struct seep_option_table cmd_doctor_options = {
@@ -306,11 +307,6 @@ int cmd_doctor(int argc, char **argv)
 
 	if (!seep_command_begin(&argc, &argv, &values, &status))
 		return status;
-	if (values.json && *values.json && strcmp(values.json, "strings") != 0) {
-		seep_complainf("doctor", "it is --json or --json=strings, not --json=%s",
-			       values.json);
-		return SEEP_EXIT_USAGE;
-	}
 	found = seep_xmalloc(sizeof(*found));
 	seep_facts_init(&facts);
 	look_at(&facts, argc > 0 ? argv[0] : NULL);

@@ -57,7 +57,8 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("full", 0, FLAG, NULL, struct report_options, full,
 		    "Show whole stacks and whole names"),
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct report_options, json,
-		    "Print everything as JSON; \"strings\": large numbers as strings"),
+		    "Print everything as JSON; \"strings\": large numbers as strings",
+		    .choices = seep_json_forms),
 	SEEP_SYMBOL_OPTIONS(struct report_options),
 };
 
@@ -80,9 +81,6 @@ static int check(const struct report_options *values, struct seep_error *err)
 	if (values->tree + values->flat + values->raw + (values->json != NULL) > 1)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--tree, --flat, --raw and --json exclude each other");
-	if (values->json != NULL && *values->json != '\0' && strcmp(values->json, "strings") != 0)
-		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
-				 values->json);
 	if (values->by_thread && (values->tree || values->flat))
 		return seep_fail(err, SEEP_EUSAGE, "--by-thread has no meaning with --%s",
 				 values->tree ? "tree" : "flat");

@@ -91,8 +91,9 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("snapshot-keep", 0, COUNT, "N", struct run_options, snapshot_keep,
 		    "Keep the N newest of them (10)", .min = 1, .max = SNAPSHOT_KEEP_MAX),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct run_options, quiet, "Print no summary"),
-	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct run_options, json,
-		    "Print the report as JSON on standard output when the program has ended"),
+	SEEP_OPTION("json", 0, OPTIONAL, "JSON", struct run_options, json,
+		    "Write the report as JSON to the file JSON, or to standard output, when the "
+		    "program has ended; \"strings\": to standard output, large numbers as strings"),
 	SEEP_SYMBOL_OPTIONS(struct run_options),
 };
 
@@ -166,6 +167,13 @@ static void add_modules(struct seep_strbuf *text, const struct seep_option_list 
 	}
 }
 
+/* 0 is what it takes without being told. */
+static void add_number(struct seep_strbuf *text, const char *key, uint64_t value)
+{
+	if (value)
+		seep_strbuf_addf(text, ":%s=%" PRIu64, key, value);
+}
+
 /* What the options of the command line say to the runtime; NULL: more than it reads. */
 static char *runtime_options(const struct run_options *values)
 {
@@ -178,18 +186,13 @@ static char *runtime_options(const struct run_options *values)
 	if (values->mode != MODE_ALL)
 		seep_strbuf_addf(&text, ":mode=%s", mode_names[values->mode]);
 	add_modules(&text, &values->modules);
-	if (values->size_min)
-		seep_strbuf_addf(&text, ":size_min=%" PRIu64, values->size_min);
-	if (values->size_max)
-		seep_strbuf_addf(&text, ":size_max=%" PRIu64, values->size_max);
-	if (values->ledger_max)
-		seep_strbuf_addf(&text, ":ledger_max=%" PRIu64, values->ledger_max);
-	if (values->depth)
-		seep_strbuf_addf(&text, ":depth=%" PRIu64, values->depth);
+	add_number(&text, "size_min", values->size_min);
+	add_number(&text, "size_max", values->size_max);
+	add_number(&text, "ledger_max", values->ledger_max);
+	add_number(&text, "depth", values->depth);
+	add_number(&text, "verify", values->verify);
 	if (values->by_thread)
 		seep_strbuf_adds(&text, ":by_thread=name");
-	if (values->verify)
-		seep_strbuf_addf(&text, ":verify=%" PRIu64, values->verify);
 	if (values->no_argv)
 		seep_strbuf_adds(&text, ":argv=0");
 	all = seep_xstrdup(text.length ? text.text + 1 : "");
@@ -208,9 +211,6 @@ static int check_options(struct run *run, struct seep_error *err)
 	int problem;
 	int rc;
 
-	if (values->json && *values->json && strcmp(values->json, "strings") != 0)
-		return seep_fail(err, SEEP_EUSAGE, "it is --json or --json=strings, not --json=%s",
-				 values->json);
 	rc = seep_symbol_options_read(&values->symbols, &run->symbols, err);
 	if (rc < 0)
 		return rc;
@@ -263,6 +263,13 @@ static int check_output(struct run *run, uint32_t pid, struct seep_error *err)
 	return rc;
 }
 
+static int check_json(const struct run_options *values, struct seep_error *err)
+{
+	return seep_json_is_file(values->json)
+		       ? seep_outname_check(values->json, values->force, err)
+		       : 0;
+}
+
 static int complain_output(const struct run *run, const struct seep_error *err)
 {
 	int status = complain_cannot_start(err);
@@ -285,7 +292,7 @@ static int prepare(struct run *run, const char *name)
 		(void)seep_complain("run", &err);
 		return preflight_status(&err);
 	}
-	if (check_output(run, 0, &err) < 0)
+	if (check_output(run, 0, &err) < 0 || check_json(&run->values, &err) < 0)
 		return complain_output(run, &err);
 	rc = seep_runtime_find(&run->library, &err);
 	if (rc == 0)

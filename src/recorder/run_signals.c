@@ -46,35 +46,19 @@ static bool is_stopped(pid_t pid)
 	return seep_procfs_stat((uint32_t)pid, &stat, NULL) == 0 && stat.state == 'T';
 }
 
-/* Returns true if the signal asks to end. */
+/* Returns true if the signal asks to end. What is typed reaches the target by itself. */
 static bool pass_on(const struct signalfd_siginfo *info, pid_t target)
 {
-	int number = (int)info->ssi_signo;
-	bool from_terminal = info->ssi_code == SI_KERNEL;
+	const int number = (int)info->ssi_signo;
+	const bool can_be_typed = number == SIGINT || number == SIGQUIT;
+	const bool ends = can_be_typed || number == SIGTERM || number == SIGHUP;
+	bool passes = ends || number == SIGUSR1 || number == SIGUSR2;
 
-	switch (number) {
-	case SIGINT:
-	case SIGQUIT:
-		if (target > 0 && !from_terminal)
-			(void)kill(target, number);
-		return true;
-	case SIGTERM:
-	case SIGHUP:
-		if (target > 0)
-			(void)kill(target, number);
-		return true;
-	case SIGUSR1:
-	case SIGUSR2:
-		if (target > 0)
-			(void)kill(target, number);
-		return false;
-	case SIGCONT:
-		if (target > 0 && is_stopped(target))
-			(void)kill(target, SIGCONT);
-		return false;
-	default:
-		return false;
-	}
+	if (can_be_typed && info->ssi_code == SI_KERNEL)
+		passes = false;
+	if (target > 0 && (passes || (number == SIGCONT && is_stopped(target))))
+		(void)kill(target, number);
+	return ends;
 }
 
 bool seep_run_signals_pass_on(struct seep_run_signals *signals, pid_t target)

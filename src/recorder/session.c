@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/session.h"
 
+#include "base/file.h"
 #include "base/xalloc.h"
 #include "recorder/ledgerdir.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -138,30 +138,25 @@ static int add_image(struct seep_session *session, struct seep_ledger *ledger,
 }
 
 /* A later image of a process may take the name of one whose ledger was removed just now. */
-static bool is_known(struct seep_session *session, const struct seep_ledger *ledger)
+static char *key_of(const char *file_name, uint64_t created_ns)
 {
-	for (struct seep_image *image = session->images; image; image = image->next) {
-		if (image->created_ns == ledger->view.header.created_ns &&
-		    strcmp(image->file_name, ledger->file_name) == 0)
-			return true;
-	}
-	for (size_t i = 0; i < session->kept_count; i++) {
-		if (session->kept[i].created_ns == ledger->view.header.created_ns &&
-		    strcmp(session->kept[i].file_name, ledger->file_name) == 0)
-			return true;
-	}
-	return false;
+	return seep_xasprintf("%s %" PRIu64, file_name, created_ns);
 }
 
-/* A ledger of which no recording could be written would otherwise be tried again at every scan. */
-static void remember_kept(struct seep_session *session, const struct seep_image *image)
+static bool is_known(struct seep_session *session, const struct seep_ledger *ledger)
 {
-	session->kept = seep_xgrow(session->kept, &session->kept_capacity, session->kept_count + 1,
-				   sizeof(*session->kept));
-	session->kept[session->kept_count++] = (struct seep_session_kept){
-		.file_name = seep_xstrdup(image->file_name),
-		.created_ns = image->created_ns,
-	};
+	const uint64_t created_ns = ledger->view.header.created_ns;
+	char *key;
+	bool known;
+
+	for (struct seep_image *image = session->images; image; image = image->next)
+		if (image->created_ns == created_ns &&
+		    strcmp(image->file_name, ledger->file_name) == 0)
+			return true;
+	key = key_of(ledger->file_name, created_ns);
+	known = seep_texts_have(&session->kept, key);
+	free(key);
+	return known;
 }
 
 int seep_session_meet(struct seep_session *session, const char *file_name, struct seep_error *err)
@@ -179,27 +174,28 @@ int seep_session_meet(struct seep_session *session, const char *file_name, struc
 	return rc;
 }
 
+struct scan {
+	struct seep_session *session;
+	struct seep_error *err;
+	int rc;
+};
+
+static void meet(int dir_fd, const char *file_name, void *context)
+{
+	struct scan *scan = context;
+	int rc = seep_session_meet(scan->session, file_name, scan->err);
+
+	(void)dir_fd;
+	if (rc < 0)
+		scan->rc = rc;
+}
+
 int seep_session_scan(struct seep_session *session, struct seep_error *err)
 {
-	int fd = openat(session->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *entry;
-	int rc = 0;
+	struct scan scan = { .session = session, .err = err };
+	int rc = seep_folder_each(session->dir_fd, meet, &scan, err);
 
-	if (!dir) {
-		rc = seep_fail_errno(err, errno, "cannot read the folder of ledgers");
-		if (fd >= 0)
-			(void)close(fd);
-		return rc;
-	}
-	while ((entry = readdir(dir))) {
-		int met = seep_session_meet(session, entry->d_name, err);
-
-		if (met < 0)
-			rc = met;
-	}
-	(void)closedir(dir);
-	return rc;
+	return rc < 0 ? rc : scan.rc;
 }
 
 /* ---- going -------------------------------------------------------------------------------- */
@@ -317,7 +313,8 @@ void seep_session_close(struct seep_session *session, struct seep_image *image,
 			other->parent = image->parent;
 	}
 	if (outcome->ledger_kept)
-		remember_kept(session, image);
+		/* Otherwise it would be tried again at every scan. */
+		seep_texts_take(&session->kept, key_of(image->file_name, image->created_ns));
 	while (*link != image) {
 		link = &(*link)->next;
 	}
@@ -361,10 +358,5 @@ void seep_session_done(struct seep_session *session)
 		session->images = image->next;
 		seep_image_free(image);
 	}
-	for (size_t i = 0; i < session->kept_count; i++) {
-		free(session->kept[i].file_name);
-	}
-	free(session->kept);
-	session->kept = NULL;
-	session->kept_count = session->kept_capacity = 0;
+	seep_texts_done(&session->kept);
 }

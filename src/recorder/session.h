@@ -11,6 +11,7 @@
 #define SEEP_RECORDER_SESSION_H
 
 #include "base/error.h"
+#include "base/texts.h"
 #include "recorder/image.h"
 
 #include <regex.h>
@@ -31,14 +32,8 @@ struct seep_session {
 		uint32_t pid;
 		int wait_status;
 	} statuses[SEEP_SESSION_STATUS_KEPT];
-	uint32_t status_count; /* ever kept */
-	/* Closed, but their ledgers are still in the folder: not to be met again. */
-	struct seep_session_kept {
-		char *file_name;
-		uint64_t created_ns;
-	} * kept;
-	size_t kept_count;
-	size_t kept_capacity;
+	uint32_t status_count;	/* ever kept */
+	struct seep_texts kept; /* ledgers of images that are closed, which are still there */
 };
 
 /**

@@ -270,3 +270,18 @@ def test_the_recorder_does_not_grow_with_small_forks(seep):
         assert finish(process)[0] == 0
         own.unlink()
     assert live[1] < live[0] + 100
+
+
+def test_the_report_as_json_can_go_into_a_file_beside_the_programs_output(seep):
+    words = ["run", "-q", "-f", "-o", "x.seep", "--json=x.json", "echo", "hello"]
+    done = seep.command(*words, cwd=seep.directory)
+    assert (done.status, done.stdout, done.stderr) == (0, b"hello\n", b"")
+    written = (seep.directory / "x.json").read_text()
+    assert written == seep.command("report", "--json", "x.seep", cwd=seep.directory).stdout.decode()
+    words.remove("-f")
+    words[words.index("x.seep")] = "y.seep"
+    refused = seep.command(*words, cwd=seep.directory)
+    assert refused.status == 125 and b"x.json exists; --force" in refused.stderr
+    words[words.index("--json=x.json")] = "--json=no/such/folder.json"
+    refused = seep.command(*words, cwd=seep.directory)
+    assert refused.status == 125 and refused.stdout == b""
