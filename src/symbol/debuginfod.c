@@ -11,10 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { SILENCE_MAX_S = 10, TROUBLE_MAX_BYTES = 256, WHAT_MAX_BYTES = 128 };
+enum { TROUBLE_MAX_BYTES = 256, WHAT_MAX_BYTES = 128 };
 
 struct debuginfod_client;
 
@@ -33,11 +32,7 @@ struct seep_debuginfod {
 	find_fn *find_executable;
 	struct seep_progress progress;
 	char trouble[TROUBLE_MAX_BYTES];
-	/* Of the transfer under way. */
-	struct timespec heard_at;
-	long heard;
-	bool was_silent;
-	bool was_interrupted;
+	bool was_interrupted; /* the transfer under way */
 };
 
 /* Whose transfer is under way in this thread: the library's own way to say so is younger than it. */
@@ -52,24 +47,17 @@ static bool is_interrupted(void)
 		sigismember(&pending, SIGHUP) == 1 || sigismember(&pending, SIGQUIT) == 1);
 }
 
-/* Called about once a second and for what arrives. Until something does, @done counts the calls. */
+/* Called about once a second and for what arrives. */
 static int note_progress(struct debuginfod_client *library, long done, long all)
 {
 	struct seep_debuginfod *client = asking;
-	struct timespec now;
 
 	(void)library;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	if (client->heard_at.tv_sec == 0 || done > client->heard + 1 ||
-	    (all > 0 && done > client->heard))
-		client->heard_at = now;
-	client->heard = done;
 	client->progress.total = all > 0 ? (uint64_t)all : 0;
 	if (all > 0)
 		seep_progress_step(&client->progress, (uint64_t)done);
-	client->was_silent = now.tv_sec - client->heard_at.tv_sec >= SILENCE_MAX_S;
 	client->was_interrupted = is_interrupted();
-	return client->was_silent || client->was_interrupted;
+	return client->was_interrupted;
 }
 
 static int load(struct seep_debuginfod *client, struct seep_error *err)
@@ -132,11 +120,10 @@ static void note_trouble(struct seep_debuginfod *client, int problem)
 	if (client->was_interrupted)
 		(void)snprintf(client->trouble, sizeof(client->trouble),
 			       "downloading symbols was interrupted");
-	else if (client->was_silent)
+	else if (problem == ETIME)
 		(void)snprintf(client->trouble, sizeof(client->trouble),
-			       "the debuginfod server did not answer for %d s, and was not asked "
-			       "again",
-			       SILENCE_MAX_S);
+			       "the debuginfod server did not answer in time (DEBUGINFOD_TIMEOUT), "
+			       "and was not asked again");
 	else if (problem != ENOENT)
 		(void)snprintf(client->trouble, sizeof(client->trouble),
 			       "the debuginfod server cannot be asked: %s", strerror(problem));
@@ -156,8 +143,6 @@ bool seep_debuginfod_find(struct seep_debuginfod *client, enum seep_debuginfod_k
 	if (!client || client->trouble[0] || build_id_bytes == 0)
 		return false;
 	find = kind == SEEP_DEBUGINFOD_DEBUG ? client->find_debug : client->find_executable;
-	client->heard_at = (struct timespec){ 0 };
-	client->heard = 0;
 	safe = seep_escape_dup(name);
 	(void)snprintf(what, sizeof(what), "downloading symbols of %s, bytes", safe);
 	free(safe);

@@ -4,7 +4,8 @@
  * reached otherwise, whatever the environment says.
  *
  * The transfer is libdebuginfod's, which is loaded when needed, keeps a cache and reads the servers
- * from DEBUGINFOD_URLS. A server that does not answer costs ten seconds once, not once per file.
+ * from DEBUGINFOD_URLS. A server that does not answer is waited for once (DEBUGINFOD_TIMEOUT), not
+ * once per file.
  */
 #ifndef SEEP_SYMBOL_DEBUGINFOD_H
 #define SEEP_SYMBOL_DEBUGINFOD_H

@@ -124,8 +124,7 @@ bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
 
 bool seep_elf_has_dwarf(const struct seep_elf *elf)
 {
-	return seep_elf_has_section(elf, ".debug_info") ||
-	       seep_elf_has_section(elf, ".zdebug_info");
+	return seep_elf_has_section(elf, ".debug_info");
 }
 
 static bool read_names(struct seep_elf *elf, uint64_t index)

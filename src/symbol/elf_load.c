@@ -43,8 +43,6 @@ static bool is_wanted(const struct seep_elf *elf, const Elf64_Shdr *section)
 	default:
 		break;
 	}
-	if (strncmp(name, ".zdebug_", 8) == 0)
-		return true;
 	for (i = 0; i < sizeof(wanted_names) / sizeof(wanted_names[0]); i++)
 		if (strcmp(name, wanted_names[i]) == 0)
 			return true;
@@ -88,26 +86,6 @@ static bool plan_compressed(const struct seep_elf *elf, const Elf64_Shdr *sectio
 	return true;
 }
 
-/* The form before compression was standardised: "ZLIB", the size big-endian, the stream. */
-static bool plan_zdebug(const struct seep_elf *elf, const Elf64_Shdr *section, struct plan *plan)
-{
-	uint8_t head[12];
-	uint64_t bytes = 0;
-	size_t i;
-
-	if (section->sh_size < sizeof(head) ||
-	    !seep_elf_read_at(elf, section->sh_offset, head, sizeof(head)) ||
-	    memcmp(head, "ZLIB", 4) != 0)
-		return false;
-	for (i = 4; i < sizeof(head); i++)
-		bytes = bytes << 8 | head[i];
-	plan->from = section->sh_offset + sizeof(head);
-	plan->from_bytes = section->sh_size - sizeof(head);
-	plan->bytes = bytes;
-	plan->packing = ELFCOMPRESS_ZLIB;
-	return true;
-}
-
 static void plan_section(const struct seep_elf *elf, const Elf64_Shdr *section, struct plan *plan)
 {
 	bool known = true;
@@ -117,8 +95,6 @@ static void plan_section(const struct seep_elf *elf, const Elf64_Shdr *section, 
 		return;
 	if (section->sh_flags & SHF_COMPRESSED) {
 		known = plan_compressed(elf, section, plan);
-	} else if (strncmp(seep_elf_section_name(elf, section), ".zdebug_", 8) == 0) {
-		known = plan_zdebug(elf, section, plan);
 	} else {
 		plan->from = section->sh_offset;
 		plan->from_bytes = plan->bytes = section->sh_size;
@@ -144,17 +120,6 @@ static bool fill(const struct seep_elf *elf, const struct plan *plan, uint8_t *t
 	return done;
 }
 
-/* ".zdebug_info" has become ".debug_info". Names are bytes of ours by now, and may share tails. */
-static void rename_zdebug(struct seep_elf *elf, Elf64_Shdr *section)
-{
-	char *name = elf->names + section->sh_name;
-
-	if (section->sh_name < elf->names_bytes && strncmp(name, ".zdebug_", 8) == 0) {
-		name[1] = '.';
-		section->sh_name++;
-	}
-}
-
 enum { IMAGE_ALIGN = 16 };
 
 /* At least one zero byte stays between two sections. */
@@ -171,7 +136,6 @@ static void place(struct seep_elf *elf, size_t index, const struct plan *plan, u
 	section->sh_offset = offset;
 	if (plan->from_bytes && fill(elf, plan, elf->image + offset)) {
 		section->sh_size = plan->bytes;
-		rename_zdebug(elf, section);
 		return;
 	}
 	/* Address and size stay: they say where code is. */

@@ -11,39 +11,11 @@
 #define XZ_OUT_MAX_BYTES ((size_t)256 << 20)
 #define XZ_WORK_MAX_BYTES ((uint64_t)128 << 20)
 
-/* zlib counts in 32 bits. */
-#define ZLIB_STEP_BYTES ((size_t)1 << 30)
-
-static uInt step(size_t left_bytes)
-{
-	return (uInt)(left_bytes < ZLIB_STEP_BYTES ? left_bytes : ZLIB_STEP_BYTES);
-}
-
 bool seep_inflate_zlib(const void *in, size_t in_bytes, void *out, size_t out_bytes)
 {
-	z_stream stream = { 0 };
-	const uint8_t *from = in;
-	uint8_t *to = out;
-	int status = inflateInit(&stream);
+	uLongf written = out_bytes;
 
-	if (status != Z_OK)
-		return false;
-	while (status == Z_OK) {
-		uInt in_step = step(in_bytes);
-		uInt out_step = step(out_bytes);
-
-		stream.next_in = (z_const Bytef *)from;
-		stream.avail_in = in_step;
-		stream.next_out = to;
-		stream.avail_out = out_step;
-		status = inflate(&stream, Z_NO_FLUSH);
-		from += in_step - stream.avail_in;
-		in_bytes -= in_step - stream.avail_in;
-		to += out_step - stream.avail_out;
-		out_bytes -= out_step - stream.avail_out;
-	}
-	(void)inflateEnd(&stream);
-	return status == Z_STREAM_END && out_bytes == 0;
+	return uncompress(out, &written, in, in_bytes) == Z_OK && written == out_bytes;
 }
 
 bool seep_inflate_zstd(const void *in, size_t in_bytes, void *out, size_t out_bytes)

@@ -57,7 +57,7 @@ ZOO = [
     ("gcc", "c", "-g -O2 -gdwarf-3"),
     ("gcc", "c", "-g -O2 -gdwarf-2 -gstrict-dwarf"),
     ("gcc", "c", "-g -O2 -gz=zlib"),
-    ("gcc", "c", "-g -O2 -gz=zlib-gnu"),
+    ("gcc", "c", "-g -O2 -gz=zlib"),
     ("gcc", "c", "-g -O2 -gz=zstd"),
     ("gcc", "c", "-g -O2 -gdwarf64"),
     ("gcc", "c", "-g -O2 -flto"),
