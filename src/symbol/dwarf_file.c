@@ -5,6 +5,8 @@
 #include "symbol/byte_reader.h"
 #include "symbol/dwarf_abbrev.h"
 #include "symbol/dwarf_entry.h"
+#include "symbol/dwarf_unit.h"
+#include "symbol/line_table.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -104,6 +106,13 @@ static void read_headers(struct dwarf_file *file, enum dwarf_part part)
 	}
 }
 
+/* Of numbers that a file may have chosen; different ones have different hashes. */
+static uint64_t hash_of(uint64_t number)
+{
+	number *= 0x9e3779b97f4a7c15u;
+	return number ^ number >> 32;
+}
+
 void dwarf_file_init(struct dwarf_file *file, const struct dwarf_parts *parts)
 {
 	size_t i;
@@ -115,21 +124,26 @@ void dwarf_file_init(struct dwarf_file *file, const struct dwarf_parts *parts)
 	file->info_count = file->unit_count;
 	read_headers(file, DWARF_TYPES);
 	/* From here on units have an address that stays. */
+	seep_idtable_init(&file->abbrevs_ids, file->unit_count);
+	seep_idtable_init(&file->types, file->unit_count - file->info_count);
 	for (i = 0; i < file->unit_count; i++)
 		if (file->units[i].type_offset && file->units[i].id)
-			seep_pointer_map_put(&file->types, file->units[i].id, &file->units[i]);
-}
-
-static void free_abbrevs(void *abbrevs)
-{
-	dwarf_abbrevs_free(abbrevs);
+			seep_idtable_add(&file->types, hash_of(file->units[i].id), (uint32_t)i);
 }
 
 void dwarf_file_done(struct dwarf_file *file)
 {
-	seep_pointer_map_each(&file->abbrevs, free_abbrevs);
-	seep_pointer_map_done(&file->abbrevs);
-	seep_pointer_map_done(&file->types);
+	size_t i;
+
+	for (i = 0; i < file->abbrevs_count; i++)
+		dwarf_abbrevs_free(file->abbrevs[i]);
+	for (i = 0; i < file->unit_count; i++) {
+		dwarf_unit_index_free(file->units[i].index);
+		seep_line_table_free(file->units[i].lines);
+	}
+	seep_idtable_done(&file->abbrevs_ids);
+	seep_idtable_done(&file->types);
+	free(file->abbrevs);
 	free(file->units);
 	*file = (struct dwarf_file){ 0 };
 }
@@ -142,17 +156,23 @@ static const struct dwarf_abbrevs *abbrevs_of(const struct dwarf_unit *unit)
 {
 	struct dwarf_file *file = unit->file;
 	const struct seep_elf_bytes *section = &file->parts.at[DWARF_ABBREV];
-	uint64_t key = (uint64_t)(uintptr_t)unit->abbrev << 2 | (unit->version == 2) << 1 |
-		       (unit->offset_bytes == 8);
-	struct dwarf_abbrevs *abbrevs = seep_pointer_map_get(&file->abbrevs, key);
-	size_t bytes = section->bytes - (size_t)(unit->abbrev - section->data);
+	size_t offset = (size_t)(unit->abbrev - section->data);
+	/* One key, one hash: what hashes alike is the same. */
+	uint64_t key = hash_of((uint64_t)offset << 2 | (unit->version == 2) << 1 |
+			       (unit->offset_bytes == 8));
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id = seep_idtable_find(&file->abbrevs_ids, key, &at);
 
-	if (abbrevs)
-		return abbrevs;
-	abbrevs = dwarf_abbrevs_new(reader_of(unit->abbrev, bytes), unit->version,
-				    unit->offset_bytes, &file->attributes_left);
-	seep_pointer_map_put(&file->abbrevs, key, abbrevs);
-	return abbrevs;
+	if (id != SEEP_IDTABLE_NONE)
+		return file->abbrevs[id];
+	id = (uint32_t)file->abbrevs_count;
+	file->abbrevs = seep_xgrow(file->abbrevs, &file->abbrevs_room, (size_t)id + 1,
+				   sizeof(struct dwarf_abbrevs *));
+	file->abbrevs[file->abbrevs_count++] =
+		dwarf_abbrevs_new(reader_of(unit->abbrev, section->bytes - offset), unit->version,
+				  unit->offset_bytes, &file->attributes_left);
+	seep_idtable_add(&file->abbrevs_ids, key, id);
+	return file->abbrevs[id];
 }
 
 /*
@@ -242,9 +262,10 @@ struct dwarf_unit *dwarf_file_unit_at(struct dwarf_file *file, const uint8_t *at
 
 struct dwarf_unit *dwarf_file_type(struct dwarf_file *file, uint64_t signature)
 {
-	struct dwarf_unit *unit = NULL;
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id = seep_idtable_find(&file->types, hash_of(signature), &at);
 
-	if (signature)
-		unit = seep_pointer_map_get(&file->types, signature);
-	return unit && dwarf_unit_prepare(unit) ? unit : NULL;
+	if (id == SEEP_IDTABLE_NONE || !dwarf_unit_prepare(&file->units[id]))
+		return NULL;
+	return &file->units[id];
 }

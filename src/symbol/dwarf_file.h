@@ -9,8 +9,8 @@
 #ifndef SEEP_SYMBOL_DWARF_FILE_H
 #define SEEP_SYMBOL_DWARF_FILE_H
 
+#include "base/idtable.h"
 #include "symbol/elf_image.h"
-#include "symbol/pointer_map.h"
 
 enum dwarf_part {
 	DWARF_INFO,
@@ -32,6 +32,8 @@ struct dwarf_parts {
 
 struct dwarf_abbrevs;
 struct dwarf_file;
+struct dwarf_unit_index;
+struct seep_line_table;
 
 struct dwarf_unit {
 	struct dwarf_file *file;
@@ -53,6 +55,12 @@ struct dwarf_unit {
 	uint8_t offset_bytes; /* 4 or 8 */
 	bool prepared;
 	bool is_split; /* the bases are its skeleton's, what ranges_base is depends on it */
+	bool is_vague; /* may have code elsewhere than it says */
+	/* What was read of it when the first address fell into it; NULL until then. */
+	struct dwarf_unit_index *index;
+	struct seep_line_table *lines;
+	struct dwarf_unit *split; /* its other half */
+	bool split_sought;
 };
 
 struct dwarf_file {
@@ -61,9 +69,12 @@ struct dwarf_file {
 	struct dwarf_unit *units;     /* as they lie, those of DWARF_TYPES last */
 	size_t unit_count;
 	size_t unit_room;
-	size_t info_count;		 /* of them in DWARF_INFO */
-	struct seep_pointer_map abbrevs; /* by address of the table */
-	struct seep_pointer_map types;	 /* by signature */
+	size_t info_count;	   /* of them in DWARF_INFO */
+	struct seep_idtable types; /* by signature: which of the units */
+	struct dwarf_abbrevs **abbrevs;
+	size_t abbrevs_count;
+	size_t abbrevs_room;
+	struct seep_idtable abbrevs_ids; /* by where they are */
 	/* Tables and lists may be referred to any number of times: what all of it may cost. */
 	uint64_t attributes_left;
 	uint64_t ranges_left;

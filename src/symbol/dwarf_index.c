@@ -11,26 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was read of one unit of the linked file, when the first address fell into it. */
-struct unit {
-	struct dwarf_unit_index *index;
-	struct seep_line_table *lines;
-	struct dwarf_unit *split;	     /* the unit's other half */
-	struct seep_line_table *split_lines; /* numbers the other half's files; has no rows */
-	bool split_sought;
-	bool is_vague; /* may have code elsewhere than it says */
-};
-
 struct seep_dwarf {
 	struct seep_dwarf_source source;
 	struct dwarf_file file;
 	struct dwarf_file alternate;
-	struct unit *units;	   /* as many as the file has */
 	struct dwarf_split *split; /* NULL until needed */
 	const char *missing;
-	struct seep_pointer_map foreign_indexes; /* by unit: of those of other files */
-	struct seep_segments segments;		 /* ids are units */
-	struct seep_segments late_segments;	 /* of units that do not say where their code is */
+	struct seep_segments segments;	    /* ids are units */
+	struct seep_segments late_segments; /* of units that do not say where their code is */
 	bool late_done;
 	struct dwarf_names names;
 };
@@ -68,7 +56,7 @@ static void add_unit_ranges(struct seep_dwarf *dwarf, struct seep_interval_list 
 						});
 	}
 	/* DWARF 2 has no way to name more than one range. */
-	dwarf->units[id].is_vague = !any || unit->version < 3;
+	unit->is_vague = !any || unit->version < 3;
 }
 
 static void read_units(struct seep_dwarf *dwarf)
@@ -76,7 +64,6 @@ static void read_units(struct seep_dwarf *dwarf)
 	struct seep_interval_list list = { 0 };
 	uint32_t i;
 
-	dwarf->units = seep_xcalloc(dwarf->file.unit_count, sizeof(*dwarf->units));
 	for (i = 0; i < dwarf->file.info_count; i++)
 		add_unit_ranges(dwarf, &list, i);
 	seep_segments_build(&dwarf->segments, &list);
@@ -84,52 +71,32 @@ static void read_units(struct seep_dwarf *dwarf)
 }
 
 /* The unit whose tree has the functions: the other half of a skeleton where there is one. */
-static struct dwarf_unit *whole_unit(struct seep_dwarf *dwarf, uint32_t id)
+static struct dwarf_unit *whole_unit(struct seep_dwarf *dwarf, struct dwarf_unit *unit)
 {
-	struct dwarf_unit *skeleton = &dwarf->file.units[id];
-	struct unit *unit = &dwarf->units[id];
 	const char *const paths[2] = { dwarf->source.module_path, dwarf->source.elf->path };
 	const char *name;
 
 	if (!unit->split_sought) {
 		unit->split_sought = true;
-		name = dwarf_split_name(skeleton);
+		name = dwarf_split_name(unit);
 		if (name && !dwarf->split)
 			dwarf->split = dwarf_split_new(dwarf->source.dirs, paths);
 		if (name)
-			unit->split = dwarf_split_find(dwarf->split, skeleton);
+			unit->split = dwarf_split_find(dwarf->split, unit);
 		if (name && !unit->split && !dwarf->missing)
 			dwarf->missing = seep_arena_strndup(dwarf->source.arena, name,
 							    strnlen(name, PATH_MAX));
 	}
-	return unit->split ? unit->split : skeleton;
+	return unit->split ? unit->split : unit;
 }
 
 static const struct dwarf_unit_index *unit_index(struct seep_dwarf *dwarf, uint32_t id)
 {
-	struct unit *unit = &dwarf->units[id];
-
-	if (!unit->index)
-		unit->index = dwarf_unit_index_new(whole_unit(dwarf, id), dwarf->source.elf);
-	return unit->index;
+	return dwarf_unit_walk(whole_unit(dwarf, &dwarf->file.units[id]), dwarf->source.elf);
 }
 
-static const struct dwarf_unit_index *find_index(void *opaque, struct dwarf_unit *unit)
-{
-	struct seep_dwarf *dwarf = opaque;
-	struct dwarf_unit_index *index;
-
-	if (unit->file == &dwarf->file && !dwarf->units[unit - dwarf->file.units].split)
-		return unit_index(dwarf, (uint32_t)(unit - dwarf->file.units));
-	index = seep_pointer_map_get(&dwarf->foreign_indexes, (uintptr_t)unit);
-	if (!index) {
-		index = dwarf_unit_index_new(unit, dwarf->source.elf);
-		seep_pointer_map_put(&dwarf->foreign_indexes, (uintptr_t)unit, index);
-	}
-	return index;
-}
-
-static struct seep_line_table *read_lines(struct seep_dwarf *dwarf, struct dwarf_unit *unit,
+/* @skeleton: of @unit, or NULL. */
+static struct seep_line_table *unit_lines(struct seep_dwarf *dwarf, struct dwarf_unit *unit,
 					  struct dwarf_unit *skeleton)
 {
 	struct seep_line_source source = { .elf = dwarf->source.elf,
@@ -137,6 +104,8 @@ static struct seep_line_table *read_lines(struct seep_dwarf *dwarf, struct dwarf
 					   .offset = UINT64_MAX };
 	struct dwarf_entry entry;
 
+	if (unit->lines)
+		return unit->lines;
 	if (dwarf_entry_read(unit, unit->entries, &entry)) {
 		source.offset = dwarf_entry_number(&entry, DW_AT_stmt_list, UINT64_MAX);
 		source.unit_dir = dwarf_entry_text(&entry, DW_AT_comp_dir);
@@ -144,15 +113,7 @@ static struct seep_line_table *read_lines(struct seep_dwarf *dwarf, struct dwarf
 	}
 	if (skeleton && !source.unit_dir && dwarf_entry_read(skeleton, skeleton->entries, &entry))
 		source.unit_dir = dwarf_entry_text(&entry, DW_AT_comp_dir);
-	return seep_line_table_new(&source, dwarf->source.arena);
-}
-
-static struct seep_line_table *unit_lines(struct seep_dwarf *dwarf, uint32_t id)
-{
-	struct unit *unit = &dwarf->units[id];
-
-	if (!unit->lines)
-		unit->lines = read_lines(dwarf, &dwarf->file.units[id], NULL);
+	unit->lines = seep_line_table_new(&source, dwarf->source.arena);
 	return unit->lines;
 }
 
@@ -167,7 +128,7 @@ static void read_late_units(struct seep_dwarf *dwarf)
 		const struct seep_segments *segments;
 		size_t k;
 
-		if (!dwarf->units[i].is_vague)
+		if (!dwarf->file.units[i].is_vague)
 			continue;
 		segments = &unit_index(dwarf, i)->segments;
 		for (k = 0; k + 1 < segments->count; k++)
@@ -212,16 +173,15 @@ static struct dwarf_node *get_node(struct seep_dwarf *dwarf, const struct dwarf_
  * The other half of a unit may number its files by a table of its own, without rows; when it has
  * none, the skeleton's counts.
  */
-static const char *call_path(struct seep_dwarf *dwarf, uint32_t id, uint64_t file)
+static const char *call_path(struct seep_dwarf *dwarf, struct dwarf_unit *unit, uint64_t file)
 {
-	struct unit *unit = &dwarf->units[id];
+	struct seep_line_table *lines = unit_lines(dwarf, unit, NULL);
 	struct dwarf_unit *split = unit->split;
 
-	if (split && !unit->split_lines && split->file->parts.at[DWARF_LINE].bytes)
-		unit->split_lines = read_lines(dwarf, split, &dwarf->file.units[id]);
-	if (unit->split_lines && seep_line_table_has_files(unit->split_lines))
-		return seep_line_table_path(unit->split_lines, file);
-	return seep_line_table_path(unit_lines(dwarf, id), file);
+	if (split && split->file->parts.at[DWARF_LINE].bytes &&
+	    seep_line_table_has_files(unit_lines(dwarf, split, unit)))
+		lines = split->lines;
+	return seep_line_table_path(lines, file);
 }
 
 static void name_frame(struct seep_symbol_frame *frame, const struct dwarf_node *node)
@@ -236,20 +196,22 @@ static void name_frame(struct seep_symbol_frame *frame, const struct dwarf_node 
 size_t seep_dwarf_lookup(struct seep_dwarf *dwarf, uint64_t address,
 			 struct seep_symbol_frame *frames, size_t frames_max)
 {
-	uint32_t unit = find_unit(dwarf, address);
+	uint32_t unit_id = find_unit(dwarf, address);
 	const struct dwarf_unit_index *index;
 	struct seep_line_table *lines;
+	struct dwarf_unit *unit;
 	struct dwarf_node *node;
 	uint32_t file = 0;
 	size_t count = 1;
 	uint32_t id;
 
-	if (unit == SEEP_INTERVAL_NONE)
+	if (unit_id == SEEP_INTERVAL_NONE)
 		return 0;
-	index = unit_index(dwarf, unit);
+	unit = &dwarf->file.units[unit_id];
+	index = unit_index(dwarf, unit_id);
 	id = seep_segments_find(&index->segments, address);
 	frames[0] = (struct seep_symbol_frame){ 0 };
-	lines = unit_lines(dwarf, unit);
+	lines = unit_lines(dwarf, unit, NULL);
 	if (seep_line_table_find(lines, address, &file, &frames[0].line))
 		frames[0].file = seep_line_table_path(lines, file);
 	if (id == SEEP_INTERVAL_NONE)
@@ -283,9 +245,7 @@ struct seep_dwarf *seep_dwarf_open(const struct seep_dwarf_source *source)
 	struct dwarf_parts parts;
 
 	dwarf->source = *source;
-	dwarf->names = (struct dwarf_names){ .arena = source->arena,
-					     .find_index = find_index,
-					     .opaque = dwarf };
+	dwarf_names_init(&dwarf->names, source->arena, source->elf);
 	dwarf_parts_of(source->elf, false, &parts);
 	dwarf_file_init(&dwarf->file, &parts);
 	if (source->alternate) {
@@ -301,26 +261,11 @@ struct seep_dwarf *seep_dwarf_open(const struct seep_dwarf_source *source)
 	return dwarf;
 }
 
-static void free_index(void *index)
-{
-	dwarf_unit_index_free(index);
-}
-
 void seep_dwarf_close(struct seep_dwarf *dwarf)
 {
-	size_t i;
-
 	if (!dwarf)
 		return;
-	for (i = 0; i < dwarf->file.unit_count; i++) {
-		dwarf_unit_index_free(dwarf->units[i].index);
-		seep_line_table_free(dwarf->units[i].lines);
-		seep_line_table_free(dwarf->units[i].split_lines);
-	}
-	free(dwarf->units);
-	seep_pointer_map_each(&dwarf->foreign_indexes, free_index);
-	seep_pointer_map_done(&dwarf->foreign_indexes);
-	seep_pointer_map_done(&dwarf->names.functions);
+	dwarf_names_done(&dwarf->names);
 	seep_segments_done(&dwarf->segments);
 	seep_segments_done(&dwarf->late_segments);
 	dwarf_split_free(dwarf->split);

@@ -6,9 +6,11 @@
  */
 #include "symbol/dwarf_name.h"
 
+#include "base/xalloc.h"
 #include "symbol/demangle.h"
 
 #include <dwarf.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CHAIN_MAX = 16, SCOPES_MAX = 32, QUALIFIED_MAX_BYTES = 4096, NAME_MAX_BYTES = 64 << 10 };
@@ -127,8 +129,8 @@ static const char *qualified(struct dwarf_names *names, const struct dwarf_entry
 
 	if (!language_has_scopes(entry->unit->language ? entry->unit->language : language))
 		return copy(names, name);
-	index = names->find_index(names->opaque, entry->unit);
-	count = index ? find_scopes(index, entry->at, scopes) : 0;
+	index = dwarf_unit_walk(entry->unit, names->elf);
+	count = find_scopes(index, entry->at, scopes);
 	while (count-- > 0)
 		if (!put(text, &used, scope_name(index, scopes[count], name)) ||
 		    !put(text, &used, "::"))
@@ -187,16 +189,37 @@ static struct dwarf_function *read_function(struct dwarf_names *names,
 struct dwarf_function *dwarf_names_of(struct dwarf_names *names, const struct dwarf_entry *entry)
 {
 	uint32_t language = entry->unit->language;
+	size_t bucket = SEEP_IDTABLE_START;
 	struct dwarf_function *function;
 	struct dwarf_entry origin;
+	uint64_t hash;
+	uint32_t id;
 
 	/* A constructor's complete and base forms share an origin, but not their linkage names. */
 	if (linkage_of(entry) || !dwarf_entry_follow(entry, DW_AT_abstract_origin, &origin))
 		return read_function(names, entry, language);
-	function = seep_pointer_map_get(&names->functions, (uintptr_t)origin.at);
-	if (!function) {
-		function = read_function(names, &origin, language);
-		seep_pointer_map_put(&names->functions, (uintptr_t)origin.at, function);
-	}
+	hash = seep_hash_mix(0, (uintptr_t)origin.at);
+	while ((id = seep_idtable_find(&names->ids, hash, &bucket)) != SEEP_IDTABLE_NONE)
+		if (names->functions[id]->at == origin.at)
+			return names->functions[id];
+	function = read_function(names, &origin, language);
+	function->at = origin.at;
+	names->functions = seep_xgrow(names->functions, &names->room, names->count + 1,
+				      sizeof(struct dwarf_function *));
+	seep_idtable_add(&names->ids, hash, (uint32_t)names->count);
+	names->functions[names->count++] = function;
 	return function;
+}
+
+void dwarf_names_init(struct dwarf_names *names, struct seep_arena *arena,
+		      const struct seep_elf *elf)
+{
+	*names = (struct dwarf_names){ .arena = arena, .elf = elf };
+	seep_idtable_init(&names->ids, 0);
+}
+
+void dwarf_names_done(struct dwarf_names *names)
+{
+	free(names->functions);
+	seep_idtable_done(&names->ids);
 }

@@ -2,7 +2,6 @@
 #include "symbol/dwarf_split.h"
 
 #include "base/xalloc.h"
-#include "core/fnv.h"
 #include "symbol/dwarf_entry.h"
 #include "symbol/dwarf_package.h"
 
@@ -14,7 +13,6 @@
 
 /* A file of split units, or the part of a package that is one unit's. */
 struct half {
-	struct half *next;
 	char *path;	      /* NULL: a part of the package */
 	struct seep_elf *elf; /* NULL: there is no such file; or it is the package */
 	struct dwarf_file file;
@@ -23,8 +21,10 @@ struct half {
 struct dwarf_split {
 	const struct seep_debug_dirs *dirs;
 	const char *paths[2];
-	struct half *halves;
-	struct seep_pointer_map by_path; /* halves with a path, by its hash */
+	struct half **halves;
+	size_t count;
+	size_t room;
+	struct seep_idtable ids; /* of halves with a path, by its hash */
 	struct seep_elf *package;
 	bool package_sought;
 };
@@ -36,6 +36,7 @@ struct dwarf_split *dwarf_split_new(const struct seep_debug_dirs *dirs, const ch
 	split->dirs = dirs;
 	split->paths[0] = paths[0];
 	split->paths[1] = paths[1];
+	seep_idtable_init(&split->ids, 0);
 	return split;
 }
 
@@ -43,16 +44,16 @@ void dwarf_split_free(struct dwarf_split *split)
 {
 	if (!split)
 		return;
-	while (split->halves) {
-		struct half *half = split->halves;
+	for (size_t i = 0; i < split->count; i++) {
+		struct half *half = split->halves[i];
 
-		split->halves = half->next;
 		dwarf_file_done(&half->file);
 		seep_elf_close(half->elf);
 		free(half->path);
 		free(half);
 	}
-	seep_pointer_map_done(&split->by_path);
+	free(split->halves);
+	seep_idtable_done(&split->ids);
 	seep_elf_close(split->package);
 	free(split);
 }
@@ -79,8 +80,9 @@ static struct half *add_half(struct dwarf_split *split)
 {
 	struct half *half = seep_xcalloc(1, sizeof(*half));
 
-	half->next = split->halves;
-	split->halves = half;
+	split->halves = seep_xgrow(split->halves, &split->room, split->count + 1,
+				   sizeof(struct half *));
+	split->halves[split->count++] = half;
 	return half;
 }
 
@@ -171,26 +173,23 @@ static struct dwarf_unit *find_in_package(struct dwarf_split *split,
 
 /* ---- single files ------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *path)
-{
-	uint64_t hash = core_fnv_bytes(CORE_FNV_BASIS, path, strlen(path));
-
-	return hash ? hash : 1;
-}
-
-/* Opened once; a collision of hashes costs the second file. */
+/* Opened once. */
 static struct half *half_of(struct dwarf_split *split, const char *path,
 			    const struct dwarf_unit *skeleton)
 {
-	struct half *half = seep_pointer_map_get(&split->by_path, hash_of(path));
+	uint64_t hash = seep_hash_text(0, path);
+	size_t at = SEEP_IDTABLE_START;
 	struct dwarf_parts parts;
 	const char *problem;
+	struct half *half;
+	uint32_t id;
 
-	if (half)
-		return strcmp(half->path, path) == 0 ? half : NULL;
+	while ((id = seep_idtable_find(&split->ids, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (strcmp(split->halves[id]->path, path) == 0)
+			return split->halves[id];
+	seep_idtable_add(&split->ids, hash, (uint32_t)split->count);
 	half = add_half(split);
 	half->path = seep_xstrdup(path);
-	seep_pointer_map_put(&split->by_path, hash_of(path), half);
 	if (!seep_elf_open(path, &half->elf, &problem))
 		return half;
 	if (!seep_elf_has_section(half->elf, ".debug_info.dwo") || !seep_elf_load(half->elf)) {
@@ -209,7 +208,7 @@ static struct dwarf_unit *find_at(struct dwarf_split *split, const char *path,
 {
 	struct half *half = half_of(split, path, skeleton);
 
-	return half && half->elf ? unit_of_id(&half->file, skeleton) : NULL;
+	return half->elf ? unit_of_id(&half->file, skeleton) : NULL;
 }
 
 /* A compilation that hides where it happened leaves relative paths. */

@@ -198,11 +198,14 @@ static void walk_unit(struct walk *walk)
 		at = step(walk, at);
 }
 
-struct dwarf_unit_index *dwarf_unit_index_new(struct dwarf_unit *unit, const struct seep_elf *elf)
+const struct dwarf_unit_index *dwarf_unit_walk(struct dwarf_unit *unit, const struct seep_elf *elf)
 {
-	struct dwarf_unit_index *index = seep_xcalloc(1, sizeof(*index));
-	struct walk walk = { .index = index, .elf = elf, .scope = SEEP_INTERVAL_NONE };
+	struct walk walk = { .elf = elf, .scope = SEEP_INTERVAL_NONE };
+	struct dwarf_unit_index *index;
 
+	if (unit->index)
+		return unit->index;
+	unit->index = walk.index = index = seep_xcalloc(1, sizeof(*index));
 	index->unit = unit;
 	walk_unit(&walk);
 	seep_segments_build(&index->segments, &walk.intervals);

@@ -38,8 +38,8 @@ struct dwarf_unit_index {
 	size_t scope_room;
 };
 
-/* Walk the tree of a prepared @unit, of bounded depth. Code outside @elf's does not count. */
-struct dwarf_unit_index *dwarf_unit_index_new(struct dwarf_unit *unit, const struct seep_elf *elf);
+/* The tree of a prepared @unit, walked once, to a bounded depth. Code outside @elf's does not count. */
+const struct dwarf_unit_index *dwarf_unit_walk(struct dwarf_unit *unit, const struct seep_elf *elf);
 void dwarf_unit_index_free(struct dwarf_unit_index *index);
 
 #endif

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/symbol.h"
 
+#include "base/idtable.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
-#include "core/fnv.h"
 #include "symbol/debug_file.h"
-#include "symbol/demangle.h"
 #include "symbol/dwarf_index.h"
 #include "symbol/inflate.h"
-#include "symbol/pointer_map.h"
 #include "symbol/symtab.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a linkage name that is kept: what is longer helps nobody. */
-enum { NAME_MAX_BYTES = 64 << 10, PROBLEM_MAX_BYTES = 8 << 10 };
+enum { PROBLEM_MAX_BYTES = 8 << 10 };
 
 struct seep_symbol_module {
 	struct seep_symbols *symbols;
-	struct seep_symbol_module *next; /* of the same hash */
 	char *path;
 	uint8_t build_id[SEEP_BUILD_ID_MAX_BYTES];
 	size_t build_id_bytes;
@@ -31,20 +27,16 @@ struct seep_symbol_module {
 	uint8_t *mini_bytes;
 	struct seep_dwarf *dwarf;
 	struct seep_symtab symtab;
-	struct seep_pointer_map symbols_named; /* struct symbol_name by address of the name */
-	bool lacks_alternate;		       /* what dwz moved elsewhere was not found */
-};
-
-/* A name of the symbol table, in the arena. */
-struct symbol_name {
-	const char *function;
-	const char *linkage; /* NULL when it is the same */
+	bool lacks_alternate; /* what dwz moved elsewhere was not found */
 };
 
 struct seep_symbols {
 	struct seep_arena *arena;
 	struct seep_debug_dirs dirs;
-	struct seep_pointer_map modules; /* by hash of path and build-id */
+	struct seep_symbol_module **modules;
+	size_t count;
+	size_t room;
+	struct seep_idtable ids; /* of modules, by path */
 };
 
 int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols **ret,
@@ -63,6 +55,7 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 	}
 	symbols = seep_xcalloc(1, sizeof(*symbols));
 	symbols->arena = seep_arena_new();
+	seep_idtable_init(&symbols->ids, 0);
 	if (opt && opt->debug_dir_count) {
 		dirs = seep_arena_alloc(symbols->arena, opt->debug_dir_count * sizeof(*dirs));
 		for (i = 0; i < opt->debug_dir_count; i++)
@@ -80,7 +73,6 @@ static void module_free(struct seep_symbol_module *module)
 {
 	seep_dwarf_close(module->dwarf);
 	seep_symtab_done(&module->symtab);
-	seep_pointer_map_done(&module->symbols_named);
 	seep_elf_close(module->main);
 	seep_elf_close(module->separate);
 	seep_elf_close(module->alternate);
@@ -90,24 +82,14 @@ static void module_free(struct seep_symbol_module *module)
 	free(module);
 }
 
-static void free_chain(void *chain)
-{
-	struct seep_symbol_module *module = chain;
-
-	while (module) {
-		struct seep_symbol_module *next = module->next;
-
-		module_free(module);
-		module = next;
-	}
-}
-
 void seep_symbols_free(struct seep_symbols *symbols)
 {
 	if (!symbols)
 		return;
-	seep_pointer_map_each(&symbols->modules, free_chain);
-	seep_pointer_map_done(&symbols->modules);
+	for (size_t i = 0; i < symbols->count; i++)
+		module_free(symbols->modules[i]);
+	free(symbols->modules);
+	seep_idtable_done(&symbols->ids);
 	seep_debuginfod_free(symbols->dirs.servers);
 	seep_arena_free(symbols->arena);
 	free(symbols);
@@ -216,38 +198,32 @@ static void open_files(struct seep_symbol_module *module)
 	explain(module);
 }
 
-/* Only the start of a search. */
-static uint64_t hash_of(const char *path, const uint8_t *build_id, size_t build_id_bytes)
-{
-	uint64_t hash = core_fnv_bytes(CORE_FNV_BASIS, path, strlen(path));
-
-	hash = core_fnv_bytes(hash, build_id, build_id_bytes);
-	return hash ? hash : 1;
-}
-
 struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, const char *path,
 					       const uint8_t *build_id, size_t build_id_bytes)
 {
-	struct seep_symbol_module *first;
+	uint64_t hash = seep_hash_text(0, path);
 	struct seep_symbol_module *module;
-	uint64_t hash;
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id;
 
 	if (!build_id || build_id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		build_id_bytes = 0;
-	hash = hash_of(path, build_id, build_id_bytes);
-	first = seep_pointer_map_get(&symbols->modules, hash);
-	for (module = first; module; module = module->next)
+	while ((id = seep_idtable_find(&symbols->ids, hash, &at)) != SEEP_IDTABLE_NONE) {
+		module = symbols->modules[id];
 		if (strcmp(module->path, path) == 0 && module->build_id_bytes == build_id_bytes &&
 		    (!build_id_bytes || memcmp(module->build_id, build_id, build_id_bytes) == 0))
 			return module;
+	}
 	module = seep_xcalloc(1, sizeof(*module));
 	module->symbols = symbols;
-	module->next = first;
 	module->path = seep_xstrdup(path);
 	if (build_id_bytes)
 		memcpy(module->build_id, build_id, build_id_bytes);
 	module->build_id_bytes = build_id_bytes;
-	seep_pointer_map_put(&symbols->modules, hash, module);
+	seep_idtable_add(&symbols->ids, hash, (uint32_t)symbols->count);
+	symbols->modules = seep_xgrow(symbols->modules, &symbols->room, symbols->count + 1,
+				      sizeof(struct seep_symbol_module *));
+	symbols->modules[symbols->count++] = module;
 	open_files(module);
 	return module;
 }
@@ -257,52 +233,14 @@ const char *seep_symbol_module_problem(const struct seep_symbol_module *module)
 	return module->problem;
 }
 
-static struct symbol_name *read_symbol(struct seep_arena *arena, const char *name)
-{
-	struct symbol_name *symbol = seep_arena_alloc(arena, sizeof(*symbol));
-	size_t name_bytes = strnlen(name, NAME_MAX_BYTES);
-	size_t version_at = strcspn(name, "@");
-	size_t bytes = seep_name_base_bytes(name);
-	const char *base;
-
-	bytes = bytes < version_at ? bytes : version_at;
-	bytes = bytes < name_bytes ? bytes : name_bytes;
-	base = seep_arena_strndup(arena, name, bytes);
-	symbol->function = seep_demangle(arena, base);
-	if (!symbol->function)
-		symbol->function = base;
-	if (strcmp(symbol->function, name) != 0)
-		symbol->linkage = seep_arena_strndup(arena, name, name_bytes);
-	return symbol;
-}
-
-/*
- * Versions ("memcpy@@GLIBC_2.14") and optimisers' suffixes are not part of the function's name, so
- * that it is called the same with and without DWARF.
- */
-static const struct symbol_name *symbol_at(struct seep_symbol_module *module, uint64_t address)
-{
-	const char *name = seep_symtab_find(&module->symtab, address);
-	struct symbol_name *symbol;
-
-	if (!name)
-		return NULL;
-	symbol = seep_pointer_map_get(&module->symbols_named, (uintptr_t)name);
-	if (!symbol) {
-		symbol = read_symbol(module->symbols->arena, name);
-		seep_pointer_map_put(&module->symbols_named, (uintptr_t)name, symbol);
-	}
-	return symbol;
-}
-
 static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 			   struct seep_symbol_frame *frame)
 {
-	const struct symbol_name *symbol;
+	const struct seep_symtab_name *symbol;
 
 	if (frame->linkage_name)
 		return;
-	symbol = symbol_at(module, address);
+	symbol = seep_symtab_find(&module->symtab, module->symbols->arena, address);
 	if (!symbol)
 		return;
 	/* DWARF has the plain name of a static C++ function; its symbol also says whose it is. */

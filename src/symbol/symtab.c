@@ -2,6 +2,7 @@
 #include "symbol/symtab.h"
 
 #include "base/xalloc.h"
+#include "symbol/demangle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,16 @@
 /* Interval ids are 32 bits. */
 #define ENTRIES_MAX ((size_t)1 << 30)
 
+/* Of a linkage name that is kept: what is longer helps nobody. */
+enum { NAME_MAX_BYTES = 64 << 10 };
+
 struct symtab_entry {
 	uint64_t address;
 	uint64_t bytes; /* 0 = not said */
 	uint64_t limit; /* where its section ends */
 	const char *name;
 	uint32_t order; /* smaller is a better name */
+	struct seep_symtab_name readable;
 };
 
 static bool is_label_noise(const char *name)
@@ -164,11 +169,35 @@ void seep_symtab_finish(struct seep_symtab *table)
 	seep_interval_list_done(&list);
 }
 
-const char *seep_symtab_find(const struct seep_symtab *table, uint64_t address)
+static void read_name(struct seep_arena *arena, const char *name, struct seep_symtab_name *ret)
+{
+	size_t name_bytes = strnlen(name, NAME_MAX_BYTES);
+	size_t version_at = strcspn(name, "@");
+	size_t bytes = seep_name_base_bytes(name);
+	const char *base;
+
+	bytes = bytes < version_at ? bytes : version_at;
+	bytes = bytes < name_bytes ? bytes : name_bytes;
+	base = seep_arena_strndup(arena, name, bytes);
+	ret->function = seep_demangle(arena, base);
+	if (!ret->function)
+		ret->function = base;
+	if (strcmp(ret->function, name) != 0)
+		ret->linkage = seep_arena_strndup(arena, name, name_bytes);
+}
+
+const struct seep_symtab_name *seep_symtab_find(const struct seep_symtab *table,
+						struct seep_arena *arena, uint64_t address)
 {
 	uint32_t id = seep_segments_find(&table->segments, address);
+	struct symtab_entry *entry;
 
-	return id == SEEP_INTERVAL_NONE ? NULL : table->entries[id].name;
+	if (id == SEEP_INTERVAL_NONE)
+		return NULL;
+	entry = &table->entries[id];
+	if (!entry->readable.function)
+		read_name(arena, entry->name, &entry->readable);
+	return &entry->readable;
 }
 
 void seep_symtab_done(struct seep_symtab *table)

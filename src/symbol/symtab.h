@@ -5,10 +5,17 @@
 #ifndef SEEP_SYMBOL_SYMTAB_H
 #define SEEP_SYMBOL_SYMTAB_H
 
+#include "base/arena.h"
 #include "symbol/elf_image.h"
 #include "symbol/interval.h"
 
 struct symtab_entry;
+
+/* A name of the symbol table as people read it. */
+struct seep_symtab_name {
+	const char *function; /* NULL: not made yet */
+	const char *linkage;  /* NULL when it is the same */
+};
 
 /* Zero is empty. Names are borrowed from the images that were added. */
 struct seep_symtab {
@@ -32,9 +39,13 @@ void seep_symtab_finish(struct seep_symtab *table);
  * one a person would use wins: functions before labels, global before weak before local, fewest
  * leading underscores, then the shortest.
  *
- * Returns: NULL when no symbol covers it. A version ("@GLIBC_2.14") may follow the name.
+ * Versions ("memcpy@@GLIBC_2.14") and optimisers' suffixes are not part of the function's name, so
+ * that it is called the same with and without DWARF.
+ *
+ * Returns: NULL when no symbol covers it. The strings are @arena's.
  */
-const char *seep_symtab_find(const struct seep_symtab *table, uint64_t address);
+const struct seep_symtab_name *seep_symtab_find(const struct seep_symtab *table,
+						struct seep_arena *arena, uint64_t address);
 void seep_symtab_done(struct seep_symtab *table);
 
 #endif
