@@ -2,37 +2,14 @@
 /* The variable-length forms of numbers in unwind data. */
 #include "cfi/cfi_read.h"
 
-enum { LEB_BYTES_MAX = 10 };
-
-/* @sign: 0x40 where the last byte's bit of that value is the sign, 0 for unsigned numbers */
-static inline struct cfi_leb read_leb(uintptr_t at, uintptr_t end, uint8_t sign)
+struct core_leb cfi_leb_unsigned(uintptr_t at, uintptr_t end)
 {
-	uintptr_t limit = end - at > LEB_BYTES_MAX ? at + LEB_BYTES_MAX : end;
-	uint64_t value = 0;
-	unsigned shift = 0;
-
-	for (; at < limit; at++) {
-		uint8_t byte = *(const uint8_t *)at;
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-		if (byte & 0x80)
-			continue;
-		if ((byte & sign) && shift < 64)
-			value |= ~UINT64_C(0) << shift;
-		return (struct cfi_leb){ .value = value, .next = at + 1 };
-	}
-	return (struct cfi_leb){ .next = 0 };
+	return core_leb(at, end, CORE_LEB_UNSIGNED);
 }
 
-struct cfi_leb cfi_leb_unsigned(uintptr_t at, uintptr_t end)
+struct core_leb cfi_leb_signed(uintptr_t at, uintptr_t end)
 {
-	return read_leb(at, end, 0);
-}
-
-struct cfi_leb cfi_leb_signed(uintptr_t at, uintptr_t end)
-{
-	return read_leb(at, end, 0x40);
+	return core_leb(at, end, CORE_LEB_SIGNED);
 }
 
 /* The number alone; @form is known to be one of these. */

@@ -6,6 +6,8 @@
 #ifndef SEEP_CFI_CFI_READ_H
 #define SEEP_CFI_CFI_READ_H
 
+#include "core/leb.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,16 +93,10 @@ static inline void cfi_read_skip(struct cfi_reader *r, uint64_t bytes)
 		r->at += bytes;
 }
 
-/* Passed in registers: a reader whose address escapes slows the loop over instructions by half. */
-struct cfi_leb {
-	uint64_t value;
-	uintptr_t next; /* the byte after it; 0: too long, or cut off by the end */
-};
+struct core_leb cfi_leb_unsigned(uintptr_t at, uintptr_t end);
+struct core_leb cfi_leb_signed(uintptr_t at, uintptr_t end);
 
-struct cfi_leb cfi_leb_unsigned(uintptr_t at, uintptr_t end);
-struct cfi_leb cfi_leb_signed(uintptr_t at, uintptr_t end);
-
-static inline uint64_t cfi_read_leb_accept(struct cfi_reader *r, struct cfi_leb leb)
+static inline uint64_t cfi_read_leb_accept(struct cfi_reader *r, struct core_leb leb)
 {
 	r->bad |= leb.next == 0;
 	r->at = leb.next ? leb.next : r->end;

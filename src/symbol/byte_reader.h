@@ -6,6 +6,8 @@
 #ifndef SEEP_SYMBOL_BYTE_READER_H
 #define SEEP_SYMBOL_BYTE_READER_H
 
+#include "core/leb.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,43 +62,23 @@ static inline uint8_t reader_byte(struct byte_reader *reader)
 	return (uint8_t)reader_number(reader, 1);
 }
 
+static inline uint64_t reader_leb(struct byte_reader *reader, uint8_t sign)
+{
+	struct core_leb leb = core_leb((uintptr_t)reader->at, (uintptr_t)reader->end, sign);
+
+	reader->at = leb.next ? (const uint8_t *)leb.next : reader->end;
+	reader->failed |= !leb.next;
+	return leb.value;
+}
+
 static inline uint64_t reader_uleb(struct byte_reader *reader)
 {
-	uint64_t value = 0;
-	unsigned int shift = 0;
-
-	while (reader->at < reader->end) {
-		uint8_t byte = *reader->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return value;
-		shift += 7;
-	}
-	reader->failed = true;
-	return 0;
+	return reader_leb(reader, CORE_LEB_UNSIGNED);
 }
 
 static inline int64_t reader_sleb(struct byte_reader *reader)
 {
-	uint64_t value = 0;
-	unsigned int shift = 0;
-
-	while (reader->at < reader->end) {
-		uint8_t byte = *reader->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-		if (byte & 0x80)
-			continue;
-		if (shift < 64 && (byte & 0x40))
-			value |= UINT64_MAX << shift;
-		return (int64_t)value;
-	}
-	reader->failed = true;
-	return 0;
+	return (int64_t)reader_leb(reader, CORE_LEB_SIGNED);
 }
 
 /* A string that ends inside the bytes; "" otherwise. */

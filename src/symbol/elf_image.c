@@ -2,6 +2,7 @@
 #include "symbol/elf_image.h"
 
 #include "base/xalloc.h"
+#include "core/notes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,8 @@ bool seep_elf_segment(const struct seep_elf *elf, uint64_t base, size_t index,
 
 const char *seep_elf_section_name(const struct seep_elf *elf, const Elf64_Shdr *section)
 {
-	return section->sh_name < elf->names_bytes ? elf->names + section->sh_name : "";
+	return elf->names && section->sh_name < elf->names_bytes ? elf->names + section->sh_name
+								 : "";
 }
 
 static const Elf64_Shdr *find_section(const struct seep_elf *elf, const char *name)
@@ -63,36 +65,19 @@ static const Elf64_Shdr *find_section(const struct seep_elf *elf, const char *na
 	return NULL;
 }
 
-/* A section's bytes, ended by a zero; NULL when they are not in the file, or too many. */
-static void *section_bytes(const struct seep_elf *elf, const Elf64_Shdr *section)
-{
-	uint8_t *bytes;
-
-	if (section->sh_type == SHT_NOBITS || section->sh_size > TABLE_MAX_BYTES ||
-	    section->sh_size > elf->file_bytes)
-		return NULL;
-	bytes = seep_xcalloc(section->sh_size + 1, 1);
-	if (seep_elf_read_at(elf, section->sh_offset, bytes, section->sh_size))
-		return bytes;
-	free(bytes);
-	return NULL;
-}
-
 void seep_elf_table_read(const struct seep_elf *elf, const Elf64_Shdr *section,
 			 struct seep_elf_table *ret_table)
 {
 	const Elf64_Shdr *strings;
 
-	*ret_table = (struct seep_elf_table){ .data = section_bytes(elf, section) };
-	if (ret_table->data)
-		ret_table->bytes = section->sh_size;
+	*ret_table = (struct seep_elf_table){ 0 };
+	ret_table->data = seep_elf_contents(elf, section, TABLE_MAX_BYTES, &ret_table->bytes);
 	if (section->sh_link >= elf->section_count)
 		return;
 	strings = &elf->sections[section->sh_link];
 	if (strings->sh_type == SHT_STRTAB)
-		ret_table->strings = section_bytes(elf, strings);
-	if (ret_table->strings)
-		ret_table->string_bytes = strings->sh_size;
+		ret_table->strings = (char *)seep_elf_contents(elf, strings, TABLE_MAX_BYTES,
+							       &ret_table->string_bytes);
 }
 
 void seep_elf_table_done(struct seep_elf_table *table)
@@ -104,7 +89,7 @@ void seep_elf_table_done(struct seep_elf_table *table)
 bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void *ret_item,
 			 size_t bytes)
 {
-	if (index >= table->bytes / bytes)
+	if (!table->data || index >= table->bytes / bytes)
 		return false;
 	memcpy(ret_item, table->data + index * bytes, bytes);
 	return true;
@@ -112,7 +97,7 @@ bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void 
 
 const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t at)
 {
-	return at < table->string_bytes ? table->strings + at : NULL;
+	return table->strings && at < table->string_bytes ? table->strings + at : NULL;
 }
 
 bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
@@ -129,21 +114,13 @@ bool seep_elf_has_dwarf(const struct seep_elf *elf)
 
 static bool read_names(struct seep_elf *elf, uint64_t index)
 {
-	const Elf64_Shdr *section;
-
 	if (index == SHN_XINDEX)
 		index = elf->sections[0].sh_link;
 	if (index >= elf->section_count)
 		return false;
-	section = &elf->sections[index];
-	if (section->sh_type == SHT_NOBITS || section->sh_size > NAMES_MAX_BYTES ||
-	    section->sh_size > elf->file_bytes)
-		return false;
-	elf->names = seep_xcalloc(section->sh_size + 1, 1);
-	if (!seep_elf_read_at(elf, section->sh_offset, elf->names, section->sh_size))
-		return false;
-	elf->names_bytes = section->sh_size;
-	return true;
+	elf->names = (char *)seep_elf_contents(elf, &elf->sections[index], NAMES_MAX_BYTES,
+					       &elf->names_bytes);
+	return elf->names != NULL;
 }
 
 /* A file without section headers has no symbols that we read, but it may have its build-id. */
@@ -174,43 +151,21 @@ static bool read_sections(struct seep_elf *elf)
 	return read_names(elf, header->e_shstrndx);
 }
 
-static uint64_t align4(uint64_t bytes)
-{
-	return (bytes + 3) & ~UINT64_C(3);
-}
-
-static void find_build_id(struct seep_elf *elf, const uint8_t *notes, uint64_t bytes)
-{
-	uint64_t at = 0;
-
-	while (!elf->build_id_bytes && at + sizeof(Elf64_Nhdr) <= bytes) {
-		Elf64_Nhdr note;
-		uint64_t name_at = at + sizeof(note);
-		uint64_t data_at;
-
-		memcpy(&note, notes + at, sizeof(note));
-		data_at = name_at + align4(note.n_namesz);
-		at = data_at + align4(note.n_descsz);
-		if (data_at + note.n_descsz > bytes)
-			return;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    memcmp(notes + name_at, "GNU", 4) == 0 &&
-		    note.n_descsz <= SEEP_BUILD_ID_MAX_BYTES) {
-			memcpy(elf->build_id, notes + data_at, note.n_descsz);
-			elf->build_id_bytes = note.n_descsz;
-		}
-	}
-}
-
 static void read_notes(struct seep_elf *elf, uint64_t offset, uint64_t bytes)
 {
+	const uint8_t *id = NULL;
+	size_t id_bytes = 0;
 	uint8_t *notes;
 
 	if (elf->build_id_bytes || bytes > NOTES_MAX_BYTES || bytes > elf->file_bytes)
 		return;
 	notes = seep_xcalloc(bytes + 1, 1);
 	if (seep_elf_read_at(elf, offset, notes, bytes))
-		find_build_id(elf, notes, bytes);
+		id = core_notes_build_id(notes, bytes, &id_bytes);
+	if (id && id_bytes <= SEEP_BUILD_ID_MAX_BYTES) {
+		memcpy(elf->build_id, id, id_bytes);
+		elf->build_id_bytes = id_bytes;
+	}
 	free(notes);
 }
 
@@ -287,25 +242,6 @@ static const char *open_problem(int errno_value)
 	}
 }
 
-static int open_regular(const char *path, uint64_t *ret_bytes, const char **ret_problem)
-{
-	/* Not blocking: the name may by now be a pipe's. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-
-	if (fd < 0) {
-		*ret_problem = open_problem(errno);
-		return -1;
-	}
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		*ret_problem = "not a regular file";
-		(void)close(fd);
-		return -1;
-	}
-	*ret_bytes = (uint64_t)st.st_size;
-	return fd;
-}
-
 static bool finish_open(struct seep_elf *elf, struct seep_elf **ret_elf, const char **ret_problem)
 {
 	if (!read_headers(elf, ret_problem)) {
@@ -317,37 +253,40 @@ static bool finish_open(struct seep_elf *elf, struct seep_elf **ret_elf, const c
 	return true;
 }
 
-bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret_problem)
+/* @fd is taken. */
+static bool open_regular(int fd, const char *path, struct seep_elf **ret_elf,
+			 const char **ret_problem)
 {
-	uint64_t bytes = 0;
-	int fd = open_regular(path, &bytes, ret_problem);
 	struct seep_elf *elf;
+	struct stat st;
 
-	if (fd < 0)
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		*ret_problem = "not a regular file";
+		(void)close(fd);
 		return false;
+	}
 	elf = seep_xcalloc(1, sizeof(*elf));
 	elf->fd = fd;
-	elf->path = seep_xstrdup(path);
-	elf->file_bytes = bytes;
+	elf->path = path ? seep_xstrdup(path) : NULL;
+	elf->file_bytes = (uint64_t)st.st_size;
 	return finish_open(elf, ret_elf, ret_problem);
+}
+
+bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret_problem)
+{
+	/* Not blocking: the name may by now be a pipe's. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0) {
+		*ret_problem = open_problem(errno);
+		return false;
+	}
+	return open_regular(fd, path, ret_elf, ret_problem);
 }
 
 bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_problem)
 {
-	struct seep_elf *elf;
-	struct stat st;
-	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-	if (own < 0 || fstat(own, &st) < 0 || !S_ISREG(st.st_mode)) {
-		*ret_problem = "not a regular file";
-		if (own >= 0)
-			(void)close(own);
-		return false;
-	}
-	elf = seep_xcalloc(1, sizeof(*elf));
-	elf->fd = own;
-	elf->file_bytes = (uint64_t)st.st_size;
-	return finish_open(elf, ret_elf, ret_problem);
+	return open_regular(fcntl(fd, F_DUPFD_CLOEXEC, 0), NULL, ret_elf, ret_problem);
 }
 
 bool seep_elf_open_memory(const void *memory, size_t bytes, struct seep_elf **ret_elf,
@@ -370,7 +309,9 @@ void seep_elf_close(struct seep_elf *elf)
 	free(elf->path);
 	free(elf->sections);
 	free(elf->names);
-	free(elf->image);
+	for (size_t i = 0; elf->contents && i < elf->section_count; i++)
+		free((void *)elf->contents[i].data);
+	free(elf->contents);
 	free(elf);
 }
 
@@ -381,24 +322,17 @@ bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, 
 
 struct seep_elf_bytes seep_elf_section_at(const struct seep_elf *elf, size_t index)
 {
-	const Elf64_Shdr *section;
-
-	if (!elf->image || index == 0 || index >= elf->section_count)
+	if (!elf->contents || index >= elf->section_count)
 		return (struct seep_elf_bytes){ 0 };
-	section = &elf->sections[index];
-	if (section->sh_type == SHT_NOBITS || section->sh_type == SHT_NULL)
-		return (struct seep_elf_bytes){ 0 };
-	return (struct seep_elf_bytes){ .data = elf->image + section->sh_offset,
-					.bytes = section->sh_size };
+	return elf->contents[index];
 }
 
 struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name)
 {
 	const Elf64_Shdr *section = find_section(elf, name);
 
-	if (!section)
-		return (struct seep_elf_bytes){ 0 };
-	return seep_elf_section_at(elf, (size_t)(section - elf->sections));
+	return section ? seep_elf_section_at(elf, (size_t)(section - elf->sections))
+		       : (struct seep_elf_bytes){ 0 };
 }
 
 bool seep_elf_is_code(const struct seep_elf *elf, uint64_t address)

@@ -4,7 +4,7 @@
  *
  * Copied and not mapped: a file that shrinks under a mapping (a rebuild in the middle of a report)
  * kills its reader with SIGBUS. Only sections that are used are read, compressed ones are
- * inflated; they lie one after the other in one image.
+ * inflated.
  *
  * 64-bit little-endian files only: what seep can record.
  */
@@ -36,16 +36,15 @@ struct seep_elf {
 	char *path;	       /* as it was opened; NULL when read from memory */
 	uint64_t file_bytes;
 	Elf64_Ehdr header;
-	Elf64_Shdr *sections; /* of the file; after loading those of the image */
+	Elf64_Shdr *sections;
 	size_t section_count;
-	char *names; /* the section name table, ended by a zero */
-	size_t names_bytes;
+	char *names; /* the section name table, ended by a zero; NULL: there is none */
+	uint64_t names_bytes;
 	uint8_t build_id[SEEP_BUILD_ID_MAX_BYTES];
 	size_t build_id_bytes; /* 0 = none */
 	struct seep_elf_extent code[SEEP_ELF_CODE_MAX];
 	size_t code_count; /* the last of a full array covers all that found no room */
-	uint8_t *image;	   /* NULL until loaded */
-	size_t image_bytes;
+	struct seep_elf_bytes *contents; /* of sections; NULL until loaded */
 };
 
 /**
@@ -100,12 +99,20 @@ bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void 
 /* NULL when it is not there. */
 const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t at);
 
+/*
+ * The bytes of @section, inflated, and a zero after them; released with free(). NULL when they are
+ * not in the file, or are more than @bytes_max.
+ */
+uint8_t *seep_elf_contents(const struct seep_elf *elf, const Elf64_Shdr *section,
+			   uint64_t bytes_max, uint64_t *ret_bytes);
+
 /**
  * seep_elf_load - read and inflate what symbols need
  *
- * A section that cannot be read or inflated is left out. Calling it again does nothing.
+ * A section that cannot be read or inflated is left out, and so is what exceeds 8 GiB. Calling it
+ * again does nothing.
  *
- * Returns: false when that is more than 8 GiB or the file cannot be read; then sections are empty.
+ * Returns: false when the file has no sections.
  */
 bool seep_elf_load(struct seep_elf *elf);
 

@@ -3,26 +3,43 @@
 
 #include "base/xalloc.h"
 
+#include <elf.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
+
 #define XZ_OUT_MAX_BYTES ((size_t)256 << 20)
 #define XZ_WORK_MAX_BYTES ((uint64_t)128 << 20)
 
-bool seep_inflate_zlib(const void *in, size_t in_bytes, void *out, size_t out_bytes)
+static bool inflate_zlib(const void *in, size_t in_bytes, void *out, size_t out_bytes)
 {
 	uLongf written = out_bytes;
 
 	return uncompress(out, &written, in, in_bytes) == Z_OK && written == out_bytes;
 }
 
-bool seep_inflate_zstd(const void *in, size_t in_bytes, void *out, size_t out_bytes)
+static bool inflate_zstd(const void *in, size_t in_bytes, void *out, size_t out_bytes)
 {
 	size_t written = ZSTD_decompress(out, out_bytes, in, in_bytes);
 
 	return !ZSTD_isError(written) && written == out_bytes;
+}
+
+bool seep_inflate(uint32_t packing, const void *in, size_t in_bytes, void *out, size_t out_bytes)
+{
+	switch (packing) {
+	case ELFCOMPRESS_ZLIB:
+		return inflate_zlib(in, in_bytes, out, out_bytes);
+	case ELFCOMPRESS_ZSTD:
+		return inflate_zstd(in, in_bytes, out, out_bytes);
+	default:
+		return false;
+	}
 }
 
 bool seep_inflate_xz(const void *in, size_t in_bytes, uint8_t **ret_out, size_t *ret_out_bytes)

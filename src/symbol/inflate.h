@@ -7,9 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Both write exactly @out_bytes; anything else the input stands for is a failure. */
-bool seep_inflate_zlib(const void *in, size_t in_bytes, void *out, size_t out_bytes);
-bool seep_inflate_zstd(const void *in, size_t in_bytes, void *out, size_t out_bytes);
+/* @packing: ELFCOMPRESS_…. Exactly @out_bytes are written; anything else is a failure. */
+bool seep_inflate(uint32_t packing, const void *in, size_t in_bytes, void *out, size_t out_bytes);
 
 /**
  * seep_inflate_xz - a whole .xz stream, whose size is known only afterwards

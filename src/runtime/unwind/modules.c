@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/unwind/modules.h"
 
+#include "core/notes.h"
+
 #include "runtime/sys/lock.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
@@ -193,30 +195,6 @@ bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module)
 	return true;
 }
 
-/* The GNU build-id among the notes at @at; its length or 0. */
-static uint32_t note_build_id(const uint8_t *at, size_t bytes, uint8_t *ret_id)
-{
-	while (bytes >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr note;
-		size_t name, desc;
-
-		memcpy(&note, at, sizeof(note));
-		name = ((size_t)note.n_namesz + 3) & ~(size_t)3;
-		desc = ((size_t)note.n_descsz + 3) & ~(size_t)3;
-		if (name > bytes || desc > bytes || sizeof(note) + name + desc > bytes)
-			return 0;
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-		    memcmp(at + sizeof(note), "GNU", 4) == 0 && note.n_descsz > 0 &&
-		    note.n_descsz <= LEDGER_BUILD_ID_BYTES) {
-			memcpy(ret_id, at + sizeof(note) + name, note.n_descsz);
-			return note.n_descsz;
-		}
-		at += sizeof(note) + name + desc;
-		bytes -= sizeof(note) + name + desc;
-	}
-	return 0;
-}
-
 /* Objects begin with their ELF header in the first mapped page, with the program headers. */
 static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t bias,
 				uint8_t *ret_id)
@@ -233,17 +211,20 @@ static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t b
 		return 0;
 	for (unsigned i = 0; i < ehdr.e_phnum; i++) {
 		Elf64_Phdr phdr;
+		const uint8_t *id;
 		uintptr_t at;
-		uint32_t bytes;
+		size_t bytes;
 
 		memcpy(&phdr, start + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
 		at = bias + phdr.p_vaddr;
 		if (phdr.p_type != PT_NOTE || phdr.p_memsz > NOTES_MAX_BYTES ||
 		    at < (uintptr_t)start || at > end || phdr.p_memsz > end - at)
 			continue;
-		bytes = note_build_id((const uint8_t *)at, phdr.p_memsz, ret_id);
-		if (bytes)
-			return bytes;
+		id = core_notes_build_id((const uint8_t *)at, phdr.p_memsz, &bytes);
+		if (!id || bytes > LEDGER_BUILD_ID_BYTES)
+			continue;
+		memcpy(ret_id, id, bytes);
+		return (uint32_t)bytes;
 	}
 	return 0;
 }
