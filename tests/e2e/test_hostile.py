@@ -163,6 +163,17 @@ def test_what_a_dlsym_allocates_during_the_search_is_served_and_counted_apart(se
     assert recordings.main()["totals"]["early_allocs"] == 2 * hooks
 
 
+def test_an_allocator_may_allocate_to_say_how_large_a_block_is(seep):
+    """It is asked in the middle of our books: the hook that it calls is inside them, as a handler's."""
+    env = {"LD_PRELOAD": str(program("lib_bump.so")), "BUMP_ANSWERS": "allocating"}
+    recordings, truth = record_with_truth(seep, "threads_cross", env=env)
+    report = recordings.main()
+    check_truth(report, truth)
+    totals = report["totals"]
+    assert totals["abandoned"] == 0
+    assert sum(c["allocs"] for c in report["contexts"] if not c["frames"]) > 0
+
+
 # ---- signals and ends ----------------------------------------------------------------------
 
 

@@ -76,7 +76,7 @@ static void *resize(void *block, size_t size, const void *frame)
 		rt_record(after, size, rt_alloc(LEDGER_KIND_REALLOC, 0, 0), frame);
 		return after;
 	}
-	rt_resize_begin(control, block, &change);
+	rt_resize_begin(control, block, frame, &change);
 	after = rt_next.realloc(block, size ? request(size) : 0);
 	/* Not the one from before: a handler may have forked meanwhile. */
 	control = rt_control();

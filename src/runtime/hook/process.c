@@ -4,7 +4,7 @@
  * act only in the process that owns the ledger: a vfork child shares all of our memory.
  */
 #include "runtime/next/next.h"
-#include "runtime/track/exit.h"
+#include "runtime/life/exit.h"
 #include "runtime/rt.h"
 #include "runtime/track/record.h"
 #include "runtime/track/thread.h"

@@ -347,7 +347,21 @@ void rt_forget_any(void *block, struct rt_free how, const void *frame,
 
 /* ---- realloc ------------------------------------------------------------------------------- */
 
-void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resize *ret_resize)
+/* In bookkeeping, so that what the answer may allocate is told from what the program does. */
+static RT_COLD uint64_t ask_usable(uintptr_t address, const void *frame)
+{
+	struct rt_thread *thread = rt_thread_self();
+	uint64_t bytes;
+
+	if (!thread || !rt_enter(thread, frame))
+		return 0;
+	bytes = rt_usable_ask(address);
+	rt_leave(thread);
+	return bytes;
+}
+
+void rt_resize_begin(struct ledger_control *control, void *block, const void *frame,
+		     struct rt_resize *ret_resize)
 {
 	struct rt_block at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 
@@ -355,8 +369,11 @@ void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resi
 	if (!at.value)
 		return;
 	if (!(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) &&
-	    rt_row_is_own(ledger_cell_row(at.value)))
-		ret_resize->usable = usable_of(&at);
+	    rt_row_is_own(ledger_cell_row(at.value))) {
+		ret_resize->usable = usable_at_hand(&at);
+		if (RT_UNLIKELY(!ret_resize->usable))
+			ret_resize->usable = ask_usable(at.address, frame);
+	}
 	rt_store(at.cell, freed_value(control, at.value));
 }
 

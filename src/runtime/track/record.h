@@ -37,7 +37,8 @@ struct rt_resize {
 	uint64_t usable;
 };
 
-void rt_resize_begin(struct ledger_control *control, void *block, struct rt_resize *ret_resize);
+void rt_resize_begin(struct ledger_control *control, void *block, const void *frame,
+		     struct rt_resize *ret_resize);
 /* @size: as requested. @after = NULL: it failed, or freed the block when @size is 0. */
 void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
 		   void *after, size_t size, const void *frame);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/track/exit.h"
+#include "runtime/life/exit.h"
 
 #include "runtime/sys/sys.h"
 
