@@ -83,7 +83,8 @@ static void refill(struct seep_arena *arena)
 
 static _Noreturn void over_the_ceiling(size_t bytes)
 {
-	(void)fprintf(stderr, "seep: out of memory: %zu bytes more pass the ceiling\n", bytes);
+	(void)fprintf(stderr, "seep: out of memory: %zu more bytes would exceed the limit\n",
+		      bytes);
 	abort();
 }
 

@@ -296,7 +296,7 @@ int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 	else if (saved)
 		remove_temp(file);
 	if (saved == EEXIST && file->keep_old)
-		ret = seep_fail(err, SEEP_EEXIST, "%s has come into being meanwhile and was kept",
+		ret = seep_fail(err, SEEP_EEXIST, "%s was created in the meantime and was kept",
 				file->path);
 	else if (saved)
 		ret = seep_fail_errno(err, saved, "cannot write %s", file->path);

@@ -278,7 +278,7 @@ static enum reading read_scaled(const char *text, uint64_t (*suffix_size)(const 
 
 static int fail_too_large(const char *text, uint64_t max, struct seep_error *err)
 {
-	return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the greatest is %llu", text,
+	return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the maximum is %llu", text,
 			 (unsigned long long)max);
 }
 
@@ -301,7 +301,7 @@ int seep_parse_duration(const char *text, uint64_t *ret_ns, struct seep_error *e
 	case READ_WELL:
 		return 0;
 	case READ_TOO_LARGE:
-		return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the greatest is %s", text,
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the maximum is %s", text,
 				 seep_duration_text(UINT64_MAX).text);
 	default:
 		return seep_fail(err, SEEP_EUSAGE,

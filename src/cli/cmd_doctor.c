@@ -36,10 +36,11 @@ const struct seep_option_table cmd_doctor_options = {
 	.max_operands = SIZE_MAX,
 	.operand_ends_options = true,
 	.details =
-		"Without an operand it looks at this machine; with PROGRAM also at a program,\n"
-		"which is not run, with PID at a process. A number is a PID; ./123 is a program.\n"
+		"Without an argument it checks this machine; with PROGRAM also that program,\n"
+		"without running it; with PID also that process. A number is a PID; write ./123\n"
+		"for a program of that name.\n"
 		"\n"
-		"Exit status: 0 when nothing stands in the way, 1 when there are problems.\n",
+		"Exit status: 0 when nothing prevents recording, 1 when there are problems.\n",
 };
 
 static const char *const level_names[] = { "ok", "note", "problem" };

@@ -30,16 +30,16 @@ const struct seep_option_table cmd_ps_options = {
 	.options = options,
 	.count = SEEP_OPTION_COUNT_OF(options),
 	.max_operands = 0,
-	.details = "Ledgers are looked for in the folders seep-UID of /dev/shm, /run/user/UID,\n"
+	.details = "seep looks for ledgers in the folders seep-UID of /dev/shm, /run/user/UID,\n"
 		   "/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
 		   "\n"
-		   "  recorded       runs, \"seep run\" follows it\n"
+		   "  recorded       runs, and \"seep run\" follows it\n"
 		   "  running        runs, without a recorder\n"
-		   "  recorder-gone  runs, its recorder died\n"
-		   "  ending         ended, its recorder is writing\n"
-		   "  dead           ended, its account was not made into a recording\n"
-		   "  done           recorded; kept because children that still run name it\n"
-		   "  elsewhere      of another container: cannot be told\n",
+		   "  recorder-gone  runs, but its recorder died\n"
+		   "  ending         ended; its recorder is writing the recording\n"
+		   "  dead           ended without a recording; \"seep save\" makes one\n"
+		   "  done           ended, recorded; kept because children still need it\n"
+		   "  elsewhere      in another container: seep cannot tell whether it runs\n",
 };
 
 static void print_json(const struct seep_census *census, bool strings)
@@ -177,7 +177,7 @@ int cmd_ps(int argc, char **argv)
 	if (values.json) {
 		print_json(&census, *values.json != '\0');
 	} else if (census.count == 0) {
-		printf("no process is watched, and no ledger was left behind%s\n",
+		printf("no process is being recorded, and no ledger was left behind%s\n",
 		       census.problems.count ? " that can be read" : "");
 	} else {
 		print_table(&census);

@@ -55,9 +55,10 @@ const struct seep_option_table cmd_query_options = {
 	.min_operands = 2,
 	.max_operands = 2,
 	.details =
-		"A recording is a SQLite file: \"seep query FILE .tables\" and \".schema\" show what\n"
-		"is in it. SQL \"-\" is read from standard input. A statement can only read. The\n"
-		"shell of SQLite (Debian package sqlite3) reads it, too: sqlite3 -readonly FILE\n",
+		"A recording is a SQLite file. In place of SQL, .tables and .schema show what is\n"
+		"in it, and \"-\" reads the SQL from standard input. Only statements that read are\n"
+		"allowed. SQLite's shell (Debian package sqlite3) reads recordings, too:\n"
+		"sqlite3 -readonly FILE\n",
 };
 
 /* ---- the statement ------------------------------------------------------------------------- */
@@ -120,7 +121,7 @@ static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement,
 	if (!*ret_statement)
 		return seep_fail(err, SEEP_EUSAGE, "there is no statement in the SQL");
 	if (!sqlite3_stmt_readonly(*ret_statement) || sqlite3_column_count(*ret_statement) == 0)
-		return seep_fail(err, SEEP_EUSAGE, "only reading is allowed here");
+		return seep_fail(err, SEEP_EUSAGE, "only statements that read are allowed");
 	return 0;
 }
 

@@ -42,7 +42,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("tree", 't', FLAG, NULL, struct report_options, tree,
 		    "Show who called whom, from main down"),
 	SEEP_OPTION("flat", 'f', FLAG, NULL, struct report_options, flat,
-		    "Show functions, their own figures and inclusive ones"),
+		    "Show functions, with their own and their inclusive figures"),
 	SEEP_OPTION("raw", 0, FLAG, NULL, struct report_options, raw,
 		    "Show addresses: one \"vaddr: binary + offset : name\" per frame"),
 	SEEP_OPTION("top", 'n', COUNT, "N", struct report_options, top_count,
@@ -53,7 +53,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("thread", 0, LIST, "GLOB", struct report_options, threads,
 		    "Show only what threads of this name allocated; !GLOB: not these"),
 	SEEP_OPTION("by-thread", 0, FLAG, NULL, struct report_options, by_thread,
-		    "Do not sum the stacks of different threads"),
+		    "Keep the stacks of different threads apart"),
 	SEEP_OPTION("full", 0, FLAG, NULL, struct report_options, full,
 		    "Show whole stacks and whole names"),
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct report_options, json,
@@ -68,12 +68,12 @@ const struct seep_option_table cmd_report_options = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
-		"FILE is a recording (.seep) or the ledger of a process, running or dead\n"
-		"(\"seep ps\"). A stack starts at the function to look at: containers, wrappers of\n"
-		"malloc and what comes before main are left out; --full shows them.\n"
+		"FILE is a recording (.seep), or the ledger of a running or dead process\n"
+		"(\"seep ps\" lists them). A stack starts at the function to look at: containers,\n"
+		"wrappers of malloc and what comes before main are left out; --full shows them.\n"
 		"\n"
-		"A recording holds its names. With --symbols or --debuginfod they are looked\n"
-		"for again in the programs and libraries whose names or lines were missing.\n",
+		"A recording holds its names. With --symbols or --debuginfod seep looks again for\n"
+		"those of programs and libraries whose names or lines are missing.\n",
 };
 
 static int check(const struct report_options *values, struct seep_error *err)
@@ -82,11 +82,11 @@ static int check(const struct report_options *values, struct seep_error *err)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--tree, --flat, --raw and --json exclude each other");
 	if (values->by_thread && (values->tree || values->flat))
-		return seep_fail(err, SEEP_EUSAGE, "--by-thread has no meaning with --%s",
+		return seep_fail(err, SEEP_EUSAGE, "--by-thread cannot be used with --%s",
 				 values->tree ? "tree" : "flat");
 	if (values->top_count > 0 && values->tree)
 		return seep_fail(err, SEEP_EUSAGE,
-				 "--top has no meaning with --tree, which shows all from 1%% on");
+				 "--top cannot be used with --tree, which shows all from 1%% on");
 	for (size_t i = 0; i < values->modules.count; i++)
 		if (!values->modules.items[i][strspn(values->modules.items[i], "!")])
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");

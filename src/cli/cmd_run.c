@@ -61,24 +61,25 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("force", 'f', FLAG, NULL, struct run_options, force,
 		    "Replace FILE, and the recordings in FILE.d, if they exist"),
 	SEEP_OPTION("follow", 0, TEXT, "REGEX", struct run_options, follow,
-		    "Record only those children whose path matches"),
+		    "Record only children whose path matches REGEX"),
 	SEEP_OPTION("no-follow", 0, FLAG, NULL, struct run_options, no_follow,
 		    "Record no children"),
 	SEEP_OPTION("mode", 0, CHOICE, "all|off", struct run_options, mode,
-		    "Record all allocations, or have the library there but off (all)",
+		    "Record all allocations, or load the library but record none (all)",
 		    .choices = mode_names),
 	SEEP_OPTION("module", 0, LIST, "GLOB", struct run_options, modules,
-		    "Record only what modules of this name allocate; !GLOB: not these"),
+		    "Record only what these modules allocate; !GLOB: not these"),
 	SEEP_OPTION("size-min", 0, SIZE, "SIZE", struct run_options, size_min,
 		    "Do not record smaller requests"),
 	SEEP_OPTION("size-max", 0, SIZE, "SIZE", struct run_options, size_max,
 		    "Do not record larger requests; 0: no limit (0)"),
 	SEEP_OPTION("ledger-max", 0, SIZE, "SIZE", struct run_options, ledger_max,
-		    "Let the ledger of a process grow to SIZE of memory, 256K or more (as it has "
+		    "Let the ledger of each process take up to SIZE, at least 256K (as there is "
 		    "room)",
 		    .min = LEDGER_MAX_LEAST_BYTES),
 	SEEP_OPTION("depth", 0, COUNT, "N", struct run_options, depth,
-		    "Keep the N innermost frames of a stack; 0 keeps all (0)", .max = DEPTH_MAX),
+		    "Keep only the N innermost frames of each stack; 0 keeps all (0)",
+		    .max = DEPTH_MAX),
 	SEEP_OPTION("by-thread", 0, FLAG, NULL, struct run_options, by_thread,
 		    "Keep call stacks apart by the name of their thread"),
 	SEEP_OPTION("verify", 0, COUNT, "N", struct run_options, verify,
@@ -89,7 +90,8 @@ static const struct seep_option options[] = {
 		    "Save a recording of each running process every T, as FILE.NNN.seep",
 		    .min = SNAPSHOT_EVERY_MIN_NS),
 	SEEP_OPTION("snapshot-keep", 0, COUNT, "N", struct run_options, snapshot_keep,
-		    "Keep the N newest of them (10)", .min = 1, .max = SNAPSHOT_KEEP_MAX),
+		    "Keep the N newest snapshots of each process (10)", .min = 1,
+		    .max = SNAPSHOT_KEEP_MAX),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct run_options, quiet, "Print no summary"),
 	SEEP_OPTION("json", 0, OPTIONAL, "JSON", struct run_options, json,
 		    "Write the report as JSON to the file JSON, or to standard output, when the "
@@ -104,17 +106,18 @@ const struct seep_option_table cmd_run_options = {
 	.max_operands = SIZE_MAX,
 	.operand_ends_options = true,
 	.details =
-		"FILE may hold %p (pid), %e (program), %h (host) and %%. Children have recordings\n"
-		"in the folder FILE.d, as PID.PROGRAM.seep; forks without exec that make fewer\n"
-		"than 1,000 allocations are summed in their parent's. When the program itself\n"
-		"calls exec, FILE is about the last program, and the earlier ones are in FILE.d,\n"
-		"too. Snapshots are FILE.NNN.seep, FILE without its .seep.\n"
+		"In FILE, %p is the pid, %e the program, %h the host, %% a percent sign.\n"
+		"Recordings of children are in the folder FILE.d, as PID.PROGRAM.seep. A fork\n"
+		"without exec and with fewer than 1,000 allocations has no recording; its figures\n"
+		"are summed in its parent's. If the program calls exec, FILE is about the last\n"
+		"program; the earlier ones are in FILE.d. Snapshots of FILE.seep are\n"
+		"FILE.NNN.seep.\n"
 		"\n"
-		"GLOB is about the file name of the module that calls malloc or operator new:\n"
-		"\"libfoo.so*\", the program's own; several are alternatives.\n"
+		"GLOB is compared with the file name of the module that calls malloc or operator\n"
+		"new: a library such as \"libfoo.so*\", or the program. Several are alternatives.\n"
 		"\n"
-		"seep ends as the program ended: same exit status, same signal. 125: seep could\n"
-		"not start it; 126: it cannot be executed; 127: there is no such program.\n"
+		"seep ends with the program's exit status, or by the same signal. 125: seep could\n"
+		"not start the program; 126: it cannot be executed; 127: it does not exist.\n"
 		"Children that still run one second after the program's end go on; \"seep ps\"\n"
 		"lists them.\n",
 };
@@ -221,7 +224,7 @@ static int check_options(struct run *run, struct seep_error *err)
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
 	run->runtime_options = runtime_options(values);
 	if (!run->runtime_options)
-		return seep_fail(err, SEEP_EUSAGE, "the options have more than %d bytes together",
+		return seep_fail(err, SEEP_EUSAGE, "the options are longer than %d bytes together",
 				 OPTIONS_MAX_BYTES);
 	if (!values->follow)
 		return 0;

@@ -42,10 +42,11 @@ const struct seep_option_table cmd_save_options = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
-		"For daemons that \"seep run\" left running, programs started with LD_PRELOAD, and\n"
-		"what remains when a recorder was killed: \"seep ps\" lists them. A running process\n"
-		"is neither stopped nor changed. The ledger of a dead one is removed when its\n"
-		"recording is written, unless it was given as a file from another folder.\n",
+		"Use it for daemons that \"seep run\" left running, for programs started with\n"
+		"LD_PRELOAD, and for ledgers left by a recorder that was killed. \"seep ps\" lists\n"
+		"all of them. A running process is neither stopped nor changed. The ledger of a\n"
+		"dead process is removed when its recording is written, unless you gave the path\n"
+		"of a file in another folder.\n",
 };
 
 /* What is to be saved. */

@@ -10,7 +10,7 @@ enum { HELP_COLUMNS = 80 };
 
 void seep_help_first_steps(FILE *out)
 {
-	(void)fputs("seep shows where a program's memory went and what will never come back.\n"
+	(void)fputs("seep shows where a program's memory went: every allocation, by call stack.\n"
 		    "\n"
 		    "  seep run ./program arguments     record a program from start to end\n"
 		    "  seep report program.1234.seep    where its memory went, by call stack\n"
@@ -32,7 +32,7 @@ void seep_help_overview(FILE *out)
 			(void)fprintf(out, "  %-*s  %s\n", (int)width, seep_commands[i].name,
 				      seep_commands[i].summary);
 	}
-	(void)fputs("\n\"seep help COMMAND\" tells more about one; \"seep --version\" prints the "
+	(void)fputs("\n\"seep help COMMAND\" explains one; \"seep --version\" prints the "
 		    "version.\n",
 		    out);
 }

@@ -121,7 +121,7 @@ static int check_least(const struct cursor *at, const struct seep_option *option
 		least = seep_duration_text(option->min);
 	else
 		least = seep_digits_text(option->min);
-	return seep_fail(at->err, SEEP_EUSAGE, "'%.*s' is too small; the least is %s",
+	return seep_fail(at->err, SEEP_EUSAGE, "'%.*s' is too small; the minimum is %s",
 			 VALUE_SHOWN_BYTES, value, least.text);
 }
 
@@ -245,7 +245,7 @@ static int check_operands(const struct cursor *at, int count)
 	if (operands == 0 && at->table->min_operands)
 		return seep_fail(at->err, SEEP_EUSAGE, "it needs an argument");
 	if (operands < at->table->min_operands)
-		return seep_fail(at->err, SEEP_EUSAGE, "something is missing after '%s'",
+		return seep_fail(at->err, SEEP_EUSAGE, "an argument is missing after '%s'",
 				 at->argv[at->argc - 1]);
 	if (operands > at->table->max_operands)
 		return seep_fail(at->err, SEEP_EUSAGE, "'%s' is one argument too many",

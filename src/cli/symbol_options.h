@@ -19,7 +19,7 @@ struct seep_symbol_option_values {
 	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs,                    \
 		    "Look for programs, libraries and their debug files in DIR first"), \
 		SEEP_OPTION("debuginfod", 0, FLAG, NULL, values, symbols.debuginfod,    \
-			    "Ask the servers in DEBUGINFOD_URLS for what is found nowhere else")
+			    "Ask the servers in DEBUGINFOD_URLS for what seep finds nowhere else")
 
 /**
  * seep_symbol_options_read - what the options ask for

@@ -92,7 +92,7 @@ int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *e
 	seep_ledger_load_figures(&live->load);
 	refresh_unseen(live);
 	if (live->map.at && seep_shared_map_is_cut(&live->map))
-		return seep_fail(err, SEEP_ETRUNC, "%s was cut while it was read",
+		return seep_fail(err, SEEP_ETRUNC, "%s was truncated while it was read",
 				 live->ledger.file_name);
 	return 0;
 }

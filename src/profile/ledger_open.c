@@ -121,7 +121,7 @@ static int load_live(const struct seep_ledger *ledger, struct seep_profile **ret
 		if (r == 0)
 			seep_profile_free(*ret_profile);
 		r = seep_fail(err, SEEP_ETRUNC,
-			      "cut while it was read; what is left of it can be read once more");
+			      "truncated while it was read; read it again to see what is left");
 	}
 	seep_shared_map_close(&map);
 	return r;

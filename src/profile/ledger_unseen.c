@@ -30,7 +30,7 @@ static const struct {
 	  "the kernel gave the library no memory when it began, as it does where the program has "
 	  "limited its data segment (RLIMIT_DATA); nothing was counted" },
 	{ LEDGER_UNSEEN_ALLOCATOR, "other-allocator",
-	  "malloc is not glibc's: requests below 16 bytes were made 16" },
+	  "malloc is not glibc's: requests below 16 bytes were rounded up to 16" },
 	{ LEDGER_UNSEEN_DOUBLE_FREE_OFF, "double-free-off",
 	  "not every allocation was recorded, so double frees cannot be told from correct ones" },
 	{ LEDGER_UNSEEN_UNRECORDED_CHILD, "unrecorded-child", "a child process was not recorded" },
@@ -40,12 +40,12 @@ static const struct {
 	{ LEDGER_UNSEEN_MODULES_FULL, "modules-full",
 	  "some libraries found no room in the ledger; frames in them have only an address" },
 	{ LEDGER_UNSEEN_PAGE_MAP, "page-map",
-	  "memory to remember some blocks was not to be had; their frees were not seen" },
+	  "there was no memory to remember some blocks; their frees were not seen" },
 	{ LEDGER_UNSEEN_UNALIGNED, "unaligned",
 	  "the allocator gave blocks at addresses that are no multiples of 16; they are not counted" },
 	{ LEDGER_UNSEEN_FRAME_POINTER, "by-frame-pointer",
 	  "some stacks pass through code without unwind information, such as a JIT compiler's; what "
-	  "lies beyond it was found by frame pointer, which such code need not keep" },
+	  "lies beyond it was found by frame pointer, which such code may not keep" },
 	{ LEDGER_UNSEEN_THREAD_NAMES, "thread-names",
 	  "threads had more than 1,024 names; those of later names are counted together" },
 };
@@ -80,18 +80,18 @@ static void load_limit(struct seep_ledger_load *load)
 		seep_bytes_text(header->ledger_max_bytes).text);
 }
 
-/* The account of a ledger that never had room for a table is no account. */
+/* A ledger that never had room for a table counted nothing. */
 static const char *detail_of(const struct seep_ledger_load *load, uint32_t bit, const char *detail)
 {
 	if (load->profile->totals.allocs > 0)
 		return detail;
 	switch (bit) {
 	case LEDGER_UNSEEN_FULL:
-		return "the ledger's limit left it no room; nothing was counted";
+		return "the limit of the ledger's size left no room; nothing was counted";
 	case LEDGER_UNSEEN_NO_SPACE:
 		return "the file system had no room for the ledger; nothing was counted";
 	case LEDGER_UNSEEN_REFUSED:
-		return "the kernel refused the ledger its pages; nothing was counted";
+		return "the kernel refused memory for the ledger; nothing was counted";
 	default:
 		return detail;
 	}
@@ -145,7 +145,7 @@ static void load_counts(struct seep_ledger_load *load)
 	if (totals->in_doubt && load->live)
 		seep_profile_add_unseen(load->profile, "in-doubt",
 					"the counts of %" PRIu64
-					" rows were moving all the while they were read",
+					" rows kept changing while they were read",
 					totals->in_doubt);
 	else if (totals->in_doubt)
 		seep_profile_add_unseen(load->profile, "in-doubt",
@@ -187,8 +187,8 @@ static void list_modules(const struct seep_profile *profile, uint64_t *by_module
 		if (by_module[best] == 0)
 			return;
 		seep_strbuf_adds(list, list->length ? ", " : "");
-		seep_strbuf_adds(list,
-				 best ? profile->modules[best - 1].path : "code of no module");
+		seep_strbuf_adds(list, best ? profile->modules[best - 1].path
+					    : "code outside any module");
 		by_module[best] = 0;
 	}
 }
@@ -218,18 +218,20 @@ static void load_cut(struct seep_ledger_load *load)
 	const struct ledger_view *view = &load->view;
 
 	if (view->lost)
-		seep_profile_add_unseen(load->profile, "ledger-cut",
-					"the ledger's end is missing (%" PRIu64 " of %" PRIu64
-					" bytes are there): what stood there is not counted",
-					view->bytes, view->header.file_bytes);
+		seep_profile_add_unseen(
+			load->profile, "ledger-cut",
+			"the ledger's end is missing (%" PRIu64 " of %" PRIu64
+			" bytes are there): what the missing part held is not counted",
+			view->bytes, view->header.file_bytes);
 }
 
 static void load_impossible(struct seep_ledger_load *load)
 {
 	if (load->impossible)
 		seep_profile_add_unseen(load->profile, "ledger-damaged",
-					"%" PRIu64 " figures of the ledger cannot be, written over "
-					"perhaps by the program itself; they are counted as 0, and "
+					"%" PRIu64
+					" figures of the ledger are impossible, perhaps because "
+					"the program wrote over them; they are counted as 0, and "
 					"others may be wrong too",
 					load->impossible);
 }

@@ -87,13 +87,13 @@ static int check_context(const struct seep_profile_context *c, struct seep_error
 		return contradicts(err, "more was freed than allocated");
 	if (c->live_blocks != c->allocs - c->frees ||
 	    c->live_bytes != c->alloc_bytes - c->freed_bytes)
-		return contradicts(err, "what is alive is not what was allocated and not freed");
+		return contradicts(err, "live is not allocated minus freed");
 	if (c->peak_blocks > c->allocs || c->peak_bytes > c->alloc_bytes)
-		return contradicts(err, "more was alive at the peak than was allocated");
+		return contradicts(err, "more was live at the peak than was allocated");
 	if (c->temporary > c->allocs)
 		return contradicts(err, "more was temporary than was allocated");
 	if (!epochs_add_up(c))
-		return contradicts(err, "the epochs are not what is alive");
+		return contradicts(err, "the epochs do not sum to what is live");
 	return 0;
 }
 
@@ -151,14 +151,12 @@ int seep_profile_check(const struct seep_profile *profile, struct seep_error *er
 	if (totals->temporary_bytes > totals->alloc_bytes)
 		return contradicts(err, "more bytes were temporary than were allocated");
 	if (totals->walks_landed > totals->walks || totals->walks_truncated > totals->walks)
-		return contradicts(err, "more stacks were of a kind than there were");
-	if (!is_sum(&profile->forked))
-		return contradicts(
-			err,
-			"what forked children kept is not what they allocated and did not free");
-	if (!is_sum(&profile->run.sums))
 		return contradicts(err,
-				   "what the run kept is not what it allocated and did not free");
+				   "more walks landed or were truncated than there were walks");
+	if (!is_sum(&profile->forked))
+		return contradicts(err, "live of forked children is not allocated minus freed");
+	if (!is_sum(&profile->run.sums))
+		return contradicts(err, "live of the run is not allocated minus freed");
 	for (uint32_t i = 1; i < profile->sample_count; i++)
 		if (profile->timeline[i].at_ns < profile->timeline[i - 1].at_ns)
 			return contradicts(err, "the timeline goes back");

@@ -53,7 +53,7 @@ static int load_parent(struct seep_lineage *child, struct seep_error *err)
 	/* Ids begin lower from child to parent, so a circle comes to an end. */
 	if (r == 0 && profile->first_row >= child->profile->first_row) {
 		seep_profile_free(profile);
-		r = seep_fail(err, SEEP_ECORRUPT, "%s is not of a parent", path);
+		r = seep_fail(err, SEEP_ECORRUPT, "%s is not the ledger of a parent", path);
 	}
 	if (r == 0) {
 		child->parent = seep_lineage_new(path, profile);
@@ -87,7 +87,7 @@ const struct seep_profile_context *seep_lineage_context(struct seep_lineage *lin
 	row -= profile->first_row;
 	id = row < profile->row_count ? profile->rows[row] : 0;
 	if (id == 0) {
-		(void)seep_fail(err, SEEP_ENOTFOUND, "nothing was counted in this row");
+		(void)seep_fail(err, SEEP_ENOTFOUND, "the row counts nothing");
 		return NULL;
 	}
 	*ret_profile = profile;

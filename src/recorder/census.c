@@ -106,7 +106,7 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	fill_entry(&entry, &ledger, taking->dir);
 	if (seep_ledger_is_cut(&ledger)) {
 		entry_done(&entry);
-		(void)seep_fail(&err, SEEP_ETRUNC, "%s: cut while it was read", file_name);
+		(void)seep_fail(&err, SEEP_ETRUNC, "%s: truncated while it was read", file_name);
 		add_problem(taking, &err);
 	} else {
 		census->entries = seep_xgrow(census->entries, &census->capacity, census->count + 1,

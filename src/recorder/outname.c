@@ -182,7 +182,7 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 
 	if (stat(path, &st) == 0) {
 		if (!S_ISREG(st.st_mode))
-			return seep_fail(err, SEEP_EEXIST, "%s is there and not a plain file",
+			return seep_fail(err, SEEP_EEXIST, "%s exists and is not a plain file",
 					 path);
 		if (!force)
 			return seep_fail(err, SEEP_EEXIST, "%s exists; --force replaces it", path);

@@ -132,14 +132,14 @@ static const struct {
 	const char *before, *between, *after;
 } explanations[] = {
 	{ is_programs_malloc, "own-allocator", "",
-	  " has a malloc of its own, which comes before any other; what it allocates is not "
-	  "counted, nor what these do: ",
+	  " has a malloc of its own, which comes before any other; its allocations are not "
+	  "counted, nor those by ",
 	  "" },
 	{ is_programs_operator, "own-operators", "operator new and delete are those of ",
-	  ", also for ", "; what they take from malloc is counted" },
-	{ is_elsewhere, "bound-elsewhere", "calls of ", " go past seep, such as those to ",
-	  " (RTLD_DEEPBIND, dlmopen or -Bsymbolic); what they allocate is not counted, and what "
-	  "they free of others seems live" },
+	  ", also for ", "; the blocks that they allocate by malloc are counted" },
+	{ is_elsewhere, "bound-elsewhere", "calls of ", " bypass seep, such as those to ",
+	  " (RTLD_DEEPBIND, dlmopen or -Bsymbolic); what they allocate is not counted, and "
+	  "blocks of others that they free stay live" },
 	{ is_private, "private-allocator", "", " allocates by other names than malloc, such as ",
 	  "; such blocks are not counted" },
 };
@@ -185,7 +185,7 @@ static bool explain_excess(const struct seep_outside *outside, struct seep_profi
 		return false;
 	seep_profile_add_unseen(
 		profile, "outside-malloc",
-		"%s of private memory were resident when malloc had held %s at most: the rest is "
+		"%s of private memory were resident, but malloc had held at most %s: the rest is "
 		"mapped by the program itself, such as the heap of a language's runtime",
 		seep_bytes_text(outside->anon_bytes).text,
 		seep_bytes_text(outside->anon_malloc_bytes).text);
@@ -223,15 +223,15 @@ static bool explain_names(struct seep_profile *profile)
 		return false;
 	if (strcmp(name, "malloc") == 0) {
 		seep_profile_add_unseen(profile, "own-allocator",
-					"%s has a malloc of its own; what it allocates is not "
+					"%s has a malloc of its own; its allocations are not "
 					"counted",
 					seep_path_base(profile->process.exe));
 		return true;
 	}
 	seep_profile_add_unseen(
 		profile, "private-allocator",
-		"the program has an allocator linked in (%s); what that gives out is not counted, "
-		"only what it takes from malloc",
+		"the program has an allocator linked in (%s); its blocks are not counted, only "
+		"those that it allocates by malloc",
 		name);
 	return true;
 }
@@ -258,16 +258,16 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 		seep_profile_add_unseen(
 			profile, "no-allocations",
 			"malloc and operator new were not called: the program allocates nothing, "
-			"or by means that seep does not know");
+			"or in ways that seep does not know");
 	if (outside->refused)
 		seep_profile_add_unseen(
 			profile, "not-looked-at",
-			"seep may not look into this process, so calls that go past "
-			"seep and memory outside malloc would not be noticed");
+			"seep may not look into this process, so it would not notice "
+			"calls that bypass it, or memory outside malloc");
 	else if (outside->missed)
 		seep_profile_add_unseen(
 			profile, "not-looked-at",
-			"it ended before seep could look into it, so calls that go past seep would "
+			"it ended before seep could look into it, so calls that bypass seep would "
 			"not have been noticed");
 }
 

@@ -91,7 +91,7 @@ void seep_successor_explain(const struct seep_successor *successor, struct seep_
 
 	seep_profile_add_unseen(
 		profile, "exec-unrecorded",
-		"this is about %s; %s, which it became by exec, was not recorded: %s",
+		"this recording is about %s; %s, which it became by exec, was not recorded: %s",
 		*before ? before : "the first program",
 		successor->name ? successor->name : "another program",
 		successor->why ? successor->why

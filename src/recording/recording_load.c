@@ -269,7 +269,7 @@ static int load_all(struct loading *l)
 		r = seep_sql_read(&l->reader, steps[i].table, steps[i].array, &row, steps[i].each,
 				  l);
 	if (r == 0 && !l->has_process)
-		r = damaged(l, "it names no process");
+		r = damaged(l, "its table process is empty");
 	if (r == 0)
 		r = check_totals(l);
 	if (profile->symbolised)

@@ -162,8 +162,7 @@ static int look_for_table(struct sqlite3 *db, const char *name, bool *ret_found,
 	(void)sqlite3_finalize(statement);
 	if (rc != SQLITE_ROW)
 		return seep_db_fail(db, rc, err);
-	return others ? seep_fail(err, SEEP_ECORRUPT, "its %s is no table as recordings have", name)
-		      : 0;
+	return others ? seep_fail(err, SEEP_ECORRUPT, "its %s is not a plain table", name) : 0;
 }
 
 static int look_for_columns(struct sqlite3 *db, const struct seep_sql_table *table,
@@ -200,8 +199,7 @@ static int look(struct sqlite3 *db, enum seep_table_id id, struct seep_sql_found
 	int r = look_for_table(db, table->name, &found->tables[id], err);
 
 	if (r == 0 && !found->tables[id] && table->since <= found->schema)
-		return seep_fail(err, SEEP_ECORRUPT, "it has no table %s as recordings do",
-				 table->name);
+		return seep_fail(err, SEEP_ECORRUPT, "it has no table %s", table->name);
 	if (r < 0 || !found->tables[id])
 		return r;
 	r = look_for_columns(db, table, &found->columns[id], err);
@@ -332,7 +330,8 @@ static int check_count(struct seep_row_reader *r, const struct seep_sql_table *t
 		       uint64_t count)
 {
 	if (count > r->held_bytes / ROW_BYTES_MIN)
-		return seep_fail(r->err, SEEP_ECORRUPT, "it has more rows than it has room for");
+		return seep_fail(r->err, SEEP_ECORRUPT,
+				 "it has more rows than fit into a file of its size");
 	if (count > table->rows_max)
 		return seep_fail(r->err, SEEP_ELIMIT, "its table %s has over %u rows", table->name,
 				 table->rows_max);
@@ -344,7 +343,8 @@ static int get_row(struct seep_row_reader *r, const struct seep_sql_table *table
 {
 	for (int i = 0; i < table->column_count; i++)
 		if (!get_column(r, statement, i, &table->columns[i], ordinal, row))
-			return seep_fail(r->err, SEEP_ECORRUPT, "its %s %ss have gaps", table->name,
+			return seep_fail(r->err, SEEP_ECORRUPT,
+					 "its table %s has gaps in column %s", table->name,
 					 table->columns[i].name);
 	return 0;
 }

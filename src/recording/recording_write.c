@@ -213,7 +213,7 @@ int seep_recording_write(const char *path, const struct seep_profile *profile, b
 	int r = seep_profile_check(profile, err);
 
 	if (r < 0) {
-		seep_error_prefix(err, "%s was not written, since nobody could read it", path);
+		seep_error_prefix(err, "%s was not written, because it would be unreadable", path);
 		return r;
 	}
 	r = seep_atomic_open(path, 0600, &file, err);

@@ -24,7 +24,7 @@ static void add_counters(struct seep_lines *lines, const struct seep_profile *pr
 		{ "untracked-frees", totals->untracked_frees, "free",
 		  "of blocks whose allocation was not seen" },
 		{ "missed-frees", totals->missed_frees, "block",
-		  "closed without a free that was seen, when their address came again" },
+		  "counted as freed because their address was allocated again" },
 		{ "dropped", totals->dropped, "allocation",
 		  "counted without their stack: tables full" },
 		{ "in-doubt", totals->in_doubt, "operation",

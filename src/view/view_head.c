@@ -35,12 +35,12 @@ static uint64_t run_ns(const struct seep_profile *profile)
 static void add_ending(struct seep_strbuf *buf, const struct seep_profile_process *process)
 {
 	static const char *const endings[] = {
-		[SEEP_ENDED_UNKNOWN] = "how it ended was not seen",
+		[SEEP_ENDED_UNKNOWN] = "how it ended is not known",
 		[SEEP_ENDED_RUNNING] = "still running",
 		[SEEP_ENDED_EXIT] = "exited",
 		[SEEP_ENDED_SIGNAL] = "killed by a signal",
 		[SEEP_ENDED_EXEC] = "became another program by exec",
-		[SEEP_ENDED_KILLED] = "ended without a word (SIGKILL, or out of memory?)",
+		[SEEP_ENDED_KILLED] = "disappeared (SIGKILL, or out of memory?)",
 	};
 	const int signal = process->status_signal;
 

@@ -428,9 +428,9 @@ def shown(answer, path):
     if answer.status == 0:
         text = " ".join(answer.stdout.split())
         cut = re.search(r"the ledger's end is missing[^:]*", text)
-        lies = re.search(r"figures of the ledger cannot be", text)
+        lies = re.search(r"figures of the ledger are impossible", text)
         return ("read" + (", and says that the end is missing" if cut else "")
-                + (", and says that there are figures that cannot be" if lies else ""))
+                + (", and says that figures are impossible" if lies else ""))
     text = answer.stderr.splitlines()[0].split(": ", 1)[1]
     text = text.replace(str(path), "FILE")
     text = re.sub(r"\b\d{4,}\b", "N", text)

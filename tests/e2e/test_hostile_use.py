@@ -35,7 +35,7 @@ def shell(seep, text, **how):
 def test_a_file_that_came_during_the_run_is_kept_and_so_is_the_account(seep):
     made = shell(seep, '$SEEP run -q -o x.seep sh -c "echo mine >x.seep; $LEAKY"')
     assert made.returncode == 0
-    assert b"x.seep has come into being meanwhile" in made.stderr
+    assert b"x.seep was created in the meantime" in made.stderr
     assert (seep.directory / "x.seep").read_text() == "mine\n"
     assert len(seep.ledgers()) == 1
     assert seep.command("report", seep.ledger_dir / seep.ledgers()[0]).status == 0
@@ -227,8 +227,8 @@ def test_a_program_that_writes_over_its_ledger_has_a_recording_that_can_be_read(
 PAGE = 4096
 
 
-@pytest.mark.parametrize("pages, words, said", [(3, ["report"], b"cut while it was read"),
-                                                (1, ["ps"], b"cut while it was read")])
+@pytest.mark.parametrize("pages, words, said", [(3, ["report"], b"truncated while it was read"),
+                                                (1, ["ps"], b"truncated while it was read")])
 def test_a_ledger_that_shrinks_while_it_is_read_ends_no_viewer(seep, pages, words, said):
     environment = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
     process = subprocess.Popen([program("ledger_cut"), str(pages * PAGE)], env=environment,

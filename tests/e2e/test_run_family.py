@@ -264,7 +264,7 @@ def test_an_exec_past_us_is_said_to_be_one(seep):
     _, recordings = seep.run(["env", "-u", "LD_PRELOAD", "true"])
     (said,) = exec_unrecorded(recordings)
     # By its path if the recorder was quick to see it.
-    begin = r"this is about env; (/\S*/)?true, which it became by exec, was not recorded: "
+    begin = r"this recording is about env; (/\S*/)?true, which it became by exec, was not recorded: "
     assert re.match(begin, said)
     done = seep.command("run", "-f", "-o", "x.seep", "env", "-u", "LD_PRELOAD", "true")
     assert re.search(f"Not seen: {begin}", " ".join(done.stderr.decode().split()))
@@ -320,7 +320,7 @@ def test_a_limit_that_leaves_the_next_program_no_ledger_is_named(
     script = f'ulimit -{option} {kibibytes}; exec sleep {seconds}'
     _, recordings = seep.run([need("bash"), "-c", script])
     (said,) = exec_unrecorded(recordings)
-    begin = rf"this is about bash; (/\S*/)?sleep, .*: its [a-z ]+ \({limit}\) is limited to "
+    begin = rf"this recording is about bash; (/\S*/)?sleep, .*: its [a-z ]+ \({limit}\) is limited to "
     assert re.match(begin, said) and f'("ulimit -{option}"' in said, said
 
 

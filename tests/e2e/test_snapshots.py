@@ -121,7 +121,7 @@ def test_a_full_disk_costs_snapshots_and_nothing_else(seep, tmp_path):
 @pytest.mark.parametrize(
     "options, complaint",
     [
-        (["--snapshot-every", "0"], b"the least is 10.0 ms"),
+        (["--snapshot-every", "0"], b"the minimum is 10.0 ms"),
         (["--snapshot-every", "5ms"], b"--snapshot-every: '5ms' is too small"),
         (["--snapshot-every", "soon"], b"soon"),
         (["--snapshot-every", "1s", "--snapshot-keep", "0"], b"--snapshot-keep: '0' is too small"),

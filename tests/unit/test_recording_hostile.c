@@ -146,8 +146,8 @@ static void figures_that_cannot_be_are_refused(void **state)
 		{ "UPDATE process SET peak_rss_bytes = -1", "negative" },
 		{ "UPDATE context SET frees = 4 WHERE id = 1", "freed than allocated" },
 		{ "UPDATE context SET freed_bytes = 1 WHERE id = 1", "freed than allocated" },
-		{ "UPDATE context SET live_bytes = live_bytes + 1 WHERE id = 3", "what is alive" },
-		{ "UPDATE context SET live_blocks = 0 WHERE id = 3", "what is alive" },
+		{ "UPDATE context SET live_bytes = live_bytes + 1 WHERE id = 3", "live is not" },
+		{ "UPDATE context SET live_blocks = 0 WHERE id = 3", "live is not" },
 		{ "UPDATE context SET peak_blocks = 4 WHERE id = 1", "at the peak" },
 		{ "UPDATE context SET peak_bytes = 1 WHERE id = 1", "at the peak" },
 		{ "UPDATE context SET temporary = 4 WHERE id = 1", "temporary" },
@@ -280,7 +280,7 @@ static void pages_that_come_again_and_again_give_no_rows_without_end(void **stat
 	write_inner_page(file, top, middle);
 	assert_int_equal(fclose(file), 0);
 	assert_int_equal(load_again(), -SEEP_ECORRUPT);
-	assert_non_null(strstr(err.text, "more rows than it has room for"));
+	assert_non_null(strstr(err.text, "more rows than fit into a file of its size"));
 }
 
 /* Working out what the last has for columns takes 2^40 steps. */

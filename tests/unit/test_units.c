@@ -208,12 +208,12 @@ static void what_is_wrong_with_a_number_is_said(void **state)
 		int (*parse)(const char *, uint64_t *, struct seep_error *);
 		const char *text, *said;
 	} cases[] = {
-		{ seep_parse_size, "99E", "too large; the greatest is 18446744073709551615" },
+		{ seep_parse_size, "99E", "too large; the maximum is 18446744073709551615" },
 		{ seep_parse_size, "18446744073709551616", "too large" },
 		{ seep_parse_size, "99999999999999999999999K", "too large" },
 		{ seep_parse_size, "99999999999999999999999Q", "not a size" },
 		{ seep_parse_size, "99Q", "not a size" },
-		{ seep_parse_duration, "99999999d", "too large; the greatest is 213503 d 23 h" },
+		{ seep_parse_duration, "99999999d", "too large; the maximum is 213503 d 23 h" },
 		{ seep_parse_duration, "soon", "not a duration" },
 	};
 
