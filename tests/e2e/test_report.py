@@ -68,7 +68,7 @@ def test_a_terminal_gets_lines_that_fit_and_no_color_is_respected(seep, recordin
         (["--tree", "--flat", "x"], "exclude each other"),
         (["--json=xml", "x"], "--json=strings"),
         (["--top", "many", "x"], "many"),
-        (["--top", "3", "--tree", "x"], "no meaning with --tree"),
+        (["--top", "3", "--tree", "x"], "cannot be used with --tree"),
         (["--module", "", "x"], "name of a module"),
         (["--module", "!", "x"], "name of a module"),
     ],
