@@ -93,9 +93,10 @@ static const struct seep_option options[] = {
 		    "Keep the N newest snapshots of each process (10)", .min = 1,
 		    .max = SNAPSHOT_KEEP_MAX),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct run_options, quiet, "Print no summary"),
-	SEEP_OPTION("json", 0, OPTIONAL, "JSON", struct run_options, json,
-		    "Write the report as JSON to the file JSON, or to standard output, when the "
-		    "program has ended; \"strings\": to standard output, large numbers as strings"),
+	SEEP_OPTION(
+		"json", 0, OPTIONAL, "JSON", struct run_options, json,
+		"After the program has ended, write the report as JSON to the file JSON, else to "
+		"standard output; \"strings\": to standard output, large numbers as strings"),
 	SEEP_SYMBOL_OPTIONS(struct run_options),
 };
 

@@ -198,7 +198,7 @@ static void add_lines(struct builder *b)
 	else if (context->cut)
 		add_note(b, "… callers not stored (depth=)");
 	else if (context->by_frame_pointer)
-		add_note(b, "… assumed: a frame has no unwind information");
+		add_note(b, "… some callers found by frame pointer, without unwind information");
 }
 
 static void build_stack(const struct seep_view *view, const struct seep_groups *groups,

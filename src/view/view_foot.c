@@ -26,9 +26,9 @@ static void add_counters(struct seep_lines *lines, const struct seep_profile *pr
 		{ "missed-frees", totals->missed_frees, "block",
 		  "counted as freed because their address was allocated again" },
 		{ "dropped", totals->dropped, "allocation",
-		  "counted without their stack: tables full" },
+		  "counted without their stack: the ledger was full" },
 		{ "in-doubt", totals->in_doubt, "operation",
-		  "counted in part: it died, or a handler left them" },
+		  "counted in part: the process died, or a signal handler left them" },
 		{ "early-allocs", totals->early_allocs, "allocation", "before counting began" },
 	};
 
