@@ -161,7 +161,7 @@ static void figures_that_cannot_be_are_refused(void **state)
 		{ "UPDATE total SET value = 9223372036854775807 WHERE name = 'temporary_bytes'",
 		  "temporary" },
 		{ "UPDATE total SET value = 9223372036854775807 WHERE name = 'walks_landed'",
-		  "of a kind" },
+		  "walks landed" },
 		{ "UPDATE forked SET live_bytes = 1", "forked" },
 		{ "UPDATE forked SET frees = 1", "forked" },
 		{ "UPDATE sample SET at_ns = 5 WHERE position = 0;"
