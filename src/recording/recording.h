@@ -32,7 +32,6 @@ enum { SEEP_RECORDING_VERSION = 2 };
  * Returns: 0, or
  *   -SEEP_ESYS    the file cannot be created or written
  *   -SEEP_EEXIST  it exists and was not to be replaced
- *   -SEEP_ELIMIT  the stacks have more than 2^31 distinct nodes
  *   -SEEP_ECORRUPT  @profile's figures are such that seep_recording_load() would refuse them
  */
 SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_profile *profile,

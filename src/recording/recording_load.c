@@ -28,8 +28,6 @@ union any_row {
 	struct seep_context_row context;
 	struct seep_epoch_row epoch;
 	struct seep_total_row total;
-	struct seep_profile_forked forked;
-	struct seep_profile_run run;
 	uint64_t bucket;
 };
 
@@ -206,22 +204,6 @@ static int load_bucket(void *loading, void *row)
 	return 0;
 }
 
-static int load_forked(void *loading, void *row)
-{
-	struct loading *l = loading;
-
-	l->reader.builder.profile->forked = *(const struct seep_profile_forked *)row;
-	return 0;
-}
-
-static int load_run(void *loading, void *row)
-{
-	struct loading *l = loading;
-
-	l->reader.builder.profile->run = *(const struct seep_profile_run *)row;
-	return 0;
-}
-
 /* A total that is missing must not look like 0, unless the file's schema has none. */
 static int check_totals(struct loading *l)
 {
@@ -235,28 +217,29 @@ static int check_totals(struct loading *l)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* In the order of reference. Rows of a table with an array become its items. */
+/* In the order of reference. Rows of a table with an array become its items; one row may be @into. */
 static const struct {
 	enum seep_table_id table;
 	enum seep_array array;
 	int (*each)(void *loading, void *row);
+	size_t into; /* the profile's field */
 } steps[] = {
-	{ SEEP_TABLE_PROCESS, SEEP_ARRAY_COUNT, load_process },
-	{ SEEP_TABLE_ARGV, SEEP_ARRAY_ARGV, NULL },
-	{ SEEP_TABLE_CHILD, SEEP_ARRAY_CHILDREN, NULL },
-	{ SEEP_TABLE_MODULE, SEEP_ARRAY_MODULES, NULL },
-	{ SEEP_TABLE_FRAME, SEEP_ARRAY_FRAMES, check_frame },
-	{ SEEP_TABLE_SEGMENT, SEEP_ARRAY_COUNT, load_segment },
-	{ SEEP_TABLE_CONTEXT, SEEP_ARRAY_COUNT, load_context },
-	{ SEEP_TABLE_EPOCH, SEEP_ARRAY_COUNT, load_epoch },
-	{ SEEP_TABLE_MARK, SEEP_ARRAY_MARKS, NULL },
-	{ SEEP_TABLE_SAMPLE, SEEP_ARRAY_SAMPLES, NULL },
-	{ SEEP_TABLE_UNSEEN, SEEP_ARRAY_UNSEEN, NULL },
-	{ SEEP_TABLE_TOTAL, SEEP_ARRAY_COUNT, load_total },
-	{ SEEP_TABLE_HISTOGRAM, SEEP_ARRAY_COUNT, load_bucket },
-	{ SEEP_TABLE_FORKED, SEEP_ARRAY_COUNT, load_forked },
-	{ SEEP_TABLE_RUN, SEEP_ARRAY_COUNT, load_run },
-	{ SEEP_TABLE_OTHER_PROCESS, SEEP_ARRAY_OTHERS, NULL },
+	{ SEEP_TABLE_PROCESS, SEEP_ARRAY_COUNT, load_process, 0 },
+	{ SEEP_TABLE_ARGV, SEEP_ARRAY_ARGV, NULL, 0 },
+	{ SEEP_TABLE_CHILD, SEEP_ARRAY_CHILDREN, NULL, 0 },
+	{ SEEP_TABLE_MODULE, SEEP_ARRAY_MODULES, NULL, 0 },
+	{ SEEP_TABLE_FRAME, SEEP_ARRAY_FRAMES, check_frame, 0 },
+	{ SEEP_TABLE_SEGMENT, SEEP_ARRAY_COUNT, load_segment, 0 },
+	{ SEEP_TABLE_CONTEXT, SEEP_ARRAY_COUNT, load_context, 0 },
+	{ SEEP_TABLE_EPOCH, SEEP_ARRAY_COUNT, load_epoch, 0 },
+	{ SEEP_TABLE_MARK, SEEP_ARRAY_MARKS, NULL, 0 },
+	{ SEEP_TABLE_SAMPLE, SEEP_ARRAY_SAMPLES, NULL, 0 },
+	{ SEEP_TABLE_UNSEEN, SEEP_ARRAY_UNSEEN, NULL, 0 },
+	{ SEEP_TABLE_TOTAL, SEEP_ARRAY_COUNT, load_total, 0 },
+	{ SEEP_TABLE_HISTOGRAM, SEEP_ARRAY_COUNT, load_bucket, 0 },
+	{ SEEP_TABLE_FORKED, SEEP_ARRAY_COUNT, NULL, offsetof(struct seep_profile, forked) },
+	{ SEEP_TABLE_RUN, SEEP_ARRAY_COUNT, NULL, offsetof(struct seep_profile, run) },
+	{ SEEP_TABLE_OTHER_PROCESS, SEEP_ARRAY_OTHERS, NULL, 0 },
 };
 
 static int load_all(struct loading *l)
@@ -266,8 +249,9 @@ static int load_all(struct loading *l)
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
-		r = seep_sql_read(&l->reader, steps[i].table, steps[i].array, &row, steps[i].each,
-				  l);
+		r = seep_sql_read(&l->reader, steps[i].table, steps[i].array,
+				  steps[i].into ? (char *)profile + steps[i].into : (void *)&row,
+				  steps[i].each, l);
 	if (r == 0 && !l->has_process)
 		r = damaged(l, "its table process is empty");
 	if (r == 0)

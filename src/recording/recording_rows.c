@@ -129,114 +129,100 @@ int seep_sql_write(struct sqlite3 *db, enum seep_table_id id, const void *rows, 
 
 /* ---- what is there ------------------------------------------------------------------------- */
 
+static int table_index(const char *name)
+{
+	int i = 0;
+
+	while (i < SEEP_TABLE_COUNT && strcmp(seep_sql_tables[i].name, name) != 0)
+		i++;
+	return i;
+}
+
 static int column_index(const struct seep_sql_table *table, const char *name)
 {
-	for (int i = 0; i < table->column_count; i++)
-		if (strcmp(table->columns[i].name, name) == 0)
-			return i;
-	return -1;
+	int i = 0;
+
+	while (i < table->column_count && strcmp(table->columns[i].name, name) != 0)
+		i++;
+	return i;
 }
 
 /*
  * What the file says of a table's kind cannot be a lie, or SQLite refuses the schema as a whole. Not
  * by pragma_table_list: it works out the columns of every view in the file.
  */
-static int look_for_table(struct sqlite3 *db, const char *name, bool *ret_found,
-			  struct seep_error *err)
+static int list_columns(struct sqlite3 *db, struct seep_sql_found *found, struct seep_error *err)
 {
 	sqlite3_stmt *statement = NULL;
-	int others = 0;
+	int computed = SEEP_TABLE_COUNT;
 	int rc = sqlite3_prepare_v2(db,
-				    "SELECT count(*), count(*) - total(type = 'table' AND"
-				    " rootpage > 0) FROM sqlite_schema WHERE name = ?1",
+				    "SELECT t.name, c.name, c.hidden FROM sqlite_schema AS t,"
+				    " pragma_table_xinfo(t.name) AS c"
+				    " WHERE t.type = 'table' AND t.rootpage > 0",
 				    -1, &statement, NULL);
 
-	if (rc == SQLITE_OK)
-		rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
-	if (rc == SQLITE_OK)
-		rc = sqlite3_step(statement);
-	if (rc == SQLITE_ROW) {
-		*ret_found = sqlite3_column_int(statement, 0) > 0;
-		others = sqlite3_column_int(statement, 1);
-	}
-	(void)sqlite3_finalize(statement);
-	if (rc != SQLITE_ROW)
-		return seep_db_fail(db, rc, err);
-	return others ? seep_fail(err, SEEP_ECORRUPT, "its %s is not a plain table", name) : 0;
-}
-
-static int look_for_columns(struct sqlite3 *db, const struct seep_sql_table *table,
-			    uint64_t *ret_columns, struct seep_error *err)
-{
-	sqlite3_stmt *statement = NULL;
-	bool is_plain = true;
-	int rc = sqlite3_prepare_v2(db, "SELECT name, hidden FROM pragma_table_xinfo(?1)", -1,
-				    &statement, NULL);
-
-	if (rc == SQLITE_OK)
-		rc = sqlite3_bind_text(statement, 1, table->name, -1, SQLITE_STATIC);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-		const char *name = (const char *)sqlite3_column_text(statement, 0);
-		int index = name ? column_index(table, name) : -1;
+		const char *table = (const char *)sqlite3_column_text(statement, 0);
+		const char *column = (const char *)sqlite3_column_text(statement, 1);
+		int id = table && column ? table_index(table) : SEEP_TABLE_COUNT;
 
-		is_plain &= sqlite3_column_int(statement, 1) == 0;
-		if (index >= 0)
-			*ret_columns |= 1ull << index;
 		rc = SQLITE_OK;
+		if (id == SEEP_TABLE_COUNT)
+			continue;
+		found->tables[id] = true;
+		found->columns[id] |= 1ull << column_index(&seep_sql_tables[id], column);
+		if (sqlite3_column_int(statement, 2) != 0)
+			computed = id;
 	}
 	(void)sqlite3_finalize(statement);
 	if (rc != SQLITE_DONE)
 		return seep_db_fail(db, rc, err);
-	return is_plain ? 0
-			: seep_fail(err, SEEP_ECORRUPT, "its table %s computes columns",
-				    table->name);
+	return computed == SEEP_TABLE_COUNT
+		       ? 0
+		       : seep_fail(err, SEEP_ECORRUPT, "its table %s computes columns",
+				   seep_sql_tables[computed].name);
 }
 
-static int look(struct sqlite3 *db, enum seep_table_id id, struct seep_sql_found *found,
-		struct seep_error *err)
+/* What is of a schema later than the file's own may be missing. */
+static int check_table(const struct seep_sql_found *found, int id, struct seep_error *err)
 {
 	const struct seep_sql_table *table = &seep_sql_tables[id];
-	int r = look_for_table(db, table->name, &found->tables[id], err);
 
-	if (r == 0 && !found->tables[id] && table->since <= found->schema)
+	if (!found->tables[id] && table->since <= found->schema)
 		return seep_fail(err, SEEP_ECORRUPT, "it has no table %s", table->name);
-	if (r < 0 || !found->tables[id])
-		return r;
-	r = look_for_columns(db, table, &found->columns[id], err);
-	for (int i = 0; i < table->column_count && r == 0; i++)
+	for (int i = 0; i < table->column_count && found->tables[id]; i++)
 		if (!(found->columns[id] >> i & 1) && table->columns[i].since <= found->schema)
-			r = seep_fail(err, SEEP_ECORRUPT, "its table %s has no column %s",
-				      table->name, table->columns[i].name);
-	return r;
+			return seep_fail(err, SEEP_ECORRUPT, "its table %s has no column %s",
+					 table->name, table->columns[i].name);
+	return 0;
 }
 
 /* A later one counts as this one, all of which it has. */
 static int read_schema(struct sqlite3 *db, uint32_t *ret_schema, struct seep_error *err)
 {
 	sqlite3_stmt *statement = NULL;
-	int rc = sqlite3_prepare_v2(db, "SELECT schema FROM process", -1, &statement, NULL);
+	int rc = sqlite3_prepare_v2(db, "SELECT max(?1, min(?2, schema)) FROM process", -1,
+				    &statement, NULL);
 
-	if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW &&
-	    sqlite3_column_int64(statement, 0) > SEEP_SCHEMA_FIRST)
-		*ret_schema = sqlite3_column_int64(statement, 0) < SEEP_SCHEMA
-				      ? (uint32_t)sqlite3_column_int64(statement, 0)
-				      : SEEP_SCHEMA;
+	(void)sqlite3_bind_int(statement, 1, SEEP_SCHEMA_FIRST);
+	(void)sqlite3_bind_int(statement, 2, SEEP_SCHEMA);
+	if (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW)
+		*ret_schema = (uint32_t)sqlite3_column_int(statement, 0);
 	(void)sqlite3_finalize(statement);
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : seep_db_fail(db, rc, err);
 }
 
 int seep_sql_look(struct sqlite3 *db, struct seep_sql_found *ret_found, struct seep_error *err)
 {
+	const int schema = column_index(&seep_sql_tables[SEEP_TABLE_PROCESS], "schema");
 	int r;
 
 	*ret_found = (struct seep_sql_found){ .schema = SEEP_SCHEMA_FIRST };
-	r = look(db, SEEP_TABLE_PROCESS, ret_found, err);
-	if (r == 0 && ret_found->columns[SEEP_TABLE_PROCESS] >>
-				      column_index(&seep_sql_tables[SEEP_TABLE_PROCESS], "schema") &
-			      1)
+	r = list_columns(db, ret_found, err);
+	if (r == 0 && ret_found->columns[SEEP_TABLE_PROCESS] >> schema & 1)
 		r = read_schema(db, &ret_found->schema, err);
 	for (int id = 0; id < SEEP_TABLE_COUNT && r == 0; id++)
-		r = look(db, (enum seep_table_id)id, ret_found, err);
+		r = check_table(ret_found, id, err);
 	return r;
 }
 
