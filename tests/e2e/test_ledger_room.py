@@ -2,6 +2,7 @@
 """How large a ledger grows where memory is scarce: in a container's small /dev/shm, and in a memory
 control group, which is killed when it takes too much."""
 
+import json
 import os
 import pathlib
 import re
@@ -9,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import SEEP, parse_truth, program, read_report
+from harness import SEEP, parse_truth, program
 from running import apart
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and makes groups")
@@ -64,7 +65,7 @@ def ask(seep, path, sql):
     """Rows of a recording; as JSON its stacks would fill gigabytes."""
     done = seep.command("query", path, "--json", sql)
     assert done.status == 0, done.stderr
-    return read_report(done.stdout)
+    return json.loads(done.stdout)
 
 
 def figures(seep, path):
