@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/rank.h"
+#include "analysis/threads.h"
+#include "base/nearest.h"
 #include "base/path.h"
+#include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "core/glob.h"
 
@@ -97,4 +101,112 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	}
 	profile->context_count = kept;
 	free(of_module);
+}
+
+/* ---- globs that name nothing ------------------------------------------------------------------ */
+
+enum { CANDIDATES = 5, CANDIDATES_BYTES_MAX = 512 };
+
+/* Names that could have been meant, those that most stacks have first. */
+struct candidates {
+	const char **names;
+	uint32_t count;
+};
+
+static struct candidates modules_of(const struct seep_sites *sites)
+{
+	const struct seep_profile *profile = sites->profile;
+	struct seep_ranked *ranked = seep_xcalloc(profile->module_count, sizeof(*ranked));
+	struct candidates found = { seep_xcalloc(profile->module_count, sizeof(char *)), 0 };
+
+	for (uint32_t i = 0; i < profile->module_count; i++)
+		ranked[i].index = i;
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *context = &profile->contexts[i];
+		uint32_t first;
+		uint32_t end;
+
+		seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
+		for (uint32_t k = 0; k < end; k++) {
+			const uint32_t m = profile->frames[context->stack[k].frame].module;
+
+			if (m > 0 && m <= profile->module_count)
+				ranked[m - 1].value++;
+		}
+	}
+	(void)seep_rank_top(ranked, profile->module_count, profile->module_count);
+	for (uint32_t i = 0; i < profile->module_count && ranked[i].value > 0; i++) {
+		const char *path = profile->modules[ranked[i].index].path;
+
+		if (path != NULL)
+			found.names[found.count++] = seep_path_base(path);
+	}
+	free(ranked);
+	return found;
+}
+
+static struct candidates threads_of(const struct seep_profile *profile)
+{
+	struct seep_threads *threads = seep_threads_new(NULL, profile, NULL, SEEP_BY_ALLOCS);
+	struct candidates found = { seep_xcalloc(threads->count, sizeof(char *)), 0 };
+
+	for (uint32_t i = 0; i < threads->count; i++)
+		found.names[found.count++] = threads->items[i].name ? threads->items[i].name : "";
+	seep_threads_free(threads);
+	return found;
+}
+
+static int fail_unknown(const char *what, const char *glob, const struct candidates *known,
+			struct seep_error *err)
+{
+	struct seep_nearest nearest;
+	struct seep_strbuf list;
+	const char *near;
+	int ret;
+
+	seep_nearest_init(&nearest, glob);
+	for (uint32_t i = 0; i < known->count; i++)
+		seep_nearest_offer(&nearest, known->names[i]);
+	near = seep_nearest_word(&nearest);
+	seep_strbuf_init(&list, CANDIDATES_BYTES_MAX);
+	for (uint32_t i = 0; i < known->count && i < CANDIDATES; i++)
+		seep_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", known->names[i]);
+	if (known->count > CANDIDATES)
+		seep_strbuf_addf(&list, " and %u more", known->count - CANDIDATES);
+	ret = seep_fail(err, SEEP_EUSAGE, "no %s of any stack matches \"%s\"%s%s%s%s%s", what, glob,
+			near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
+			known->count > 0 ? (near ? " Most have " : "; most have ") : "", list.text);
+	seep_strbuf_done(&list);
+	return ret;
+}
+
+static int check_globs(const struct seep_keep_globs *globs, const char *what,
+		       struct candidates known, struct seep_error *err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < globs->count && ret == 0; i++) {
+		const struct seep_keep_globs one = { &globs->items[i], 1 };
+		unsigned verdict = 0;
+
+		for (uint32_t k = 0; k < known.count; k++)
+			verdict |= judge(&one, known.names[k]);
+		if (verdict == 0)
+			ret = fail_unknown(what, globs->items[i] + (globs->items[i][0] == '!'),
+					   &known, err);
+	}
+	free(known.names);
+	return ret;
+}
+
+int seep_keep_check(const struct seep_sites *sites, const struct seep_keep_globs *modules,
+		    const struct seep_keep_globs *threads, struct seep_error *err)
+{
+	int ret = check_globs(modules, "module", modules_of(sites), err);
+
+	if (ret == 0 && threads->count > 0 && !seep_threads_known(sites->profile))
+		return seep_fail(err, SEEP_EUSAGE,
+				 "it is not known which thread allocated what; \"seep run "
+				 "--by-thread\" records it");
+	return ret < 0 ? ret : check_globs(threads, "thread", threads_of(sites->profile), err);
 }

@@ -24,4 +24,14 @@ struct seep_keep_globs {
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads);
 
+/**
+ * seep_keep_check - see to it that each glob names something
+ * @modules, @threads: of modules that are in some stack, and of threads
+ *
+ * Returns: 0, or -SEEP_EUSAGE: what does not, the nearest name, and those that most stacks have.
+ */
+SEEP_NODISCARD int seep_keep_check(const struct seep_sites *sites,
+				   const struct seep_keep_globs *modules,
+				   const struct seep_keep_globs *threads, struct seep_error *err);
+
 #endif

@@ -17,7 +17,7 @@ enum {
 	FAMILY_SIZES = 3,
 	FAMILY_PERCENT = 50,
 	LAYER_CALLERS = 16,
-	LAYER_PERCENT = 25,
+	LAYER_PERCENT = 10,
 	ALWAYS_PERCENT = 95, /* a stack in twenty may be cut, or something else for once */
 };
 
@@ -140,7 +140,7 @@ static bool is_wrapper(const struct search *s, uint32_t function)
 		return false;
 	if (is_family(tally) && is_most(s->families[module], s->contexts[module], FAMILY_PERCENT))
 		return true;
-	return tally->callers >= LAYER_CALLERS &&
+	return tally->callers >= LAYER_CALLERS && 4 * tally->sizes >= tally->callers &&
 	       is_most(tally->near, tally->through, ALWAYS_PERCENT) &&
 	       is_most(tally->near, s->contexts[module], LAYER_PERCENT);
 }

@@ -5,8 +5,8 @@
  *
  *  - it and its like are called by three functions or more, for about as many different sizes, and
  *    half of their module's stacks pass through them: xmalloc, zmalloc, a program's my_alloc; or
- *  - by itself it carries a quarter of its module's stacks, from sixteen callers or more: an
- *    allocator of the program's own, built on top of those.
+ *  - it alone is part of a tenth of its module's stacks, for sixteen callers or more and for a
+ *    quarter as many sizes: an allocator of the program's own, built on top of those.
  *
  * What makes one kind of thing is none, however many call it: its blocks have one size.
  */

@@ -6,18 +6,19 @@
 #include <unistd.h>
 
 #include "analysis/keep.h"
-#include "analysis/threads.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/json_report.h"
 #include "cli/symbol_options.h"
 #include "profile/profile.h"
 #include "profile/symbolise.h"
 #include "recording/recording.h"
 #include "report/report.h"
 #include "symbol/symbol.h"
+#include "target/packages.h"
 
 enum { TOP_MAX = 10000000, SHOWN_BYTES_MAX = 4096 };
 
@@ -56,9 +57,9 @@ static const struct seep_option options[] = {
 		    "Keep the stacks of different threads apart"),
 	SEEP_OPTION("full", 0, FLAG, NULL, struct report_options, full,
 		    "Show whole stacks and whole names"),
-	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct report_options, json,
-		    "Print everything as JSON; \"strings\": large numbers as strings",
-		    .choices = seep_json_forms),
+	SEEP_OPTION("json", 0, OPTIONAL, "JSON", struct report_options, json,
+		    "Write everything as JSON to the file JSON, else to standard output; "
+		    "\"strings\": to standard output, large numbers as strings"),
 	SEEP_SYMBOL_OPTIONS(struct report_options),
 };
 
@@ -105,23 +106,28 @@ static void add_globs(struct seep_strbuf *text, const char *what,
 	}
 }
 
-/* Leave out what was not asked for. Returns what was, in words; NULL: all. Release with free(). */
-static char *keep_some(const struct report_options *values, struct seep_profile *profile,
-		       const struct seep_sites *sites)
+/*
+ * Leave out what was not asked for. *@ret_shown: what was, in words, released with free(); NULL: all.
+ */
+static int keep_some(const struct report_options *values, struct seep_profile *profile,
+		     const struct seep_sites *sites, char **ret_shown, struct seep_error *err)
 {
 	const struct seep_keep_globs modules = { values->modules.items, values->modules.count };
 	const struct seep_keep_globs threads = { values->threads.items, values->threads.count };
 	struct seep_strbuf text;
+	int ret;
 
 	if (modules.count + threads.count == 0)
-		return NULL;
-	if (threads.count > 0 && !seep_threads_known(profile))
-		seep_hint("it was not recorded by thread: \"seep run --by-thread\"");
+		return 0;
+	ret = seep_keep_check(sites, &modules, &threads, err);
+	if (ret < 0)
+		return ret;
 	seep_keep(profile, sites, &modules, &threads);
 	seep_strbuf_init(&text, SHOWN_BYTES_MAX);
 	add_globs(&text, "module", &values->modules);
 	add_globs(&text, "thread", &values->threads);
-	return seep_strbuf_take(&text);
+	*ret_shown = seep_strbuf_take(&text);
+	return 0;
 }
 
 static void show_progress(void *user, uint64_t done, uint64_t all)
@@ -157,8 +163,8 @@ static int add_names(const struct report_options *values, struct seep_profile *p
 	return ret;
 }
 
-static void print(const struct report_options *values, const char *path,
-		  const struct seep_sites *sites, const char *shown)
+static int print(const struct report_options *values, const char *path,
+		 const struct seep_sites *sites, const char *shown, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	const struct seep_view_options view = {
@@ -168,50 +174,61 @@ static void print(const struct report_options *values, const char *path,
 		.full = values->full,
 		.by_thread = values->by_thread,
 		.shown = shown,
+		.packages_of = seep_packages_of,
 	};
 
 	if (values->json != NULL)
-		seep_report_json(stdout, sites->profile, &view, *values->json != '\0');
-	else if (values->tree)
+		return seep_json_report(values->json, sites->profile, &view, err);
+	if (values->raw) {
+		seep_report_raw(stdout, sites->profile, &view);
+		return 0;
+	}
+	if (values->tree)
 		seep_report_tree(&printer, sites, &view);
 	else if (values->flat)
 		seep_report_flat(&printer, sites, &view);
-	else if (values->raw)
-		seep_report_raw(stdout, sites->profile, &view);
 	else
 		seep_report_stacks(&printer, sites, &view);
-	if (values->json == NULL && !values->raw)
-		seep_report_others(&printer, sites->profile, sites->profile, path);
+	seep_report_others(&printer, sites->profile, sites->profile, path);
+	return 0;
+}
+
+static int report(const struct report_options *values, const char *path, struct seep_error *err)
+{
+	struct seep_profile *profile = NULL;
+	struct seep_sites *sites;
+	char *shown = NULL;
+	int ret;
+
+	ret = check(values, err);
+	if (ret == 0)
+		ret = seep_profile_open(path, &profile, err);
+	if (ret == 0)
+		ret = add_names(values, profile, err);
+	if (ret == 0) {
+		sites = seep_sites_new(profile);
+		ret = keep_some(values, profile, sites, &shown, err);
+		if (ret == 0)
+			ret = print(values, path, sites, shown, err);
+		seep_sites_free(sites);
+	}
+	free(shown);
+	seep_profile_free(profile);
+	return ret;
 }
 
 int cmd_report(int argc, char **argv)
 {
 	struct report_options values = { .by = SEEP_BY_CHOICE };
-	struct seep_profile *profile = NULL;
 	struct seep_error err = { 0 };
 	int status;
-	int ret;
 
 	if (!seep_command_begin(&argc, &argv, &values, &status))
 		return status;
-	ret = check(&values, &err);
-	if (ret == 0)
-		ret = seep_profile_open(argv[0], &profile, &err);
-	if (ret == 0)
-		ret = add_names(&values, profile, &err);
-	if (ret < 0) {
-		status = seep_complain("report", &err);
-		if (err.code == SEEP_ENOTFOUND)
-			seep_hint("\"seep run PROGRAM\" makes a recording");
-	} else {
-		struct seep_sites *sites = seep_sites_new(profile);
-		char *shown = keep_some(&values, profile, sites);
-
-		print(&values, argv[0], sites, shown);
-		free(shown);
-		seep_sites_free(sites);
-		status = SEEP_EXIT_OK;
-	}
-	seep_profile_free(profile);
+	if (report(&values, argv[0], &err) == 0)
+		return SEEP_EXIT_OK;
+	status = seep_complain("report", &err);
+	if (err.code == SEEP_ENOTFOUND)
+		seep_hint("\"seep run PROGRAM\" makes a recording");
 	return status;
 }

@@ -7,11 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "cli/complain.h"
-#include "cli/options.h"
+#include "cli/json_report.h"
 #include "report/report.h"
 #include "target/reasons.h"
 
@@ -101,34 +100,17 @@ static void list_problems(const struct seep_recorder_result *result)
 }
 
 /* The status is the program's in any case. */
-static void complain_json(const char *path, const char *why)
-{
-	seep_complainf("run", "cannot write the report to %s: %s", path, why);
-}
-
-static void write_json(const char *path, const struct seep_profile *profile)
+static void write_json(const char *where, const struct seep_profile *profile)
 {
 	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
-	struct seep_atomic_file file;
 	struct seep_error err = { 0 };
-	int rc = seep_atomic_open(path, 0600, &file, &err);
 
-	if (rc == 0) {
-		seep_report_json(file.stream, profile, &options, false);
-		rc = seep_atomic_commit(&file, &err);
-	}
-	if (rc < 0)
-		complain_json(path, err.text);
-}
-
-static void print_json(const struct seep_profile *profile, bool strings)
-{
-	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
-
-	seep_report_json(stdout, profile, &options, strings);
+	if (seep_json_report(where, profile, &options, &err) < 0)
+		seep_complainf("run", "cannot write the report to %s: %s", where, err.text);
 	/* A reader that has gone has its reasons. */
-	if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
-		complain_json("standard output", strerror(errno));
+	else if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
+		seep_complainf("run", "cannot write the report to standard output: %s",
+			       strerror(errno));
 }
 
 void seep_run_outcome_print(const struct seep_run_outcome *outcome,
@@ -142,10 +124,6 @@ void seep_run_outcome_print(const struct seep_run_outcome *outcome,
 	if (!outcome->quiet)
 		summarise(outcome, result);
 	list_left(result);
-	if (outcome->json && result->profile) {
-		if (seep_json_is_file(outcome->json))
-			write_json(outcome->json, result->profile);
-		else
-			print_json(result->profile, *outcome->json != '\0');
-	}
+	if (outcome->json && result->profile)
+		write_json(outcome->json, result->profile);
 }

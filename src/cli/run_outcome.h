@@ -13,7 +13,7 @@ struct seep_run_outcome {
 	const char *program_path;
 	const char *ledger_dir; /* where its ledger was to be made */
 	const char *output;	/* path of the recording, whether it came about or not */
-	const char *json;	/* as the option's value: NULL no report, "", "strings" or a file */
+	const char *json;	/* as the option's value, see cli/json_report.h; NULL: no report */
 	bool quiet;		/* problems only */
 };
 

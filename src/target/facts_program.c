@@ -5,6 +5,7 @@
 #include "symbol/debug_file.h"
 #include "target/capture.h"
 #include "target/facts.h"
+#include "target/packages.h"
 #include "target/preflight.h"
 
 #include <fcntl.h>
@@ -100,34 +101,15 @@ static void look_at_symbols(struct seep_program_facts *program)
 	seep_elf_close(elf);
 }
 
-/* "bash: /bin/bash", "libc6:amd64: /lib/...", "a, b: /usr/share": the first name. */
-static const char *owner_of(struct seep_facts *facts, const char *path)
-{
-	static const char query[] = "/usr/bin/dpkg-query";
-	char *argv[] = { (char *)(uintptr_t)query, (char *)(uintptr_t) "-S",
-			 (char *)(uintptr_t)path, NULL };
-	const char *found = NULL;
-	struct seep_capture capture;
-
-	if (access(query, X_OK) < 0 ||
-	    seep_capture_run(argv, environ, SEEP_CAPTURE_STDOUT, &capture, NULL) < 0)
-		return NULL;
-	if (capture.status == 0 && strncmp(capture.text, "diversion ", 10) != 0)
-		found = seep_arena_strndup(facts->arena, capture.text,
-					   strcspn(capture.text, ":, \n"));
-	free(capture.text);
-	return found && *found ? found : NULL;
-}
-
-/* Packages name a file by the path that it had before /bin became a link to /usr/bin, or after. */
 static const char *package_of(struct seep_facts *facts, const char *path)
 {
-	char *real = realpath(path, NULL);
-	const char *found = real ? owner_of(facts, real) : NULL;
+	const char *found = NULL;
+	char *name;
 
-	if (!found && real && strncmp(real, "/usr/", 5) == 0)
-		found = owner_of(facts, real + 4);
-	free(real);
+	seep_packages_of(&path, 1, &name);
+	if (name)
+		found = seep_arena_strndup(facts->arena, name, strlen(name));
+	free(name);
 	return found;
 }
 

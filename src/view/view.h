@@ -23,7 +23,7 @@ struct seep_view_options {
 	bool by_thread;	  /* stacks of different threads are not summed */
 	/* What the contexts were chosen by, "module libfoo*"; NULL = all are there. */
 	const char *shown;
-	/* The packages that @paths were installed by, NULL for none; may be NULL itself. */
+	/* The packages that installed @paths, NULL for none, to free(); may be NULL itself. */
 	void (*packages_of)(const char *const *paths, size_t count, char **ret_names);
 };
 

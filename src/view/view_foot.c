@@ -121,33 +121,50 @@ static void add_lack(struct seep_view *view, const struct module_names *names, e
 	seep_strbuf_done(&line);
 }
 
-/* How to get what is missing: packages where some are known, and what always works. */
-static void add_remedy(struct seep_view *view, const struct listed *listed)
+/* "install libc6-dbg, bash-dbgsym": each package once; "" when none is known. */
+static void list_packages(const struct seep_view *view, const struct listed *listed,
+			  struct seep_strbuf *list)
 {
 	const char *paths[LACK_COUNT * MODULES_NAMED];
 	char *names[LACK_COUNT * MODULES_NAMED] = { 0 };
-	struct seep_strbuf line;
 
+	if (view->options->packages_of == NULL)
+		return;
 	for (size_t i = 0; i < listed->count; i++)
 		paths[i] = view->profile->modules[listed->modules[i]].path;
-	if (view->options->packages_of != NULL)
-		view->options->packages_of(paths, listed->count, names);
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	view->options->packages_of(paths, listed->count, names);
 	for (size_t i = 0; i < listed->count; i++) {
 		bool again = names[i] == NULL;
 
 		for (size_t k = 0; k < i && !again; k++)
 			again = names[k] != NULL && strcmp(names[k], names[i]) == 0;
 		if (!again)
-			seep_strbuf_addf(&line, "%s%s", line.length ? ", " : "install ", names[i]);
+			seep_strbuf_addf(list, "%s%s%s", list->length ? ", " : "install ", names[i],
+					 strcmp(names[i], "libc6") == 0 ? "-dbg" : "-dbgsym");
 	}
-	seep_lines_add(&view->foot, SEEP_STYLE_PLAIN,
-		       "To have names: %s%sbuild with -g, or run \"seep report\" with --debuginfod "
-		       "or --symbols=DIR",
-		       line.text, line.length ? ", " : "");
-	seep_strbuf_done(&line);
 	for (size_t i = 0; i < listed->count; i++)
 		free(names[i]);
+}
+
+/* How to get what is missing: by packages that are known to have it, and as always. */
+static void add_remedy(struct seep_view *view, const struct listed *listed)
+{
+	struct seep_strbuf list;
+	bool own = false;
+
+	for (size_t i = 0; i < listed->count; i++) {
+		const char *path = view->profile->modules[listed->modules[i]].path;
+
+		own |= path != NULL && strncmp(path, "/usr/", 5) != 0 &&
+		       strncmp(path, "/lib", 4) != 0;
+	}
+	seep_strbuf_init(&list, SEEP_LINE_BYTES_MAX);
+	list_packages(view, listed, &list);
+	seep_lines_add(&view->foot, SEEP_STYLE_PLAIN,
+		       "To get them, %s%s%s%suse --debuginfod or --symbols=DIR",
+		       own ? "build with -g, " : "", list.text, list.length ? ", " : "",
+		       own || list.length ? "or " : "");
+	seep_strbuf_done(&list);
 }
 
 static void add_missing_names(struct seep_view *view)

@@ -66,7 +66,6 @@ def test_a_terminal_gets_lines_that_fit_and_no_color_is_respected(seep, recordin
         ([], "usage"),
         (["--by", "color", "x"], "color"),
         (["--tree", "--flat", "x"], "exclude each other"),
-        (["--json=xml", "x"], "--json=strings"),
         (["--top", "many", "x"], "many"),
         (["--top", "3", "--tree", "x"], "cannot be used with --tree"),
         (["--module", "", "x"], "name of a module"),
@@ -103,6 +102,20 @@ def test_the_summary_of_a_run_fits_a_small_terminal(seep, tmp_path):
     assert f"seep report {tmp_path / 'x.seep'} --tree" in done.stderr.decode()
 
 
+@pytest.mark.fast
+def test_json_goes_to_a_file_beside_the_programs_own_output(seep, tmp_path):
+    at_once, later = tmp_path / "at once.json", tmp_path / "later.json"
+    result, recordings = seep.run(["/bin/echo", "own output"], options=[f"--json={at_once}"])
+    assert result.stdout == b"own output\n" and result.stderr == b""
+    done = seep.command("report", recordings.path, f"--json={later}")
+    assert done.status == 0 and done.stdout == done.stderr == b""
+    assert at_once.stat().st_mode & 0o777 == 0o600
+    assert harness.read_report(later.read_text()) == recordings.main()
+    assert harness.read_report(at_once.read_text())["contexts"] == recordings.main()["contexts"]
+    failed = seep.command("report", recordings.path, f"--json={tmp_path}/none/x.json")
+    assert failed.status == 2 and b"x.json: No such file" in failed.stderr
+
+
 # ---- of some modules -----------------------------------------------------------------------
 
 
@@ -120,3 +133,11 @@ def test_a_report_of_some_modules_shows_their_stacks_and_shares_of_the_whole(see
     assert "plugin_b_alloc" not in text
     others = recordings.load(recordings.path, "--module", "!lib_plugin_a.so")
     assert len(others["contexts"]) + len(some["contexts"]) == len(whole["contexts"])
+
+
+@pytest.mark.fast
+def test_a_module_that_is_in_no_stack_is_an_error_that_names_those_that_are(seep, recording):
+    done = seep.command("report", recording.path, "--module", "api_al")
+    assert done.status == 2 and done.stdout == b""
+    assert b'no module of any stack matches "api_al"; did you mean api_all?' in done.stderr
+    assert b"libc.so.6" in done.stderr

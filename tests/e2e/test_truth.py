@@ -107,6 +107,23 @@ def test_recursion_folds_into_few_contexts(seep):
     deep = contexts_of(report, "deep_leaf")
     assert len(deep) <= 4
     assert all("stand_deep" in functions(context) for context in deep)
+    # As deep as it was, however its calls alternate: 10,000 levels, and 60. Stacks that share their
+    # outer frames share what is known of these, which is a turn of the cycle more at most.
+    for entry, cycle, depth in (
+        ("direct", {"direct"}, 10000),
+        ("mutual_even", {"mutual_even", "mutual_odd"}, 10000),
+        ("three_a", {"three_a", "three_b", "three_c"}, 10000),
+        ("deep_leaf", {"stand_deep"}, 10000),
+        ("alternating", {"alternating"}, 60),
+    ):
+        found = max(depth_of(context, cycle) for context in contexts_of(report, entry))
+        assert depth <= found <= depth + len(cycle), entry
+
+
+def depth_of(context, cycle):
+    """How many calls of these functions the deepest stack of a context had."""
+    folded = sum((f["times"] - 1) * (f["to"] - f["from"] + 1) for f in context["folded"])
+    return folded + sum(function in cycle for function in functions(context))
 
 
 def test_an_unloaded_plugin_keeps_its_name_and_stacks(seep):

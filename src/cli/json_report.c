@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/json_report.h"
+
+#include "base/file.h"
+#include "cli/options.h"
+#include "report/report.h"
+
+int seep_json_report(const char *value, const struct seep_profile *profile,
+		     const struct seep_view_options *view, struct seep_error *err)
+{
+	struct seep_atomic_file file;
+	int ret;
+
+	if (!seep_json_is_file(value)) {
+		seep_report_json(stdout, profile, view, *value != '\0');
+		return 0;
+	}
+	ret = seep_atomic_open(value, 0600, &file, err);
+	if (ret < 0)
+		return ret;
+	seep_report_json(file.stream, profile, view, false);
+	return seep_atomic_commit(&file, err);
+}

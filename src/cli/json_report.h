@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The option --json of commands that report a profile. */
+#ifndef SEEP_CLI_JSON_REPORT_H
+#define SEEP_CLI_JSON_REPORT_H
+
+#include "base/error.h"
+#include "view/view.h"
+
+/**
+ * seep_json_report - write @profile as JSON to where @value says
+ * @value: of the option: "" or "strings" is standard output, any other a file, which is replaced
+ *
+ * What could not be written to standard output shows in its ferror().
+ *
+ * Returns: 0, or -SEEP_ESYS: the file cannot be written.
+ */
+SEEP_NODISCARD int seep_json_report(const char *value, const struct seep_profile *profile,
+				    const struct seep_view_options *view, struct seep_error *err);
+
+#endif

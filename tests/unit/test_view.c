@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a reader is shown, before it is printed: where stacks start and end, wrappers of malloc,
+ * which frames stay, notes and remedies.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/flat.h"
+#include "analysis/keep.h"
+#include "base/xalloc.h"
+#include "profile/profile.h"
+#include "view/stacks_view.h"
+#include "view/tree_view.h"
+#include "view/view_foot.h"
+#include "view/view_head.h"
+
+enum { FRAMES_MAX = 128, CONTEXTS_MAX = 64, END = -1 };
+enum { APP = 1, LIBC, LIBSTDCXX, INSTALLED };
+
+static struct seep_profile *profile;
+static struct seep_sites *sites;
+static struct seep_view view;
+static struct seep_view_options options;
+
+static int setup(void **state)
+{
+	static const char *const paths[] = {
+		"/home/kim/app/app",
+		"/usr/lib/x86_64-linux-gnu/libc.so.6",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/usr/lib/x86_64-linux-gnu/libui.so.1",
+	};
+
+	(void)state;
+	profile = seep_profile_new();
+	profile->module_count = sizeof(paths) / sizeof(paths[0]);
+	profile->modules = seep_profile_calloc(profile, profile->module_count,
+					       sizeof(*profile->modules));
+	for (uint32_t i = 0; i < profile->module_count; i++)
+		profile->modules[i].path = seep_profile_strdup(profile, paths[i]);
+	profile->modules[INSTALLED - 1].problem = seep_profile_strdup(profile,
+								      "no debug information");
+	profile->frames = seep_profile_calloc(profile, FRAMES_MAX, sizeof(*profile->frames));
+	profile->contexts = seep_profile_calloc(profile, CONTEXTS_MAX, sizeof(*profile->contexts));
+	profile->process.exe = seep_profile_strdup(profile, "/home/kim/app/app");
+	options = (struct seep_view_options){ .by = SEEP_BY_LIVE };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	seep_view_done(&view);
+	seep_sites_free(sites);
+	seep_profile_free(profile);
+	view = (struct seep_view){ 0 };
+	sites = NULL;
+	return 0;
+}
+
+/* A frame; without a @name one of an address of its own. */
+static int frame(uint32_t module, const char *name)
+{
+	struct seep_profile_frame *f = &profile->frames[profile->frame_count];
+
+	f->module = module;
+	f->address = 0x1000 + profile->frame_count;
+	f->function = name;
+	return (int)profile->frame_count++;
+}
+
+/* Live blocks of one size by a stack, innermost first, END last. */
+static struct seep_profile_context *stack(uint64_t blocks, uint64_t size, ...)
+{
+	struct seep_profile_context *c = &profile->contexts[profile->context_count++];
+	va_list args;
+	int next;
+
+	c->id = profile->context_count;
+	c->hash = c->id;
+	c->allocs = c->live_blocks = c->peak_blocks = blocks;
+	c->alloc_bytes = c->live_bytes = c->peak_bytes = blocks * size;
+	c->stack = seep_profile_calloc(profile, FRAMES_MAX, sizeof(*c->stack));
+	va_start(args, size);
+	while ((next = va_arg(args, int)) != END)
+		c->stack[c->stack_count++].frame = (uint32_t)next;
+	va_end(args);
+	return c;
+}
+
+static void look(void)
+{
+	sites = seep_sites_new(profile);
+	seep_view_init(&view, profile, sites, &options);
+}
+
+static const char *blamed(uint32_t context)
+{
+	const struct seep_profile_context *c = &profile->contexts[context];
+	const char *name;
+	uint32_t first;
+	uint32_t end;
+
+	seep_sites_trim(sites, c->stack, c->stack_count, &first, &end);
+	name = profile->frames[c->stack[first].frame].function;
+	return name ? name : "?";
+}
+
+/* All text of @lines, a line feed behind each. */
+static char *text_of(const struct seep_lines *lines)
+{
+	struct seep_strbuf text;
+
+	seep_strbuf_init(&text, 1 << 20);
+	for (size_t i = 0; i < lines->count; i++)
+		seep_strbuf_addf(&text, "%s\n", lines->items[i].text);
+	return seep_strbuf_take(&text);
+}
+
+static void assert_says(const struct seep_lines *lines, const char *wanted, bool is_there)
+{
+	char *text = text_of(lines);
+
+	if ((strstr(text, wanted) != NULL) != is_there)
+		fail_msg("\"%s\" is %sthere:\n%s", wanted, is_there ? "not " : "", text);
+	free(text);
+}
+
+/* ---- who is to blame ------------------------------------------------------------------------- */
+
+static void a_wrapper_is_told_by_its_callers_and_their_sizes(void **state)
+{
+	const int my_alloc = frame(APP, "my_alloc");
+	const int make_node = frame(APP, "make_node");
+	const int a = frame(APP, "a"), b = frame(APP, "b"), c = frame(APP, "c");
+	const int main = frame(APP, "main");
+
+	(void)state;
+	stack(1, 100, my_alloc, a, main, END);
+	stack(1, 20, my_alloc, b, main, END);
+	stack(9, 3, my_alloc, c, main, END);
+	/* One kind of thing, however many make it. */
+	stack(1, 16, make_node, a, main, END);
+	stack(1, 16, make_node, b, main, END);
+	stack(1, 16, make_node, c, main, END);
+	look();
+	assert_true(sites->of_frame[my_alloc].allocator);
+	assert_false(sites->of_frame[make_node].plumbing);
+	assert_string_equal(blamed(0), "a");
+	assert_string_equal(blamed(3), "make_node");
+	seep_view_add_start_at(&view);
+	assert_says(&view.head, "Start at a (app): ", true);
+}
+
+static void a_wrapper_needs_no_name(void **state)
+{
+	const int wrapper = frame(APP, NULL);
+	const int main = frame(APP, NULL);
+
+	(void)state;
+	for (int i = 1; i <= 3; i++)
+		stack(1, 10 * (uint64_t)i, wrapper, frame(APP, NULL), main, END);
+	look();
+	assert_true(sites->of_frame[wrapper].allocator);
+}
+
+static void what_allocates_for_two_callers_or_for_itself_is_no_wrapper(void **state)
+{
+	const int make = frame(APP, "make");
+	const int load = frame(APP, "load");
+	const int helper = frame(APP, "helper");
+	const int main = frame(APP, "main");
+
+	(void)state;
+	stack(1, 10, make, frame(APP, "a"), main, END);
+	stack(1, 20, make, frame(APP, "b"), main, END);
+	/* It allocates by others too: there is more in it than passing on. */
+	for (int i = 1; i <= 5; i++) {
+		stack(1, 7 * (uint64_t)i, load, frame(APP, "x"), main, END);
+		stack(1, 7, helper, load, frame(APP, "y"), main, END);
+	}
+	look();
+	assert_false(sites->of_frame[make].plumbing);
+	assert_false(sites->of_frame[load].plumbing);
+}
+
+static void an_allocator_on_top_of_wrappers_is_one_too(void **state)
+{
+	const int xmalloc = frame(APP, "xmalloc");
+	const int pool_page = frame(APP, "pool_page");
+	const int pool_alloc = frame(APP, "pool_alloc");
+
+	(void)state;
+	for (int i = 1; i <= 20; i++)
+		stack(1, 8 * (uint64_t)i, xmalloc, pool_page, pool_alloc, frame(APP, "user"),
+		      frame(APP, NULL), END);
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		profile->frames[i].line = i; /* twenty functions of one name in twenty files */
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		profile->frames[profile->contexts[i].stack[3].frame].file =
+			seep_profile_strdup(profile, (char[]){ (char)('a' + i), 0 });
+	look();
+	assert_true(sites->of_frame[pool_alloc].allocator);
+	assert_string_equal(blamed(0), "user");
+}
+
+static void the_first_frame_with_a_name_is_taken(void **state)
+{
+	const int hidden = frame(INSTALLED, NULL);
+	const int open = frame(INSTALLED, "ui_open");
+	const int own = frame(APP, "show");
+	const int own_hidden = frame(APP, NULL);
+	const int loop = frame(INSTALLED, "ui_loop");
+
+	(void)state;
+	stack(1, 1, hidden, open, own, END);
+	stack(1, 1, hidden, own, END);
+	/* The system's code does not take the blame from the program's own. */
+	stack(1, 1, own_hidden, loop, END);
+	look();
+	assert_string_equal(blamed(0), "ui_open");
+	assert_string_equal(blamed(1), "show");
+	assert_string_equal(blamed(2), "?");
+}
+
+static void what_starts_a_program_is_left_out_without_names_too(void **state)
+{
+	const int work = frame(APP, "work"), main = frame(APP, "main");
+	const int start_call = frame(LIBC, NULL), start = frame(APP, NULL);
+	const int start_main = frame(LIBC, "__libc_start_main@@GLIBC_2.34");
+	const int thread = frame(LIBC, NULL), clone = frame(LIBC, NULL);
+	const int runner = frame(LIBSTDCXX, "execute_native_thread_routine");
+	const int invoke = frame(APP, "std::__invoke_impl<void, void (*)()>");
+	const struct {
+		int frames[8];
+		uint32_t end;
+	} cases[] = {
+		{ { work, main, start_call, start_main, start, END }, 2 },
+		{ { work, thread, clone, END }, 1 },
+		{ { work, invoke, runner, thread, clone, END }, 1 },
+		{ { work, main, END }, 2 },
+		{ { invoke, runner, thread, clone, END }, 2 }, /* there is nothing else */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const int *f = cases[i].frames;
+
+		stack(1, 1, f[0], f[1], f[2], f[3], f[4], f[5], END);
+	}
+	look();
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *c = &profile->contexts[i];
+		uint32_t first;
+		uint32_t end;
+
+		seep_sites_trim(sites, c->stack, c->stack_count, &first, &end);
+		if (end != cases[i].end)
+			fail_msg("case %u ends at %u", i, end);
+	}
+}
+
+/* ---- which frames stay ----------------------------------------------------------------------- */
+
+static void own_code_is_never_among_what_is_left_out(void **state)
+{
+	struct seep_profile_context *c = stack(1, 1, frame(APP, "leaf"), END);
+	struct seep_stacks_view stacks;
+	unsigned shown = 0;
+
+	(void)state;
+	for (int i = 0; i < 30; i++)
+		c->stack[c->stack_count++].frame = (uint32_t)frame(INSTALLED, NULL);
+	c->stack[15].frame = (uint32_t)frame(APP, "on_click");
+	c->stack[c->stack_count++].frame = (uint32_t)frame(APP, "main");
+	look();
+	seep_stacks_view_init(&stacks, &view, 1);
+	for (uint32_t i = 0; i < stacks.items[0].line_count; i++) {
+		const struct seep_stack_line *line = &stacks.items[0].lines[i];
+
+		shown += line->entry && profile->frames[line->entry->frame].module == APP;
+	}
+	assert_int_equal(shown, 3);
+	assert_int_equal(stacks.items[0].line_count, 6 + 1 + 1 + 1 + 2);
+	assert_string_equal(stacks.items[0].lines[6].note, "… 9 frames");
+	assert_string_equal(stacks.items[0].lines[8].note, "… 14 frames");
+	assert_string_equal(stacks.items[0].figures, "1 B (100.0%) in 1 block, not freed, malloc");
+	seep_stacks_view_done(&stacks);
+}
+
+static void the_tree_is_rows_from_the_top(void **state)
+{
+	const int main = frame(APP, "main"), parse = frame(APP, "parse");
+	struct seep_tree_view rows;
+
+	(void)state;
+	stack(3, 10, frame(APP, "node"), parse, main, END);
+	stack(2, 10, frame(APP, "token"), parse, main, END);
+	look();
+	seep_tree_view_init(&rows, &view);
+	assert_int_equal(rows.count, 4);
+	assert_string_equal(rows.rows[1].prefix, "→ ");
+	assert_false(rows.rows[1].figures);
+	assert_string_equal(rows.rows[2].prefix, "├─ ");
+	assert_string_equal(rows.rows[3].prefix, "└─ ");
+	assert_int_equal(rows.tree->nodes[rows.rows[2].node].counts.live_bytes, 30);
+	seep_tree_view_done(&rows);
+}
+
+/* ---- sentences ------------------------------------------------------------------------------- */
+
+static void a_peak_without_an_error_needs_no_remark(void **state)
+{
+	(void)state;
+	profile->totals.peak_bytes = 466 << 10;
+	profile->totals.untracked_frees = 1;
+	look();
+	seep_view_add_head(&view, "", false);
+	assert_says(&view.head, "peak 466 KB; ", true);
+	seep_view_add_unseen(&view, 0);
+	assert_says(&view.foot, "Not seen: 1 free of blocks whose allocation was not seen\n", true);
+}
+
+static void packages(const char *const *paths, size_t count, char **ret_names)
+{
+	for (size_t i = 0; i < count; i++)
+		ret_names[i] = strstr(paths[i], "libui") ? seep_xstrdup("libui1") : NULL;
+}
+
+static void missing_names_come_with_their_remedy(void **state)
+{
+	(void)state;
+	stack(1, 1, frame(INSTALLED, NULL), END);
+	options.packages_of = packages;
+	look();
+	seep_view_add_unseen(&view, 0);
+	assert_says(&view.foot, "No names for code in libui.so.1 (no debug information)\n", true);
+	assert_says(&view.foot, "To get them, install libui1-dbgsym, or use --debuginfod", true);
+	assert_says(&view.foot, "build with -g", false);
+}
+
+static void what_is_the_programs_own_is_built_with_names(void **state)
+{
+	(void)state;
+	stack(1, 1, frame(APP, NULL), END);
+	options.packages_of = packages;
+	look();
+	seep_view_add_unseen(&view, 0);
+	assert_says(&view.foot, "To get them, build with -g, or use --debuginfod or", true);
+}
+
+static void a_glob_that_names_nothing_is_said_to(void **state)
+{
+	static const char *const near[] = { "libui.so.2" }, *const none[] = { "!nothing" };
+	static const char *const good[] = { "lib*", "app" }, *const thread[] = { "io" };
+	const struct seep_keep_globs all = { NULL, 0 };
+	struct seep_error err = { 0 };
+
+	(void)state;
+	stack(1, 1, frame(INSTALLED, "f"), frame(APP, "main"), END);
+	stack(1, 1, frame(APP, "g"), END);
+	look();
+	assert_int_equal(seep_keep_check(sites, &(struct seep_keep_globs){ good, 2 }, &all, &err),
+			 0);
+	assert_int_equal(seep_keep_check(sites, &(struct seep_keep_globs){ near, 1 }, &all, &err),
+			 -SEEP_EUSAGE);
+	assert_string_equal(err.text, "no module of any stack matches \"libui.so.2\"; did you mean "
+				      "libui.so.1? Most have app, libui.so.1");
+	assert_int_equal(seep_keep_check(sites, &(struct seep_keep_globs){ none, 1 }, &all, &err),
+			 -SEEP_EUSAGE);
+	assert_string_equal(err.text, "no module of any stack matches \"nothing\"; most have app, "
+				      "libui.so.1");
+	assert_int_equal(seep_keep_check(sites, &all, &(struct seep_keep_globs){ thread, 1 }, &err),
+			 -SEEP_EUSAGE);
+	assert_non_null(strstr(err.text, "--by-thread"));
+	profile->contexts[0].thread = seep_profile_strdup(profile, "io");
+	assert_int_equal(seep_keep_check(sites, &all, &(struct seep_keep_globs){ thread, 1 }, &err),
+			 0);
+}
+
+/* ---- differences ----------------------------------------------------------------------------- */
+
+static void counts_may_fall_and_do_not_overflow(void **state)
+{
+	struct seep_counts sum = { .live_bytes = -5, .allocs = INT64_MAX - 1, .frees = INT64_MIN };
+	const struct seep_counts more = { .live_bytes = 3, .allocs = 2, .frees = -1 };
+	const struct seep_profile_context huge = { .live_bytes = UINT64_MAX, .allocs = 7 };
+
+	(void)state;
+	seep_counts_add(&sum, &more);
+	assert_int_equal(sum.live_bytes, -2);
+	assert_int_equal(sum.allocs, INT64_MAX);
+	assert_int_equal(sum.frees, INT64_MIN);
+	assert_int_equal(seep_counts_of(&huge).live_bytes, INT64_MAX);
+	assert_int_equal(seep_counts_of(&huge).allocs, 7);
+	assert_string_equal(seep_measure_text(-1536, SEEP_BY_LIVE).text, "-1.5 KB");
+	assert_string_equal(seep_measure_text(1536, SEEP_BY_LIVE).text, "1.5 KB");
+	assert_string_equal(seep_measure_text(-12345, SEEP_BY_ALLOCS).text, "-12.3 k");
+}
+
+#define VIEW_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		VIEW_TEST(a_wrapper_is_told_by_its_callers_and_their_sizes),
+		VIEW_TEST(a_wrapper_needs_no_name),
+		VIEW_TEST(what_allocates_for_two_callers_or_for_itself_is_no_wrapper),
+		VIEW_TEST(an_allocator_on_top_of_wrappers_is_one_too),
+		VIEW_TEST(the_first_frame_with_a_name_is_taken),
+		VIEW_TEST(what_starts_a_program_is_left_out_without_names_too),
+		VIEW_TEST(own_code_is_never_among_what_is_left_out),
+		VIEW_TEST(the_tree_is_rows_from_the_top),
+		VIEW_TEST(a_peak_without_an_error_needs_no_remark),
+		VIEW_TEST(missing_names_come_with_their_remedy),
+		VIEW_TEST(what_is_the_programs_own_is_built_with_names),
+		VIEW_TEST(a_glob_that_names_nothing_is_said_to),
+		VIEW_TEST(counts_may_fall_and_do_not_overflow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
