@@ -145,12 +145,13 @@ static void read_cell(struct seep_strbuf *cell, sqlite3_stmt *statement, int col
 }
 
 /* Numbers to the right, by the first row: a SQL column has no type of its own. */
-static struct seep_column *make_columns(sqlite3_stmt *statement, int count)
+static struct seep_column *make_columns(sqlite3_stmt *statement, int count, bool has_row)
 {
 	struct seep_column *columns = seep_xcalloc((size_t)count, sizeof(*columns));
 
 	for (int i = 0; i < count; i++) {
-		int type = sqlite3_column_type(statement, i);
+		/* To ask without a row would be an error, in place of the one that there is. */
+		int type = has_row ? sqlite3_column_type(statement, i) : SQLITE_TEXT;
 		bool number = type == SQLITE_INTEGER || type == SQLITE_FLOAT;
 
 		columns[i].heading = seep_escape_dup(sqlite3_column_name(statement, i));
@@ -164,7 +165,7 @@ static int print_table(sqlite3_stmt *statement, struct seep_strbuf *cell, struct
 {
 	int count = sqlite3_column_count(statement);
 	int step = sqlite3_step(statement);
-	struct seep_column *columns = make_columns(statement, count);
+	struct seep_column *columns = make_columns(statement, count, step == SQLITE_ROW);
 	struct seep_table *table = seep_table_new(columns, (size_t)count);
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	size_t bytes = 0;

@@ -3,6 +3,7 @@
 
 #include "base/path.h"
 #include "base/strbuf.h"
+#include "base/texts.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "symbol/allocators.h"
@@ -62,113 +63,88 @@ void seep_outside_sample(struct seep_outside *outside, const struct ledger_state
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
-typedef bool (*choose_fn)(const struct seep_binding *binding);
+enum kind { PROGRAMS_MALLOC, PROGRAMS_OPERATORS, ELSEWHERE, BY_OTHER_NAMES, KIND_COUNT };
 
-static bool is_programs_malloc(const struct seep_binding *binding)
+static enum kind kind_of(const struct seep_binding *binding)
 {
-	return binding->to_program && binding->function->kind == SEEP_ALLOCATION_MALLOC;
-}
-
-static bool is_programs_operator(const struct seep_binding *binding)
-{
-	return binding->to_program && binding->function->kind == SEEP_ALLOCATION_OPERATORS;
-}
-
-static bool is_elsewhere(const struct seep_binding *binding)
-{
-	return !binding->to_program && binding->function->kind != SEEP_ALLOCATION_PRIVATE;
-}
-
-static bool is_private(const struct seep_binding *binding)
-{
-	return binding->function->kind == SEEP_ALLOCATION_PRIVATE;
-}
-
-/* The allocator that we call does as it likes; that is how it allocates. */
-static bool is_said(const char *allocator, const struct seep_binding *binding, choose_fn choose)
-{
-	return choose(binding) && strcmp(binding->from, allocator) != 0 &&
-	       (binding->function->kind != SEEP_ALLOCATION_PRIVATE ||
-		strcmp(binding->from, binding->to) != 0);
-}
-
-/* "a, b, c and 2 more", each module once. */
-static void list_callers(const struct seep_outside *outside, const char *allocator,
-			 choose_fn choose, struct seep_strbuf *text)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < outside->bindings.count; i++) {
-		const struct seep_binding *binding = &outside->bindings.items[i];
-		bool again = false;
-
-		for (size_t k = 0; k < i && !again; k++)
-			again = is_said(allocator, &outside->bindings.items[k], choose) &&
-				strcmp(outside->bindings.items[k].from, binding->from) == 0;
-		if (again || !is_said(allocator, binding, choose))
-			continue;
-		if (count < NAMES_MAX)
-			seep_strbuf_addf(text, "%s%s", count ? ", " : "",
-					 seep_path_base(binding->from));
-		count++;
-	}
-	if (count > NAMES_MAX)
-		seep_strbuf_addf(text, " and %zu more", count - NAMES_MAX);
-}
-
-static const struct seep_binding *first_of(const struct seep_outside *outside,
-					   const char *allocator, choose_fn choose)
-{
-	for (size_t i = 0; i < outside->bindings.count; i++)
-		if (is_said(allocator, &outside->bindings.items[i], choose))
-			return &outside->bindings.items[i];
-	return NULL;
+	if (binding->function->kind == SEEP_ALLOCATION_PRIVATE)
+		return BY_OTHER_NAMES;
+	if (!binding->to_program)
+		return ELSEWHERE;
+	return binding->function->kind == SEEP_ALLOCATION_MALLOC ? PROGRAMS_MALLOC
+								 : PROGRAMS_OPERATORS;
 }
 
 static const struct {
-	choose_fn choose;
 	const char *code;
 	/* Around: the program or the callers; "function of module", or the callers. */
 	const char *before, *between, *after;
-} explanations[] = {
-	{ is_programs_malloc, "own-allocator", "",
+} explanations[KIND_COUNT] = {
+	{ "own-allocator", "",
 	  " has a malloc of its own, which comes before any other; its allocations are not "
 	  "counted, nor those by ",
 	  "" },
-	{ is_programs_operator, "own-operators", "operator new and delete are those of ",
-	  ", also for ", "; the blocks that they allocate by malloc are counted" },
-	{ is_elsewhere, "bound-elsewhere", "calls of ", " bypass seep, such as those to ",
+	{ "own-operators", "operator new and delete are those of ", ", also for ",
+	  "; the blocks that they allocate by malloc are counted" },
+	{ "bound-elsewhere", "calls of ", " bypass seep, such as those to ",
 	  " (RTLD_DEEPBIND, dlmopen or -Bsymbolic); what they allocate is not counted, and "
 	  "blocks of others that they free stay live" },
-	{ is_private, "private-allocator", "", " allocates by other names than malloc, such as ",
+	{ "private-allocator", "", " allocates by other names than malloc, such as ",
 	  "; such blocks are not counted" },
 };
 
-static void explain_bindings(const struct seep_outside *outside, struct seep_profile *profile,
-			     const char *allocator, size_t which)
+/* "a, b, c and 2 more" */
+static char *join(const struct seep_texts *names)
 {
-	choose_fn choose = explanations[which].choose;
-	const struct seep_binding *first = first_of(outside, allocator, choose);
-	bool of_program = choose == is_programs_malloc || choose == is_programs_operator;
 	struct seep_strbuf text;
 
-	if (!first)
-		return;
 	seep_strbuf_init(&text, TEXT_MAX_BYTES);
-	seep_strbuf_adds(&text, explanations[which].before);
-	if (of_program)
-		seep_strbuf_adds(&text, seep_path_base(first->to));
-	else
-		list_callers(outside, allocator, choose, &text);
-	seep_strbuf_adds(&text, explanations[which].between);
-	if (of_program)
-		list_callers(outside, allocator, choose, &text);
-	else
-		seep_strbuf_addf(&text, "%s of %s", first->function->symbol,
-				 seep_path_base(first->to));
-	seep_strbuf_adds(&text, explanations[which].after);
-	seep_profile_add_unseen(profile, explanations[which].code, "%s", text.text);
-	seep_strbuf_done(&text);
+	for (size_t i = 0; i < names->count && i < NAMES_MAX; i++)
+		seep_strbuf_addf(&text, "%s%s", i ? ", " : "", names->items[i]);
+	if (names->count > NAMES_MAX)
+		seep_strbuf_addf(&text, " and %zu more", names->count - NAMES_MAX);
+	return seep_strbuf_take(&text);
+}
+
+/* @callers: of functions that are bound like @first. */
+static void explain_bindings(const struct seep_binding *first, const struct seep_texts *callers,
+			     enum kind kind, struct seep_profile *profile)
+{
+	const bool of_program = kind == PROGRAMS_MALLOC || kind == PROGRAMS_OPERATORS;
+	char *who = join(callers);
+	char *where = of_program ? seep_xstrdup(seep_path_base(first->to))
+				 : seep_xasprintf("%s of %s", first->function->symbol,
+						  seep_path_base(first->to));
+
+	seep_profile_add_unseen(profile, explanations[kind].code, "%s%s%s%s%s",
+				explanations[kind].before, of_program ? where : who,
+				explanations[kind].between, of_program ? who : where,
+				explanations[kind].after);
+	free(where);
+	free(who);
+}
+
+/* @allocator: which we call, and which does as it likes; that is how it allocates. */
+static void look_through_bindings(const struct seep_outside *outside, const char *allocator,
+				  enum kind kind, struct seep_profile *profile)
+{
+	const struct seep_binding *first = NULL;
+	struct seep_texts callers = { 0 };
+
+	for (size_t i = 0; i < outside->bindings.count; i++) {
+		const struct seep_binding *binding = &outside->bindings.items[i];
+		const char *name = seep_path_base(binding->from);
+
+		if (kind_of(binding) != kind || strcmp(binding->from, allocator) == 0 ||
+		    (kind == BY_OTHER_NAMES && strcmp(binding->from, binding->to) == 0))
+			continue;
+		first = first ? first : binding;
+		if (!seep_texts_have(&callers, name))
+			seep_texts_take(&callers, seep_xstrdup(name));
+	}
+	if (first)
+		explain_bindings(first, &callers, kind, profile);
+	seep_texts_done(&callers);
 }
 
 /* Nothing that came by was passed over: what is missing went past us. */
@@ -242,11 +218,10 @@ void seep_outside_explain(const struct seep_outside *outside, struct seep_profil
 	char *allocator = realpath(profile->process.allocator, NULL);
 	bool excess;
 
-	for (size_t i = 0; i < sizeof(explanations) / sizeof(explanations[0]); i++)
+	for (enum kind kind = 0; kind < KIND_COUNT; kind++)
 		/* Operators on a malloc that is not counted need no line of their own. */
-		if (explanations[i].choose != is_programs_operator ||
-		    !seep_profile_says(profile, "own-allocator"))
-			explain_bindings(outside, profile, allocator ? allocator : "", i);
+		if (kind != PROGRAMS_OPERATORS || !seep_profile_says(profile, "own-allocator"))
+			look_through_bindings(outside, allocator ? allocator : "", kind, profile);
 	free(allocator);
 	explain_manager(outside, profile);
 	explain_children(outside, profile);

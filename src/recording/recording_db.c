@@ -98,6 +98,10 @@ static int drop_virtual_tables(struct sqlite3 *db)
 	/* The parameter lacks const; nothing is written. */
 	static const char *kept[] = { "json_each", "json_tree", NULL };
 
+	/* It reads what goes with the modules. */
+	for (int arguments = 1; arguments <= 2; arguments++)
+		(void)sqlite3_create_function(db, "fts3_tokenizer", arguments, SQLITE_UTF8, NULL,
+					      NULL, NULL, NULL);
 	return sqlite3_drop_modules(db, kept);
 }
 

@@ -116,6 +116,17 @@ def test_whatever_does_more_than_read_is_refused(recording, tmp_path, sql):
     assert os.listdir(tmp_path) == ["r.seep"]
 
 
+@pytest.mark.parametrize("arguments", ["'simple'", "'simple', x'00'"])
+def test_a_function_whose_data_went_with_the_virtual_tables_is_gone_too(recording, arguments):
+    result = query(recording, f"SELECT fts3_tokenizer({arguments})")
+    assert result.returncode == 2
+    assert "fts3_tokenizer" in result.stderr and "no such function" in result.stderr
+
+
+def test_an_error_of_the_first_row_is_told(recording):
+    assert "integer overflow" in query(recording, "SELECT abs(-9223372036854775808)").stderr
+
+
 def test_endless_statement_ends_at_the_time_limit(recording):
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT sum(x) FROM c"
     result = query("--timeout", "200ms", recording, endless)
