@@ -46,7 +46,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("csv", 0, FLAG, NULL, struct query_options, csv,
 		    "Print comma-separated values with a heading line"),
 	SEEP_OPTION("timeout", 0, DURATION, "T", struct query_options, timeout_ns,
-		    "Give up after T of processor time; 0 never does (30s)"),
+		    "Give up after T of processor time; 0: no limit (default: 30s)"),
 };
 
 const struct seep_option_table cmd_query_options = {

@@ -37,18 +37,20 @@ struct report_options {
 };
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("by", 'b', CHOICE, "KEY", struct report_options, by,
-		    "Order by live, peak, allocs or temporary (live; peak when all was freed)",
-		    .choices = seep_measure_names),
+	SEEP_OPTION(
+		"by", 'b', CHOICE, "KEY", struct report_options, by,
+		"Order by live, peak, allocs or temporary (default: live; peak if all was freed)",
+		.choices = seep_measure_names),
 	SEEP_OPTION("tree", 't', FLAG, NULL, struct report_options, tree,
 		    "Show who called whom, from main down"),
 	SEEP_OPTION("flat", 'f', FLAG, NULL, struct report_options, flat,
 		    "Show functions, with their own and their inclusive figures"),
 	SEEP_OPTION("raw", 0, FLAG, NULL, struct report_options, raw,
 		    "Show addresses: one \"vaddr: binary + offset : name\" per frame"),
-	SEEP_OPTION("top", 'n', COUNT, "N", struct report_options, top_count,
-		    "Show the N largest (10 stacks, 25 functions; all with --raw and --json)",
-		    .max = TOP_MAX),
+	SEEP_OPTION(
+		"top", 'n', COUNT, "N", struct report_options, top_count,
+		"Show the N largest (default: 10 stacks, 25 functions; all with --raw and --json)",
+		.max = TOP_MAX),
 	SEEP_OPTION("module", 0, LIST, "GLOB", struct report_options, modules,
 		    "Show only stacks through these modules; !GLOB: not through these"),
 	SEEP_OPTION("thread", 0, LIST, "GLOB", struct report_options, threads,

@@ -29,7 +29,7 @@ struct save_options {
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("output", 'o', TEXT, "FILE", struct save_options, output,
-		    "Write the recording to FILE (./%e.%p.seep)"),
+		    "Write the recording to FILE (default: ./%e.%p.seep)"),
 	SEEP_OPTION("force", 'f', FLAG, NULL, struct save_options, force,
 		    "Replace FILE if it exists"),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct save_options, quiet, "Print no summary"),

@@ -95,10 +95,10 @@ static void add_together(struct seep_lines *lines, const struct seep_profile *pr
 				 seep_digits_text(small).text);
 	seep_strbuf_addf(&line, ": %s allocations of %s, ", seep_count_text(run->sums.allocs).text,
 			 seep_bytes_text(run->sums.alloc_bytes).text);
-	seep_strbuf_addf(&line, "%s freed, %s live at their ends. ",
+	seep_strbuf_addf(&line, "%s freed, %s live when they ended. ",
 			 seep_bytes_text(run->sums.freed_bytes).text,
 			 seep_bytes_text(run->sums.live_bytes).text);
-	seep_strbuf_addf(&line, "The peaks of those that ran at the same time sum to at most %s.",
+	seep_strbuf_addf(&line, "Peaks of processes that ran at the same time sum to at most %s.",
 			 seep_bytes_text(run->peaks_at_once_bytes).text);
 	seep_lines_add(lines, SEEP_STYLE_PLAIN, "%s", line.text);
 	seep_strbuf_done(&line);

@@ -106,7 +106,7 @@ static void judge_inside(const struct seep_facts *facts, struct seep_findings *f
 {
 	const struct seep_program_facts *p = &facts->program;
 	const char *names = p->has_names ? "names, but no lines"
-					 : "neither names nor lines, but for exported functions";
+					 : "no lines, and names only of exported functions";
 	bool own_malloc = p->linked_allocator && strcmp(p->linked_allocator, "malloc") == 0;
 
 	REASON("memory-manager", NOTE, p->manager, "%s\n%s", p->manager->sentence,
@@ -126,7 +126,7 @@ static void judge_inside(const struct seep_facts *facts, struct seep_findings *f
 	       "the C library's",
 	       p->loaded);
 	REASON("own-malloc", NOTE, p->linked_allocator,
-	       "%s has an allocator linked in (%s): only what that takes from malloc is recorded\n"
+	       "%s has an allocator linked in (%s): only the blocks that it allocates by malloc are recorded\n"
 	       "record a build that allocates by malloc",
 	       p->loaded, p->linked_allocator);
 	REASON("unwind", NOTE, !p->kind.has_unwind,
@@ -136,11 +136,11 @@ static void judge_inside(const struct seep_facts *facts, struct seep_findings *f
 	       p->loaded);
 	REASON("names", NOTE, !p->has_lines && p->package,
 	       "%s has no debug information: its frames have %s\ninstall %s-dbgsym (or %s-dbg) from "
-	       "a debug archive of the distribution; the figures are right without",
+	       "a debug archive of the distribution; the figures are right without it",
 	       p->loaded, names, p->package, p->package);
 	REASON("names", NOTE, !p->has_lines,
 	       "%s has no debug information: its frames have %s\ncompile with -g, and do not strip; "
-	       "the figures are right without",
+	       "the figures are right anyway",
 	       p->loaded, names);
 }
 

@@ -235,8 +235,8 @@ void seep_view_add_own(struct seep_view *view)
 	if (forked->processes > 0)
 		seep_strbuf_addf(
 			&line,
-			"%s forked child%s too small for a recording: %s, %s live at their "
-			"ends. ",
+			"%s forked child%s too small for a recording: %s, %s live when they "
+			"ended. ",
 			seep_digits_text(forked->processes).text,
 			forked->processes == 1 ? "" : "ren",
 			seep_things_text(forked->allocs, "allocation").text,

@@ -266,7 +266,8 @@ def test_an_exec_past_us_is_said_to_be_one(seep):
     # By its path if the recorder was quick to see it.
     begin = r"this recording is about env; (/\S*/)?true, which it became by exec, was not recorded: "
     assert re.match(begin, said)
-    done = seep.command("run", "-f", "-o", "x.seep", "env", "-u", "LD_PRELOAD", "true")
+    done = seep.command("run", "-o", seep.directory / "x.seep", "env", "-u", "LD_PRELOAD",
+                        "true")
     assert re.search(f"Not seen: {begin}", " ".join(done.stderr.decode().split()))
     _, recordings = seep.run(["/bin/sh", "-c", "exec env true"])
     assert exec_unrecorded(recordings) == []

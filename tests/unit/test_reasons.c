@@ -175,7 +175,7 @@ CASE(a_memory_manager_is_said, "memory-manager", NOTE, "Python keeps", f.program
 CASE(missing_unwind_information_is_said, "unwind", NOTE, ".eh_frame",
      f.program.kind.has_unwind = false)
 CASE(missing_lines_are_said, "names", NOTE, "names, but no lines", f.program.has_lines = false)
-CASE(a_stripped_program_is_said, "names", NOTE, "neither names nor lines",
+CASE(a_stripped_program_is_said, "names", NOTE, "no lines, and names only",
      f.program.has_lines = f.program.has_names = false)
 CASE(the_package_with_lines_is_named, "names", NOTE, "install tool-dbgsym",
      f.program.has_lines = false;
