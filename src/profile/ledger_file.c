@@ -164,7 +164,7 @@ static void add_row(const void *item, struct seep_ledger_sums *sums)
 {
 	const struct ledger_row *row = item;
 
-	add_counts(sums, GET(row->allocs), GET(row->frees));
+	add_counts(sums, GET(row->allocs), GET(row->frees) + GET(row->direct_frees));
 }
 
 static void add_slot(const void *item, struct seep_ledger_sums *sums)
@@ -178,7 +178,7 @@ static void add_slot(const void *item, struct seep_ledger_sums *sums)
 /* Rows before slots: what a flush moves meanwhile is then missed by this pass, never counted twice. */
 struct seep_ledger_sums seep_ledger_sum(struct seep_ledger *ledger)
 {
-	struct seep_ledger_sums sums = { 0 };
+	struct seep_ledger_sums sums = { .usable_bytes = -GET(ledger->state->direct_usable_bytes) };
 
 	ledger_view_refresh(&ledger->view);
 	each_item(ledger, LEDGER_TABLE_ROWS, add_row, &sums);

@@ -34,16 +34,6 @@ struct reader {
 	bool last; /* no further pass follows, even if the turn moves */
 };
 
-struct slot_copy {
-	uint64_t allocs;
-	uint64_t alloc_bytes;
-	uint64_t frees;
-	uint64_t freed_bytes;
-	uint64_t temporaries;
-	int64_t peak_blocks;
-	int64_t peak_bytes;
-};
-
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
 
 static int64_t minus(uint64_t a, uint64_t b)
@@ -56,35 +46,40 @@ static int64_t plus(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-static void add(struct seep_row_sum *sum, const struct slot_copy *copy)
+static void add(const struct reader *r, uint64_t row, const struct ledger_row_values *values)
 {
-	sum->allocs += copy->allocs;
-	sum->alloc_bytes += copy->alloc_bytes;
-	sum->frees += copy->frees;
-	sum->freed_bytes += copy->freed_bytes;
-	sum->temporaries += copy->temporaries;
-	sum->peak_blocks = plus(sum->peak_blocks, copy->peak_blocks);
-	sum->peak_bytes = plus(sum->peak_bytes, copy->peak_bytes);
+	struct seep_row_sum *sum = &r->rows->sums[row];
+	const bool is_cut = values->turn == r->turn;
+
+	sum->allocs += values->allocs;
+	sum->alloc_bytes += values->alloc_bytes;
+	sum->frees += values->frees;
+	sum->freed_bytes += values->freed_bytes;
+	sum->temporaries += values->temporaries;
+	sum->peak_blocks = plus(sum->peak_blocks,
+				is_cut ? values->at_blocks : minus(values->allocs, values->frees));
+	sum->peak_bytes = plus(sum->peak_bytes,
+			       is_cut ? values->at_bytes
+				      : minus(values->alloc_bytes, values->freed_bytes));
 }
 
-/* The owner stores at, turn, live in this order; so live is read first, then turn, then at. */
-static void copy_slot(const struct ledger_slot *slot, uint64_t turn, struct slot_copy *copy)
-{
-	copy->allocs = LOAD(slot->allocs);
-	copy->alloc_bytes = LOAD(slot->alloc_bytes);
-	copy->frees = LOAD(slot->frees);
-	copy->freed_bytes = LOAD(slot->freed_bytes);
-	copy->temporaries = LOAD(slot->temporaries);
-	if (LOAD(slot->turn) == turn) {
-		copy->peak_blocks = LOAD(slot->at_blocks);
-		copy->peak_bytes = LOAD(slot->at_bytes);
-	} else {
-		copy->peak_blocks = minus(copy->allocs, copy->frees);
-		copy->peak_bytes = minus(copy->alloc_bytes, copy->freed_bytes);
-	}
-}
+/*
+ * What a row or a slot has. The owner of a slot stores at, turn, live in this order; so live is read
+ * first, then turn, then at.
+ */
+#define COPY_VALUES(to, from)                                  \
+	do {                                                   \
+		(to)->allocs = LOAD((from)->allocs);           \
+		(to)->alloc_bytes = LOAD((from)->alloc_bytes); \
+		(to)->frees = LOAD((from)->frees);             \
+		(to)->freed_bytes = LOAD((from)->freed_bytes); \
+		(to)->temporaries = LOAD((from)->temporaries); \
+		(to)->turn = LOAD((from)->turn);               \
+		(to)->at_blocks = LOAD((from)->at_blocks);     \
+		(to)->at_bytes = LOAD((from)->at_bytes);       \
+	} while (0)
 
-static bool same_counts(const struct slot_copy *a, const struct slot_copy *b)
+static bool same_counts(const struct ledger_row_values *a, const struct ledger_row_values *b)
 {
 	return a->allocs == b->allocs && a->alloc_bytes == b->alloc_bytes && a->frees == b->frees &&
 	       a->freed_bytes == b->freed_bytes;
@@ -92,16 +87,16 @@ static bool same_counts(const struct slot_copy *a, const struct slot_copy *b)
 
 /* Two equal readings in a row: else an operation could be half counted, its bytes missing. */
 static void read_slot(const struct reader *r, const struct ledger_slot *slot,
-		      struct slot_copy *copy)
+		      struct ledger_row_values *values)
 {
-	struct slot_copy before;
+	struct ledger_row_values before;
 	int tries = r->live ? SLOT_TRIES_MAX : 0;
 
-	copy_slot(slot, r->turn, copy);
+	COPY_VALUES(values, slot);
 	while (tries-- > 0) {
-		before = *copy;
-		copy_slot(slot, r->turn, copy);
-		if (same_counts(&before, copy))
+		before = *values;
+		COPY_VALUES(values, slot);
+		if (same_counts(&before, values))
 			break;
 	}
 }
@@ -127,22 +122,7 @@ static const struct ledger_redo *unfinished_flush(const struct reader *r,
 /* The stores of the flush, on the private copy. Gives the slot that the flush empties. */
 static uint64_t finish_flush(const struct reader *r, const struct ledger_redo *redo, uint64_t row)
 {
-	const struct ledger_row_values *values = &redo->values;
-	struct slot_copy copy = {
-		.allocs = values->allocs,
-		.alloc_bytes = values->alloc_bytes,
-		.frees = values->frees,
-		.freed_bytes = values->freed_bytes,
-		.temporaries = values->temporaries,
-		.peak_blocks = minus(values->allocs, values->frees),
-		.peak_bytes = minus(values->alloc_bytes, values->freed_bytes),
-	};
-
-	if (values->turn == r->turn) {
-		copy.peak_blocks = values->at_blocks;
-		copy.peak_bytes = values->at_bytes;
-	}
-	add(&r->rows->sums[row], &copy);
+	add(r, row, &redo->values);
 	r->rows->in_doubt[row] = REDONE;
 	return LOAD(redo->slot);
 }
@@ -173,15 +153,15 @@ static void read_cache_slots(const struct reader *r, const struct ledger_cache *
 		emptied = finish_flush(r, redo, row);
 	for (uint64_t i = first; i < first + count; i++) {
 		const struct ledger_slot *slot = ledger_view_slot(r->view, i);
-		struct slot_copy copy;
+		struct ledger_row_values values;
 
 		if (!slot || i == emptied)
 			continue;
 		row = (uint64_t)LOAD(slot->row) - r->view->header.first_row;
 		if (row >= r->rows->count || r->rows->in_doubt[row] == DONE)
 			continue;
-		read_slot(r, slot, &copy);
-		add(&r->rows->sums[row], &copy);
+		read_slot(r, slot, &values);
+		add(r, row, &values);
 	}
 }
 
@@ -232,24 +212,13 @@ static bool was_left_alone(const struct reader *r, uint64_t index, uint64_t sequ
 static bool end_row(const struct reader *r, uint64_t index)
 {
 	const struct ledger_row *row = ledger_view_row(r->view, index);
-	struct seep_row_sum *sum = &r->rows->sums[index];
-	struct slot_copy copy;
+	const struct seep_row_sum *sum = &r->rows->sums[index];
+	struct ledger_row_values values;
 
 	if (!row || r->rows->in_doubt[index] == REDONE)
 		return true;
-	copy.allocs = LOAD(row->allocs);
-	copy.alloc_bytes = LOAD(row->alloc_bytes);
-	copy.frees = LOAD(row->frees);
-	copy.freed_bytes = LOAD(row->freed_bytes);
-	copy.temporaries = LOAD(row->temporaries);
-	if (LOAD(row->turn) == r->turn) {
-		copy.peak_blocks = LOAD(row->at_blocks);
-		copy.peak_bytes = LOAD(row->at_bytes);
-	} else {
-		copy.peak_blocks = minus(copy.allocs, copy.frees);
-		copy.peak_bytes = minus(copy.alloc_bytes, copy.freed_bytes);
-	}
-	add(sum, &copy);
+	COPY_VALUES(&values, row);
+	add(r, index, &values);
 	if (sum->sequence & LEDGER_SEQ_ODD)
 		return was_left_alone(r, index, sum->sequence);
 	return LOAD(row->sequence) == sum->sequence;
@@ -319,20 +288,24 @@ static void read_rows(struct reader *r)
 
 static void add_cache(struct seep_cache_sum *sum, const struct ledger_cache *cache)
 {
+	struct seep_profile_totals *totals = &sum->totals;
+
 	sum->live_bytes = plus(sum->live_bytes, plus(LOAD(cache->sum), LOAD(cache->first)));
-	sum->temporary_bytes += LOAD(cache->temporary_bytes);
 	sum->usable_alloc_bytes += LOAD(cache->usable_alloc_bytes);
 	sum->usable_freed_bytes += LOAD(cache->usable_freed_bytes);
-	sum->abandoned += LOAD(cache->abandoned);
-	sum->untracked_frees += LOAD(cache->untracked_frees);
-	sum->missed_frees += LOAD(cache->missed_frees);
-	sum->inherited_frees += LOAD(cache->inherited_frees);
-	sum->inherited_freed_bytes += LOAD(cache->inherited_freed_bytes);
 	sum->walks_full += LOAD(cache->walks_full);
-	sum->walks_truncated += LOAD(cache->walks_truncated);
+	totals->temporary_bytes += LOAD(cache->temporary_bytes);
+	totals->abandoned += LOAD(cache->abandoned);
+	totals->untracked_frees += LOAD(cache->untracked_frees);
+	totals->missed_frees += LOAD(cache->missed_frees);
+	totals->inherited_frees += LOAD(cache->inherited_frees);
+	totals->inherited_freed_bytes += LOAD(cache->inherited_freed_bytes);
+	totals->walks_truncated += LOAD(cache->walks_truncated);
 	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++) {
-		sum->histogram[i] += LOAD(cache->histogram[i]);
-		sum->walks += LOAD(cache->histogram[i]);
+		uint64_t allocs = LOAD(cache->histogram[i]);
+
+		totals->histogram[i] += allocs;
+		totals->walks += allocs; /* as many as allocations that are in a histogram */
 	}
 }
 
@@ -374,7 +347,7 @@ static void make_room(struct seep_rows *rows, uint64_t count)
  */
 static uint64_t count_halves(const struct seep_rows *rows)
 {
-	uint64_t allocs = rows->caches.walks, live = (uint64_t)rows->caches.live_bytes;
+	uint64_t allocs = rows->caches.totals.walks, live = (uint64_t)rows->caches.live_bytes;
 
 	for (uint64_t i = 0; i < rows->count; i++) {
 		allocs -= i == LEDGER_CONTEXT_NO_STACK ? 0 : rows->sums[i].allocs;

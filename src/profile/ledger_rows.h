@@ -8,6 +8,7 @@
 #define SEEP_PROFILE_LEDGER_ROWS_H
 
 #include "ledger/ledger_view.h"
+#include "profile/profile.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,19 +27,11 @@ struct seep_row_sum {
 };
 
 struct seep_cache_sum {
-	int64_t live_bytes; /* G + every sum and first */
-	uint64_t temporary_bytes;
+	struct seep_profile_totals totals; /* what is counted by cache; the rest is 0 */
+	int64_t live_bytes;		   /* G + every sum and first */
 	uint64_t usable_alloc_bytes;
 	uint64_t usable_freed_bytes;
-	uint64_t abandoned;
-	uint64_t untracked_frees;
-	uint64_t missed_frees;
-	uint64_t inherited_frees;
-	uint64_t inherited_freed_bytes;
-	uint64_t walks; /* as many as allocations that are in a histogram */
 	uint64_t walks_full;
-	uint64_t walks_truncated;
-	uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS];
 };
 
 struct seep_rows {

@@ -3,64 +3,16 @@
 
 #include "base/clock.h"
 #include "profile/ledger_figure.h"
+#include "profile/profile_check.h"
+#include "profile/total_fields.h"
 
 #include <string.h>
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
 
-static void sum_contexts(struct seep_profile *profile)
-{
-	struct seep_profile_totals *totals = &profile->totals;
-
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_context *context = &profile->contexts[i];
-
-		totals->allocs += context->allocs;
-		totals->alloc_bytes += context->alloc_bytes;
-		totals->frees += context->frees;
-		totals->freed_bytes += context->freed_bytes;
-		totals->live_blocks += context->live_blocks;
-		totals->live_bytes += context->live_bytes;
-		totals->peak_bytes += context->peak_bytes;
-		totals->temporary += context->temporary;
-	}
-}
-
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-static void copy_walks(struct seep_ledger_load *load)
-{
-	struct seep_profile_totals *totals = &load->profile->totals;
-	const struct seep_cache_sum *caches = &load->rows.caches;
-	uint64_t full = seep_ledger_figure(load, caches->walks_full);
-
-	totals->walks = seep_ledger_figure(load, caches->walks);
-	totals->walks_landed = totals->walks - smaller(full, totals->walks);
-	totals->walks_truncated = smaller(seep_ledger_figure(load, caches->walks_truncated),
-					  totals->walks);
-	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++)
-		totals->histogram[i] = seep_ledger_figure(load, caches->histogram[i]);
-}
-
-static void copy_caches(struct seep_ledger_load *load)
-{
-	struct seep_profile_totals *totals = &load->profile->totals;
-	const struct seep_cache_sum *caches = &load->rows.caches;
-	uint64_t came = seep_ledger_figure(load, caches->usable_alloc_bytes);
-	uint64_t went = seep_ledger_figure(load, caches->usable_freed_bytes);
-
-	totals->usable_bytes = came - smaller(went, came);
-	totals->temporary_bytes = smaller(seep_ledger_figure(load, caches->temporary_bytes),
-					  totals->alloc_bytes);
-	totals->abandoned = seep_ledger_figure(load, caches->abandoned);
-	totals->untracked_frees = seep_ledger_figure(load, caches->untracked_frees);
-	totals->missed_frees = seep_ledger_figure(load, caches->missed_frees);
-	totals->inherited_frees = seep_ledger_figure(load, caches->inherited_frees);
-	totals->inherited_freed_bytes = seep_ledger_figure(load, caches->inherited_freed_bytes);
-	copy_walks(load);
 }
 
 /* "verify" with a value other than 0 among key=value:key=value. */
@@ -95,17 +47,45 @@ static void copy_state(struct seep_ledger_load *load)
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	struct seep_profile_totals *totals = &load->profile->totals;
 
-	totals->threads = seep_ledger_figure(load, LOAD(state->threads_started));
-	totals->dropped = seep_ledger_figure(load, LOAD(state->dropped));
-	totals->unrecorded_children = seep_ledger_figure(load, LOAD(state->unrecorded_children));
-	totals->early_allocs = seep_ledger_figure(load, LOAD(state->early_allocs));
-	totals->own_bytes =
-		seep_ledger_figure(load, LOAD(state->real_bytes) + LOAD(state->private_bytes));
+	totals->threads = LOAD(state->threads_started);
+	totals->dropped = LOAD(state->dropped);
+	totals->unrecorded_children = LOAD(state->unrecorded_children);
+	totals->early_allocs = LOAD(state->early_allocs);
+	totals->own_bytes = LOAD(state->real_bytes) + LOAD(state->private_bytes);
+	totals->verify.walks = LOAD(state->verify_walks);
+	totals->verify.landed = LOAD(state->verify_landed);
+	totals->verify.truncated = LOAD(state->verify_truncated);
+	totals->verify.differences = LOAD(state->verify_differences);
+	totals->in_doubt = load->live ? load->rows.in_doubt_count : load->rows.halves;
+}
+
+/* What no program reaches counts as 0. */
+static void leave_out_impossible(struct seep_ledger_load *load)
+{
+	struct seep_profile_totals *totals = &load->profile->totals;
+
+	for (size_t i = 0; i < seep_total_field_count; i++)
+		seep_total_set(
+			totals, &seep_total_fields[i],
+			seep_ledger_figure(load, seep_total_get(totals, &seep_total_fields[i])));
+	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++)
+		totals->histogram[i] = seep_ledger_figure(load, totals->histogram[i]);
+}
+
+/* What follows from others, and is no more than they allow. */
+static void derive(struct seep_ledger_load *load)
+{
+	struct seep_profile_totals *totals = &load->profile->totals;
+	const struct seep_cache_sum *caches = &load->rows.caches;
+	uint64_t came = seep_ledger_figure(load, caches->usable_alloc_bytes);
+	uint64_t went = seep_ledger_figure(load, caches->usable_freed_bytes);
+	uint64_t full = seep_ledger_figure(load, caches->walks_full);
+
+	totals->usable_bytes = came - smaller(went, came);
+	totals->temporary_bytes = smaller(totals->temporary_bytes, totals->alloc_bytes);
+	totals->walks_landed = totals->walks - smaller(full, totals->walks);
+	totals->walks_truncated = smaller(totals->walks_truncated, totals->walks);
 	totals->peak_at_ns = seep_ledger_figure(load, peak_at_ns(load));
-	totals->verify.walks = seep_ledger_figure(load, LOAD(state->verify_walks));
-	totals->verify.landed = seep_ledger_figure(load, LOAD(state->verify_landed));
-	totals->verify.truncated = seep_ledger_figure(load, LOAD(state->verify_truncated));
-	totals->verify.differences = seep_ledger_figure(load, LOAD(state->verify_differences));
 	totals->verify.asked = totals->verify.walks > 0 ||
 			       asks_for_verify(load->profile->process.options);
 }
@@ -136,13 +116,10 @@ static void bound_peak(struct seep_ledger_load *load)
 
 void seep_ledger_load_totals(struct seep_ledger_load *load)
 {
-	struct seep_profile_totals *totals = &load->profile->totals;
-
-	*totals = (struct seep_profile_totals){ 0 };
-	sum_contexts(load->profile);
-	copy_caches(load);
+	load->profile->totals = load->rows.caches.totals;
 	copy_state(load);
+	leave_out_impossible(load);
+	(void)seep_profile_sum(load->profile, &load->profile->totals); /* rows were mended to fit */
+	derive(load);
 	bound_peak(load);
-	totals->in_doubt = seep_ledger_figure(load, load->live ? load->rows.in_doubt_count
-							       : load->rows.halves);
 }

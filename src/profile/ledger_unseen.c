@@ -17,37 +17,46 @@ static const struct {
 	uint32_t bit;
 	const char *code;
 	const char *detail;
+	const char *nothing; /* instead, where nothing was counted at all */
 } bits[] = {
-	{ LEDGER_UNSEEN_FULL, "ledger-full",
-	  "the ledger reached its limit; stacks first met after that are counted together as other" },
+	{ LEDGER_UNSEEN_FULL, "ledger-full", NULL, /* see add_limit() */
+	  "the limit of the ledger's size left no room; nothing was counted" },
 	{ LEDGER_UNSEEN_NO_SPACE, "no-space",
 	  "the file system of the ledger was full; stacks first met after that are counted together "
-	  "as other; SEEP_DIR=FOLDER puts it elsewhere" },
+	  "as other; SEEP_DIR=FOLDER puts it elsewhere",
+	  "the file system had no room for the ledger; nothing was counted" },
 	{ LEDGER_UNSEEN_REFUSED, "ledger-refused",
 	  "the kernel refused the ledger more pages, as it does under a seccomp filter without "
-	  "madvise; stacks first met after that are counted together as other" },
+	  "madvise; stacks first met after that are counted together as other",
+	  "the kernel refused memory for the ledger; nothing was counted" },
 	{ LEDGER_UNSEEN_NO_MEMORY, "no-memory",
 	  "the kernel gave the library no memory when it began, as it does where the program has "
-	  "limited its data segment (RLIMIT_DATA); nothing was counted" },
+	  "limited its data segment (RLIMIT_DATA); nothing was counted",
+	  NULL },
 	{ LEDGER_UNSEEN_ALLOCATOR, "other-allocator",
-	  "malloc is not glibc's: requests below 16 bytes were rounded up to 16" },
+	  "malloc is not glibc's: requests below 16 bytes were rounded up to 16", NULL },
 	{ LEDGER_UNSEEN_DOUBLE_FREE_OFF, "double-free-off",
-	  "not every allocation was recorded, so double frees cannot be told from correct ones" },
-	{ LEDGER_UNSEEN_UNRECORDED_CHILD, "unrecorded-child", "a child process was not recorded" },
+	  "not every allocation was recorded, so double frees cannot be told from correct ones",
+	  NULL },
+	{ LEDGER_UNSEEN_UNRECORDED_CHILD, "unrecorded-child", "a child process was not recorded",
+	  NULL },
 	{ LEDGER_UNSEEN_CACHES_FULL, "caches-full",
 	  "some threads found no room in the ledger, or no memory; what they did is counted without "
-	  "stacks" },
+	  "stacks",
+	  NULL },
 	{ LEDGER_UNSEEN_MODULES_FULL, "modules-full",
-	  "some libraries found no room in the ledger; frames in them have only an address" },
+	  "some libraries found no room in the ledger; frames in them have only an address", NULL },
 	{ LEDGER_UNSEEN_PAGE_MAP, "page-map",
-	  "there was no memory to remember some blocks; their frees were not seen" },
+	  "there was no memory to remember some blocks; their frees were not seen", NULL },
 	{ LEDGER_UNSEEN_UNALIGNED, "unaligned",
-	  "the allocator gave blocks at addresses that are no multiples of 16; they are not counted" },
+	  "the allocator gave blocks at addresses that are no multiples of 16; they are not counted",
+	  NULL },
 	{ LEDGER_UNSEEN_FRAME_POINTER, "by-frame-pointer",
 	  "some stacks pass through code without unwind information, such as a JIT compiler's; what "
-	  "lies beyond it was found by frame pointer, which such code may not keep" },
+	  "lies beyond it was found by frame pointer, which such code may not keep",
+	  NULL },
 	{ LEDGER_UNSEEN_THREAD_NAMES, "thread-names",
-	  "threads had more than 1,024 names; those of later names are counted together" },
+	  "threads had more than 1,024 names; those of later names are counted together", NULL },
 };
 
 /* By RLIMIT_FSIZE or RLIMIT_AS; what pages and rounding take is a fiftieth. */
@@ -57,55 +66,38 @@ static bool is_made_small(const struct ledger_header *header)
 	       header->ledger_max_bytes >= header->file_bytes;
 }
 
-static void load_limit(struct seep_ledger_load *load)
+static void add_limit(struct seep_profile *profile, const struct ledger_header *header)
 {
-	const struct ledger_header *header = &load->view.header;
-	uint32_t unseen = LOAD(ledger_view_state(&load->view)->unseen);
-
-	if (!(unseen & LEDGER_UNSEEN_FULL) || load->profile->totals.allocs == 0)
-		return;
-	if (is_made_small(header)) {
+	if (is_made_small(header))
 		seep_profile_add_unseen(
-			load->profile, "ledger-full",
+			profile, "ledger-full",
 			"a limit of file size or of address space (\"ulimit -f\", \"ulimit -v\") "
 			"left %s to the ledger, which is full; stacks first met after that are "
 			"counted together as other",
 			seep_bytes_text(header->file_bytes).text);
-		return;
-	}
-	seep_profile_add_unseen(
-		load->profile, "ledger-full",
-		"the ledger reached its limit (%s of memory, or a table's size); stacks first met "
-		"after that are counted together as other; \"seep run --ledger-max SIZE\" raises it",
-		seep_bytes_text(header->ledger_max_bytes).text);
-}
-
-/* A ledger that never had room for a table counted nothing. */
-static const char *detail_of(const struct seep_ledger_load *load, uint32_t bit, const char *detail)
-{
-	if (load->profile->totals.allocs > 0)
-		return detail;
-	switch (bit) {
-	case LEDGER_UNSEEN_FULL:
-		return "the limit of the ledger's size left no room; nothing was counted";
-	case LEDGER_UNSEEN_NO_SPACE:
-		return "the file system had no room for the ledger; nothing was counted";
-	case LEDGER_UNSEEN_REFUSED:
-		return "the kernel refused memory for the ledger; nothing was counted";
-	default:
-		return detail;
-	}
+	else
+		seep_profile_add_unseen(
+			profile, "ledger-full",
+			"the ledger reached its limit (%s of memory, or a table's size); stacks "
+			"first met after that are counted together as other; \"seep run "
+			"--ledger-max SIZE\" raises it",
+			seep_bytes_text(header->ledger_max_bytes).text);
 }
 
 static void load_bits(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
+	const bool is_empty = load->profile->totals.allocs == 0;
 	uint32_t unseen = LOAD(state->unseen);
 
-	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
-		if (unseen & bits[i].bit)
-			seep_profile_add_unseen(load->profile, bits[i].code, "%s",
-						detail_of(load, bits[i].bit, bits[i].detail));
+	if ((unseen & LEDGER_UNSEEN_FULL) && !is_empty)
+		add_limit(load->profile, &load->view.header);
+	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+		const char *detail = is_empty && bits[i].nothing ? bits[i].nothing : bits[i].detail;
+
+		if ((unseen & bits[i].bit) && detail)
+			seep_profile_add_unseen(load->profile, bits[i].code, "%s", detail);
+	}
 	if (unseen & LEDGER_UNSEEN_ROWS_FULL)
 		seep_profile_add_unseen(load->profile, "rows-full",
 					"there was no room for more rows; marks from epoch %" PRIu32
@@ -242,7 +234,6 @@ void seep_ledger_load_unseen(struct seep_ledger_load *load)
 	load_impossible(load);
 	load_filters(load);
 	load_counts(load);
-	load_limit(load);
 	load_bits(load);
 	load_truncated(load);
 }

@@ -97,17 +97,25 @@ static int check_context(const struct seep_profile_context *c, struct seep_error
 	return 0;
 }
 
-/* False when a sum does not fit. */
-static bool add_context(struct seep_profile_totals *sums, const struct seep_profile_context *c)
+bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_totals *sums)
 {
-	return !(__builtin_add_overflow(sums->allocs, c->allocs, &sums->allocs) ||
-		 __builtin_add_overflow(sums->alloc_bytes, c->alloc_bytes, &sums->alloc_bytes) ||
-		 __builtin_add_overflow(sums->frees, c->frees, &sums->frees) ||
-		 __builtin_add_overflow(sums->freed_bytes, c->freed_bytes, &sums->freed_bytes) ||
-		 __builtin_add_overflow(sums->live_blocks, c->live_blocks, &sums->live_blocks) ||
-		 __builtin_add_overflow(sums->live_bytes, c->live_bytes, &sums->live_bytes) ||
-		 __builtin_add_overflow(sums->peak_bytes, c->peak_bytes, &sums->peak_bytes) ||
-		 __builtin_add_overflow(sums->temporary, c->temporary, &sums->temporary));
+	bool fits = true;
+
+#define ADD(field) fits &= !__builtin_add_overflow(sums->field, c->field, &sums->field)
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *c = &profile->contexts[i];
+
+		ADD(allocs);
+		ADD(alloc_bytes);
+		ADD(frees);
+		ADD(freed_bytes);
+		ADD(live_blocks);
+		ADD(live_bytes);
+		ADD(peak_bytes);
+		ADD(temporary);
+	}
+#undef ADD
+	return fits;
 }
 
 static bool same_sums(const struct seep_profile_totals *a, const struct seep_profile_totals *b)
@@ -123,14 +131,15 @@ static int check_contexts(const struct seep_profile *profile, struct seep_error 
 	struct seep_profile_totals sums = { 0 };
 	int r = 0;
 
-	for (uint32_t i = 0; i < profile->context_count && r == 0; i++) {
+	for (uint32_t i = 0; i < profile->context_count && r == 0; i++)
 		r = check_context(&profile->contexts[i], err);
-		if (r == 0 && !add_context(&sums, &profile->contexts[i]))
-			r = contradicts(err, "the contexts sum to more than any total can be");
-	}
-	if (r == 0 && !same_sums(&sums, &profile->totals))
-		r = contradicts(err, "the totals are not the sums of the contexts");
-	return r;
+	if (r < 0)
+		return r;
+	if (!seep_profile_sum(profile, &sums))
+		return contradicts(err, "the contexts sum to more than any total can be");
+	return same_sums(&sums, &profile->totals)
+		       ? 0
+		       : contradicts(err, "the totals are not the sums of the contexts");
 }
 
 static bool is_sum(const struct seep_profile_forked *sums)

@@ -8,7 +8,13 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 struct seep_profile;
+struct seep_profile_totals;
+
+/* Add the contexts' figures to @sums, as far as totals have them. False where they do not fit. */
+bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_totals *sums);
 
 /**
  * seep_profile_check - look for contradictions

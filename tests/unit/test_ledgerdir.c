@@ -223,15 +223,36 @@ static void a_ledger_cut_after_opening_reads_as_empty(void **state)
 	seep_ledger_close(&ledger);
 }
 
-static void write_row(const struct seep_ledger *ledger, uint64_t allocs, uint64_t frees)
+static void put_row(const struct seep_ledger *ledger, struct ledger_row row)
 {
 	const struct ledger_table *rows = &ledger->view.header.table[LEDGER_TABLE_ROWS];
 	int fd = openat(folder_fd, ledger->file_name, O_RDWR);
-	struct ledger_row row = { .allocs = allocs, .frees = frees };
 
 	assert_int_equal(pwrite(fd, &row, sizeof(row), (off_t)(rows->offset + sizeof(row))),
 			 sizeof(row));
 	(void)close(fd);
+}
+
+static void write_row(const struct seep_ledger *ledger, uint64_t allocs, uint64_t frees)
+{
+	put_row(ledger, (struct ledger_row){ .allocs = allocs, .frees = frees });
+}
+
+static void what_was_freed_without_a_slot_counts(void **state)
+{
+	struct ledger_fake fake = { .allocs = 9, .frees = 2 };
+	struct seep_ledger ledger;
+
+	(void)state;
+	write_ledger(&fake, true);
+	assert_int_equal(
+		seep_ledger_open(folder_fd, fake.file_name, SEEP_LEDGER_WRITE, &ledger, NULL), 0);
+	ledger.state->direct_usable_bytes = (uint64_t)-48; /* more came than went */
+	put_row(&ledger, (struct ledger_row){ .allocs = 5, .frees = 1, .direct_frees = 3 });
+	assert_int_equal(seep_ledger_sum(&ledger).frees, 6);
+	assert_int_equal(seep_ledger_sum(&ledger).allocs, 14);
+	assert_int_equal(seep_ledger_sum(&ledger).usable_bytes, 48);
+	seep_ledger_close(&ledger);
 }
 
 static void counts_that_no_program_reaches_are_left_out(void **state)
@@ -327,6 +348,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_ledger_cut_after_opening_reads_as_empty, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(counts_that_no_program_reaches_are_left_out, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(what_was_freed_without_a_slot_counts, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(marks_are_appended_and_the_epoch_advances, set_up,
 						tear_down),
