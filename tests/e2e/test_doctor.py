@@ -204,7 +204,7 @@ def test_lines_and_names_are_missed_only_where_they_are_missing(seep):
     subprocess.run(["strip", "-g", "-o", bare, whole], check=True)
     assert "names, but no lines" in doctor(seep, bare)[1]["names"]["sentence"]
     subprocess.run(["strip", "-o", bare, whole], check=True)
-    assert "neither" in doctor(seep, bare)[1]["names"]["sentence"]
+    assert "names only of exported functions" in doctor(seep, bare)[1]["names"]["sentence"]
 
 
 # ---- a process ---------------------------------------------------------------------------------
