@@ -233,6 +233,13 @@ const char *seep_symbol_module_problem(const struct seep_symbol_module *module)
 	return module->problem;
 }
 
+/* Under an alias without the underscores that a library has before its own: dlopen, not ___dlopen. */
+static bool is_public_name(const char *symbol, const char *own)
+{
+	return *own == '_' && strspn(symbol, "_") < strspn(own, "_") &&
+	       strcmp(symbol + strspn(symbol, "_"), own + strspn(own, "_")) == 0;
+}
+
 static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 			   struct seep_symbol_frame *frame)
 {
@@ -244,7 +251,8 @@ static void name_by_symtab(struct seep_symbol_module *module, uint64_t address,
 	if (!symbol)
 		return;
 	/* DWARF has the plain name of a static C++ function; its symbol also says whose it is. */
-	if (frame->function && !(symbol->linkage && strncmp(symbol->linkage, "_Z", 2) == 0))
+	if (frame->function && !(symbol->linkage && strncmp(symbol->linkage, "_Z", 2) == 0) &&
+	    !is_public_name(symbol->function, frame->function))
 		return;
 	frame->function = symbol->function;
 	frame->linkage_name = symbol->linkage;

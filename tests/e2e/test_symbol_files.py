@@ -237,3 +237,19 @@ def test_a_program_without_lines_is_named(seep):
     assert result.status == 0, result.stderr
     text = report_text(seep, recordings.path)
     assert "No lines for code in bare (no debug information)" in text
+
+
+def test_a_function_has_the_name_that_its_callers_use(seep):
+    source = seep.directory / "alias.c"
+    source.write_text(
+        "#include <stdlib.h>\n"
+        "__attribute__((noinline)) void *___made(size_t n) { return malloc(n); }\n"
+        "__attribute__((noinline)) void *_own(size_t n) { return malloc(n + 1); }\n"
+        'extern void *made(size_t) __attribute__((alias("___made")));\n'
+        "int main(void) { return !made(10) | !_own(10); }\n"
+    )
+    binary = seep.directory / "alias"
+    subprocess.run([need("gcc"), "-g", "-O1", "-o", binary, source], check=True)
+    _, recordings = seep.run([binary])
+    report = recordings.main()
+    assert [len(contexts_of(report, name)) for name in ("made", "_own", "___made")] == [1, 1, 0]
