@@ -16,25 +16,24 @@
 
 enum { LISTED_MAX = 8 };
 
-static void list_left(const struct seep_recorder_result *result)
+static void list_left(const struct seep_texts *left)
 {
-	const size_t count = result->left_count;
-	const size_t shown = count <= LISTED_MAX ? count : LISTED_MAX;
+	const size_t shown = left->count <= LISTED_MAX ? left->count : LISTED_MAX;
+	const bool one = left->count == 1;
 
-	if (count == 0)
+	if (left->count == 0)
 		return;
-	(void)fprintf(stderr, "seep: %zu %s counting; to save a recording of %s:\n", count,
-		      count == 1 ? "process still runs and goes on"
-				 : "processes still run and go on",
-		      count == 1 ? "it" : "one");
+	(void)fprintf(stderr, "seep: %zu %s counting; to save a recording of %s:\n", left->count,
+		      one ? "process still runs and goes on" : "processes still run and go on",
+		      one ? "it" : "one");
 	for (size_t i = 0; i < shown; i++) {
-		char *exe = seep_escape_dup(result->left[i].exe);
+		char *line = seep_escape_dup(left->items[i]);
 
-		(void)fprintf(stderr, "  seep save %u   # %s\n", result->left[i].pid, exe);
-		free(exe);
+		(void)fprintf(stderr, "  seep save %s\n", line);
+		free(line);
 	}
-	if (shown < count)
-		(void)fprintf(stderr, "  and %zu more: seep ps\n", count - shown);
+	if (shown < left->count)
+		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
 }
 
 /* The process with the largest peak leads, whoever started it. */
@@ -123,7 +122,7 @@ void seep_run_outcome_print(const struct seep_run_outcome *outcome,
 		complain_nothing_recorded(outcome);
 	if (!outcome->quiet)
 		summarise(outcome, result);
-	list_left(result);
+	list_left(&result->left);
 	if (outcome->json && result->profile)
 		write_json(outcome->json, result->profile);
 }

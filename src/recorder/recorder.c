@@ -364,10 +364,8 @@ static void leave_the_living(struct seep_recorder *recorder)
 			continue;
 		seep_session_leave(session, image);
 		if (image->followed)
-			seep_recorder_add_left(recorder->result,
-					       seep_xasprintf("%s/%s", recorder->plan.ledger_dir,
-							      image->file_name),
-					       image->exe, image->pid);
+			seep_texts_take(&recorder->result->left,
+					seep_xasprintf("%u   # %s", image->pid, image->exe));
 	}
 }
 

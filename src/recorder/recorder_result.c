@@ -6,18 +6,6 @@
 
 #include <stdlib.h>
 
-void seep_recorder_add_left(struct seep_recorder_result *result, char *path, const char *exe,
-			    uint32_t pid)
-{
-	result->left = seep_xgrow(result->left, &result->left_capacity, result->left_count + 1,
-				  sizeof(*result->left));
-	result->left[result->left_count++] = (struct seep_recorder_left){
-		.path = path,
-		.exe = seep_xstrdup(exe),
-		.pid = pid,
-	};
-}
-
 void seep_recorder_add_other(struct seep_recorder_result *result,
 			     const struct seep_profile_other *share, const char *exe,
 			     const char *path, struct seep_profile *profile)
@@ -51,11 +39,7 @@ void seep_recorder_result_done(struct seep_recorder_result *result)
 		free(result->others[i].file);
 	}
 	free(result->others);
-	for (size_t i = 0; i < result->left_count; i++) {
-		free(result->left[i].path);
-		free(result->left[i].exe);
-	}
-	free(result->left);
+	seep_texts_done(&result->left);
 	seep_texts_done(&result->problems);
 	seep_texts_done(&result->notes);
 	*result = (struct seep_recorder_result){ 0 };

@@ -10,13 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A process that goes on. */
-struct seep_recorder_left {
-	char *path; /* of its ledger */
-	char *exe;
-	uint32_t pid;
-};
-
 struct seep_recorder_result {
 	int wait_status;	      /* the main program's */
 	struct seep_profile *profile; /* the main program's; NULL when there is none */
@@ -28,20 +21,14 @@ struct seep_recorder_result {
 	struct seep_profile
 		*lead;	 /* of the one among them with the largest peak; NULL: FILE's is */
 	char *lead_path; /* its recording */
-	struct seep_recorder_left *left;
-	size_t left_count;
-	size_t left_capacity;
 	struct seep_profile_forked small_forks; /* of all processes, those without a recording */
+	struct seep_texts left;			/* processes that go on: "PID   # EXE" */
 	struct seep_texts problems;		/* sentences */
 	struct seep_texts notes;		/* sentences about what went well */
 };
 
 /* Release all that it holds; zeroed again. */
 void seep_recorder_result_done(struct seep_recorder_result *result);
-
-/* @path becomes the result's, @exe is copied. */
-void seep_recorder_add_left(struct seep_recorder_result *result, char *path, const char *exe,
-			    uint32_t pid);
 
 /* @share: with a recording at @path. @profile: its own if that was kept, the result's from here. */
 void seep_recorder_add_other(struct seep_recorder_result *result,

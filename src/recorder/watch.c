@@ -29,23 +29,19 @@ struct seep_watch {
 	pthread_t thread;
 	_Atomic int stop;
 
-	pthread_mutex_t lock; /* leaf; the thread writes these two, others read them */
-	struct seep_timeline timeline;
-	uint64_t peak_rss_bytes;
-	/* The thread's own, the caller's after it was joined. */
+	pthread_mutex_t lock; /* leaf; for seen.timeline and peak_rss_bytes, which others read */
+	struct seep_watch_result seen;
+	/* The thread's own, the caller's after it was joined, as is the rest of seen. */
 	uint64_t last_rss_bytes;
 	uint64_t allocs;
 	uint64_t frees;
-	struct seep_outside outside;
 	/* 0: of another PID namespace, where the ledger's pid is somebody else's here. */
 	uint32_t pid;
 	uint64_t next_sample_ns;
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
 	bool answered;
-	int perf_map_fd; /* -1 none */
-	bool looked;	 /* outside, at an early age */
-	struct seep_successor successor;
+	bool looked; /* outside, at an early age */
 };
 
 /* The words are in a mapping shared with the target, so none of these are private futexes. */
@@ -83,7 +79,7 @@ static void look_outside(struct seep_watch *watch)
 	    seep_monotonic_ns() - header->created_ns < SEEP_NS_PER_S)
 		return;
 	watch->looked = true;
-	seep_outside_look(&watch->outside, watch->pid);
+	seep_outside_look(&watch->seen.outside, watch->pid);
 }
 
 static void read_memory(struct seep_watch *watch, uint64_t usable_bytes)
@@ -94,9 +90,9 @@ static void read_memory(struct seep_watch *watch, uint64_t usable_bytes)
 		return;
 	watch->last_rss_bytes = memory.rss_bytes;
 	(void)pthread_mutex_lock(&watch->lock);
-	seep_outside_sample(&watch->outside, watch->ledger.state, usable_bytes,
+	seep_outside_sample(&watch->seen.outside, watch->ledger.state, usable_bytes,
 			    memory.anon_rss_bytes);
-	watch->peak_rss_bytes = larger(watch->peak_rss_bytes, memory.peak_rss_bytes);
+	watch->seen.peak_rss_bytes = larger(watch->seen.peak_rss_bytes, memory.peak_rss_bytes);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
@@ -121,14 +117,14 @@ static void take_sample(struct seep_watch *watch)
 	if (seep_ledger_is_cut(&watch->ledger))
 		return;
 	(void)pthread_mutex_lock(&watch->lock);
-	seep_timeline_add(&watch->timeline, &sample);
+	seep_timeline_add(&watch->seen.timeline, &sample);
 	(void)pthread_mutex_unlock(&watch->lock);
 	/* One that is killed later has been looked at. */
 	if (!watch->looked && sample.at_ns - watch->ledger.view.header.created_ns > EARLY_LOOK_NS)
 		look_outside(watch);
 	cost = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	watch->next_sample_ns = sample.at_ns +
-				larger(watch->timeline.interval_ns, cost * SAMPLE_COST_SHARE);
+				larger(watch->seen.timeline.interval_ns, cost * SAMPLE_COST_SHARE);
 }
 
 /* ---- epochs ------------------------------------------------------------------------------- */
@@ -165,8 +161,8 @@ static void find_perf_map(struct seep_watch *watch)
 	const struct ledger_header *header = &watch->ledger.view.header;
 	bool alive = seep_ledger_life(&watch->ledger) == SEEP_PROCESS_RUNNING;
 
-	if (watch->perf_map_fd < 0)
-		watch->perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, alive);
+	if (watch->seen.perf_map_fd < 0)
+		watch->seen.perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, alive);
 }
 
 /*
@@ -189,7 +185,7 @@ static void meet_end(struct seep_watch *watch)
 	look_outside(watch);
 	if (watch->pid &&
 	    atomic_load_explicit(&watch->ledger.state->unrecorded_children, memory_order_relaxed))
-		seep_outside_look_at_children(&watch->outside, &watch->ledger.view.header,
+		seep_outside_look_at_children(&watch->seen.outside, &watch->ledger.view.header,
 					      watch->pid);
 	watch->answered = ended != LEDGER_ENDED_ABORT;
 	answer(&watch->ledger);
@@ -198,10 +194,10 @@ static void meet_end(struct seep_watch *watch)
 /* Until it is known; a program with a ledger of its own has a watch of its own. */
 static void look_at_successor(struct seep_watch *watch)
 {
-	if (!watch->successor.name && watch->pid &&
+	if (!watch->seen.successor.name && watch->pid &&
 	    atomic_load_explicit(&watch->ledger.state->ended, memory_order_acquire) ==
 		    LEDGER_ENDED_EXEC)
-		seep_successor_look(&watch->successor, &watch->ledger.view.header, watch->pid);
+		seep_successor_look(&watch->seen.successor, &watch->ledger.view.header, watch->pid);
 }
 
 static void *follow(void *argument)
@@ -228,7 +224,7 @@ static void *follow(void *argument)
 		if (watch->answered)
 			look_at_successor(watch);
 		if (watch->answered)
-			futex_wait(attention, seen, watch->timeline.interval_ns);
+			futex_wait(attention, seen, watch->seen.timeline.interval_ns);
 		else if (smaller(watch->next_sample_ns, watch->next_epoch_ns) > now_ns)
 			futex_wait(attention, seen,
 				   smaller(watch->next_sample_ns, watch->next_epoch_ns) - now_ns);
@@ -286,8 +282,8 @@ int seep_watch_start(struct seep_ledger *ledger, struct seep_watch **ret_watch,
 		watch->pid = ledger->view.header.pid;
 	watch->epoch_age_ns = SEEP_NS_PER_S;
 	(void)pthread_mutex_init(&watch->lock, NULL);
-	watch->perf_map_fd = -1;
-	seep_timeline_init(&watch->timeline);
+	watch->seen.perf_map_fd = -1;
+	seep_timeline_init(&watch->seen.timeline);
 	plan_epoch(watch, seep_monotonic_ns());
 	register_recorder(watch->ledger.control);
 	problem = start_thread(watch);
@@ -309,20 +305,17 @@ const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch)
 
 void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *ret_result)
 {
+	struct seep_timeline *timeline = &ret_result->timeline;
+
 	(void)pthread_mutex_lock(&watch->lock);
-	ret_result->timeline = watch->timeline;
-	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
-	ret_result->outside = watch->outside;
+	*ret_result = watch->seen;
+	timeline->samples = seep_xmemdup(timeline->samples,
+					 timeline->count * sizeof(*timeline->samples));
+	(void)pthread_mutex_unlock(&watch->lock);
+	ret_result->perf_map_fd = -1;
 	ret_result->outside.bindings = (struct seep_bindings){ 0 };
 	ret_result->outside.children_why = NULL;
 	ret_result->successor = (struct seep_successor){ 0 };
-	if (watch->timeline.count > 0)
-		ret_result->timeline.samples =
-			seep_xmemdup(watch->timeline.samples,
-				     watch->timeline.count * sizeof(*watch->timeline.samples));
-	else
-		ret_result->timeline.samples = NULL;
-	(void)pthread_mutex_unlock(&watch->lock);
 }
 
 void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result)
@@ -339,18 +332,15 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 		take_sample(watch);
 		find_perf_map(watch);
 	}
-	ret_result->timeline = watch->timeline;
-	ret_result->peak_rss_bytes = watch->peak_rss_bytes;
-	ret_result->perf_map_fd = watch->perf_map_fd;
-	ret_result->outside = watch->outside;
 	/* A fork has its parent's modules, which were looked at there. */
-	ret_result->outside.missed = dead && !watch->looked &&
+	watch->seen.outside.missed = dead && !watch->looked &&
 				     ledger->view.header.origin != LEDGER_ORIGIN_FORK;
 	/* What the caller saw at the end is less than what was seen in life. */
-	if (watch->successor.name) {
+	if (watch->seen.successor.name)
 		seep_successor_done(&ret_result->successor);
-		ret_result->successor = watch->successor;
-	}
+	else
+		watch->seen.successor = ret_result->successor;
+	*ret_result = watch->seen;
 	seep_ledger_close(ledger);
 	(void)pthread_mutex_destroy(&watch->lock);
 	free(watch);
