@@ -13,6 +13,13 @@ enum {
 	STATUS_MAX = 255,
 };
 
+/* Bytes of a number in its row's struct; 0: it is not there. */
+static const uint8_t width_of[] = {
+	[SEEP_COLUMN_ORDINAL] = 0, [SEEP_COLUMN_INDEX] = 0, [SEEP_COLUMN_POSITION] = 0,
+	[SEEP_COLUMN_NUMBER] = 8,  [SEEP_COLUMN_U32] = 4,   [SEEP_COLUMN_ID] = 4,
+	[SEEP_COLUMN_STATUS] = 4,  [SEEP_COLUMN_U8] = 1,    [SEEP_COLUMN_FLAG] = 1,
+};
+
 /* ---- writing ------------------------------------------------------------------------------- */
 
 void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum seep_table_id id)
@@ -26,73 +33,47 @@ void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum se
 	seep_strbuf_done(&sql);
 }
 
-static int put_text(sqlite3_stmt *statement, int at, const char *text)
+static int put_number(const struct seep_row_writer *w, int at, const struct seep_sql_column *column,
+		      const void *from)
 {
-	return text ? sqlite3_bind_text(statement, at, text, -1, SQLITE_STATIC)
-		    : sqlite3_bind_null(statement, at);
+	int64_t number = 0;
+
+	memcpy(&number, from, width_of[column->type]);
+	if (column->type == SEEP_COLUMN_ORDINAL)
+		number = (int64_t)w->count + 1;
+	else if (column->type == SEEP_COLUMN_INDEX || column->type == SEEP_COLUMN_POSITION)
+		number = (int64_t)w->count;
+	if ((column->type == SEEP_COLUMN_ID && number == 0) ||
+	    (column->type == SEEP_COLUMN_STATUS && number > STATUS_MAX))
+		return sqlite3_bind_null(w->statement, at);
+	return sqlite3_bind_int64(w->statement, at, number);
 }
 
-static int put_build_id(sqlite3_stmt *statement, int at, const struct seep_profile_module *module)
-{
-	return module->build_id_bytes
-		       ? sqlite3_bind_blob(statement, at, module->build_id,
-					   (int)module->build_id_bytes, SQLITE_STATIC)
-		       : sqlite3_bind_null(statement, at);
-}
-
-/* A number of the row, and whether it stands for NULL. */
-static int64_t number_of(const struct seep_row_writer *w, const struct seep_sql_column *column,
-			 const void *from, bool *ret_null)
-{
-	int64_t number;
-
-	switch (column->type) {
-	case SEEP_COLUMN_ORDINAL:
-		return (int64_t)w->count + 1;
-	case SEEP_COLUMN_INDEX:
-	case SEEP_COLUMN_POSITION:
-		return (int64_t)w->count;
-	case SEEP_COLUMN_NUMBER:
-		memcpy(&number, from, sizeof(number));
-		return number;
-	case SEEP_COLUMN_U8:
-		return *(const uint8_t *)from;
-	case SEEP_COLUMN_FLAG:
-		return *(const bool *)from;
-	case SEEP_COLUMN_STATUS:
-		*ret_null = *(const int *)from < 0;
-		return *(const int *)from;
-	default:
-		number = *(const uint32_t *)from;
-		*ret_null = column->type == SEEP_COLUMN_ID && number == 0;
-		return number;
-	}
-}
-
+/* SQLite takes NULL, and a blob of no bytes at NULL, for a value that is not there. */
 static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_column *column,
 		      const void *row)
 {
 	const void *from = (const char *)row + column->offset;
 	const struct seep_row_bytes *bytes = from;
-	bool is_null = false;
+	const struct seep_profile_module *module = from;
 	const char *text;
-	int64_t number;
 
 	switch (column->type) {
 	case SEEP_COLUMN_TEXT:
 	case SEEP_COLUMN_NAME:
 		memcpy(&text, from, sizeof(text));
-		return put_text(w->statement, at,
-				text || column->type == SEEP_COLUMN_TEXT ? text : "");
+		if (!text && column->type == SEEP_COLUMN_NAME)
+			text = "";
+		return sqlite3_bind_text(w->statement, at, text, -1, SQLITE_STATIC);
 	case SEEP_COLUMN_BYTES:
 		return sqlite3_bind_text(w->statement, at, bytes->at, (int)bytes->count,
 					 SQLITE_STATIC);
 	case SEEP_COLUMN_BUILD_ID:
-		return put_build_id(w->statement, at, from);
+		return sqlite3_bind_blob(w->statement, at,
+					 module->build_id_bytes ? module->build_id : NULL,
+					 (int)module->build_id_bytes, SQLITE_STATIC);
 	default:
-		number = number_of(w, column, from, &is_null);
-		return is_null ? sqlite3_bind_null(w->statement, at)
-			       : sqlite3_bind_int64(w->statement, at, number);
+		return put_number(w, at, column, from);
 	}
 }
 
@@ -252,42 +233,32 @@ static void get_build_id(sqlite3_stmt *statement, int at, struct seep_profile_mo
 static bool get_number(sqlite3_stmt *statement, int at, const struct seep_sql_column *column,
 		       uint64_t ordinal, void *to)
 {
-	const uint64_t value = (uint64_t)sqlite3_column_int64(statement, at);
+	uint64_t value = (uint64_t)sqlite3_column_int64(statement, at);
 
-	switch (column->type) {
-	case SEEP_COLUMN_ORDINAL:
+	if (column->type == SEEP_COLUMN_ORDINAL)
 		return value == ordinal;
-	case SEEP_COLUMN_INDEX:
+	if (column->type == SEEP_COLUMN_INDEX)
 		return value == ordinal - 1;
-	case SEEP_COLUMN_POSITION:
-		return true;
-	case SEEP_COLUMN_NUMBER:
-		memcpy(to, &value, sizeof(value));
-		return true;
-	case SEEP_COLUMN_U8:
-		*(uint8_t *)to = value <= column->max ? (uint8_t)value : 0;
-		return true;
-	case SEEP_COLUMN_FLAG:
-		*(bool *)to = value != 0;
-		return true;
-	case SEEP_COLUMN_STATUS:
-		*(int *)to = sqlite3_column_type(statement, at) == SQLITE_NULL
-				     ? -1
-				     : (int)(value & STATUS_MAX);
-		return true;
-	case SEEP_COLUMN_ID:
-		*(uint32_t *)to = value <= UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-		return true;
-	default:
-		*(uint32_t *)to = value <= UINT32_MAX ? (uint32_t)value : 0;
-		return true;
-	}
+	if (column->type == SEEP_COLUMN_FLAG)
+		value = value != 0;
+	else if (column->type == SEEP_COLUMN_STATUS)
+		value = sqlite3_column_type(statement, at) == SQLITE_NULL ? UINT64_MAX
+									  : value & STATUS_MAX;
+	else if (column->type == SEEP_COLUMN_ID)
+		value = value <= UINT32_MAX ? value : UINT32_MAX;
+	else if (column->type == SEEP_COLUMN_U32)
+		value = value <= UINT32_MAX ? value : 0;
+	else if (column->type == SEEP_COLUMN_U8)
+		value = value <= column->max ? value : 0;
+	memcpy(to, &value, width_of[column->type]);
+	return true;
 }
 
 static bool get_column(struct seep_row_reader *r, sqlite3_stmt *statement, int at,
 		       const struct seep_sql_column *column, uint64_t ordinal, void *row)
 {
 	void *to = (char *)row + column->offset;
+	struct seep_row_bytes *bytes = to;
 	char *text;
 
 	switch (column->type) {
@@ -299,9 +270,8 @@ static bool get_column(struct seep_row_reader *r, sqlite3_stmt *statement, int a
 		memcpy(to, &text, sizeof(text));
 		return true;
 	case SEEP_COLUMN_BYTES:
-		((struct seep_row_bytes *)to)->at = (const char *)sqlite3_column_text(statement,
-										      at);
-		((struct seep_row_bytes *)to)->count = (size_t)sqlite3_column_bytes(statement, at);
+		bytes->at = (const char *)sqlite3_column_text(statement, at);
+		bytes->count = (size_t)sqlite3_column_bytes(statement, at);
 		return true;
 	case SEEP_COLUMN_BUILD_ID:
 		get_build_id(statement, at, to);

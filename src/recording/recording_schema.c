@@ -39,8 +39,6 @@ static const struct seep_sql_column process[] = {
 	R(U32, schema, .comment = "what of these tables it knew; 2 where this is missing",
 	  .since = 3, .fallback = "2"),
 };
-#undef P
-#undef R
 
 static const struct seep_sql_column argv[] = {
 	KEY(POSITION, "position"),
@@ -67,7 +65,6 @@ static const struct seep_sql_column module[] = {
 	KEY(BUILD_ID, "build_id"),
 	M(TEXT, problem, "problem", .comment = "why its names are missing"),
 };
-#undef M
 
 #define F(type, field, ...) COLUMN(type, seep_profile_frame, field, #field, __VA_ARGS__)
 static const struct seep_sql_column frame[] = {
@@ -80,7 +77,6 @@ static const struct seep_sql_column frame[] = {
 	F(TEXT, file),
 	F(U32, line, .comment = "0 = unknown"),
 };
-#undef F
 
 #define S(type, field, ...) COLUMN(type, seep_segment_row, field, #field, __VA_ARGS__)
 static const struct seep_sql_column segment[] = {
@@ -88,17 +84,16 @@ static const struct seep_sql_column segment[] = {
 	S(ID, parent, .comment = "what lies further out; NULL: nothing"),
 	S(BYTES, frames, .comment = "JSON, innermost first: frame, or [frame, period, repeats]"),
 };
-#undef S
 
-#define R(type, field, ...) COLUMN(type, seep_context_row, field, #field, __VA_ARGS__)
+#define R2(type, field, ...) COLUMN(type, seep_context_row, field, #field, __VA_ARGS__)
 #define C(type, field, ...) COLUMN(type, seep_context_row, context.field, #field, __VA_ARGS__)
 static const struct seep_sql_column context[] = {
 	C(U32, id),
 	C(NUMBER, hash, .comment = "stable across runs"),
 	C(U8, kind, .max = SEEP_PROFILE_KIND_COUNT - 1),
 	C(U8, align_log2, .max = 63),
-	R(ID, frame, .comment = "the innermost one; NULL: no stack"),
-	R(ID, leaf, .comment = "segment that ends in it"),
+	R2(ID, frame, .comment = "the innermost one; NULL: no stack"),
+	R2(ID, leaf, .comment = "segment that ends in it"),
 	C(FLAG, truncated),
 	C(FLAG, cut),
 	C(FLAG, by_frame_pointer,
@@ -119,8 +114,6 @@ static const struct seep_sql_column context[] = {
 	C(NUMBER, peak_blocks, .comment = "at the peak of the process"),
 	C(NUMBER, peak_bytes),
 };
-#undef R
-#undef C
 
 #define E(type, field, name) COLUMN(type, seep_epoch_row, field, name)
 static const struct seep_sql_column epoch[] = {
@@ -129,20 +122,17 @@ static const struct seep_sql_column epoch[] = {
 	E(NUMBER, epoch.blocks, "blocks"),
 	E(NUMBER, epoch.bytes, "bytes"),
 };
-#undef E
 
-#define M(type, field, ...) COLUMN(type, seep_profile_mark, field, #field, __VA_ARGS__)
+#define M2(type, field, ...) COLUMN(type, seep_profile_mark, field, #field, __VA_ARGS__)
 static const struct seep_sql_column mark[] = {
-	KEY(POSITION, "position"), M(U32, epoch),  M(TEXT, name, .comment = "NULL: automatic"),
-	M(NUMBER, at_ns),	   M(FLAG, exact),
+	KEY(POSITION, "position"), M2(U32, epoch),  M2(TEXT, name, .comment = "NULL: automatic"),
+	M2(NUMBER, at_ns),	   M2(FLAG, exact),
 };
-#undef M
 
-#define S(field) COLUMN(NUMBER, seep_profile_sample, field, #field)
+#define S2(field) COLUMN(NUMBER, seep_profile_sample, field, #field)
 static const struct seep_sql_column sample[] = {
-	KEY(POSITION, "position"), S(at_ns), S(live_bytes), S(rss_bytes), S(allocs), S(frees),
+	KEY(POSITION, "position"), S2(at_ns), S2(live_bytes), S2(rss_bytes), S2(allocs), S2(frees),
 };
-#undef S
 
 static const struct seep_sql_column unseen[] = {
 	KEY(POSITION, "position"),
@@ -160,28 +150,26 @@ static const struct seep_sql_column histogram[] = {
 	KEY(NUMBER, "allocs"),
 };
 
-#define F(field) COLUMN(NUMBER, seep_profile_forked, field, #field)
+#define F2(field) COLUMN(NUMBER, seep_profile_forked, field, #field)
 static const struct seep_sql_column forked[] = {
-	KEY(ORDINAL, "id"), F(processes),   F(allocs),	   F(alloc_bytes),
-	F(frees),	    F(freed_bytes), F(live_bytes),
+	KEY(ORDINAL, "id"), F2(processes),   F2(allocs),     F2(alloc_bytes),
+	F2(frees),	    F2(freed_bytes), F2(live_bytes),
 };
-#undef F
 
-#define R(field, name) COLUMN(NUMBER, seep_profile_run, field, name)
+#define R3(field, name) COLUMN(NUMBER, seep_profile_run, field, name)
 static const struct seep_sql_column run[] = {
 	KEY(ORDINAL, "id"),
-	R(sums.processes, "processes"),
-	R(sums.allocs, "allocs"),
-	R(sums.alloc_bytes, "alloc_bytes"),
-	R(sums.frees, "frees"),
-	R(sums.freed_bytes, "freed_bytes"),
-	R(sums.live_bytes, "live_bytes"),
+	R3(sums.processes, "processes"),
+	R3(sums.allocs, "allocs"),
+	R3(sums.alloc_bytes, "alloc_bytes"),
+	R3(sums.frees, "frees"),
+	R3(sums.freed_bytes, "freed_bytes"),
+	R3(sums.live_bytes, "live_bytes"),
 	COLUMN(NUMBER, seep_profile_run, peaks_bytes, "peaks_bytes",
 	       .comment = "of those with a recording, each at its own time"),
 	COLUMN(NUMBER, seep_profile_run, peaks_at_once_bytes, "peaks_at_once_bytes",
 	       .comment = "the most that peaks of those that ran at the same time sum to"),
 };
-#undef R
 
 #define O(type, field, name) COLUMN(type, seep_profile_other, field, name)
 static const struct seep_sql_column other_process[] = {
@@ -199,7 +187,6 @@ static const struct seep_sql_column other_process[] = {
 	O(NUMBER, live_bytes, "live_bytes"),
 	O(NUMBER, peak_bytes, "peak_bytes"),
 };
-#undef O
 
 const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
 	[SEEP_TABLE_PROCESS] = TABLE("process", process, 1, 1, struct seep_process_row),
