@@ -80,17 +80,19 @@ static const struct {
 	/* Around: the program or the callers; "function of module", or the callers. */
 	const char *before, *between, *after;
 } explanations[KIND_COUNT] = {
-	{ "own-allocator", "",
-	  " has a malloc of its own, which comes before any other; its allocations are not "
-	  "counted, nor those by ",
-	  "" },
-	{ "own-operators", "operator new and delete are those of ", ", also for ",
-	  "; the blocks that they allocate by malloc are counted" },
-	{ "bound-elsewhere", "calls of ", " bypass seep, such as those to ",
-	  " (RTLD_DEEPBIND, dlmopen or -Bsymbolic); what they allocate is not counted, and "
-	  "blocks of others that they free stay live" },
-	{ "private-allocator", "", " allocates by other names than malloc, such as ",
-	  "; such blocks are not counted" },
+	[PROGRAMS_MALLOC] = { "own-allocator", "",
+			      " has a malloc of its own, which comes before any other; its "
+			      "allocations are not counted, nor those by ",
+			      "" },
+	[PROGRAMS_OPERATORS] = { "own-operators", "operator new and delete are those of ",
+				 ", also for ",
+				 "; the blocks that they allocate by malloc are counted" },
+	[ELSEWHERE] = { "bound-elsewhere", "calls of ", " bypass seep, such as those to ",
+			" (RTLD_DEEPBIND, dlmopen or -Bsymbolic); what they allocate is not "
+			"counted, and blocks of others that they free stay live" },
+	[BY_OTHER_NAMES] = { "private-allocator", "",
+			     " allocates by other names than malloc, such as ",
+			     "; such blocks are not counted" },
 };
 
 /* "a, b, c and 2 more" */
