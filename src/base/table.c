@@ -3,6 +3,7 @@
 #include "base/table.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,12 @@
 enum {
 	GAP_COLUMNS = 2,
 	LEAST_FLEXIBLE_COLUMNS = 12,
-	ALIGNED_COLUMNS_MAX = 60, /* without a limit: one giant must not push all others away */
+	FAIR_FLEXIBLE_COLUMNS = 16, /* rather than less, an optional column goes */
+	ALIGNED_COLUMNS_MAX = 60,   /* without a limit: one giant must not push all others away */
 };
+
+/* In place of a column's width: it is not shown. */
+#define HIDDEN SIZE_MAX
 
 struct cell {
 	char *text;
@@ -101,6 +106,11 @@ size_t seep_table_rows(const struct seep_table *table)
 	return table->cell_count / table->column_count;
 }
 
+static bool is_flexible(const struct seep_column *column)
+{
+	return column->cut == SEEP_CUT_END || column->cut == SEEP_CUT_START;
+}
+
 static bool has_headings(const struct seep_table *table)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
@@ -132,7 +142,8 @@ static size_t widest_flexible(const struct seep_table *table, const size_t *widt
 	size_t widest = table->column_count;
 
 	for (size_t i = 0; i < table->column_count; i++) {
-		if (table->columns[i].cut == SEEP_CUT_NEVER || widths[i] <= LEAST_FLEXIBLE_COLUMNS)
+		if (!is_flexible(&table->columns[i]) || widths[i] == HIDDEN ||
+		    widths[i] <= LEAST_FLEXIBLE_COLUMNS)
 			continue;
 		if (widest == table->column_count || widths[i] > widths[widest])
 			widest = i;
@@ -140,13 +151,27 @@ static size_t widest_flexible(const struct seep_table *table, const size_t *widt
 	return widest;
 }
 
-static size_t sum_widths(const struct seep_table *table, const size_t *widths)
+/* With @flexible_max columns for those that may be cut. */
+static size_t sum_widths(const struct seep_table *table, const size_t *widths, size_t flexible_max)
 {
-	size_t total = GAP_COLUMNS * (table->column_count - 1);
+	size_t total = 0;
 
-	for (size_t i = 0; i < table->column_count; i++)
-		total += widths[i];
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (widths[i] == HIDDEN)
+			continue;
+		total += total > 0 ? GAP_COLUMNS : 0;
+		total += is_flexible(&table->columns[i]) && widths[i] > flexible_max ? flexible_max
+										     : widths[i];
+	}
 	return total;
+}
+
+static void hide_columns(const struct seep_table *table, size_t *widths, size_t limit)
+{
+	for (size_t i = table->column_count; i-- > 0;)
+		if (table->columns[i].cut == SEEP_CUT_ALL &&
+		    sum_widths(table, widths, FAIR_FLEXIBLE_COLUMNS) > limit)
+			widths[i] = HIDDEN;
 }
 
 /* What is over after brief cells stand for long ones: columns that it is enough for are whole. */
@@ -171,23 +196,23 @@ static size_t fit_widths(const struct seep_table *table, size_t *widths, size_t 
 	size_t total;
 
 	natural_widths(table, false, natural);
-	total = sum_widths(table, natural);
+	total = sum_widths(table, natural, SIZE_MAX);
 	if (limit == 0 || total <= limit) {
 		memcpy(widths, natural, table->column_count * sizeof(*widths));
 		for (size_t i = 0; limit == 0 && !has_headings(table) && i < table->column_count;
 		     i++)
-			if (widths[i] > ALIGNED_COLUMNS_MAX &&
-			    table->columns[i].cut != SEEP_CUT_NEVER)
+			if (widths[i] > ALIGNED_COLUMNS_MAX && is_flexible(&table->columns[i]))
 				widths[i] = ALIGNED_COLUMNS_MAX;
 		free(natural);
 		return total;
 	}
 	natural_widths(table, true, widths);
+	hide_columns(table, widths, limit);
 	for (size_t i = 0; i < table->column_count; i++)
-		if (table->columns[i].cut != SEEP_CUT_NEVER && widths[i] > limit &&
+		if (is_flexible(&table->columns[i]) && widths[i] != HIDDEN && widths[i] > limit &&
 		    limit > LEAST_FLEXIBLE_COLUMNS)
 			widths[i] = limit;
-	total = sum_widths(table, widths);
+	total = sum_widths(table, widths, SIZE_MAX);
 	/* One column of the widest at a time, so that equals share the loss. */
 	while (total > limit) {
 		size_t widest = widest_flexible(table, widths);
@@ -252,6 +277,8 @@ static void print_row(struct printing *p, const struct seep_table *table, const 
 		print_cell(p, &whole, cells, cells->cut == SEEP_CUT_NEVER ? 0 : room);
 	} else {
 		for (size_t i = 0; i < count; i++) {
+			if (p->widths[i] == HIDDEN)
+				continue;
 			p->owed += i ? GAP_COLUMNS : 0;
 			print_cell(p, &table->columns[i], &cells[i], p->widths[i]);
 		}

@@ -28,6 +28,7 @@ enum seep_align { SEEP_ALIGN_LEFT, SEEP_ALIGN_RIGHT };
 /* What a column does when the table is too wide. */
 enum seep_cut {
 	SEEP_CUT_NEVER,
+	SEEP_CUT_ALL,	/* it is not shown; of several such columns the last one goes first */
 	SEEP_CUT_END,	/* keep the start: function names */
 	SEEP_CUT_START, /* keep the end: paths */
 };

@@ -38,9 +38,8 @@ static struct seep_profile_other own_row(const struct seep_profile *profile, cha
 	};
 }
 
-/* @with_file: as the last column. */
-static struct seep_table *make_table(const struct seep_profile_other *rows, size_t count,
-				     bool with_file)
+static void print_table(const struct seep_printer *printer, const struct seep_profile_other *rows,
+			size_t count)
 {
 	static const struct seep_column columns[] = {
 		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
@@ -48,9 +47,10 @@ static struct seep_table *make_table(const struct seep_profile_other *rows, size
 		{ "PEAK", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
 		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
 		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "RECORDING", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER },
+		/* The name of the file says the same as two other columns. */
+		{ "RECORDING", SEEP_ALIGN_LEFT, SEEP_CUT_ALL },
 	};
-	struct seep_table *table = seep_table_new(columns, with_file ? 6 : 5);
+	struct seep_table *table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
 
 	for (size_t i = 0; i < count; i++) {
 		char *pid = seep_xasprintf("%u", rows[i].pid);
@@ -60,22 +60,8 @@ static struct seep_table *make_table(const struct seep_profile_other *rows, size
 		seep_table_add(table, seep_bytes_text(rows[i].peak_bytes).text);
 		seep_table_add(table, seep_bytes_text(rows[i].live_bytes).text);
 		seep_table_add(table, seep_count_text(rows[i].allocs).text);
-		if (with_file)
-			seep_table_add(table, rows[i].file);
+		seep_table_add(table, rows[i].file);
 		free(pid);
-	}
-	return table;
-}
-
-static void print_table(const struct seep_printer *printer, const struct seep_profile_other *rows,
-			size_t count)
-{
-	struct seep_table *table = make_table(rows, count, true);
-
-	/* The name of the file says the same as two other columns. */
-	if (!seep_table_fits(table, printer->width)) {
-		seep_table_free(table);
-		table = make_table(rows, count, false);
 	}
 	seep_table_print(table, printer, 0);
 	seep_table_free(table);

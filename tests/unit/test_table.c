@@ -92,6 +92,40 @@ static void wide_table_cuts_names_at_the_end_and_paths_at_the_start(void **state
 	      " 1 B  a_function_with…  …r/with/a/file.c\n");
 }
 
+static void columns_that_may_go_leave_their_room_to_names(void **state)
+{
+	static const struct seep_column some[] = {
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_ALL },
+		{ "STACKS", SEEP_ALIGN_RIGHT, SEEP_CUT_ALL },
+		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END },
+	};
+	static const char *const lines[] = {
+		"LIVE  BLOCKS  STACKS  FUNCTION\n 1 B       1       2  a_function_with_a_name\n",
+		"LIVE  BLOCKS  FUNCTION\n 1 B       1  a_function_with_a_n…\n",
+		"LIVE  FUNCTION\n 1 B  a_function_with_a_n…\n",
+	};
+	static const size_t widths[] = { 44, 34, 26 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(widths); i++) {
+		struct seep_table *table = seep_table_new(some, COUNT_OF(some));
+		char *text = NULL;
+		size_t bytes = 0;
+		FILE *out = open_memstream(&text, &bytes);
+
+		seep_table_add(table, "1 B");
+		seep_table_add(table, "1");
+		seep_table_add(table, "2");
+		seep_table_add(table, "a_function_with_a_name");
+		seep_table_print(table, &(struct seep_printer){ out, widths[i], false }, 0);
+		(void)fclose(out);
+		assert_string_equal(text, lines[i]);
+		free(text);
+		seep_table_free(table);
+	}
+}
+
 static void very_narrow_terminal_keeps_twelve_columns_of_each(void **state)
 {
 	static const char *const cells[] = { "1 B", "a_function_with_a_long_name",
@@ -139,6 +173,7 @@ int main(void)
 		cmocka_unit_test(columns_are_as_wide_as_they_need),
 		cmocka_unit_test(what_cannot_be_cut_enough_stands_upright),
 		cmocka_unit_test(wide_table_cuts_names_at_the_end_and_paths_at_the_start),
+		cmocka_unit_test(columns_that_may_go_leave_their_room_to_names),
 		cmocka_unit_test(very_narrow_terminal_keeps_twelve_columns_of_each),
 		cmocka_unit_test(cells_are_escaped_and_short_rows_filled),
 		cmocka_unit_test(wide_characters_take_two_columns),
