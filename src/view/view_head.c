@@ -18,7 +18,7 @@
 /* Below this a rate per second says nothing. */
 #define RATE_FROM_NS UINT64_C(50000000)
 
-enum { BLAMED_NAME_BYTES_MAX = 60 };
+enum { BLAMED_NAME_BYTES_MAX = 60, STARTS_TRIED = 16 };
 
 /* ---- the process --------------------------------------------------------------------------- */
 
@@ -216,13 +216,25 @@ void seep_view_add_head(struct seep_view *view, const char *prefix, bool command
 	add_shown(view);
 }
 
+/* What a library keeps for itself is nobody's to look at: stacks of plumbing alone come last. */
+static const struct seep_flat_row *find_start(const struct seep_view *view,
+					      const struct seep_flat *flat)
+{
+	uint32_t top[STARTS_TRIED];
+	const uint32_t count = seep_flat_top(flat, view->measure, false, STARTS_TRIED, top);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!flat->rows[top[i]].plumbing)
+			return &flat->rows[top[i]];
+	return count > 0 ? &flat->rows[top[0]] : NULL;
+}
+
 void seep_view_add_start_at(struct seep_view *view)
 {
 	struct seep_flat *flat = seep_flat_new(view->sites);
-	uint32_t top;
+	const struct seep_flat_row *row = find_start(view, flat);
 
-	if (seep_flat_top(flat, view->measure, false, 1, &top) == 1) {
-		const struct seep_flat_row *row = &flat->rows[top];
+	if (row != NULL) {
 		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
 		char *name = seep_frame_name(view->profile, frame, SEEP_NAME_SHORT);
 		char *place = seep_frame_place(view->profile, frame, false);

@@ -230,6 +230,16 @@ static void the_first_frame_with_a_name_is_taken(void **state)
 	assert_string_equal(blamed(2), "?");
 }
 
+static void nobody_starts_at_what_a_library_keeps_for_itself(void **state)
+{
+	(void)state;
+	stack(1, 71 << 10, frame(LIBSTDCXX, NULL), END);
+	stack(1, 10, frame(APP, "work"), END);
+	look();
+	seep_view_add_start_at(&view);
+	assert_says(&view.head, "Start at work (app): ", true);
+}
+
 static void what_starts_a_program_is_left_out_without_names_too(void **state)
 {
 	const int work = frame(APP, "work"), main = frame(APP, "main");
@@ -415,6 +425,7 @@ int main(void)
 		VIEW_TEST(what_allocates_for_two_callers_or_for_itself_is_no_wrapper),
 		VIEW_TEST(an_allocator_on_top_of_wrappers_is_one_too),
 		VIEW_TEST(the_first_frame_with_a_name_is_taken),
+		VIEW_TEST(nobody_starts_at_what_a_library_keeps_for_itself),
 		VIEW_TEST(what_starts_a_program_is_left_out_without_names_too),
 		VIEW_TEST(own_code_is_never_among_what_is_left_out),
 		VIEW_TEST(the_tree_is_rows_from_the_top),
