@@ -6,7 +6,7 @@
 
 #include "analysis/rank.h"
 #include "analysis/threads.h"
-#include "base/nearest.h"
+#include "core/nearest.h"
 #include "base/path.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
@@ -159,15 +159,15 @@ static struct candidates threads_of(const struct seep_profile *profile)
 static int fail_unknown(const char *what, const char *glob, const struct candidates *known,
 			struct seep_error *err)
 {
-	struct seep_nearest nearest;
+	struct core_nearest nearest;
 	struct seep_strbuf list;
 	const char *near;
 	int ret;
 
-	seep_nearest_init(&nearest, glob);
+	core_nearest_init(&nearest, glob);
 	for (uint32_t i = 0; i < known->count; i++)
-		seep_nearest_offer(&nearest, known->names[i]);
-	near = seep_nearest_word(&nearest);
+		core_nearest_offer(&nearest, known->names[i]);
+	near = core_nearest_word(&nearest);
 	seep_strbuf_init(&list, CANDIDATES_BYTES_MAX);
 	for (uint32_t i = 0; i < known->count && i < CANDIDATES; i++)
 		seep_strbuf_addf(&list, "%s%s", i > 0 ? ", " : "", known->names[i]);

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "core/nearest.h"
 #include "cli/complain.h"
 #include "cli/help.h"
 
@@ -35,14 +35,14 @@ const struct seep_command *seep_command_find(const char *name)
 
 const char *seep_command_nearest(const char *name)
 {
-	struct seep_nearest nearest;
+	struct core_nearest nearest;
 
-	seep_nearest_init(&nearest, name);
+	core_nearest_init(&nearest, name);
 	for (size_t i = 0; i < seep_command_count; i++) {
 		if (!seep_commands[i].options->hidden)
-			seep_nearest_offer(&nearest, seep_commands[i].name);
+			core_nearest_offer(&nearest, seep_commands[i].name);
 	}
-	return seep_nearest_word(&nearest);
+	return core_nearest_word(&nearest);
 }
 
 bool seep_command_begin(int *argc, char ***argv, void *values, int *ret_status)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/nearest.h"
+#include "core/nearest.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -36,19 +36,19 @@ bool seep_option_takes_value(const struct seep_option *option)
 
 static int unknown_option(const struct cursor *at, const char *typed, size_t bytes)
 {
-	char word[SEEP_NEAREST_WORD_BYTES + 1];
-	struct seep_nearest nearest;
+	char word[CORE_NEAREST_WORD_BYTES + 1];
+	struct core_nearest nearest;
 	const char *name;
 
 	if (bytes >= sizeof(word))
 		return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%.40s…", typed);
 	memcpy(word, typed, bytes);
 	word[bytes] = '\0';
-	seep_nearest_init(&nearest, word);
-	seep_nearest_offer(&nearest, "help");
+	core_nearest_init(&nearest, word);
+	core_nearest_offer(&nearest, "help");
 	for (size_t i = 0; i < at->table->count; i++)
-		seep_nearest_offer(&nearest, at->table->options[i].name);
-	name = seep_nearest_word(&nearest);
+		core_nearest_offer(&nearest, at->table->options[i].name);
+	name = core_nearest_word(&nearest);
 	if (name)
 		return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%s; did you mean --%s?",
 				 word, name);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/nearest.h"
+#include "core/nearest.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -32,8 +32,8 @@ static void distance_counts_edits_and_swaps(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		assert_int_equal(seep_edit_distance(cases[i].a, cases[i].b), cases[i].distance);
-		assert_int_equal(seep_edit_distance(cases[i].b, cases[i].a), cases[i].distance);
+		assert_int_equal(core_edit_distance(cases[i].a, cases[i].b), cases[i].distance);
+		assert_int_equal(core_edit_distance(cases[i].b, cases[i].a), cases[i].distance);
 	}
 }
 
@@ -44,18 +44,18 @@ static void endless_words_are_near_nothing(void **state)
 	(void)state;
 	memset(word, 'a', sizeof(word) - 1);
 	word[sizeof(word) - 1] = '\0';
-	assert_true(seep_edit_distance(word, "run") == (size_t)-1);
+	assert_true(core_edit_distance(word, "run") == (size_t)-1);
 }
 
 static const char *nearest_to(const char *typed)
 {
 	static const char *const words[] = { "run", "report", "ps", "query" };
-	struct seep_nearest nearest;
+	struct core_nearest nearest;
 
-	seep_nearest_init(&nearest, typed);
+	core_nearest_init(&nearest, typed);
 	for (size_t i = 0; i < COUNT_OF(words); i++)
-		seep_nearest_offer(&nearest, words[i]);
-	return seep_nearest_word(&nearest);
+		core_nearest_offer(&nearest, words[i]);
+	return core_nearest_word(&nearest);
 }
 
 static void nearest_word_is_found_when_near_enough(void **state)
@@ -70,11 +70,11 @@ static void nearest_word_is_found_when_near_enough(void **state)
 
 static void without_offers_there_is_no_word(void **state)
 {
-	struct seep_nearest nearest;
+	struct core_nearest nearest;
 
 	(void)state;
-	seep_nearest_init(&nearest, "x");
-	assert_null(seep_nearest_word(&nearest));
+	core_nearest_init(&nearest, "x");
+	assert_null(core_nearest_word(&nearest));
 }
 
 int main(void)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/rt_options.h"
 
+#include "core/nearest.h"
 #include "runtime/sys/sys.h"
 
 #include <string.h>
 
-enum { KEY_MAX = 24, FAR = 99, TEXT_MAX = 4096 };
+enum { KEY_MAX = 24, TEXT_MAX = 4096 };
 
 struct option {
 	const char *key;
@@ -51,48 +52,19 @@ static void say(const char *a, const char *b, const char *c, const char *d)
 	rt_say(parts);
 }
 
-/* Edit distance, for a hint. Both are short; longer ones are simply far. */
-static unsigned distance(const char *a, const char *b)
+/* The nearest key, should one be near. */
+static void say_unknown(const char *key)
 {
-	unsigned row[KEY_MAX + 1];
-	size_t width = strlen(b);
+	struct core_nearest nearest;
 
-	if (width > KEY_MAX || strlen(a) > KEY_MAX)
-		return FAR;
-	for (size_t j = 0; j <= width; j++)
-		row[j] = (unsigned)j;
-	for (size_t i = 1; a[i - 1]; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t j = 1; j <= width; j++) {
-			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[width];
-}
-
-static const char *nearest(const char *key)
-{
-	const char *best = options[0].key;
-	unsigned least = FAR;
-
-	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		unsigned d = distance(key, options[i].key);
-
-		if (d < least) {
-			least = d;
-			best = options[i].key;
-		}
-	}
-	return best;
+	core_nearest_init(&nearest, key);
+	for (size_t i = 0; i < OPTION_COUNT; i++)
+		core_nearest_offer(&nearest, options[i].key);
+	if (core_nearest_word(&nearest))
+		say("SEEP_OPTIONS: unknown key ", key, "; did you mean ",
+		    core_nearest_word(&nearest));
+	else
+		say("SEEP_OPTIONS: unknown key ", key, "; help=1 lists all", "");
 }
 
 static bool parse_number(const char *text, uint64_t *ret_value)
@@ -176,7 +148,7 @@ static bool set_one(struct rt_options *into, const char *key, const char *value)
 		memcpy((char *)into + options[i].offset, &number, sizeof(number));
 		return true;
 	}
-	say("SEEP_OPTIONS: unknown key ", key, "; did you mean ", nearest(key));
+	say_unknown(key);
 	return false;
 }
 

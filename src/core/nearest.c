@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The nearest known word to a mistyped one. */
-#include "base/nearest.h"
+#include "core/nearest.h"
 
 #include <string.h>
 
@@ -9,14 +9,14 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-size_t seep_edit_distance(const char *a, const char *b)
+size_t core_edit_distance(const char *a, const char *b)
 {
 	/* Three rows are enough: a swap looks two rows back. */
-	size_t rows[3][SEEP_NEAREST_WORD_BYTES + 1];
+	size_t rows[3][CORE_NEAREST_WORD_BYTES + 1];
 	size_t a_length = strlen(a);
 	size_t b_length = strlen(b);
 
-	if (a_length > SEEP_NEAREST_WORD_BYTES || b_length > SEEP_NEAREST_WORD_BYTES)
+	if (a_length > CORE_NEAREST_WORD_BYTES || b_length > CORE_NEAREST_WORD_BYTES)
 		return (size_t)-1;
 	for (size_t j = 0; j <= b_length; j++)
 		rows[0][j] = j;
@@ -37,14 +37,14 @@ size_t seep_edit_distance(const char *a, const char *b)
 	return rows[a_length % 3][b_length];
 }
 
-void seep_nearest_init(struct seep_nearest *nearest, const char *typed)
+void core_nearest_init(struct core_nearest *nearest, const char *typed)
 {
-	*nearest = (struct seep_nearest){ .typed = typed, .distance = (size_t)-1 };
+	*nearest = (struct core_nearest){ .typed = typed, .distance = (size_t)-1 };
 }
 
-void seep_nearest_offer(struct seep_nearest *nearest, const char *word)
+void core_nearest_offer(struct core_nearest *nearest, const char *word)
 {
-	size_t distance = seep_edit_distance(nearest->typed, word);
+	size_t distance = core_edit_distance(nearest->typed, word);
 
 	if (distance < nearest->distance) {
 		nearest->distance = distance;
@@ -52,7 +52,7 @@ void seep_nearest_offer(struct seep_nearest *nearest, const char *word)
 	}
 }
 
-const char *seep_nearest_word(const struct seep_nearest *nearest)
+const char *core_nearest_word(const struct core_nearest *nearest)
 {
 	if (!nearest->best || nearest->distance > (strlen(nearest->best) + 2) / 3)
 		return NULL;
