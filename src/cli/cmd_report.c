@@ -185,6 +185,7 @@ static int print(const struct report_options *values, const char *path,
 		seep_report_raw(stdout, sites->profile, &view);
 		return 0;
 	}
+	seep_report_larger(&printer, sites->profile, path);
 	if (values->tree)
 		seep_report_tree(&printer, sites, &view);
 	else if (values->flat)

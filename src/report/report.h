@@ -22,6 +22,10 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_s
 void seep_report_others(const struct seep_printer *printer, const struct seep_profile *profile,
 			const struct seep_profile *above, const char *path);
 
+/* One line about the other process with the largest peak, if that is larger than @profile's. */
+void seep_report_larger(const struct seep_printer *printer, const struct seep_profile *profile,
+			const char *path);
+
 /* The default view: what happened, the largest stacks, what was not seen. */
 void seep_report_stacks(const struct seep_printer *printer, const struct seep_sites *sites,
 			const struct seep_view_options *options);

@@ -138,3 +138,24 @@ void seep_report_others(const struct seep_printer *printer, const struct seep_pr
 	free(rows);
 	free(file);
 }
+
+void seep_report_larger(const struct seep_printer *printer, const struct seep_profile *profile,
+			const char *path)
+{
+	const struct seep_profile_other *largest = NULL;
+	struct seep_lines lines = { 0 };
+
+	for (uint32_t i = 0; i < profile->other_count; i++)
+		if (!largest || by_peak(&profile->others[i], largest) < 0)
+			largest = &profile->others[i];
+	if (!largest || !path || largest->peak_bytes <= profile->totals.peak_bytes)
+		return;
+	seep_lines_add(&lines, SEEP_STYLE_PLAIN,
+		       "%s (pid %u) had a larger peak in this run, %s: seep report %s.d/%s",
+		       largest->exe ? seep_path_base(largest->exe) : "another process",
+		       largest->pid, seep_bytes_text(largest->peak_bytes).text, path,
+		       largest->file);
+	seep_lines_add(&lines, SEEP_STYLE_PLAIN, "%s", "");
+	seep_lines_print(&lines, printer);
+	seep_lines_done(&lines);
+}

@@ -407,6 +407,9 @@ def test_the_recording_knows_the_other_processes_and_what_all_come_to(seep):
     # One child at a time.
     assert run["peaks_at_once_bytes"] == totals[reports[0]["process"]["pid"]]["peak_bytes"] + peaks[-1]
     said = seep.command("report", recordings.path).stdout.decode()
+    largest = max(rows, key=lambda row: row["peak_bytes"])
+    assert said.startswith(f"{largest['recording'].split('.')[1]} (pid {largest['pid']}) had a larger")
+    assert f"seep report {recordings.path}.d/{largest['recording']}" in said
     assert "The other 2 processes of this run, by peak" in said
     assert "All 4 processes together" in said
     alone = seep.command("report", recordings.paths()[1]).stdout.decode()
