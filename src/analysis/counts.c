@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/counts.h"
 
-#include <string.h>
-
-enum { FIGURES = sizeof(struct seep_counts) / sizeof(int64_t) };
-
 const char *const seep_measure_names[SEEP_MEASURE_COUNT + 1] = {
 	[SEEP_BY_LIVE] = "live",
 	[SEEP_BY_PEAK] = "peak",
@@ -59,15 +55,9 @@ int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure m
 
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more)
 {
-	int64_t to[FIGURES];
-	int64_t from[FIGURES];
-
-	memcpy(to, sum, sizeof(to));
-	memcpy(from, more, sizeof(from));
-	for (size_t i = 0; i < FIGURES; i++)
-		if (__builtin_add_overflow(to[i], from[i], &to[i]))
-			to[i] = from[i] > 0 ? INT64_MAX : INT64_MIN;
-	memcpy(sum, to, sizeof(to));
+	for (size_t i = 0; i < SEEP_COUNTS_FIGURES; i++)
+		if (__builtin_add_overflow(sum->figures[i], more->figures[i], &sum->figures[i]))
+			sum->figures[i] = more->figures[i] > 0 ? INT64_MAX : INT64_MIN;
 }
 
 static int64_t figure(uint64_t value)

@@ -10,16 +10,23 @@
 #include "base/units.h"
 #include "profile/profile.h"
 
+enum { SEEP_COUNTS_FIGURES = 9 };
+
 struct seep_counts {
-	int64_t allocs;
-	int64_t alloc_bytes;
-	int64_t frees;
-	int64_t freed_bytes;
-	int64_t live_blocks;
-	int64_t live_bytes;
-	int64_t peak_blocks; /* at the process's peak */
-	int64_t peak_bytes;
-	int64_t temporary;
+	union {
+		struct {
+			int64_t allocs;
+			int64_t alloc_bytes;
+			int64_t frees;
+			int64_t freed_bytes;
+			int64_t live_blocks;
+			int64_t live_bytes;
+			int64_t peak_blocks; /* at the process's peak */
+			int64_t peak_bytes;
+			int64_t temporary;
+		};
+		int64_t figures[SEEP_COUNTS_FIGURES];
+	};
 };
 
 /* What a report is ordered by. */

@@ -11,17 +11,18 @@ static void add_context(struct seep_flat *flat, const struct seep_sites *sites,
 			const struct seep_profile_context *context, uint32_t *stamps,
 			uint32_t stamp)
 {
+	const struct seep_counts counts = seep_counts_of(context);
 	uint32_t first;
 	uint32_t end;
 
-	seep_counts_add_context(&flat->total, context);
+	seep_counts_add(&flat->total, &counts);
 	if (context->stack_count == 0) {
-		seep_counts_add_context(&flat->unnamed, context);
+		seep_counts_add(&flat->unnamed, &counts);
 		return;
 	}
 	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
-	seep_counts_add_context(
-		&flat->rows[sites->of_frame[context->stack[first].frame].function].self, context);
+	seep_counts_add(&flat->rows[sites->of_frame[context->stack[first].frame].function].self,
+			&counts);
 	for (uint32_t i = 0; i < end; i++) {
 		const uint32_t function = sites->of_frame[context->stack[i].frame].function;
 
@@ -29,7 +30,7 @@ static void add_context(struct seep_flat *flat, const struct seep_sites *sites,
 			continue;
 		stamps[function] = stamp;
 		flat->rows[function].stacks++;
-		seep_counts_add_context(&flat->rows[function].inclusive, context);
+		seep_counts_add(&flat->rows[function].inclusive, &counts);
 	}
 }
 

@@ -87,17 +87,35 @@ static uint32_t caller_of(const struct search *s, const struct seep_profile_cont
 	return at < context->stack_count ? of_frame[context->stack[at].frame].function : UINT32_MAX;
 }
 
-static void count_context(struct search *s, const struct seep_profile_context *context)
+static bool is_most(uint32_t part, uint32_t all, uint32_t percent)
+{
+	return all > 0 && (uint64_t)part * 100 >= (uint64_t)all * percent;
+}
+
+/* Who calls it and for how much: asked of those only that stand next to the allocator always. */
+static void count_pairs(struct search *s, const struct seep_profile_context *context, uint32_t at)
+{
+	const uint32_t function = s->sites->of_frame[context->stack[at].frame].function;
+	const uint64_t size = context->alloc_bytes / (context->allocs ? context->allocs : 1);
+	struct tally *tally = &s->tallies[function];
+
+	if (!is_most(tally->near, tally->through, ALWAYS_PERCENT))
+		return;
+	tally->callers +=
+		is_new(s, seep_hash_mix(seep_hash_mix(1, function), caller_of(s, context, at)));
+	tally->sizes += is_new(s, seep_hash_mix(seep_hash_mix(2, function), size));
+}
+
+static void count_context(struct search *s, const struct seep_profile_context *context, bool pairs)
 {
 	const struct seep_site *of_frame = s->sites->of_frame;
 	const struct seep_profile_stack_entry *stack = context->stack;
 	const uint32_t first = seep_sites_plumbing(s->sites, stack, context->stack_count);
-	const uint64_t size = context->alloc_bytes / (context->allocs ? context->allocs : 1);
 	bool direct = true;
 
 	if (first >= context->stack_count)
 		return;
-	s->contexts[module_of(s, stack[first].frame)]++;
+	s->contexts[module_of(s, stack[first].frame)] += !pairs;
 	/* Behind a container anything allocates: nothing can be said of who called it. */
 	for (uint32_t i = 0; i < first; i++)
 		direct = of_frame[stack[i].frame].allocator ||
@@ -105,23 +123,18 @@ static void count_context(struct search *s, const struct seep_profile_context *c
 			  (of_frame[stack[i].frame].system || !of_frame[stack[i].frame].plumbing));
 	for (uint32_t i = first; direct && i < first + NEAR && i < context->stack_count; i++) {
 		const struct seep_site *site = &of_frame[stack[i].frame];
-		struct tally *tally = &s->tallies[site->function];
 
 		if (site->library)
 			return;
 		if (i > first && of_frame[stack[i - 1].frame].function == site->function)
 			continue;
-		tally->near++;
-		tally->first += i == first;
-		tally->callers += is_new(s, seep_hash_mix(seep_hash_mix(1, site->function),
-							  caller_of(s, context, i)));
-		tally->sizes += is_new(s, seep_hash_mix(seep_hash_mix(2, site->function), size));
+		if (pairs) {
+			count_pairs(s, context, i);
+			continue;
+		}
+		s->tallies[site->function].near++;
+		s->tallies[site->function].first += i == first;
 	}
-}
-
-static bool is_most(uint32_t part, uint32_t all, uint32_t percent)
-{
-	return all > 0 && (uint64_t)part * 100 >= (uint64_t)all * percent;
 }
 
 static bool is_family(const struct tally *tally)
@@ -155,9 +168,11 @@ static bool search_round(struct search *s)
 		s->tallies[i] = (struct tally){ .through = s->tallies[i].through };
 	for (uint32_t i = 0; i <= profile->module_count; i++)
 		s->contexts[i] = s->families[i] = 0;
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		count_context(s, &profile->contexts[i], false);
 	seep_idtable_init(&s->met, profile->context_count);
 	for (uint32_t i = 0; i < profile->context_count; i++)
-		count_context(s, &profile->contexts[i]);
+		count_context(s, &profile->contexts[i], true);
 	seep_idtable_done(&s->met);
 	for (uint32_t i = 0; i < s->sites->function_count; i++)
 		if (is_family(&s->tallies[i]))

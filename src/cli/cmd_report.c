@@ -165,8 +165,10 @@ static int add_names(const struct report_options *values, struct seep_profile *p
 	return ret;
 }
 
+/* @sites: NULL for what shows no functions. */
 static int print(const struct report_options *values, const char *path,
-		 const struct seep_sites *sites, const char *shown, struct seep_error *err)
+		 const struct seep_profile *profile, const struct seep_sites *sites,
+		 const char *shown, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	const struct seep_view_options view = {
@@ -180,9 +182,9 @@ static int print(const struct report_options *values, const char *path,
 	};
 
 	if (values->json != NULL)
-		return seep_json_report(values->json, sites->profile, &view, err);
+		return seep_json_report(values->json, profile, &view, err);
 	if (values->raw) {
-		seep_report_raw(stdout, sites->profile, &view);
+		seep_report_raw(stdout, profile, &view);
 		return 0;
 	}
 	seep_report_larger(&printer, sites->profile, path);
@@ -192,14 +194,16 @@ static int print(const struct report_options *values, const char *path,
 		seep_report_flat(&printer, sites, &view);
 	else
 		seep_report_stacks(&printer, sites, &view);
-	seep_report_others(&printer, sites->profile, sites->profile, path);
+	seep_report_others(&printer, profile, profile, path);
 	return 0;
 }
 
 static int report(const struct report_options *values, const char *path, struct seep_error *err)
 {
+	const bool stacks_only = values->json != NULL || values->raw;
+	const bool some = values->modules.count + values->threads.count > 0;
 	struct seep_profile *profile = NULL;
-	struct seep_sites *sites;
+	struct seep_sites *sites = NULL;
 	char *shown = NULL;
 	int ret;
 
@@ -209,10 +213,11 @@ static int report(const struct report_options *values, const char *path, struct 
 	if (ret == 0)
 		ret = add_names(values, profile, err);
 	if (ret == 0) {
-		sites = seep_sites_new(profile);
+		if (!stacks_only || some)
+			sites = seep_sites_new(profile);
 		ret = keep_some(values, profile, sites, &shown, err);
 		if (ret == 0)
-			ret = print(values, path, sites, shown, err);
+			ret = print(values, path, profile, sites, shown, err);
 		seep_sites_free(sites);
 	}
 	free(shown);
