@@ -35,7 +35,9 @@ static uint16_t repeats_of(uint16_t period, uint16_t folded, uint16_t told)
 {
 	if (folded == UINT16_MAX)
 		return UINT16_MAX;
-	return folded > told ? (uint16_t)((folded - told) / period) : 0;
+	if (folded <= told)
+		return 0;
+	return (uint16_t)((folded - told) / period);
 }
 
 /* One entry, inside of @parent, which is a piece, and of @caller, its node. */

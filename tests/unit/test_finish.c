@@ -55,6 +55,7 @@ static struct seep_finish_job finish_with(struct seep_profile_sample *samples, u
 	};
 
 	seep_finish(&job);
+	seep_profile_free(job.profile);
 	return job;
 }
 
