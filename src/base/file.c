@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/xalloc.h"
 
 enum { FIRST_READ_BYTES = 16 * 1024 };
@@ -168,8 +169,7 @@ static char *temp_template(const char *path)
 /* A file without a name, of which nothing stays if we are killed; not every file system has them. */
 static int open_unnamed(const char *path, mode_t mode, char **ret_temp_path)
 {
-	const char *slash = strrchr(path, '/');
-	char *folder = slash ? seep_xstrndup(path, (size_t)(slash + 1 - path)) : seep_xstrdup(".");
+	char *folder = seep_path_folder(path);
 	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
 
 	free(folder);

@@ -3,7 +3,15 @@
 #ifndef SEEP_BASE_PATH_H
 #define SEEP_BASE_PATH_H
 
+#include <stdbool.h>
+
 /* What follows the last slash of @path; @path itself when nothing does. */
 const char *seep_path_base(const char *path);
+
+/* The folder that @path lies in, "." or "/" too. Release with free(). */
+char *seep_path_folder(const char *path) __attribute__((returns_nonnull));
+
+/* Do both name one place? It may be empty; links at its end are not followed. */
+bool seep_path_is_same(const char *a, const char *b);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
@@ -268,11 +269,26 @@ static int check_output(struct run *run, uint32_t pid, struct seep_error *err)
 	return rc;
 }
 
-static int check_json(const struct run_options *values, struct seep_error *err)
+/* The report would replace the recording, or stand where the folder of the children's is to be. */
+static bool is_for_recordings(const char *json, const char *output)
 {
-	return seep_json_is_file(values->json)
-		       ? seep_outname_check(values->json, values->force, err)
-		       : 0;
+	char *folder = seep_outname_folder(output);
+	bool is = seep_path_is_same(json, output) || seep_path_is_same(json, folder);
+
+	free(folder);
+	return is;
+}
+
+static int check_json(const struct run *run, struct seep_error *err)
+{
+	const struct run_options *values = &run->values;
+
+	if (!seep_json_is_file(values->json))
+		return 0;
+	if (is_for_recordings(values->json, run->output))
+		return seep_fail(err, SEEP_EEXIST, "--json=%s is where recordings are to be",
+				 values->json);
+	return seep_outname_check(values->json, values->force, err);
 }
 
 static int complain_output(const struct run *run, const struct seep_error *err)
@@ -297,7 +313,7 @@ static int prepare(struct run *run, const char *name)
 		(void)seep_complain("run", &err);
 		return preflight_status(&err);
 	}
-	if (check_output(run, 0, &err) < 0 || check_json(&run->values, &err) < 0)
+	if (check_output(run, 0, &err) < 0 || check_json(run, &err) < 0)
 		return complain_output(run, &err);
 	rc = seep_runtime_find(&run->library, &err);
 	if (rc == 0)

@@ -125,10 +125,7 @@ static int save(const struct save_options *values, const struct ledger *ledger, 
 {
 	const enum seep_census_state state = ledger->entry ? ledger->entry->state
 							   : SEEP_CENSUS_ELSEWHERE;
-	const char *name = seep_path_base(ledger->path);
-	char *folder = name > ledger->path
-			       ? seep_xstrndup(ledger->path, (size_t)(name - ledger->path))
-			       : seep_xstrdup(".");
+	char *folder = seep_path_folder(ledger->path);
 	struct seep_symbols_options symbols;
 	const struct seep_recorder_plan plan = {
 		.ledger_dir = folder,

@@ -5,6 +5,8 @@
 #include "base/xalloc.h"
 #include "recorder/ledgerdir.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +138,8 @@ int seep_ledger_place_choose(uint64_t ledger_bytes, struct seep_ledger_place *re
 	place.path = seep_ledgerdir_asked();
 	if (place.path) {
 		r = seep_ledgerdir_open(place.path, false, &place.fd, err);
+		if (r == 0 && faccessat(place.fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+			r = seep_fail_errno(err, errno, "cannot write to %s", place.path);
 		if (r < 0)
 			seep_error_prefix(err, "SEEP_DIR");
 	} else {

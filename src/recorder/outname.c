@@ -2,6 +2,7 @@
 #include "recorder/outname.h"
 
 #include "base/file.h"
+#include "base/path.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 
@@ -107,8 +108,7 @@ static int try_folder(const char *folder)
 
 static int check_folder(const char *path, struct seep_error *err)
 {
-	size_t bytes = (size_t)(last_name(path) - path);
-	char *folder = bytes ? seep_xstrndup(path, bytes - (bytes > 1)) : seep_xstrdup(".");
+	char *folder = seep_path_folder(path);
 	int problem = try_folder(folder);
 	int rc = 0;
 

@@ -123,7 +123,7 @@ void seep_report_others(const struct seep_printer *printer, const struct seep_pr
 
 	if (count == 0)
 		return;
-	file = seep_xasprintf("../%s", path ? seep_path_base(path) : "");
+	file = path ? seep_xasprintf("../%s", seep_path_base(path)) : NULL;
 	rows = make_rows(profile, above, file);
 	seep_lines_add(&title, SEEP_STYLE_PLAIN,
 		       "The %sother %zu process%s of this run, by peak%s%s%s:",

@@ -123,6 +123,19 @@ def test_a_full_folder_costs_the_account_but_not_the_run(seep):
     assert b"nothing was recorded for echo: " in done.stderr
 
 
+def test_a_ledger_folder_that_cannot_be_written_to_is_refused(seep):
+    folder = seep.directory / "folder"
+    folder.mkdir(mode=0o700)
+    mount = f'mount -t tmpfs -o ro,mode=700 none {folder} && exec "$@"'
+    done = run_plain(
+        [*apart(), "sh", "-c", mount, "sh", SEEP, "run", "/bin/echo", "hello"],
+        cwd=seep.directory, env={"SEEP_DIR": str(folder)},
+    )
+    assert (done.status, done.stdout) == (125, b"")
+    said = f"seep run: SEEP_DIR: cannot write to {folder}: Read-only file system\n"
+    assert done.stderr.decode() == said
+
+
 def run_limited(seep, which, limit, *options):
     """What seep says when a program is recorded under a limit of its resources."""
     done = subprocess.run(
@@ -285,3 +298,11 @@ def test_the_report_as_json_can_go_into_a_file_beside_the_programs_output(seep):
     words[words.index("--json=x.json")] = "--json=no/such/folder.json"
     refused = seep.command(*words, cwd=seep.directory)
     assert refused.status == 125 and refused.stdout == b""
+
+
+@pytest.mark.parametrize("name", ["x.seep", "./x.seep", "../{}/x.seep", "x.seep.d"])
+def test_the_report_as_json_does_not_replace_the_recording(seep, name):
+    name = name.format(seep.directory.name)
+    done = seep.command("run", "-o", "x.seep", f"--json={name}", "echo", cwd=seep.directory)
+    assert done.status == 125 and done.stdout == b""
+    assert done.stderr.decode() == f"seep run: --json={name} is where recordings are to be\n"
