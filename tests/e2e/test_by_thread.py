@@ -107,8 +107,15 @@ def test_a_report_of_some_threads_keeps_the_shares_of_the_whole(seep):
     assert seep.command("report", recordings.path, "--by-thread", "--tree").status == 2
 
 
-def test_a_report_by_thread_of_a_recording_without_threads_says_why_it_is_empty(seep):
+def test_a_report_by_thread_of_a_recording_without_threads_is_refused_with_the_remedy(seep):
     recordings, _, _ = record(seep, options=())
     done = seep.command("report", recordings.path, "--thread", "first")
+    assert done.status == 2 and done.stdout == b""
     assert b"seep run --by-thread" in done.stderr
-    assert b"There are no bytes live at exit among what is shown" in done.stdout
+
+
+def test_a_thread_that_is_not_there_is_an_error_that_names_those_that_are(seep):
+    recordings, _, _ = record(seep)
+    done = seep.command("report", recordings.path, "--thread", "frist")
+    assert done.status == 2 and done.stdout == b""
+    assert b'no thread of any stack matches "frist"; did you mean first?' in done.stderr
