@@ -258,11 +258,12 @@ static struct seep_finish_job *queue_take(struct job_queue *queue)
 
 static void work_on(struct seep_finisher *finisher, struct seep_finish_job *job)
 {
-	if (finisher->symbol_jobs++ % JOBS_PER_SYMBOLS == 0) {
+	do_job(job, &finisher->symbols);
+	/* Small forks, of which a server has millions, use none. */
+	if (job->recorded && ++finisher->symbol_jobs % JOBS_PER_SYMBOLS == 0) {
 		seep_symbols_free(finisher->symbols);
 		finisher->symbols = NULL;
 	}
-	do_job(job, &finisher->symbols);
 }
 
 static void *finish_jobs(void *argument)
