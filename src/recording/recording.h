@@ -54,9 +54,6 @@ SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_prof
 SEEP_NODISCARD int seep_recording_load(const char *path, struct seep_profile **ret_profile,
 				       struct seep_error *err);
 
-/* Whether @head, the first @bytes (100 suffice) of a file, begins a recording of any version. */
-bool seep_recording_is_recording(const void *head, size_t bytes);
-
 /**
  * seep_recording_open_database - the recording's database, for queries
  * @ret_db: set on success only; release with sqlite3_close()

@@ -2,12 +2,15 @@
 /* Opening a file that may have been made to harm its reader. */
 #include "recording/recording.h"
 
+#include "base/strbuf.h"
 #include "profile/ledger_load.h"
 #include "recording/recording_db.h"
 #include "recording/recording_rows.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +24,11 @@ enum {
 	USER_VERSION_AT = 60,
 	APPLICATION_ID_AT = 68,
 	PAGES_VALID_FOR_AT = 92,
+
+	URI_BYTES_MAX = 3 * PATH_MAX + 64,
+	VALUE_BYTES_MAX = 16 * 1024 * 1024, /* of one text, blob or row */
+	SQL_BYTES_MAX = 1024 * 1024,
+	PATTERN_BYTES_MAX = 1000,
 };
 
 static uint32_t big_endian(const unsigned char *bytes)
@@ -29,7 +37,7 @@ static uint32_t big_endian(const unsigned char *bytes)
 	       (uint32_t)bytes[3];
 }
 
-bool seep_recording_is_recording(const void *head, size_t bytes)
+static bool is_recording(const void *head, size_t bytes)
 {
 	static const char magic[16] = "SQLite format 3";
 	const unsigned char *at = head;
@@ -92,7 +100,7 @@ static int check_head(const char *path, struct seep_error *err)
 
 	if (r < 0)
 		return r;
-	if (!seep_recording_is_recording(head, read.count))
+	if (!is_recording(head, read.count))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: not a recording", path);
 	if (big_endian(head + USER_VERSION_AT) != SEEP_RECORDING_VERSION)
 		return seep_fail(err, SEEP_EVERSION, "%s: version %u, this seep reads %d", path,
@@ -102,6 +110,91 @@ static int check_head(const char *path, struct seep_error *err)
 	return 0;
 }
 
+/* "file:<path, escaped>?immutable=1" */
+static void make_uri(struct seep_strbuf *uri, const char *path)
+{
+	seep_strbuf_adds(uri, path[0] == '/' ? "file://" : "file:");
+	for (const char *at = path; *at; at++) {
+		if (isalnum((unsigned char)*at) || strchr("/._-", *at))
+			seep_strbuf_addc(uri, *at);
+		else
+			seep_strbuf_addf(uri, "%%%02x", (unsigned char)*at);
+	}
+	seep_strbuf_adds(uri, "?immutable=1");
+}
+
+/*
+ * SQLite reads no journal beside an immutable file and takes no lock, which is right for a file that
+ * never changes after its rename, and reads it the same from a read-only directory.
+ */
+static int open_immutable(const char *path, struct sqlite3 **ret_db)
+{
+	const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+	struct seep_strbuf uri;
+	int rc;
+
+	seep_strbuf_init(&uri, URI_BYTES_MAX);
+	make_uri(&uri, path);
+	rc = sqlite3_open_v2(uri.text, ret_db, flags, seep_db_vfs());
+	seep_strbuf_done(&uri);
+	return rc;
+}
+
+/* ---- what is allowed ---------------------------------------------------------------------- */
+
+static int drop_virtual_tables(struct sqlite3 *db)
+{
+	/* The parameter lacks const; nothing is written. */
+	static const char *kept[] = { "json_each", "json_tree", NULL };
+
+	/* It reads what goes with the modules. */
+	for (int arguments = 1; arguments <= 2; arguments++)
+		(void)sqlite3_create_function(db, "fts3_tokenizer", arguments, SQLITE_UTF8, NULL,
+					      NULL, NULL, NULL);
+	return sqlite3_drop_modules(db, kept);
+}
+
+/*
+ * Reading is all that is left: no attached files, extensions, triggers or temporary files; functions
+ * with side effects are not run from the file's schema; values, statements and patterns have
+ * ceilings; SQLite checks every cell. Virtual tables, each of which reads bytes of the file as a
+ * format of its own, are taken away but for json_each and json_tree, which recordings' views use.
+ */
+static int harden(struct sqlite3 *db)
+{
+	static const struct {
+		int option;
+		int value;
+	} settings[] = {
+		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },
+		{ SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_TRIGGER, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0 },
+		{ SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0 },
+		{ SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0 },
+	};
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]) && rc == SQLITE_OK; i++)
+		rc = sqlite3_db_config(db, settings[i].option, settings[i].value, NULL);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_BYTES_MAX);
+	(void)sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
+	if (rc == SQLITE_OK)
+		rc = drop_virtual_tables(db);
+	/* No memory map: a file that shrinks meanwhile would be a SIGBUS. */
+	if (rc == SQLITE_OK)
+		rc = sqlite3_exec(db,
+				  "PRAGMA query_only = ON; PRAGMA mmap_size = 0;"
+				  "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON",
+				  NULL, NULL, NULL);
+	return rc;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
 int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, struct seep_error *err)
 {
 	struct seep_sql_found found;
@@ -110,9 +203,9 @@ int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, stru
 
 	if (r < 0)
 		return r;
-	r = seep_db_fail(NULL, seep_db_open_immutable(path, &db), err);
+	r = seep_db_fail(NULL, open_immutable(path, &db), err);
 	if (r == 0)
-		r = seep_db_fail(db, seep_db_harden(db), err);
+		r = seep_db_fail(db, harden(db), err);
 	if (r == 0)
 		r = seep_sql_look(db, &found, err);
 	if (r < 0) {
@@ -133,7 +226,7 @@ int seep_profile_open(const char *path, struct seep_profile **ret_profile, struc
 		return r;
 	if (seep_profile_is_ledger(head.bytes, head.count))
 		return seep_profile_load_ledger(path, NULL, ret_profile, err);
-	if (!seep_recording_is_recording(head.bytes, head.count))
+	if (!is_recording(head.bytes, head.count))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: neither a recording nor a ledger", path);
 	return seep_recording_load(path, ret_profile, err);
 }
