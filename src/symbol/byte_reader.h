@@ -62,6 +62,15 @@ static inline uint8_t reader_byte(struct byte_reader *reader)
 	return (uint8_t)reader_number(reader, 1);
 }
 
+/* The length with which units begin; @ret_offset_bytes: 4, or 8 in 64-bit DWARF. */
+static inline uint64_t reader_length(struct byte_reader *reader, uint8_t *ret_offset_bytes)
+{
+	uint64_t bytes = reader_number(reader, 4);
+
+	*ret_offset_bytes = bytes == UINT32_MAX ? 8 : 4;
+	return bytes == UINT32_MAX ? reader_number(reader, 8) : bytes;
+}
+
 static inline uint64_t reader_leb(struct byte_reader *reader, uint8_t sign)
 {
 	struct core_leb leb = core_leb((uintptr_t)reader->at, (uintptr_t)reader->end, sign);

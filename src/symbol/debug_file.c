@@ -19,15 +19,22 @@ static const char *dir_at(const struct seep_debug_dirs *dirs, size_t i)
 	return i < dirs->count ? dirs->items[i] : system_dir;
 }
 
-static SEEP_PRINTF(2, 3) bool join(char path[PATH_MAX], const char *fmt, ...)
+static SEEP_PRINTF(2, 0) bool vjoin(char path[PATH_MAX], const char *fmt, va_list args)
+{
+	int bytes = vsnprintf(path, PATH_MAX, fmt, args);
+
+	return bytes > 0 && bytes < PATH_MAX;
+}
+
+bool seep_debug_join(char path[PATH_MAX], const char *fmt, ...)
 {
 	va_list args;
-	int bytes;
+	bool fits;
 
 	va_start(args, fmt);
-	bytes = vsnprintf(path, PATH_MAX, fmt, args);
+	fits = vjoin(path, fmt, args);
 	va_end(args);
-	return bytes > 0 && bytes < PATH_MAX;
+	return fits;
 }
 
 size_t seep_debug_place_count(const struct seep_debug_dirs *dirs)
@@ -39,109 +46,17 @@ bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const ch
 		      char ret[PATH_MAX])
 {
 	if (index <= dirs->count)
-		return join(ret, "%s/%s", dir_at(dirs, index), path);
-	return join(ret, "%s/%s", dirs->items[index - dirs->count - 1], seep_path_base(path));
+		return seep_debug_join(ret, "%s/%s", dir_at(dirs, index), path);
+	return seep_debug_join(ret, "%s/%s", dirs->items[index - dirs->count - 1],
+			       seep_path_base(path));
 }
 
-/* Open @path if it is an ELF file with that build-id. */
-static struct seep_elf *open_with_id(const char *path, const uint8_t *build_id, size_t bytes)
-{
-	const char *problem;
-	struct seep_elf *elf;
-
-	if (!seep_elf_open(path, &elf, &problem))
-		return NULL;
-	if (seep_elf_has_build_id(elf, build_id, bytes))
-		return elf;
-	seep_elf_close(elf);
-	return NULL;
-}
-
-static bool hex(char *to, size_t to_bytes, const uint8_t *bytes, size_t count)
-{
-	size_t i;
-
-	if (to_bytes < 2 * count + 1)
-		return false;
-	for (i = 0; i < count; i++)
-		(void)snprintf(to + 2 * i, 3, "%02x", bytes[i]);
-	return true;
-}
-
-/* <dir><below>/.build-id/ab/cdef…<suffix>; ".debug", or "" for the file that was stripped */
-static struct seep_elf *find_by_build_id(const struct seep_debug_dirs *dirs, const char *below,
-					 const char *suffix, const uint8_t *build_id, size_t bytes)
-{
-	char digits[2 * SEEP_BUILD_ID_MAX_BYTES + 1];
-	char path[PATH_MAX];
-	size_t i;
-
-	if (bytes < 2 || !hex(digits, sizeof(digits), build_id, bytes))
-		return NULL;
-	for (i = 0; i <= dirs->count; i++) {
-		struct seep_elf *elf = NULL;
-
-		if (join(path, "%s%s/.build-id/%.2s/%s%s", dir_at(dirs, i), below, digits,
-			 digits + 2, suffix))
-			elf = open_with_id(path, build_id, bytes);
-		if (elf)
-			return elf;
-	}
-	return NULL;
-}
-
-static struct seep_elf *find_main_in_dirs(const struct seep_debug_dirs *dirs,
-					  const struct seep_debug_query *query)
-{
-	char path[PATH_MAX];
-	size_t i;
-
-	for (i = 0; i < dirs->count; i++) {
-		struct seep_elf *elf = NULL;
-
-		if (join(path, "%s/%s", dirs->items[i], query->path))
-			elf = open_with_id(path, query->build_id, query->build_id_bytes);
-		if (!elf && join(path, "%s/%s", dirs->items[i], seep_path_base(query->path)))
-			elf = open_with_id(path, query->build_id, query->build_id_bytes);
-		if (elf)
-			return elf;
-	}
-	return find_by_build_id(dirs, "", "", query->build_id, query->build_id_bytes);
-}
-
-struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
-				      const struct seep_debug_query *query,
-				      const char **ret_problem)
-{
-	struct seep_elf *elf;
-
-	if (seep_elf_open(query->path, &elf, ret_problem)) {
-		if (!query->build_id_bytes ||
-		    seep_elf_has_build_id(elf, query->build_id, query->build_id_bytes))
-			return elf;
-		*ret_problem = "build-id differs: the file was replaced";
-		seep_elf_close(elf);
-	}
-	return query->build_id_bytes ? find_main_in_dirs(dirs, query) : NULL;
-}
-
-/* From a server. Not believed either: its build-id has to be that one. */
-static struct seep_elf *fetch(const struct seep_debug_dirs *dirs, enum seep_debuginfod_kind kind,
-			      const uint8_t *build_id, size_t bytes, const char *name)
-{
-	char path[PATH_MAX];
-
-	if (!seep_debuginfod_find(dirs->servers, kind, build_id, bytes, name, path))
-		return NULL;
-	return open_with_id(path, build_id, bytes);
-}
-
-struct seep_elf *seep_debug_fetch_main(const struct seep_debug_dirs *dirs,
-				       const struct seep_debug_query *query)
-{
-	return fetch(dirs, SEEP_DEBUGINFOD_EXECUTABLE, query->build_id, query->build_id_bytes,
-		     seep_path_base(query->path));
-}
+/* Which file is the right one: of that build-id, or where there is none, of that checksum. */
+struct wanted {
+	const uint8_t *id;
+	size_t id_bytes;
+	uint32_t checksum;
+};
 
 static bool has_checksum(const char *path, uint32_t expected)
 {
@@ -158,86 +73,131 @@ static bool has_checksum(const char *path, uint32_t expected)
 	return got == 0 && sum == expected;
 }
 
-struct link {
-	char name[NAME_MAX + 1];
-	uint32_t checksum;
-};
-
-/* A file name, a zero, padding to 4, the checksum. Names with a slash could lead anywhere. */
-static bool read_link(const struct seep_elf *main, struct link *link)
+/* Open the file of that name if it is the right one; NULL: it is not. */
+static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct wanted *wanted, const char *fmt, ...)
 {
-	struct seep_elf_bytes section = seep_elf_section(main, ".gnu_debuglink");
-	size_t name_bytes;
-	size_t at;
-
-	if (!section.bytes)
-		return false;
-	name_bytes = strnlen((const char *)section.data, section.bytes);
-	at = (name_bytes + 1 + 3) & ~(size_t)3;
-	if (name_bytes == 0 || name_bytes > NAME_MAX || at + 4 > section.bytes ||
-	    memchr(section.data, '/', name_bytes))
-		return false;
-	memcpy(link->name, section.data, name_bytes);
-	link->name[name_bytes] = '\0';
-	memcpy(&link->checksum, section.data + at, 4);
-	return true;
-}
-
-static struct seep_elf *open_linked(const char *path, const struct seep_elf *main,
-				    uint32_t checksum)
-{
+	struct seep_elf *elf = NULL;
+	char path[PATH_MAX];
 	const char *problem;
-	struct seep_elf *elf;
+	va_list args;
+	bool fits;
 
-	if (!seep_elf_open(path, &elf, &problem))
+	va_start(args, fmt);
+	fits = vjoin(path, fmt, args);
+	va_end(args);
+	if (!fits || !seep_elf_open(path, &elf, &problem))
 		return NULL;
-	if (main->build_id_bytes ? seep_elf_has_build_id(elf, main->build_id, main->build_id_bytes)
-				 : has_checksum(path, checksum))
+	if (wanted->id_bytes ? seep_elf_has_build_id(elf, wanted->id, wanted->id_bytes)
+			     : has_checksum(path, wanted->checksum))
 		return elf;
 	seep_elf_close(elf);
 	return NULL;
 }
 
+/* <dir><below>/.build-id/ab/cdef…<suffix>; ".debug", or "" for the file that was stripped */
+static struct seep_elf *find_by_build_id(const struct seep_debug_dirs *dirs,
+					 const struct wanted *wanted, const char *below,
+					 const char *suffix)
+{
+	char digits[2 * SEEP_BUILD_ID_MAX_BYTES + 1];
+	struct seep_elf *elf = NULL;
+
+	if (wanted->id_bytes < 2 || wanted->id_bytes > SEEP_BUILD_ID_MAX_BYTES)
+		return NULL;
+	for (size_t i = 0; i < wanted->id_bytes; i++)
+		(void)snprintf(digits + 2 * i, 3, "%02x", wanted->id[i]);
+	for (size_t i = 0; !elf && i <= dirs->count; i++)
+		elf = try(wanted, "%s%s/.build-id/%.2s/%s%s", dir_at(dirs, i), below, digits,
+			  digits + 2, suffix);
+	return elf;
+}
+
+struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
+				      const struct seep_debug_query *query,
+				      const char **ret_problem)
+{
+	const struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
+	struct seep_elf *elf = NULL;
+
+	if (seep_elf_open(query->path, &elf, ret_problem)) {
+		if (!wanted.id_bytes || seep_elf_has_build_id(elf, wanted.id, wanted.id_bytes))
+			return elf;
+		*ret_problem = "build-id differs: the file was replaced";
+		seep_elf_close(elf);
+		elf = NULL;
+	}
+	for (size_t i = 0; wanted.id_bytes && !elf && i < dirs->count; i++) {
+		elf = try(&wanted, "%s/%s", dirs->items[i], query->path);
+		if (!elf)
+			elf = try(&wanted, "%s/%s", dirs->items[i], seep_path_base(query->path));
+	}
+	return elf ? elf : find_by_build_id(dirs, &wanted, "", "");
+}
+
+/* From a server. Not believed either: its build-id has to be that one. */
+static struct seep_elf *fetch(const struct seep_debug_dirs *dirs, enum seep_debuginfod_kind kind,
+			      const struct wanted *wanted, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (!seep_debuginfod_find(dirs->servers, kind, wanted->id, wanted->id_bytes, name, path))
+		return NULL;
+	return try(wanted, "%s", path);
+}
+
+struct seep_elf *seep_debug_fetch_main(const struct seep_debug_dirs *dirs,
+				       const struct seep_debug_query *query)
+{
+	const struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
+
+	return fetch(dirs, SEEP_DEBUGINFOD_EXECUTABLE, &wanted, seep_path_base(query->path));
+}
+
+/* A file name, a zero, padding to 4, the checksum. Names with a slash could lead anywhere. */
+static const char *read_link(const struct seep_elf *main, struct wanted *wanted)
+{
+	struct seep_elf_bytes section = seep_elf_section(main, ".gnu_debuglink");
+	const char *name = (const char *)section.data;
+	size_t name_bytes = section.bytes ? strnlen(name, section.bytes) : 0;
+	size_t at = (name_bytes + 1 + 3) & ~(size_t)3;
+
+	if (name_bytes == 0 || name_bytes > NAME_MAX || at + 4 > section.bytes ||
+	    memchr(name, '/', name_bytes))
+		return NULL;
+	memcpy(&wanted->checksum, section.data + at, 4);
+	return name;
+}
+
 static struct seep_elf *find_by_link(const struct seep_debug_dirs *dirs, const char *main_path,
 				     const struct seep_elf *main)
 {
+	struct wanted wanted = { main->build_id, main->build_id_bytes, 0 };
 	int folder_bytes = (int)(seep_path_base(main_path) - main_path);
+	const char *name = read_link(main, &wanted);
 	struct seep_elf *elf = NULL;
-	char path[PATH_MAX];
-	struct link link;
-	size_t i;
 
-	if (!read_link(main, &link))
+	if (!name)
 		return NULL;
-	if (join(path, "%.*s%s", folder_bytes, main_path, link.name) &&
-	    strcmp(path, main_path) != 0)
-		elf = open_linked(path, main, link.checksum);
-	if (!elf && join(path, "%.*s.debug/%s", folder_bytes, main_path, link.name))
-		elf = open_linked(path, main, link.checksum);
-	for (i = 0; !elf && i <= dirs->count; i++)
-		if (join(path, "%s/%.*s%s", dir_at(dirs, i), folder_bytes, main_path, link.name))
-			elf = open_linked(path, main, link.checksum);
-	for (i = 0; !elf && i < dirs->count; i++)
-		if (join(path, "%s/%s", dirs->items[i], link.name))
-			elf = open_linked(path, main, link.checksum);
+	if (strcmp(seep_path_base(main_path), name) != 0)
+		elf = try(&wanted, "%.*s%s", folder_bytes, main_path, name);
+	if (!elf)
+		elf = try(&wanted, "%.*s.debug/%s", folder_bytes, main_path, name);
+	for (size_t i = 0; !elf && i <= dirs->count; i++)
+		elf = try(&wanted, "%s/%.*s%s", dir_at(dirs, i), folder_bytes, main_path, name);
+	for (size_t i = 0; !elf && i < dirs->count; i++)
+		elf = try(&wanted, "%s/%s", dirs->items[i], name);
 	return elf;
 }
 
 /* DIR/name and DIR/name.debug, for a folder into which somebody copied debug files by hand. */
 static struct seep_elf *find_by_name(const struct seep_debug_dirs *dirs,
-				     const struct seep_debug_query *query)
+				     const struct wanted *wanted, const char *name)
 {
-	const char *name = seep_path_base(query->path);
-	char path[PATH_MAX];
-	size_t i;
+	for (size_t i = 0; i < dirs->count; i++) {
+		struct seep_elf *elf = try(wanted, "%s/%s.debug", dirs->items[i], name);
 
-	for (i = 0; i < dirs->count; i++) {
-		struct seep_elf *elf = NULL;
-
-		if (join(path, "%s/%s.debug", dirs->items[i], name))
-			elf = open_with_id(path, query->build_id, query->build_id_bytes);
-		if (!elf && join(path, "%s/%s", dirs->items[i], name))
-			elf = open_with_id(path, query->build_id, query->build_id_bytes);
+		if (!elf)
+			elf = try(wanted, "%s/%s", dirs->items[i], name);
 		if (elf && seep_elf_has_dwarf(elf))
 			return elf;
 		seep_elf_close(elf);
@@ -249,63 +209,63 @@ struct seep_elf *seep_debug_find_separate(const struct seep_debug_dirs *dirs,
 					  const struct seep_debug_query *query,
 					  const struct seep_elf *main)
 {
-	struct seep_debug_query known = *query;
-	struct seep_elf *elf = NULL;
+	struct wanted wanted = { query->build_id, query->build_id_bytes, 0 };
+	const char *name = seep_path_base(query->path);
+	struct seep_elf *elf;
 
-	if (!known.build_id_bytes && main) {
-		known.build_id = main->build_id;
-		known.build_id_bytes = main->build_id_bytes;
+	if (!wanted.id_bytes && main) {
+		wanted.id = main->build_id;
+		wanted.id_bytes = main->build_id_bytes;
 	}
-	if (known.build_id_bytes)
-		elf = find_by_build_id(dirs, "", ".debug", known.build_id, known.build_id_bytes);
+	elf = find_by_build_id(dirs, &wanted, "", ".debug");
 	if (!elf && main)
-		elf = find_by_link(dirs, known.path, main);
-	if (!elf && known.build_id_bytes)
-		elf = find_by_name(dirs, &known);
-	if (!elf)
-		elf = fetch(dirs, SEEP_DEBUGINFOD_DEBUG, known.build_id, known.build_id_bytes,
-			    seep_path_base(known.path));
-	return elf;
+		elf = find_by_link(dirs, query->path, main);
+	if (!elf && wanted.id_bytes)
+		elf = find_by_name(dirs, &wanted, name);
+	return elf ? elf : fetch(dirs, SEEP_DEBUGINFOD_DEBUG, &wanted, name);
+}
+
+/* The name in .gnu_debugaltlink, and after its zero the build-id; NULL: there is none. */
+static const char *alternate_of(const struct seep_elf *elf, struct wanted *ret_wanted)
+{
+	struct seep_elf_bytes section = seep_elf_section(elf, ".gnu_debugaltlink");
+	const char *name = (const char *)section.data;
+	size_t name_bytes = section.bytes ? strnlen(name, section.bytes) : 0;
+
+	if (name_bytes == section.bytes)
+		return NULL;
+	*ret_wanted = (struct wanted){ .id = section.data + name_bytes + 1,
+				       .id_bytes = section.bytes - name_bytes - 1 };
+	return name;
 }
 
 const char *seep_debug_alternate_name(const struct seep_elf *elf)
 {
-	struct seep_elf_bytes section = seep_elf_section(elf, ".gnu_debugaltlink");
-	const char *name = (const char *)section.data;
+	struct wanted wanted;
+	const char *name = alternate_of(elf, &wanted);
 
-	if (!section.bytes || strnlen(name, section.bytes) == section.bytes)
-		return "a file";
-	return seep_path_base(name);
+	return name ? seep_path_base(name) : "a file";
 }
 
 struct seep_elf *seep_debug_find_alternate(const struct seep_debug_dirs *dirs,
 					   const struct seep_elf *elf)
 {
-	struct seep_elf_bytes section = seep_elf_section(elf, ".gnu_debugaltlink");
-	const char *name = (const char *)section.data;
 	const char *path = elf->path ? elf->path : "";
-	struct seep_elf *found = NULL;
-	char joined[PATH_MAX];
-	const uint8_t *id;
-	size_t id_bytes;
-	size_t i;
+	struct seep_elf *found;
+	struct wanted wanted;
+	const char *name = alternate_of(elf, &wanted);
 
-	if (!section.bytes || strnlen(name, section.bytes) == section.bytes)
+	if (!name || wanted.id_bytes == 0 || wanted.id_bytes > SEEP_BUILD_ID_MAX_BYTES)
 		return NULL;
-	id = section.data + strlen(name) + 1;
-	id_bytes = section.bytes - strlen(name) - 1;
-	if (id_bytes == 0 || id_bytes > SEEP_BUILD_ID_MAX_BYTES)
-		return NULL;
-	if (name[0] == '/' ? join(joined, "%s", name)
-			   : join(joined, "%.*s%s", (int)(seep_path_base(path) - path), path, name))
-		found = open_with_id(joined, id, id_bytes);
-	for (i = 0; !found && i <= dirs->count; i++)
-		if (join(joined, "%s/.dwz/%s", dir_at(dirs, i), seep_path_base(name)))
-			found = open_with_id(joined, id, id_bytes);
+	if (name[0] == '/')
+		found = try(&wanted, "%s", name);
+	else
+		found = try(&wanted, "%.*s%s", (int)(seep_path_base(path) - path), path, name);
+	for (size_t i = 0; !found && i <= dirs->count; i++)
+		found = try(&wanted, "%s/.dwz/%s", dir_at(dirs, i), seep_path_base(name));
 	if (!found)
-		found = find_by_build_id(dirs, "", ".debug", id, id_bytes);
+		found = find_by_build_id(dirs, &wanted, "", ".debug");
 	if (!found)
-		found = find_by_build_id(dirs, "/.dwz", ".debug", id, id_bytes);
-	return found ? found
-		     : fetch(dirs, SEEP_DEBUGINFOD_DEBUG, id, id_bytes, seep_path_base(name));
+		found = find_by_build_id(dirs, &wanted, "/.dwz", ".debug");
+	return found ? found : fetch(dirs, SEEP_DEBUGINFOD_DEBUG, &wanted, seep_path_base(name));
 }

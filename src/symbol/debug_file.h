@@ -18,6 +18,9 @@ struct seep_debug_dirs {
 	struct seep_debuginfod *servers; /* NULL: nobody is asked */
 };
 
+/* A path that is put together; false when there is no room for it. */
+bool seep_debug_join(char path[PATH_MAX], const char *fmt, ...) SEEP_PRINTF(2, 3);
+
 /*
  * The places for a file that belongs to @path: the same path below each directory, /usr/lib/debug
  * among them, then its name alone in each that was given. False when there is no room for it.

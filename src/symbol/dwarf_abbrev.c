@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/dwarf_abbrev.h"
 
+#include "base/search.h"
 #include "base/xalloc.h"
 
 #include <dwarf.h>
@@ -15,52 +16,85 @@ struct dwarf_abbrevs {
 	size_t attribute_room;
 };
 
-uint8_t dwarf_form_bytes(uint64_t form, uint16_t version, uint8_t offset_bytes)
+/* Only in the table: as many bytes as an offset. */
+enum { OFFSET = DWARF_UNKNOWN + 1 };
+
+static const struct dwarf_form forms[] = {
+	[DW_FORM_addr] = { 8, DWARF_ADDRESS },
+	[DW_FORM_block2] = { DWARF_BLOCK2, DWARF_OTHER },
+	[DW_FORM_block4] = { DWARF_BLOCK4, DWARF_OTHER },
+	[DW_FORM_data2] = { 2, DWARF_NUMBER },
+	[DW_FORM_data4] = { 4, DWARF_NUMBER },
+	[DW_FORM_data8] = { 8, DWARF_NUMBER },
+	[DW_FORM_string] = { DWARF_STRING, DWARF_TEXT },
+	[DW_FORM_block] = { DWARF_BLOCK, DWARF_OTHER },
+	[DW_FORM_block1] = { DWARF_BLOCK1, DWARF_OTHER },
+	[DW_FORM_data1] = { 1, DWARF_NUMBER },
+	[DW_FORM_flag] = { 1, DWARF_OTHER },
+	[DW_FORM_sdata] = { DWARF_SLEB, DWARF_NUMBER },
+	[DW_FORM_strp] = { OFFSET, DWARF_TEXT_STR },
+	[DW_FORM_udata] = { DWARF_ULEB, DWARF_NUMBER },
+	[DW_FORM_ref_addr] = { OFFSET, DWARF_REF_FILE },
+	[DW_FORM_ref1] = { 1, DWARF_REF_UNIT },
+	[DW_FORM_ref2] = { 2, DWARF_REF_UNIT },
+	[DW_FORM_ref4] = { 4, DWARF_REF_UNIT },
+	[DW_FORM_ref8] = { 8, DWARF_REF_UNIT },
+	[DW_FORM_ref_udata] = { DWARF_ULEB, DWARF_REF_UNIT },
+	[DW_FORM_sec_offset] = { OFFSET, DWARF_NUMBER },
+	[DW_FORM_exprloc] = { DWARF_BLOCK, DWARF_OTHER },
+	[DW_FORM_flag_present] = { 0, DWARF_OTHER },
+	[DW_FORM_strx] = { DWARF_ULEB, DWARF_TEXT_INDEX },
+	[DW_FORM_addrx] = { DWARF_ULEB, DWARF_ADDRESS_INDEX },
+	[DW_FORM_ref_sup4] = { 4, DWARF_REF_ALT },
+	[DW_FORM_strp_sup] = { OFFSET, DWARF_TEXT_ALT },
+	[DW_FORM_data16] = { 16, DWARF_OTHER },
+	[DW_FORM_line_strp] = { OFFSET, DWARF_TEXT_LINE },
+	[DW_FORM_ref_sig8] = { 8, DWARF_REF_TYPE },
+	[DW_FORM_implicit_const] = { 0, DWARF_NUMBER },
+	[DW_FORM_loclistx] = { DWARF_ULEB, DWARF_OTHER },
+	[DW_FORM_rnglistx] = { DWARF_ULEB, DWARF_LIST_INDEX },
+	[DW_FORM_ref_sup8] = { 8, DWARF_REF_ALT },
+	[DW_FORM_strx1] = { 1, DWARF_TEXT_INDEX },
+	[DW_FORM_strx2] = { 2, DWARF_TEXT_INDEX },
+	[DW_FORM_strx3] = { 3, DWARF_TEXT_INDEX },
+	[DW_FORM_strx4] = { 4, DWARF_TEXT_INDEX },
+	[DW_FORM_addrx1] = { 1, DWARF_ADDRESS_INDEX },
+	[DW_FORM_addrx2] = { 2, DWARF_ADDRESS_INDEX },
+	[DW_FORM_addrx3] = { 3, DWARF_ADDRESS_INDEX },
+	[DW_FORM_addrx4] = { 4, DWARF_ADDRESS_INDEX },
+};
+
+/* What GNU had before the standard, as the standard has it. */
+static uint64_t standard_form(uint64_t form)
 {
 	switch (form) {
-	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
-		return 0;
-	case DW_FORM_data1:
-	case DW_FORM_flag:
-	case DW_FORM_ref1:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		return 1;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		return 2;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		return 3;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-	case DW_FORM_ref_sup4:
-		return 4;
-	case DW_FORM_addr:
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
-		return 8;
-	case DW_FORM_data16:
-		return 16;
-	case DW_FORM_sec_offset:
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_addr_index:
+		return DW_FORM_addrx;
+	case DW_FORM_GNU_str_index:
+		return DW_FORM_strx;
 	case DW_FORM_GNU_strp_alt:
-	case DW_FORM_GNU_ref_alt:
-		return offset_bytes;
-	case DW_FORM_ref_addr:
-		return version == 2 ? 8 : offset_bytes;
+		return DW_FORM_strp_sup;
 	default:
-		return DWARF_VARIES;
+		return form;
 	}
+}
+
+struct dwarf_form dwarf_form_of(uint64_t form, uint16_t version, uint8_t offset_bytes)
+{
+	struct dwarf_form found = { 0 };
+
+	if (form == DW_FORM_GNU_ref_alt)
+		return (struct dwarf_form){ offset_bytes, DWARF_REF_ALT };
+	if (form == DW_FORM_ref_addr && version == 2)
+		return (struct dwarf_form){ 8, DWARF_REF_FILE };
+	form = standard_form(form);
+	if (form < sizeof(forms) / sizeof(forms[0]))
+		found = forms[form];
+	if (found.bytes == OFFSET)
+		found.bytes = offset_bytes;
+	else if (found.bytes == 0 && form != DW_FORM_flag_present && form != DW_FORM_implicit_const)
+		found.bytes = DWARF_UNKNOWN;
+	return found;
 }
 
 static void add_attribute(struct dwarf_abbrevs *abbrevs, const struct dwarf_attribute *attribute)
@@ -75,10 +109,10 @@ static void note_attribute(struct dwarf_abbrev *abbrev, const struct dwarf_attri
 {
 	abbrev->attribute_count++;
 	abbrev->has_code |= attribute->name == DW_AT_low_pc || attribute->name == DW_AT_ranges;
-	if (attribute->bytes == DWARF_VARIES || abbrev->fixed_bytes > UINT16_MAX)
+	if (attribute->form.bytes >= DWARF_VARIES || abbrev->fixed_bytes > UINT16_MAX)
 		abbrev->fixed_bytes = UINT32_MAX;
 	else
-		abbrev->fixed_bytes += attribute->bytes;
+		abbrev->fixed_bytes += attribute->form.bytes;
 }
 
 /* The pairs of name and form up to two zeros. False when the table ends before. */
@@ -93,14 +127,13 @@ static bool read_attributes(struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *
 
 		if (form == DW_FORM_implicit_const)
 			attribute.implicit = reader_sleb(table);
-		if (table->failed || form > UINT16_MAX)
+		if (table->failed)
 			return false;
 		if (name == 0 && form == 0)
 			return true;
 		(*attributes_left)--;
 		attribute.name = name > UINT16_MAX ? 0 : (uint16_t)name;
-		attribute.form = (uint16_t)form;
-		attribute.bytes = dwarf_form_bytes(form, version, offset_bytes);
+		attribute.form = dwarf_form_of(form, version, offset_bytes);
 		add_attribute(abbrevs, &attribute);
 		note_attribute(abbrev, &attribute);
 	}
@@ -168,20 +201,11 @@ void dwarf_abbrevs_free(struct dwarf_abbrevs *abbrevs)
 
 const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *abbrevs, uint64_t code)
 {
-	size_t low = 0;
-	size_t high = abbrevs->count;
+	size_t count;
 
 	/* Nearly always codes are 1, 2, 3 and so on. */
 	if (code - 1 < abbrevs->count && abbrevs->items[code - 1].code == code)
 		return &abbrevs->items[code - 1];
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (abbrevs->items[middle].code < code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < abbrevs->count && abbrevs->items[low].code == code ? &abbrevs->items[low]
-									: NULL;
+	count = seep_search_upto(abbrevs->items, abbrevs->count, sizeof(*abbrevs->items), code);
+	return count && abbrevs->items[count - 1].code == code ? &abbrevs->items[count - 1] : NULL;
 }

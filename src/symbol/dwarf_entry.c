@@ -20,72 +20,55 @@ bool dwarf_entry_read(struct dwarf_unit *unit, const uint8_t *at, struct dwarf_e
 	return ret->abbrev != NULL;
 }
 
-/* The length that stands before the bytes of a block. */
-static bool read_block(struct byte_reader *reader, uint64_t bytes)
+bool dwarf_value_read(const struct dwarf_attribute *attribute, struct byte_reader *reader,
+		      struct dwarf_value *ret)
 {
-	return !reader->failed && reader_skip(reader, bytes);
-}
+	uint8_t bytes = attribute->form.bytes;
 
-static bool read_varying(const struct dwarf_unit *unit, uint64_t form, struct byte_reader *reader,
-			 struct dwarf_value *ret)
-{
-	uint8_t bytes;
-
-	switch (form) {
-	case DW_FORM_string:
+	*ret = (struct dwarf_value){ .meaning = attribute->form.meaning,
+				     .number = (uint64_t)attribute->implicit };
+	switch (bytes) {
+	case 0:
+		return true;
+	case DWARF_ULEB:
+		ret->number = reader_uleb(reader);
+		break;
+	case DWARF_SLEB:
+		ret->number = (uint64_t)reader_sleb(reader);
+		break;
+	case DWARF_STRING:
 		ret->bytes = reader->at;
 		(void)reader_string(reader);
-		return !reader->failed;
-	case DW_FORM_udata:
-	case DW_FORM_ref_udata:
-	case DW_FORM_strx:
-	case DW_FORM_addrx:
-	case DW_FORM_loclistx:
-	case DW_FORM_rnglistx:
-	case DW_FORM_GNU_addr_index:
-	case DW_FORM_GNU_str_index:
-		ret->number = reader_uleb(reader);
-		return !reader->failed;
-	case DW_FORM_sdata:
-		ret->number = (uint64_t)reader_sleb(reader);
-		return !reader->failed;
-	case DW_FORM_exprloc:
-	case DW_FORM_block:
-		return read_block(reader, reader_uleb(reader));
-	case DW_FORM_block1:
-		return read_block(reader, reader_number(reader, 1));
-	case DW_FORM_block2:
-		return read_block(reader, reader_number(reader, 2));
-	case DW_FORM_block4:
-		return read_block(reader, reader_number(reader, 4));
-	case DW_FORM_indirect:
-		form = reader_uleb(reader);
-		bytes = dwarf_form_bytes(form, unit->version, unit->offset_bytes);
-		if (form == DW_FORM_indirect || form == DW_FORM_implicit_const)
-			return false;
-		ret->form = (uint16_t)form;
-		if (bytes == DWARF_VARIES)
-			return read_varying(unit, form, reader, ret);
-		ret->number = bytes <= 8 ? reader_number(reader, bytes) : 0;
-		return bytes <= 8 ? !reader->failed : reader_skip(reader, bytes);
-	default:
+		break;
+	case DWARF_BLOCK:
+		(void)reader_skip(reader, reader_uleb(reader));
+		break;
+	case DWARF_BLOCK1:
+		(void)reader_skip(reader, reader_number(reader, 1));
+		break;
+	case DWARF_BLOCK2:
+		(void)reader_skip(reader, reader_number(reader, 2));
+		break;
+	case DWARF_BLOCK4:
+		(void)reader_skip(reader, reader_number(reader, 4));
+		break;
+	case DWARF_UNKNOWN:
 		return false;
+	default:
+		if (bytes > 8)
+			return reader_skip(reader, bytes);
+		ret->number = reader_number(reader, bytes);
+		break;
 	}
+	return !reader->failed;
 }
 
-bool dwarf_value_read(const struct dwarf_unit *unit, const struct dwarf_attribute *attribute,
-		      struct byte_reader *reader, struct dwarf_value *ret)
+static bool skip_value(const struct dwarf_attribute *attribute, struct byte_reader *reader)
 {
-	*ret = (struct dwarf_value){ .form = attribute->form,
-				     .number = (uint64_t)attribute->implicit };
-	if (attribute->bytes == DWARF_VARIES)
-		return read_varying(unit, attribute->form, reader, ret);
-	if (attribute->bytes == 0)
-		return true;
-	if (attribute->bytes > 8)
-		return reader_skip(reader, attribute->bytes);
-	ret->number = reader_number(reader, attribute->bytes);
-	return !reader->failed;
+	struct dwarf_value value;
+
+	return attribute->form.bytes < DWARF_VARIES ? reader_skip(reader, attribute->form.bytes)
+						    : dwarf_value_read(attribute, reader, &value);
 }
 
 static struct byte_reader values_of(const struct dwarf_entry *entry)
@@ -104,22 +87,18 @@ const uint8_t *dwarf_entry_end(const struct dwarf_entry *entry, const uint8_t **
 	if (abbrev->fixed_bytes != UINT32_MAX && !abbrev->has_children)
 		return reader_skip(&reader, abbrev->fixed_bytes) ? reader.at : NULL;
 	for (i = 0; i < abbrev->attribute_count; i++) {
-		const struct dwarf_attribute *attribute = &abbrev->attributes[i];
-
-		if (attribute->name == DW_AT_sibling) {
-			if (!dwarf_value_read(entry->unit, attribute, &reader, &value))
+		if (abbrev->attributes[i].name != DW_AT_sibling) {
+			if (!skip_value(&abbrev->attributes[i], &reader))
 				return NULL;
-			/* Backward would be for ever. */
-			if (value.form != DW_FORM_ref_addr &&
-			    value.number < (uint64_t)(entry->unit->end - entry->unit->start) &&
-			    entry->unit->start + value.number > reader.at)
-				*ret_sibling = entry->unit->start + value.number;
-		} else if (attribute->bytes != DWARF_VARIES) {
-			if (!reader_skip(&reader, attribute->bytes))
-				return NULL;
-		} else if (!dwarf_value_read(entry->unit, attribute, &reader, &value)) {
-			return NULL;
+			continue;
 		}
+		if (!dwarf_value_read(&abbrev->attributes[i], &reader, &value))
+			return NULL;
+		/* Backward would be for ever. */
+		if (value.meaning == DWARF_REF_UNIT &&
+		    value.number < (uint64_t)(entry->unit->end - entry->unit->start) &&
+		    entry->unit->start + value.number > reader.at)
+			*ret_sibling = entry->unit->start + value.number;
 	}
 	return reader.at;
 }
@@ -136,35 +115,18 @@ bool dwarf_entry_find(const struct dwarf_entry *entry, unsigned int name, struct
 			break;
 	if (last == abbrev->attribute_count)
 		return false;
-	for (i = 0; i <= last; i++) {
-		const struct dwarf_attribute *attribute = &abbrev->attributes[i];
-
-		if (i < last && attribute->bytes != DWARF_VARIES) {
-			if (!reader_skip(&reader, attribute->bytes))
-				return false;
-		} else if (!dwarf_value_read(entry->unit, attribute, &reader, ret)) {
+	for (i = 0; i < last; i++)
+		if (!skip_value(&abbrev->attributes[i], &reader))
 			return false;
-		}
-	}
-	return true;
+	return dwarf_value_read(&abbrev->attributes[last], &reader, ret);
 }
 
 bool dwarf_value_number(const struct dwarf_value *value, uint64_t *ret)
 {
-	switch (value->form) {
-	case DW_FORM_data1:
-	case DW_FORM_data2:
-	case DW_FORM_data4:
-	case DW_FORM_data8:
-	case DW_FORM_udata:
-	case DW_FORM_sdata:
-	case DW_FORM_implicit_const:
-	case DW_FORM_sec_offset:
-		*ret = value->number;
-		return true;
-	default:
+	if (value->meaning != DWARF_NUMBER)
 		return false;
-	}
+	*ret = value->number;
+	return true;
 }
 
 /* Item @index of a table of numbers of @bytes each. */
@@ -183,21 +145,21 @@ static bool table_item(const struct seep_elf_bytes *table, uint64_t base, uint64
 bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value *value,
 			 uint64_t *ret)
 {
-	switch (value->form) {
-	case DW_FORM_addr:
-		*ret = value->number;
-		return true;
-	case DW_FORM_addrx:
-	case DW_FORM_addrx1:
-	case DW_FORM_addrx2:
-	case DW_FORM_addrx3:
-	case DW_FORM_addrx4:
-	case DW_FORM_GNU_addr_index:
+	if (value->meaning == DWARF_ADDRESS_INDEX)
 		return table_item(&unit->file->parts.at[DWARF_ADDR], unit->addr_base, value->number,
 				  8, ret);
-	default:
+	if (value->meaning != DWARF_ADDRESS)
 		return false;
-	}
+	*ret = value->number;
+	return true;
+}
+
+/* The text at @offset; NULL beyond the section. A zero byte follows each section. */
+static const char *text_at(const struct dwarf_parts *parts, enum dwarf_part part, uint64_t offset)
+{
+	const struct seep_elf_bytes *bytes = &parts->at[part];
+
+	return offset < bytes->bytes ? (const char *)bytes->data + offset : NULL;
 }
 
 const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_value *value)
@@ -205,28 +167,21 @@ const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_v
 	const struct dwarf_file *file = unit->file;
 	uint64_t offset;
 
-	switch (value->form) {
-	case DW_FORM_string:
+	switch (value->meaning) {
+	case DWARF_TEXT:
 		return (const char *)value->bytes;
-	case DW_FORM_strp:
-		return dwarf_text_at(&file->parts, DWARF_STR, value->number);
-	case DW_FORM_line_strp:
-		return dwarf_text_at(&file->parts, DWARF_LINE_STR, value->number);
-	case DW_FORM_strp_sup:
-	case DW_FORM_GNU_strp_alt:
-		return file->alternate
-			       ? dwarf_text_at(&file->alternate->parts, DWARF_STR, value->number)
-			       : NULL;
-	case DW_FORM_strx:
-	case DW_FORM_strx1:
-	case DW_FORM_strx2:
-	case DW_FORM_strx3:
-	case DW_FORM_strx4:
-	case DW_FORM_GNU_str_index:
+	case DWARF_TEXT_STR:
+		return text_at(&file->parts, DWARF_STR, value->number);
+	case DWARF_TEXT_LINE:
+		return text_at(&file->parts, DWARF_LINE_STR, value->number);
+	case DWARF_TEXT_ALT:
+		return file->alternate ? text_at(&file->alternate->parts, DWARF_STR, value->number)
+				       : NULL;
+	case DWARF_TEXT_INDEX:
 		if (!table_item(&file->parts.at[DWARF_STR_OFFSETS], unit->str_offsets_base,
 				value->number, unit->offset_bytes, &offset))
 			return NULL;
-		return dwarf_text_at(&file->parts, DWARF_STR, offset);
+		return text_at(&file->parts, DWARF_STR, offset);
 	default:
 		return NULL;
 	}
@@ -244,28 +199,22 @@ static bool entry_at_offset(struct dwarf_file *file, uint64_t offset, struct dwa
 	return unit && dwarf_entry_read(unit, info->data + offset, ret);
 }
 
-bool dwarf_value_entry(const struct dwarf_unit *unit, const struct dwarf_value *value,
-		       struct dwarf_entry *ret)
+static bool value_entry(const struct dwarf_unit *unit, const struct dwarf_value *value,
+			struct dwarf_entry *ret)
 {
 	struct dwarf_unit *type;
 
-	switch (value->form) {
-	case DW_FORM_ref1:
-	case DW_FORM_ref2:
-	case DW_FORM_ref4:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_udata:
+	switch (value->meaning) {
+	case DWARF_REF_UNIT:
 		if (value->number >= (uint64_t)(unit->end - unit->start))
 			return false;
 		return dwarf_entry_read((struct dwarf_unit *)unit, unit->start + value->number,
 					ret);
-	case DW_FORM_ref_addr:
+	case DWARF_REF_FILE:
 		return entry_at_offset(unit->file, value->number, ret);
-	case DW_FORM_GNU_ref_alt:
-	case DW_FORM_ref_sup4:
-	case DW_FORM_ref_sup8:
+	case DWARF_REF_ALT:
 		return entry_at_offset(unit->file->alternate, value->number, ret);
-	case DW_FORM_ref_sig8:
+	case DWARF_REF_TYPE:
 		type = dwarf_file_type(unit->file, value->number);
 		return type && type->type_offset < (uint64_t)(type->end - type->start) &&
 		       dwarf_entry_read(type, type->start + type->type_offset, ret);
@@ -295,5 +244,5 @@ bool dwarf_entry_follow(const struct dwarf_entry *entry, unsigned int name, stru
 {
 	struct dwarf_value value;
 
-	return dwarf_entry_find(entry, name, &value) && dwarf_value_entry(entry->unit, &value, ret);
+	return dwarf_entry_find(entry, name, &value) && value_entry(entry->unit, &value, ret);
 }

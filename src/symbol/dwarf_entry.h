@@ -16,16 +16,16 @@ struct dwarf_entry {
 
 struct dwarf_value {
 	uint64_t number;      /* as it stands there: a number, an offset, an index */
-	const uint8_t *bytes; /* of DW_FORM_string: the text, ended inside the unit */
-	uint16_t form;
+	const uint8_t *bytes; /* of DWARF_TEXT: the text, ended inside the unit */
+	uint8_t meaning;
 };
 
 /* The entry at @at, in a prepared unit. False at the end of a list of children, and at damage. */
 bool dwarf_entry_read(struct dwarf_unit *unit, const uint8_t *at, struct dwarf_entry *ret);
 
 /* Read one value, moving @reader behind it. False when it cannot be: nothing after it can, then. */
-bool dwarf_value_read(const struct dwarf_unit *unit, const struct dwarf_attribute *attribute,
-		      struct byte_reader *reader, struct dwarf_value *ret);
+bool dwarf_value_read(const struct dwarf_attribute *attribute, struct byte_reader *reader,
+		      struct dwarf_value *ret);
 
 /* Where the values of @entry end; NULL at damage. @ret_sibling: its next one if it says so. */
 const uint8_t *dwarf_entry_end(const struct dwarf_entry *entry, const uint8_t **ret_sibling);
@@ -38,8 +38,6 @@ bool dwarf_value_number(const struct dwarf_value *value, uint64_t *ret);
 bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value *value,
 			 uint64_t *ret);
 const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_value *value);
-bool dwarf_value_entry(const struct dwarf_unit *unit, const struct dwarf_value *value,
-		       struct dwarf_entry *ret);
 
 /* The same by name, in one go. */
 const char *dwarf_entry_text(const struct dwarf_entry *entry, unsigned int name);

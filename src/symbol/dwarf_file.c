@@ -84,16 +84,11 @@ static void read_headers(struct dwarf_file *file, enum dwarf_part part)
 	struct byte_reader reader = reader_of(section->data, section->bytes);
 
 	while (reader_left(&reader) && file->unit_count < UNITS_MAX) {
-		struct dwarf_unit unit = { .file = file, .start = reader.at, .offset_bytes = 4 };
-		uint64_t bytes = reader_number(&reader, 4);
-		struct byte_reader header;
+		struct dwarf_unit unit = { .file = file, .start = reader.at };
+		uint64_t bytes = reader_length(&reader, &unit.offset_bytes);
+		struct byte_reader header = reader;
 		uint64_t abbrev_offset;
 
-		if (bytes == UINT32_MAX) {
-			unit.offset_bytes = 8;
-			bytes = reader_number(&reader, 8);
-		}
-		header = reader;
 		if (reader.failed || !reader_skip(&reader, bytes))
 			return;
 		header.end = unit.end = reader.at;
@@ -182,12 +177,11 @@ static const struct dwarf_abbrevs *abbrevs_of(const struct dwarf_unit *unit)
 static uint64_t implied_base(const struct seep_elf_bytes *section, size_t header_bytes)
 {
 	struct byte_reader reader = reader_of(section->data, section->bytes);
-	uint64_t bytes = reader_number(&reader, 4);
+	uint8_t offset_bytes;
+	uint64_t bytes = reader_length(&reader, &offset_bytes);
 
-	if (bytes == UINT32_MAX) {
-		bytes = reader_number(&reader, 8);
+	if (offset_bytes == 8)
 		header_bytes += 8;
-	}
 	if (bytes > reader_left(&reader) || reader_number(&reader, 2) != 5 || reader.failed)
 		return 0;
 	return header_bytes;

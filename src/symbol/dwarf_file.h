@@ -96,13 +96,4 @@ struct dwarf_unit *dwarf_file_unit_at(struct dwarf_file *file, const uint8_t *at
 /* The unit of the type with that signature, prepared; or NULL. */
 struct dwarf_unit *dwarf_file_type(struct dwarf_file *file, uint64_t signature);
 
-/* The text at @offset; NULL beyond the section. A zero byte follows each section. */
-static inline const char *dwarf_text_at(const struct dwarf_parts *parts, enum dwarf_part part,
-					uint64_t offset)
-{
-	const struct seep_elf_bytes *bytes = &parts->at[part];
-
-	return offset < bytes->bytes ? (const char *)bytes->data + offset : NULL;
-}
-
 #endif

@@ -44,7 +44,7 @@ static void add_unit_ranges(struct seep_dwarf *dwarf, struct seep_interval_list 
 	if (is_type_unit(unit) || !dwarf_unit_prepare(unit) ||
 	    !dwarf_entry_read(unit, unit->entries, &entry))
 		return;
-	(void)dwarf_ranges_begin(&entry, &ranges);
+	dwarf_ranges_begin(&entry, &ranges);
 	while (dwarf_ranges_next(&ranges, &from, &to)) {
 		any = true;
 		if (seep_elf_is_code(dwarf->source.elf, from))

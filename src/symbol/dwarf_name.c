@@ -6,6 +6,7 @@
  */
 #include "symbol/dwarf_name.h"
 
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "symbol/demangle.h"
 
@@ -74,22 +75,12 @@ static const char *scope_name(const struct dwarf_unit_index *index, const struct
 static size_t find_scopes(const struct dwarf_unit_index *index, const uint8_t *at,
 			  const struct dwarf_scope *found[SCOPES_MAX])
 {
-	uint32_t scope = SEEP_INTERVAL_NONE;
-	size_t high = index->scope_count;
-	size_t count = 0;
-	size_t low = 0;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->scopes[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	/* What is around it is the last scope that starts before it, or around that one. */
-	if (low)
-		scope = (uint32_t)(low - 1);
+	size_t before = seep_search_upto(index->scopes, index->scope_count, sizeof(*index->scopes),
+					 (uintptr_t)at - 1);
+	uint32_t scope = before ? (uint32_t)(before - 1) : SEEP_INTERVAL_NONE;
+	size_t count = 0;
+
 	for (; scope != SEEP_INTERVAL_NONE && count < SCOPES_MAX;
 	     scope = index->scopes[scope].parent)
 		if (index->scopes[scope].end > at)

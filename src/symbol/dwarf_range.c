@@ -3,46 +3,18 @@
 
 #include <dwarf.h>
 
-/* The attributes that say where code is; form 0 = not there. */
-struct code_values {
-	struct dwarf_value low;
-	struct dwarf_value high;
-	struct dwarf_value list;
-};
-
-static const uint8_t *read_values(const struct dwarf_entry *entry, struct code_values *ret)
+static bool find_only_stretch(const struct dwarf_entry *entry, struct dwarf_ranges *ret)
 {
-	const struct dwarf_abbrev *abbrev = entry->abbrev;
-	struct byte_reader reader = { .at = entry->values, .end = entry->unit->end };
-	struct dwarf_value value;
-	uint32_t i;
-
-	for (i = 0; i < abbrev->attribute_count; i++) {
-		const struct dwarf_attribute *attribute = &abbrev->attributes[i];
-
-		if (!dwarf_value_read(entry->unit, attribute, &reader, &value))
-			return NULL;
-		if (attribute->name == DW_AT_low_pc)
-			ret->low = value;
-		else if (attribute->name == DW_AT_high_pc)
-			ret->high = value;
-		else if (attribute->name == DW_AT_ranges)
-			ret->list = value;
-	}
-	return reader.at;
-}
-
-static bool read_only_stretch(const struct dwarf_unit *unit, const struct code_values *values,
-			      struct dwarf_ranges *ret)
-{
+	struct dwarf_value low, high;
 	uint64_t bytes;
 
-	if (!values->low.form || !values->high.form ||
-	    !dwarf_value_address(unit, &values->low, &ret->from))
+	if (!dwarf_entry_find(entry, DW_AT_low_pc, &low) ||
+	    !dwarf_entry_find(entry, DW_AT_high_pc, &high) ||
+	    !dwarf_value_address(entry->unit, &low, &ret->from))
 		return false;
-	if (dwarf_value_address(unit, &values->high, &ret->to))
+	if (dwarf_value_address(entry->unit, &high, &ret->to))
 		return true;
-	if (!dwarf_value_number(&values->high, &bytes))
+	if (!dwarf_value_number(&high, &bytes))
 		return false;
 	ret->to = ret->from + bytes;
 	return true;
@@ -70,7 +42,7 @@ static bool find_list(const struct dwarf_unit *unit, const struct dwarf_value *v
 		&unit->file->parts.at[is_new ? DWARF_RNGLISTS : DWARF_RANGES];
 	uint64_t offset;
 
-	if (value->form == DW_FORM_rnglistx) {
+	if (value->meaning == DWARF_LIST_INDEX) {
 		if (!offset_of_index(unit, value->number, &offset))
 			return false;
 	} else if (!dwarf_value_number(value, &offset)) {
@@ -84,19 +56,16 @@ static bool find_list(const struct dwarf_unit *unit, const struct dwarf_value *v
 	return reader_skip(&ret->list, offset);
 }
 
-const uint8_t *dwarf_ranges_begin(const struct dwarf_entry *entry, struct dwarf_ranges *ret)
+void dwarf_ranges_begin(const struct dwarf_entry *entry, struct dwarf_ranges *ret)
 {
-	struct code_values values = { 0 };
-	const uint8_t *end = read_values(entry, &values);
+	struct dwarf_value list;
 
 	*ret = (struct dwarf_ranges){ .unit = entry->unit };
-	if (!end)
-		return NULL;
-	if (read_only_stretch(entry->unit, &values, ret))
+	if (find_only_stretch(entry, ret))
 		ret->kind = DWARF_RANGES_ONE;
-	else if (!values.list.form || !find_list(entry->unit, &values.list, ret))
+	else if (!dwarf_entry_find(entry, DW_AT_ranges, &list) ||
+		 !find_list(entry->unit, &list, ret))
 		ret->kind = DWARF_RANGES_NONE;
-	return end;
 }
 
 /* Pairs of offsets from a base, which a pair that starts with -1 changes; two zeros end them. */
@@ -121,7 +90,7 @@ static bool next_old(struct dwarf_ranges *ranges, uint64_t *ret_from, uint64_t *
 
 static uint64_t address_of_index(struct dwarf_ranges *ranges)
 {
-	struct dwarf_value value = { .form = DW_FORM_addrx };
+	struct dwarf_value value = { .meaning = DWARF_ADDRESS_INDEX };
 	uint64_t address = 0;
 
 	value.number = reader_uleb(&ranges->list);

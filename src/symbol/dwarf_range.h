@@ -16,12 +16,8 @@ struct dwarf_ranges {
 	enum dwarf_ranges_kind kind;
 };
 
-/**
- * dwarf_ranges_begin - find the code of @entry
- *
- * Returns: where the entry's values end, NULL at damage; @ret is usable in any case.
- */
-const uint8_t *dwarf_ranges_begin(const struct dwarf_entry *entry, struct dwarf_ranges *ret);
+/* Find the code of @entry. */
+void dwarf_ranges_begin(const struct dwarf_entry *entry, struct dwarf_ranges *ret);
 
 /* The next stretch, perhaps empty or backward. False after the last, and when there were too many. */
 bool dwarf_ranges_next(struct dwarf_ranges *ranges, uint64_t *ret_from, uint64_t *ret_to);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/dwarf_split.h"
 
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "symbol/dwarf_entry.h"
-#include "symbol/dwarf_package.h"
 
 #include <dwarf.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +117,129 @@ static struct dwarf_unit *unit_of_id(struct dwarf_file *file, const struct dwarf
 
 /* ---- packages ----------------------------------------------------------------------------- */
 
+/*
+ * .debug_cu_index is a hash table from ids to rows, and two tables of rows and columns: where the
+ * part of each section starts, and how long it is. Version 2 is GNU's, version 5 the standard's;
+ * they differ in what the columns' numbers mean.
+ */
+enum { COLUMNS_MAX = 16, SLOTS_MAX = 1 << 26 };
+
+struct package_index {
+	uint32_t version;
+	uint32_t column_count;
+	uint32_t row_count;
+	uint32_t slot_count;
+	struct seep_elf_bytes bytes; /* what follows the header */
+};
+
+static bool read_index(const struct seep_elf *elf, struct package_index *ret)
+{
+	struct seep_elf_bytes section = seep_elf_section(elf, ".debug_cu_index");
+	struct byte_reader reader = reader_of(section.data, section.bytes);
+	uint64_t needed;
+
+	/* Version 5 is a half word and a zero one. */
+	ret->version = (uint32_t)reader_number(&reader, 4);
+	ret->column_count = (uint32_t)reader_number(&reader, 4);
+	ret->row_count = (uint32_t)reader_number(&reader, 4);
+	ret->slot_count = (uint32_t)reader_number(&reader, 4);
+	if (reader.failed || (ret->version != 2 && ret->version != 5) ||
+	    ret->column_count > COLUMNS_MAX || ret->slot_count > SLOTS_MAX ||
+	    ret->row_count > ret->slot_count || (ret->slot_count & (ret->slot_count - 1)) != 0)
+		return false;
+	ret->bytes = (struct seep_elf_bytes){ reader.at, reader_left(&reader) };
+	needed = (uint64_t)ret->slot_count * 12 +
+		 (uint64_t)ret->column_count * 4 * (1 + 2 * (uint64_t)ret->row_count);
+	return needed <= ret->bytes.bytes;
+}
+
+static uint64_t number_at(const struct package_index *index, uint64_t offset, size_t bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, index->bytes.data + offset, bytes);
+	return value;
+}
+
+/* The row of @id, from 1; 0: it is not there. */
+static uint32_t find_row(const struct package_index *index, uint64_t id)
+{
+	uint64_t mask = (uint64_t)index->slot_count - 1;
+	uint64_t slot = id & mask;
+	uint32_t steps;
+
+	for (steps = 0; steps < index->slot_count; steps++) {
+		uint64_t found = number_at(index, slot * 8, 8);
+		uint64_t row = number_at(index, (uint64_t)index->slot_count * 8 + slot * 4, 4);
+
+		if (row == 0 || row > index->row_count)
+			return 0;
+		if (found == id)
+			return (uint32_t)row;
+		slot = (slot + ((id >> 32 & mask) | 1)) & mask;
+	}
+	return 0;
+}
+
+/* The section of a column; in version 2 some numbers mean others. DWARF_PART_COUNT: none of ours. */
+static enum dwarf_part part_of_column(uint32_t version, uint64_t column)
+{
+	static const struct {
+		uint8_t column, only; /* in that version */
+		enum dwarf_part part;
+	} columns[] = {
+		{ 1, 0, DWARF_INFO }, { 2, 2, DWARF_TYPES },	   { 3, 0, DWARF_ABBREV },
+		{ 4, 0, DWARF_LINE }, { 6, 0, DWARF_STR_OFFSETS }, { 8, 5, DWARF_RNGLISTS },
+	};
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (columns[i].column == column && (!columns[i].only || columns[i].only == version))
+			return columns[i].part;
+	return DWARF_PART_COUNT;
+}
+
+static bool cut(struct seep_elf_bytes *part, uint64_t from, uint64_t bytes)
+{
+	if (from > part->bytes || bytes > part->bytes - from)
+		return false;
+	*part = (struct seep_elf_bytes){ from ? part->data + from : part->data, bytes };
+	return true;
+}
+
+/*
+ * What the index of @elf, a loaded package, says about the unit @id: every section, cut to the unit's
+ * part where it has one. False: the unit is not there, or the index is damaged.
+ */
+static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_parts *ret)
+{
+	struct package_index index;
+	uint64_t columns_at;
+	uint64_t offsets_at;
+	uint64_t sizes_at;
+	uint32_t row;
+	uint32_t i;
+
+	if (!read_index(elf, &index))
+		return false;
+	row = find_row(&index, id);
+	if (row == 0)
+		return false;
+	dwarf_parts_of(elf, true, ret);
+	columns_at = (uint64_t)index.slot_count * 12;
+	offsets_at = columns_at + (uint64_t)index.column_count * 4 * row;
+	sizes_at = offsets_at + (uint64_t)index.column_count * 4 * index.row_count;
+	for (i = 0; i < index.column_count; i++) {
+		enum dwarf_part part = part_of_column(index.version,
+						      number_at(&index, columns_at + 4 * i, 4));
+
+		if (part != DWARF_PART_COUNT &&
+		    !cut(&ret->at[part], number_at(&index, offsets_at + 4 * i, 4),
+			 number_at(&index, sizes_at + 4 * i, 4)))
+			return false;
+	}
+	return true;
+}
+
 static bool open_package(struct dwarf_split *split, const char *path)
 {
 	const char *problem;
@@ -134,21 +256,15 @@ static bool open_package(struct dwarf_split *split, const char *path)
 
 static bool open_package_of(struct dwarf_split *split, const char *module)
 {
-	char path[PATH_MAX];
-	size_t i;
-	int bytes;
+	char path[PATH_MAX], place[PATH_MAX];
 
-	bytes = snprintf(path, sizeof(path), "%s.dwp", module);
-	if (bytes < 0 || (size_t)bytes >= sizeof(path))
+	if (!module || !seep_debug_join(path, "%s.dwp", module))
 		return false;
 	if (open_package(split, path))
 		return true;
-	for (i = 0; i < seep_debug_place_count(split->dirs); i++) {
-		char place[PATH_MAX];
-
+	for (size_t i = 0; i < seep_debug_place_count(split->dirs); i++)
 		if (seep_debug_place(split->dirs, i, path, place) && open_package(split, place))
 			return true;
-	}
 	return false;
 }
 
@@ -160,10 +276,10 @@ static struct dwarf_unit *find_in_package(struct dwarf_split *split,
 
 	if (!split->package_sought) {
 		split->package_sought = true;
-		if (!split->paths[0] || !open_package_of(split, split->paths[0]))
-			(void)(split->paths[1] && open_package_of(split, split->paths[1]));
+		if (!open_package_of(split, split->paths[0]))
+			(void)open_package_of(split, split->paths[1]);
 	}
-	if (!split->package || !dwarf_package_find(split->package, skeleton->id, &parts))
+	if (!split->package || !find_parts(split->package, skeleton->id, &parts))
 		return NULL;
 	borrow_parts(&parts, skeleton);
 	half = add_half(split);
@@ -211,42 +327,26 @@ static struct dwarf_unit *find_at(struct dwarf_split *split, const char *path,
 	return half->elf ? unit_of_id(&half->file, skeleton) : NULL;
 }
 
-/* A compilation that hides where it happened leaves relative paths. */
-static struct dwarf_unit *find_beside_module(struct dwarf_split *split, const char *name,
-					     const struct dwarf_unit *skeleton)
-{
-	const char *slash = split->paths[0] ? strrchr(split->paths[0], '/') : NULL;
-	char path[PATH_MAX];
-	int bytes;
-
-	if (!slash)
-		return NULL;
-	bytes = snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - split->paths[0]),
-			 split->paths[0], name);
-	return bytes > 0 && (size_t)bytes < sizeof(path) ? find_at(split, path, skeleton) : NULL;
-}
-
 static struct dwarf_unit *find_in_files(struct dwarf_split *split, struct dwarf_unit *skeleton,
 					const char *name)
 {
 	const char *dir = text_of(skeleton, DW_AT_comp_dir);
-	struct dwarf_unit *unit;
-	char path[PATH_MAX];
-	size_t i;
-	int bytes;
+	const char *module = split->paths[0] ? split->paths[0] : "";
+	int folder_bytes = (int)(seep_path_base(module) - module);
+	char path[PATH_MAX], place[PATH_MAX];
+	struct dwarf_unit *unit = NULL;
 
-	bytes = name[0] == '/' || !dir ? snprintf(path, sizeof(path), "%s", name)
-				       : snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (bytes < 0 || (size_t)bytes >= sizeof(path))
+	if (name[0] == '/' || !dir ? !seep_debug_join(path, "%s", name)
+				   : !seep_debug_join(path, "%s/%s", dir, name))
 		return NULL;
-	unit = path[0] == '/' ? find_at(split, path, skeleton)
-			      : find_beside_module(split, path, skeleton);
-	for (i = 0; !unit && i < seep_debug_place_count(split->dirs); i++) {
-		char place[PATH_MAX];
-
+	/* A compilation that hides where it happened leaves relative paths: beside the module. */
+	if (path[0] == '/')
+		unit = find_at(split, path, skeleton);
+	else if (folder_bytes && seep_debug_join(place, "%.*s%s", folder_bytes, module, path))
+		unit = find_at(split, place, skeleton);
+	for (size_t i = 0; !unit && i < seep_debug_place_count(split->dirs); i++)
 		if (seep_debug_place(split->dirs, i, path, place))
 			unit = find_at(split, place, skeleton);
-	}
 	return unit;
 }
 

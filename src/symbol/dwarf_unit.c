@@ -43,17 +43,14 @@ static uint32_t add_node(struct walk *walk, const struct dwarf_entry *entry, uin
 	return (uint32_t)index->node_count++;
 }
 
-/*
- * The node for @entry: *@node, or when that is none, a new one if there is code. Returns where
- * the entry's values end.
- */
-static const uint8_t *add_ranges(struct walk *walk, const struct dwarf_entry *entry, uint32_t *node)
+/* The code of @entry is *@node's, or when that is none, a new one's. */
+static void add_ranges(struct walk *walk, const struct dwarf_entry *entry, uint32_t *node)
 {
 	struct dwarf_ranges ranges;
-	const uint8_t *end = dwarf_ranges_begin(entry, &ranges);
 	uint64_t from;
 	uint64_t to;
 
+	dwarf_ranges_begin(entry, &ranges);
 	while (dwarf_ranges_next(&ranges, &from, &to)) {
 		/* Code that the linker dropped is at 0 or -1. */
 		if (to <= from || !seep_elf_is_code(walk->elf, from))
@@ -69,7 +66,6 @@ static const uint8_t *add_ranges(struct walk *walk, const struct dwarf_entry *en
 							    .id = *node,
 						    });
 	}
-	return end;
 }
 
 /* The entry's children come next. */
@@ -106,41 +102,32 @@ static void close_level(struct walk *walk, const uint8_t *at)
 	walk->scope = scope->parent;
 }
 
-static struct level dead_level(void)
+/* What @entry is to its children, in the place of what its parent is to it. */
+static struct level read_entry(struct walk *walk, const struct dwarf_entry *entry,
+			       struct level level)
 {
-	return (struct level){ .node = SEEP_INTERVAL_NONE, .is_dead = true };
-}
+	uint32_t parent = level.node;
 
-/* What @entry is, and where its values end: NULL at damage. */
-static const uint8_t *read_entry(struct walk *walk, const struct dwarf_entry *entry,
-				 struct level *level, const uint8_t **ret_sibling)
-{
-	uint32_t node = SEEP_INTERVAL_NONE;
-	uint32_t parent = level->node;
-
-	*ret_sibling = NULL;
+	level = (struct level){ .node = SEEP_INTERVAL_NONE };
 	switch (entry->abbrev->tag) {
 	case DW_TAG_subprogram:
 		/* A function inside a function is not part of it. */
-		*level = (struct level){ .node = SEEP_INTERVAL_NONE, .is_scope = true };
-		if (!entry->abbrev->has_code)
-			break;
-		return add_ranges(walk, entry, &level->node);
+		level.is_scope = true;
+		if (entry->abbrev->has_code)
+			add_ranges(walk, entry, &level.node);
+		break;
 	case DW_TAG_inlined_subroutine:
-		*level = (struct level){ .node = parent };
-		if (parent == SEEP_INTERVAL_NONE)
-			break;
 		/* Even without code of its own: what was inlined into it may have some. */
-		node = add_node(walk, entry, parent);
-		if (node == SEEP_INTERVAL_NONE)
-			break;
-		level->node = node;
-		return add_ranges(walk, entry, &level->node);
+		if (parent != SEEP_INTERVAL_NONE)
+			level.node = add_node(walk, entry, parent);
+		if (level.node != SEEP_INTERVAL_NONE)
+			add_ranges(walk, entry, &level.node);
+		break;
 	case DW_TAG_lexical_block:
 	case DW_TAG_try_block:
 	case DW_TAG_catch_block:
 	case DW_TAG_with_stmt:
-		*level = (struct level){ .node = parent };
+		level.node = parent;
 		break;
 	case DW_TAG_namespace:
 	case DW_TAG_module:
@@ -149,13 +136,13 @@ static const uint8_t *read_entry(struct walk *walk, const struct dwarf_entry *en
 	case DW_TAG_union_type:
 	case DW_TAG_interface_type:
 	case DW_TAG_enumeration_type: /* rustc: with methods */
-		*level = (struct level){ .node = SEEP_INTERVAL_NONE, .is_scope = true };
+		level.is_scope = true;
 		break;
 	default:
-		*level = dead_level();
-		return dwarf_entry_end(entry, ret_sibling);
+		level.is_dead = true;
+		break;
 	}
-	return dwarf_entry_end(entry, &(const uint8_t *){ NULL });
+	return level;
 }
 
 /* Read the entry at @at. Returns where the next one is, NULL at the end and at damage. */
@@ -173,10 +160,9 @@ static const uint8_t *step(struct walk *walk, const uint8_t *at)
 		close_level(walk, at);
 		return entry.values;
 	}
-	if (level.is_dead)
-		next = dwarf_entry_end(&entry, &sibling);
-	else
-		next = read_entry(walk, &entry, &level, &sibling);
+	if (!level.is_dead)
+		level = read_entry(walk, &entry, level);
+	next = dwarf_entry_end(&entry, &sibling);
 	if (!next || !entry.abbrev->has_children)
 		return next;
 	if (level.is_dead && sibling)

@@ -183,30 +183,21 @@ static void read_build_id(struct seep_elf *elf)
 			read_notes(elf, segment.p_offset, segment.p_filesz);
 }
 
-static void note_code(struct seep_elf *elf, uint64_t from, uint64_t bytes)
-{
-	uint64_t to = from + bytes;
-	struct seep_elf_extent *last;
-
-	if (to <= from)
-		return;
-	if (elf->code_count < SEEP_ELF_CODE_MAX) {
-		elf->code[elf->code_count++] = (struct seep_elf_extent){ .from = from, .to = to };
-		return;
-	}
-	last = &elf->code[SEEP_ELF_CODE_MAX - 1];
-	last->from = from < last->from ? from : last->from;
-	last->to = to > last->to ? to : last->to;
-}
-
 static void find_code(struct seep_elf *elf)
 {
 	const uint64_t code_flags = SHF_ALLOC | SHF_EXECINSTR;
-	size_t i;
 
-	for (i = 0; i < elf->section_count; i++)
-		if ((elf->sections[i].sh_flags & code_flags) == code_flags)
-			note_code(elf, elf->sections[i].sh_addr, elf->sections[i].sh_size);
+	for (size_t i = 0; i < elf->section_count; i++) {
+		const Elf64_Shdr *section = &elf->sections[i];
+
+		if ((section->sh_flags & code_flags) != code_flags ||
+		    section->sh_addr + section->sh_size <= section->sh_addr)
+			continue;
+		if (elf->code_to == 0 || section->sh_addr < elf->code_from)
+			elf->code_from = section->sh_addr;
+		if (section->sh_addr + section->sh_size > elf->code_to)
+			elf->code_to = section->sh_addr + section->sh_size;
+	}
 }
 
 static bool read_headers(struct seep_elf *elf, const char **ret_problem)
@@ -337,10 +328,5 @@ struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *n
 
 bool seep_elf_is_code(const struct seep_elf *elf, uint64_t address)
 {
-	size_t i;
-
-	for (i = 0; i < elf->code_count; i++)
-		if (address >= elf->code[i].from && address < elf->code[i].to)
-			return true;
-	return elf->code_count == 0;
+	return elf->code_to == 0 || (address >= elf->code_from && address < elf->code_to);
 }

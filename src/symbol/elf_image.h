@@ -23,13 +23,6 @@ struct seep_elf_bytes {
 	size_t bytes;
 };
 
-enum { SEEP_ELF_CODE_MAX = 32 };
-
-struct seep_elf_extent {
-	uint64_t from;
-	uint64_t to; /* exclusive */
-};
-
 struct seep_elf {
 	int fd;		       /* -1 once loaded, or when read from memory */
 	const uint8_t *memory; /* borrowed; NULL when read from fd */
@@ -42,8 +35,8 @@ struct seep_elf {
 	uint64_t names_bytes;
 	uint8_t build_id[SEEP_BUILD_ID_MAX_BYTES];
 	size_t build_id_bytes; /* 0 = none */
-	struct seep_elf_extent code[SEEP_ELF_CODE_MAX];
-	size_t code_count; /* the last of a full array covers all that found no room */
+	uint64_t code_from;    /* from the first section with code to the end of the last */
+	uint64_t code_to;      /* 0: the file does not say */
 	struct seep_elf_bytes *contents; /* of sections; NULL until loaded */
 };
 
@@ -120,7 +113,7 @@ bool seep_elf_load(struct seep_elf *elf);
 struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name);
 struct seep_elf_bytes seep_elf_section_at(const struct seep_elf *elf, size_t index);
 
-/* @address lies in code. True for all when the file does not say where its code is. */
+/* @address may lie in code. True for all when the file does not say where its code is. */
 bool seep_elf_is_code(const struct seep_elf *elf, uint64_t address);
 
 #endif

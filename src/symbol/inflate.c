@@ -16,27 +16,16 @@
 #define XZ_OUT_MAX_BYTES ((size_t)256 << 20)
 #define XZ_WORK_MAX_BYTES ((uint64_t)128 << 20)
 
-static bool inflate_zlib(const void *in, size_t in_bytes, void *out, size_t out_bytes)
-{
-	uLongf written = out_bytes;
-
-	return uncompress(out, &written, in, in_bytes) == Z_OK && written == out_bytes;
-}
-
-static bool inflate_zstd(const void *in, size_t in_bytes, void *out, size_t out_bytes)
-{
-	size_t written = ZSTD_decompress(out, out_bytes, in, in_bytes);
-
-	return !ZSTD_isError(written) && written == out_bytes;
-}
-
 bool seep_inflate(uint32_t packing, const void *in, size_t in_bytes, void *out, size_t out_bytes)
 {
+	uLongf inflated = out_bytes;
+
 	switch (packing) {
 	case ELFCOMPRESS_ZLIB:
-		return inflate_zlib(in, in_bytes, out, out_bytes);
+		return uncompress(out, &inflated, in, in_bytes) == Z_OK && inflated == out_bytes;
 	case ELFCOMPRESS_ZSTD:
-		return inflate_zstd(in, in_bytes, out, out_bytes);
+		/* Its errors are sizes that none has. */
+		return ZSTD_decompress(out, out_bytes, in, in_bytes) == out_bytes;
 	default:
 		return false;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/interval.h"
 
+#include "base/search.h"
 #include "base/xalloc.h"
 
 #include <stdlib.h>
@@ -90,19 +91,10 @@ void seep_segments_build(struct seep_segments *segments, struct seep_interval_li
 
 uint32_t seep_segments_find(const struct seep_segments *segments, uint64_t address)
 {
-	size_t low = 0;
-	size_t high = segments->count;
+	size_t count = seep_search_upto(segments->items, segments->count, sizeof(*segments->items),
+					address);
 
-	/* Everything before low starts at or before the address, nothing from high on does. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (segments->items[middle].from <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? segments->items[low - 1].id : SEEP_INTERVAL_NONE;
+	return count ? segments->items[count - 1].id : SEEP_INTERVAL_NONE;
 }
 
 void seep_segments_done(struct seep_segments *segments)

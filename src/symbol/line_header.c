@@ -2,6 +2,7 @@
 #include "symbol/line_parts.h"
 
 #include "base/xalloc.h"
+#include "symbol/dwarf_entry.h"
 
 #include <dwarf.h>
 
@@ -39,124 +40,48 @@ static void read_old_lists(struct seep_line_table *table, struct byte_reader *he
 	}
 }
 
-static const char *string_at(const struct seep_line_table *table, enum dwarf_part part,
-			     uint64_t offset)
-{
-	const char *text = dwarf_text_at(table->source.parts, part, offset);
-
-	return text ? text : "";
-}
-
-struct format {
-	uint64_t content;
-	uint64_t form;
-};
-
-struct entry {
-	const char *name;
-	uint64_t dir;
-};
-
-static bool skip_block(struct byte_reader *header, uint64_t form)
-{
-	switch (form) {
-	case DW_FORM_block:
-		return reader_skip(header, reader_uleb(header));
-	case DW_FORM_block1:
-		return reader_skip(header, reader_number(header, 1));
-	case DW_FORM_block2:
-		return reader_skip(header, reader_number(header, 2));
-	case DW_FORM_block4:
-		return reader_skip(header, reader_number(header, 4));
-	case DW_FORM_data16:
-		return reader_skip(header, 16);
-	default:
-		return false;
-	}
-}
-
-static bool read_number_form(struct byte_reader *header, uint64_t form, uint64_t *ret_value)
-{
-	switch (form) {
-	case DW_FORM_udata:
-		*ret_value = reader_uleb(header);
-		return true;
-	case DW_FORM_data1:
-		*ret_value = reader_number(header, 1);
-		return true;
-	case DW_FORM_data2:
-		*ret_value = reader_number(header, 2);
-		return true;
-	case DW_FORM_data4:
-		*ret_value = reader_number(header, 4);
-		return true;
-	case DW_FORM_data8:
-		*ret_value = reader_number(header, 8);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool read_field(const struct seep_line_table *table, const struct line_program *program,
-		       struct byte_reader *header, struct format format, struct entry *entry)
-{
-	const char *text = NULL;
-	uint64_t number = 0;
-
-	switch (format.form) {
-	case DW_FORM_string:
-		text = reader_string(header);
-		break;
-	case DW_FORM_line_strp:
-		text = string_at(table, DWARF_LINE_STR,
-				 reader_number(header, program->offset_bytes));
-		break;
-	case DW_FORM_strp:
-		text = string_at(table, DWARF_STR, reader_number(header, program->offset_bytes));
-		break;
-	default:
-		if (!read_number_form(header, format.form, &number) &&
-		    !skip_block(header, format.form))
-			return false;
-		break;
-	}
-	if (format.content == DW_LNCT_path && text)
-		entry->name = text;
-	else if (format.content == DW_LNCT_directory_index)
-		entry->dir = number;
-	return !header->failed;
-}
-
 /* One of version 5's two lists: of directories, then of files, each described by formats. */
 static bool read_new_list(struct seep_line_table *table, const struct line_program *program,
 			  struct byte_reader *header, bool is_dirs)
 {
-	struct format formats[FORMATS_MAX];
+	/* Texts are found as a unit's are. What is said by index has no table here. */
+	struct dwarf_file file = { .parts = *table->source.parts };
+	const struct dwarf_unit unit = { .file = &file,
+					 .offset_bytes = program->offset_bytes,
+					 .str_offsets_base = UINT64_MAX };
+	struct dwarf_attribute formats[FORMATS_MAX] = { 0 };
 	size_t format_count = reader_byte(header);
+	struct dwarf_value value;
 	uint64_t count;
 	size_t i;
 
 	if (format_count > FORMATS_MAX)
 		return false;
 	for (i = 0; i < format_count; i++) {
-		formats[i].content = reader_uleb(header);
-		formats[i].form = reader_uleb(header);
+		formats[i].name = (uint16_t)reader_uleb(header);
+		formats[i].form = dwarf_form_of(reader_uleb(header), table->version,
+						program->offset_bytes);
 	}
 	count = reader_uleb(header);
 	/* Each entry takes at least a byte: a count beyond that is a lie, which would never end. */
 	if (header->failed || (count && !format_count) || count > reader_left(header))
 		return false;
 	while (count--) {
-		struct entry entry = { .name = "" };
+		const char *name = NULL;
+		uint64_t dir = 0;
 
-		for (i = 0; i < format_count; i++)
-			if (!read_field(table, program, header, formats[i], &entry))
+		for (i = 0; i < format_count; i++) {
+			if (!dwarf_value_read(&formats[i], header, &value))
 				return false;
+			if (formats[i].name == DW_LNCT_path)
+				name = dwarf_value_text(&unit, &value);
+			else if (formats[i].name == DW_LNCT_directory_index)
+				(void)dwarf_value_number(&value, &dir);
+		}
 		if (is_dirs)
-			add_dir(table, entry.name);
+			add_dir(table, name ? name : "");
 		else
-			line_file_add(table, entry.name, entry.dir);
+			line_file_add(table, name ? name : "", dir);
 	}
 	return true;
 }
@@ -171,12 +96,7 @@ bool line_header_read(struct seep_line_table *table, struct line_program *progra
 
 	(void)reader_skip(&unit, table->source.offset);
 	program->address_bytes = 8;
-	program->offset_bytes = 4;
-	bytes = reader_number(&unit, 4);
-	if (bytes == UINT32_MAX) {
-		program->offset_bytes = 8;
-		bytes = reader_number(&unit, 8);
-	}
+	bytes = reader_length(&unit, &program->offset_bytes);
 	if (unit.failed || bytes > reader_left(&unit))
 		return false;
 	unit.end = unit.at + bytes;

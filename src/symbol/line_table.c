@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbol/line_table.h"
 
+#include "base/search.h"
 #include "base/xalloc.h"
 #include "symbol/line_parts.h"
 
@@ -55,18 +56,10 @@ void seep_line_table_free(struct seep_line_table *table)
 static const struct line_sequence *find_sequence(const struct seep_line_table *table,
 						 uint64_t address)
 {
-	size_t low = 0;
-	size_t high = table->sequence_count;
+	size_t low = seep_search_upto(table->sequences, table->sequence_count,
+				      sizeof(*table->sequences), address);
 	size_t steps;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->sequences[middle].from <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (steps = 0; low-- > 0 && steps < 16; steps++)
 		if (address < table->sequences[low].to)
 			return &table->sequences[low];
@@ -77,23 +70,16 @@ bool seep_line_table_find(const struct seep_line_table *table, uint64_t address,
 			  uint32_t *ret_line)
 {
 	const struct line_sequence *sequence = find_sequence(table, address);
-	size_t low = 1;
-	size_t high;
+	const struct line_row *rows;
+	size_t count;
 
 	if (!sequence || !sequence->count)
 		return false;
+	rows = table->rows + sequence->first;
 	/* The first row is at or before the address. */
-	high = sequence->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->rows[sequence->first + middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret_file = table->rows[sequence->first + low - 1].file;
-	*ret_line = table->rows[sequence->first + low - 1].line;
+	count = seep_search_upto(rows, sequence->count, sizeof(*rows), address);
+	*ret_file = rows[count - 1].file;
+	*ret_line = rows[count - 1].line;
 	return true;
 }
 

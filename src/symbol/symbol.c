@@ -2,7 +2,6 @@
 #include "symbol/symbol.h"
 
 #include "base/idtable.h"
-#include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "symbol/debug_file.h"
 #include "symbol/dwarf_index.h"
@@ -44,8 +43,6 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 {
 	struct seep_debuginfod *servers = NULL;
 	struct seep_symbols *symbols;
-	const char **dirs;
-	size_t i;
 
 	if (opt && opt->debuginfod) {
 		int rc = seep_debuginfod_new(&servers, err);
@@ -56,15 +53,11 @@ int seep_symbols_new(const struct seep_symbols_options *opt, struct seep_symbols
 	symbols = seep_xcalloc(1, sizeof(*symbols));
 	symbols->arena = seep_arena_new();
 	seep_idtable_init(&symbols->ids, 0);
-	if (opt && opt->debug_dir_count) {
-		dirs = seep_arena_alloc(symbols->arena, opt->debug_dir_count * sizeof(*dirs));
-		for (i = 0; i < opt->debug_dir_count; i++)
-			dirs[i] = seep_arena_strndup(symbols->arena, opt->debug_dirs[i],
-						     strlen(opt->debug_dirs[i]));
-		symbols->dirs = (struct seep_debug_dirs){ .items = dirs,
-							  .count = opt->debug_dir_count };
-	}
 	symbols->dirs.servers = servers;
+	if (opt) {
+		symbols->dirs.items = opt->debug_dirs;
+		symbols->dirs.count = opt->debug_dir_count;
+	}
 	*ret = symbols;
 	return 0;
 }
@@ -112,12 +105,11 @@ static bool load(struct seep_elf **elf)
 /* @name, a file with a part of the module's debug information, is not to be had. */
 static void set_missing(struct seep_symbol_module *module, const char *name)
 {
-	struct seep_strbuf text;
+	char *text = seep_xasprintf("%.*s with its debug information was not found",
+				    PROBLEM_MAX_BYTES, name);
 
-	seep_strbuf_init(&text, PROBLEM_MAX_BYTES);
-	seep_strbuf_addf(&text, "%s with its debug information was not found", name);
-	module->problem = seep_arena_strndup(module->symbols->arena, text.text, text.length);
-	seep_strbuf_done(&text);
+	module->problem = seep_arena_strndup(module->symbols->arena, text, strlen(text));
+	free(text);
 }
 
 /* @elf has the module's DWARF, and what dwz moved elsewhere is looked for. */

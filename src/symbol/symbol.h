@@ -22,7 +22,7 @@ struct seep_symbol_module;
 
 struct seep_symbols_options {
 	/* Searched like /usr/lib/debug and before it; also for the modules themselves, by path and
-	 * by basename, where a build-id proves that they are the right ones. Copied. */
+	 * by basename, where a build-id proves that they are the right ones. Borrowed. */
 	const char *const *debug_dirs;
 	size_t debug_dir_count;
 	/* Ask the debuginfod servers of DEBUGINFOD_URLS for what is found nowhere else. */
