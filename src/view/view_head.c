@@ -18,7 +18,7 @@
 /* Below this a rate per second says nothing. */
 #define RATE_FROM_NS UINT64_C(50000000)
 
-enum { BLAMED_NAME_BYTES_MAX = 60, STARTS_TRIED = 16 };
+enum { BLAMED_NAME_BYTES_MAX = 60, START_COLUMNS_MAX = 50, STARTS_TRIED = 16 };
 
 /* ---- the process --------------------------------------------------------------------------- */
 
@@ -237,18 +237,23 @@ void seep_view_add_start_at(struct seep_view *view)
 	if (row != NULL) {
 		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
 		char *name = seep_frame_name(view->profile, frame, SEEP_NAME_SHORT);
-		char *place = seep_frame_place(view->profile, frame, false);
+		char *path = seep_frame_place(view->profile, frame, false);
+		struct seep_strbuf place;
 
+		/* A word that cannot be folded: the end of it says where. */
+		seep_strbuf_init(&place, SEEP_LINE_BYTES_MAX);
+		seep_text_fit(&place, path, START_COLUMNS_MAX, true);
 		if (strlen(name) > BLAMED_NAME_BYTES_MAX) {
 			free(name);
 			name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
 		}
 		seep_lines_add(
 			&view->head, SEEP_STYLE_PLAIN, "Start at %s%s%s%s: %s of the %s", name,
-			*place ? " (" : "", place, *place ? ")" : "",
+			place.length ? " (" : "", place.text, place.length ? ")" : "",
 			seep_view_share(view, seep_counts_value(&row->self, view->measure)).text,
 			seep_measure_words(view->profile, view->measure));
-		free(place);
+		seep_strbuf_done(&place);
+		free(path);
 		free(name);
 	}
 	seep_flat_free(flat);

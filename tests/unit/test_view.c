@@ -240,6 +240,20 @@ static void nobody_starts_at_what_a_library_keeps_for_itself(void **state)
 	assert_says(&view.head, "Start at work (app): ", true);
 }
 
+static void the_place_to_start_at_fits_any_terminal(void **state)
+{
+	const int work = frame(APP, "work");
+
+	(void)state;
+	profile->frames[work].file =
+		"/builds/a/folder/that/is/as/deep/as/those/of/packages/src/work.c";
+	stack(1, 10, work, END);
+	look();
+	seep_view_add_start_at(&view);
+	assert_says(&view.head, "packages/src/work.c): 100.0%", true);
+	assert_says(&view.head, "/builds", false);
+}
+
 static void what_starts_a_program_is_left_out_without_names_too(void **state)
 {
 	const int work = frame(APP, "work"), main = frame(APP, "main");
@@ -426,6 +440,7 @@ int main(void)
 		VIEW_TEST(an_allocator_on_top_of_wrappers_is_one_too),
 		VIEW_TEST(the_first_frame_with_a_name_is_taken),
 		VIEW_TEST(nobody_starts_at_what_a_library_keeps_for_itself),
+		VIEW_TEST(the_place_to_start_at_fits_any_terminal),
 		VIEW_TEST(what_starts_a_program_is_left_out_without_names_too),
 		VIEW_TEST(own_code_is_never_among_what_is_left_out),
 		VIEW_TEST(the_tree_is_rows_from_the_top),
