@@ -131,8 +131,9 @@ void seep_builder_stack(struct seep_builder *b, struct seep_profile_context *con
 		const struct seep_piece *from = &b->pieces[piece - 1];
 		uint32_t count = from->count < left ? from->count : left;
 
-		memcpy(to, &b->piece_entries[from->first], count * sizeof(*to));
-		to += count;
+		/* Most are short: no memcpy() for one entry. */
+		for (uint32_t i = 0; i < count; i++)
+			*to++ = b->piece_entries[from->first + i];
 		left -= count;
 		piece = from->parent;
 	}
@@ -146,7 +147,8 @@ void seep_builder_epoch(struct seep_builder *b, uint32_t context,
 	b->epochs = seep_xgrow(b->epochs, &b->epoch_capacity, b->epoch_count + 1,
 			       sizeof(*b->epochs));
 	b->epochs[b->epoch_count++] = (struct seep_epoch_item){ context, *epoch };
-	b->profile->contexts[context].epoch_count++;
+	if (++b->profile->contexts[context].epoch_count > 1)
+		b->epochs_unsorted = true;
 }
 
 static int by_epoch(const void *a, const void *b)
@@ -197,8 +199,9 @@ void seep_builder_place_epochs(struct seep_builder *b)
 
 		context->epochs[context->epoch_count++] = b->epochs[i].epoch;
 	}
-	for (uint32_t i = 0; i < b->profile->context_count; i++)
+	for (uint32_t i = 0; i < b->profile->context_count && b->epochs_unsorted; i++)
 		merge_epochs(&b->profile->contexts[i]);
+	b->epochs_unsorted = false;
 	b->epoch_count = 0;
 }
 

@@ -36,6 +36,7 @@ struct seep_builder {
 	struct seep_epoch_item *epochs;
 	size_t epoch_capacity;
 	size_t epoch_count;
+	bool epochs_unsorted;		   /* some context has more than one */
 	struct seep_profile_epoch *placed; /* what the contexts' epochs point into */
 	size_t placed_capacity;
 };

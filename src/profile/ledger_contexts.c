@@ -37,8 +37,9 @@ static void make_room(struct seep_ledger_load *load)
 	c->described = seep_ledger_grow(c->described, c->count, count, sizeof(*c->described));
 	c->count = count;
 	load->profile->first_row = load->view.header.first_row;
-	while (load->profile->row_count < load->rows.count)
-		(void)seep_profile_add(load->profile, SEEP_ARRAY_ROWS);
+	if (load->profile->row_count < load->rows.count)
+		(void)seep_profile_add_items(load->profile, SEEP_ARRAY_ROWS,
+					     (uint32_t)load->rows.count - load->profile->row_count);
 }
 
 /* Figures whose context cannot be had are kept, under "no stack". Returns how many are new. */
@@ -76,8 +77,7 @@ static void insert_new(struct seep_ledger_load *load, uint32_t added)
 	uint32_t *places = load->contexts.places;
 	uint32_t at;
 
-	for (uint32_t i = 0; i < added; i++)
-		(void)seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
+	(void)seep_profile_add_items(profile, SEEP_ARRAY_CONTEXTS, added);
 	at = profile->context_count;
 	for (uint64_t i = load->contexts.count; added > 0;) {
 		if (places[--i] == 0)

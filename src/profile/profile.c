@@ -73,11 +73,11 @@ static const struct {
 };
 
 /* An array that came from elsewhere is copied when the first item is added to it. */
-void *seep_profile_add(struct seep_profile *profile, enum seep_array array)
+void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array, uint32_t count)
 {
 	const size_t bytes = arrays[array].item_bytes;
 	char *items_at = (char *)profile + arrays[array].items_at;
-	uint32_t *count = (void *)((char *)profile + arrays[array].count_at);
+	uint32_t *had = (void *)((char *)profile + arrays[array].count_at);
 	const void *items;
 	bool is_foreign;
 	char *grown;
@@ -85,12 +85,14 @@ void *seep_profile_add(struct seep_profile *profile, enum seep_array array)
 	memcpy(&items, items_at, sizeof(items));
 	is_foreign = items != profile->grown[array].items;
 	grown = seep_xgrow(profile->grown[array].items, &profile->grown[array].capacity,
-			   (size_t)*count + 1, bytes);
-	if (is_foreign && *count)
-		memcpy(grown, items, *count * bytes);
+			   (size_t)*had + count, bytes);
+	if (is_foreign && *had)
+		memcpy(grown, items, *had * bytes);
 	profile->grown[array].items = grown;
 	memcpy(items_at, &grown, sizeof(grown));
-	return memset(grown + (*count)++ * bytes, 0, bytes);
+	grown += *had * bytes;
+	*had += count;
+	return memset(grown, 0, count * bytes);
 }
 
 bool seep_profile_says(const struct seep_profile *profile, const char *code)

@@ -268,9 +268,15 @@ void *seep_profile_calloc(struct seep_profile *profile, size_t count, size_t ite
 char *seep_profile_strdup(struct seep_profile *profile, const char *text);
 char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size_t count);
 
-/* One more item, zeroed. The array may move. */
-void *seep_profile_add(struct seep_profile *profile, enum seep_array array)
+/* @count more items, zeroed, of which the first is returned. The array may move. */
+void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array, uint32_t count)
 	__attribute__((returns_nonnull));
+
+/* One more. */
+static inline void *seep_profile_add(struct seep_profile *profile, enum seep_array array)
+{
+	return seep_profile_add_items(profile, array, 1);
+}
 
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);

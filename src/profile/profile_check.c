@@ -11,6 +11,11 @@ static int contradicts(struct seep_error *err, const char *what)
 	return seep_fail(err, SEEP_ECORRUPT, "its figures contradict each other: %s", what);
 }
 
+static int is_negative(struct seep_error *err)
+{
+	return seep_fail(err, SEEP_ECORRUPT, "a count or a size is negative");
+}
+
 static bool are_figures(const uint64_t *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -55,11 +60,9 @@ static int check_figures(const struct seep_profile *profile, struct seep_error *
 		fit = seep_total_get(totals, &seep_total_fields[i]) <= INT64_MAX;
 	for (uint32_t i = 0; i < profile->sample_count && fit; i++)
 		fit = is_sample(&profile->timeline[i]);
-	for (uint32_t i = 0; i < profile->context_count && fit; i++)
-		fit = is_context(&profile->contexts[i]);
 	for (uint32_t i = 0; i < profile->other_count && fit; i++)
 		fit = is_other(&profile->others[i]);
-	return fit ? 0 : seep_fail(err, SEEP_ECORRUPT, "a count or a size is negative");
+	return fit ? 0 : is_negative(err);
 }
 
 /* Without epochs they are not known. */
@@ -83,6 +86,8 @@ static bool epochs_add_up(const struct seep_profile_context *context)
 
 static int check_context(const struct seep_profile_context *c, struct seep_error *err)
 {
+	if (!is_context(c))
+		return is_negative(err);
 	if (c->frees > c->allocs || c->freed_bytes > c->alloc_bytes)
 		return contradicts(err, "more was freed than allocated");
 	if (c->live_blocks != c->allocs - c->frees ||
