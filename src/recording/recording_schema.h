@@ -17,7 +17,7 @@
 
 enum {
 	SEEP_SCHEMA_FIRST = 2, /* what is of this one is in every recording */
-	SEEP_SCHEMA = 3,       /* what this seep writes */
+	SEEP_SCHEMA = 3, /* what this seep writes; not released: the next change may join it */
 };
 
 /* What a column is in its row's struct. Numbers that do not fit become 0, but for ids. */
