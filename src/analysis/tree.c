@@ -39,7 +39,7 @@ struct grower {
 	uint32_t *order; /* contexts */
 	uint32_t *moved; /* room for as many */
 	uint32_t *first; /* by context: its innermost entry that counts... */
-	uint32_t *left;	 /* ...and the end of those not entered yet, counted from the innermost */
+	uint32_t *left;	 /* ...and the end of those not added yet, counted from the innermost */
 	const struct seep_profile_stack_entry **stacks; /* by context: recursion folded */
 	struct seep_profile_stack_entry **own_stacks;	/* those that differ from the context's */
 	size_t own_capacity;
@@ -207,7 +207,7 @@ static void move_contexts(struct grower *g, const struct job *job)
 	}
 }
 
-/* Choose the part of the stack that is entered, with recursion folded by function. */
+/* Choose the part of the stack that is added, with recursion folded by function. */
 static void prepare_stack(struct grower *g, uint32_t index, bool whole,
 			  struct seep_profile_stack_entry *scratch)
 {

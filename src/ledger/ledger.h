@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger: the shared file mapping in which libseep.so keeps its account of one process and
+ * The ledger: the shared file mapping in which libseep.so counts for one process and
  * from which the tool reads it, during the run and after any kind of death. This header is the
  * whole interface between the two; docs/internals/ledger.md describes the same bytes in prose.
  *
@@ -197,7 +197,7 @@ struct ledger_state {
 	_Atomic uint64_t threads_started;
 	_Atomic uint64_t dropped; /* allocations counted under "other" */
 	_Atomic uint64_t unrecorded_children;
-	_Atomic uint64_t early_allocs;	/* before the account began, by our own arena */
+	_Atomic uint64_t early_allocs;	/* before the ledger was made, by our own arena */
 	_Atomic uint64_t private_bytes; /* memory of the runtime outside the ledger, mapped */
 	_Atomic uint64_t verify_walks;
 	_Atomic uint64_t verify_landed;

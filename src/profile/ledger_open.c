@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From a path to bytes in memory. A ledger whose process runs is mapped, because only a mapping
- * is read word by word in order; if it is cut meanwhile, what was read is no account. Every other
+ * is read word by word in order; if it is cut meanwhile, what was read is discarded. Every other
  * ledger is copied with pread(): only items that its watermarks call real, and of those only what is
  * not a hole, so neither a truncation nor a sparse file that claims terabytes does harm.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profile: the account of one process, whatever it was read from (a live ledger, a dead one,
+ * One profile: all that is known of one process, whatever it was read from (a live ledger, a dead one,
  * a recording). Everything downstream (report, analysis, export) sees only this.
  *
  * A profile owns all that it points to. Strings are UTF-8 or raw bytes as the process had them
@@ -281,7 +281,7 @@ static inline void *seep_profile_add(struct seep_profile *profile, enum seep_arr
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);
 
-/* Are its zeros no figures, since the account never had room to begin? profile->unseen says why. */
+/* Are its zeros no figures, since the ledger never had room to begin? profile->unseen says why. */
 bool seep_profile_is_void(const struct seep_profile *profile);
 
 /* Append one line to profile->unseen; a code that is there already is not added again. */

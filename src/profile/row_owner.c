@@ -36,7 +36,7 @@ void seep_lineage_free(struct seep_lineage *lineage)
 	}
 }
 
-/* What a ledger says of its parent is as hostile as the rest: a name alone, and an older account. */
+/* What a ledger says of its parent is as hostile as the rest: a name alone, and an older ledger. */
 static int load_parent(struct seep_lineage *child, struct seep_error *err)
 {
 	const char *name = child->profile->process.parent_ledger;

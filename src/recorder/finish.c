@@ -133,7 +133,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 {
 	struct seep_error err = { 0 };
 
-	/* An account with addresses is worth more than none. */
+	/* A recording with addresses only is worth more than none. */
 	if (name_frames(job, profile, symbols, &err) < 0)
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
 	if (make_folder(job) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Closing an account: load the ledger of a process that is gone, add what was seen from outside,
+ * Making the recording: load the ledger of a process that is gone, add what was seen from outside,
  * symbolise, write the recording, remove the ledger. In a thread of its own, one job at a time,
  * because reading symbols takes longer than a process at its end should wait.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processes of one "seep run": which ledgers belong to it, who is whose child, whose account
+ * The processes of one "seep run": which ledgers belong to it, who is whose child, whose ledger
  * can be closed. No waiting and no event loop here; recorder.c drives this.
  *
  * An image is closed only after all its children, because their sums may go into its recording and

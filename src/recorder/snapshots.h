@@ -36,7 +36,7 @@ bool seep_snapshots_due(struct seep_snapshots *snapshots);
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 					     const struct seep_finish_job *like);
 
-/* Keep the account of what was written, remove the oldest beyond the limit, release @job. */
+/* Note what was written, remove the oldest beyond the limit, release @job. */
 void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job *job);
 
 /* What was written, and what went wrong: one line for each kind of failure, however often it happened. */

@@ -78,7 +78,7 @@ static int read_head(const char *path, struct head *ret_head, struct seep_error 
 
 /*
  * SQLite takes what is missing of the last page for zeros. Its header has the number of pages, if
- * whoever changed the file last has entered it.
+ * whoever changed the file last has written it there.
  */
 static bool is_cut(const struct head *head)
 {

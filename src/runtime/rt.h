@@ -65,10 +65,10 @@ extern struct rt_mine rt_mine;
 
 /* What a thread's private state (track/thread.h) begins with. */
 struct rt_presence {
-	_Atomic uint64_t busy; /* frame address of the hook that keeps its books, else 0 */
+	_Atomic uint64_t busy; /* frame address of the hook in its bookkeeping, else 0 */
 };
 
-/* Everything else about this process's account. Written at start and in the cold paths only. */
+/* Everything else about this process's recording. Written at start and in the cold paths only. */
 struct rt_global {
 	uint8_t *base; /* the ledger's mapping */
 	uint64_t bytes;

@@ -45,7 +45,7 @@ static int begin(void **unused)
 	walk.words = memory.words;
 	walk.last_word = 1;
 	memory.words[0] = (struct rt_word){ (uintptr_t)&landing_word, landing_word };
-	remembered[0] = (struct rt_frame){ .slot = (uintptr_t)&landing_word, .hash = 5 };
+	remembered[0] = (struct rt_frame){ .ra_at = (uintptr_t)&landing_word, .hash = 5 };
 	return 0;
 }
 

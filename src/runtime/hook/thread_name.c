@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two ways to name a thread. Both are forwarded as they came; afterwards whoever keeps accounts
+ * The two ways to name a thread. Both are forwarded as they came; afterwards whoever counts
  * by thread name is told. A name that was written to /proc or set by a raw system call is noticed at
  * the thread's next change only.
  */

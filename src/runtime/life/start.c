@@ -144,7 +144,7 @@ static struct ledger_control *start(const struct rt_start *how)
  * Until then this is its busy word; what the handler does meanwhile is not recorded.
  */
 static _Atomic uint64_t *interrupted;
-/* The parent's own, mapped once more: "no account of this child" is not to go into the copy. */
+/* The parent's own, mapped once more: "this child has no ledger" must not go into the copy. */
 static struct ledger_state *parent_state;
 
 static void keep_parent_state(void)
@@ -153,7 +153,7 @@ static void keep_parent_state(void)
 	long state = rt_syscall6(SYS_mremap, (long)rt_global.state, 0, LEDGER_PAGE_BYTES,
 				 MREMAP_MAYMOVE, 0, 0);
 
-	/* Fails in the child of a child without an account: the first one's is still there. */
+	/* Fails in the child of a child without a ledger: the first one's is still there. */
 	if (state > 0)
 		parent_state = (struct ledger_state *)state;
 }
@@ -276,7 +276,7 @@ static struct ledger_control *wait_for_start(void)
 
 		if (rt_load_acquire(&phase) != RT_STARTING || maker == tid)
 			break;
-		/* Forked away in the middle of it: this process has no account. */
+		/* Forked away in the middle of it: this process has no ledger. */
 		if (maker && rt_is_gone(rt_getpid(), maker)) {
 			rt_store_release(&phase, RT_OFF);
 			break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slow lock: held while a new context is entered and while the module list changes. It is the
+ * The slow lock: held while a new context is added and while the module list changes. It is the
  * only lock of the runtime and a leaf: nothing is called under it that could take another.
  *
  * Its word is the owner's thread id, so that a holder that was killed, cancelled or left by

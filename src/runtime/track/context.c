@@ -13,7 +13,7 @@ _Atomic(struct rt_raw_table *) rt_raw_table;
 enum {
 	RAW_FIRST = 1 << 12,
 	RAW_SHARE = 4,	     /* of ledger_max: how large the table may grow */
-	RAW_PER_FOLDED = 64, /* raw paths of one folded context that enter the table */
+	RAW_PER_FOLDED = 64, /* raw paths of one folded context that are added to the table */
 };
 
 /* Per context, by index: its present row and epoch, as in rt_raw_entry; how many raw paths. */
@@ -85,7 +85,7 @@ static struct rt_raw_table *raw_grow(struct rt_raw_table *old)
 	uint64_t entries = old ? (old->mask + 1) * 2 : RAW_FIRST;
 	struct rt_raw_table *table = NULL;
 
-	/* Stacks that the ledger has no room for are entered too: not without an end. */
+	/* Stacks that the ledger has no room for are added too: not without an end. */
 	if (!old ||
 	    entries * sizeof(struct rt_raw_entry) <= rt_global.header->ledger_max_bytes / RAW_SHARE)
 		table = raw_new(entries);

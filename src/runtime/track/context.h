@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From a walked path to its row. The hot part is one look-up in a table of raw path hashes; what
- * misses there is folded, entered into the ledger's tree, and given a row under the slow lock.
+ * misses there is folded, added to the ledger's tree, and given a row under the slow lock.
  */
 #ifndef SEEP_RUNTIME_CONTEXT_H
 #define SEEP_RUNTIME_CONTEXT_H

@@ -108,7 +108,7 @@ static uint32_t fold(const struct rt_walk *walk, uint32_t known, uint32_t *ret_p
 #define ADDRESS_MASK ((1ull << 48) - 1)
 
 /* A frame on its way into the tree. */
-struct entrant {
+struct new_node {
 	uint64_t
 		hash; /* of the path up to here, so that all places are known before the first look */
 	uint64_t address;
@@ -117,20 +117,20 @@ struct entrant {
 };
 
 /* As many look-ups are under way at once. */
-enum { ENTRANTS = 16 };
+enum { NEW_NODES = 16 };
 
-static uint64_t prepare(struct entrant *entrant, const struct folded *frame, uint64_t parent_hash)
+static uint64_t prepare(struct new_node *new_node, const struct folded *frame, uint64_t parent_hash)
 {
 	uint64_t bias = 0;
 	uint64_t hash;
 
-	entrant->module = rt_module_index(frame->ra - !frame->exact, &bias);
-	entrant->address = (frame->ra - bias) & ADDRESS_MASK;
-	entrant->flags = LEDGER_NODE_READY | (frame->exact ? LEDGER_NODE_EXACT : 0);
-	hash = core_hash_step(parent_hash, entrant->address);
-	hash = core_hash_step(hash, (uint64_t)entrant->module << 16 | entrant->flags << 8 |
+	new_node->module = rt_module_index(frame->ra - !frame->exact, &bias);
+	new_node->address = (frame->ra - bias) & ADDRESS_MASK;
+	new_node->flags = LEDGER_NODE_READY | (frame->exact ? LEDGER_NODE_EXACT : 0);
+	hash = core_hash_step(parent_hash, new_node->address);
+	hash = core_hash_step(hash, (uint64_t)new_node->module << 16 | new_node->flags << 8 |
 					    frame->period);
-	entrant->hash = hash;
+	new_node->hash = hash;
 	if (nodes.entries)
 		__builtin_prefetch(&nodes.entries[rt_index_place(hash) & nodes.mask]);
 	return hash;
@@ -148,21 +148,21 @@ static uint16_t folded_frames(uint32_t at, uint32_t cut)
  * The node of @frame under @parent, with @folded frames taken out up to it; RT_NO_INDEX when the
  * tables are full.
  */
-static uint64_t enter(uint32_t parent, const struct folded *frame, const struct entrant *entrant,
-		      uint16_t folded)
+static uint64_t add_node(uint32_t parent, const struct folded *frame,
+			 const struct new_node *new_node, uint16_t folded)
 {
-	uint64_t place = rt_index_place(entrant->hash);
+	uint64_t place = rt_index_place(new_node->hash);
 	struct ledger_node *node;
 	uint32_t candidate;
 	uint64_t index;
 
 	if (!rt_index_reserve(&nodes))
 		return RT_NO_INDEX;
-	while ((candidate = rt_index_next(&nodes, entrant->hash, &place)) != UINT32_MAX) {
+	while ((candidate = rt_index_next(&nodes, new_node->hash, &place)) != UINT32_MAX) {
 		node = &rt_global.nodes[candidate];
 		if (rt_load(&node->parent_ready) == parent + 1 &&
-		    node->address == entrant->address && node->module == entrant->module &&
-		    node->flags == entrant->flags && node->period == frame->period) {
+		    node->address == new_node->address && node->module == new_node->module &&
+		    node->flags == new_node->flags && node->period == frame->period) {
 			if (node->folded < folded)
 				node->folded = folded;
 			return candidate;
@@ -172,13 +172,13 @@ static uint64_t enter(uint32_t parent, const struct folded *frame, const struct 
 	if (index == RT_NO_INDEX || index >= UINT32_MAX - 1)
 		return RT_NO_INDEX;
 	node = &rt_global.nodes[index];
-	node->module = (uint16_t)entrant->module;
-	node->flags = (uint8_t)entrant->flags;
+	node->module = (uint16_t)new_node->module;
+	node->flags = (uint8_t)new_node->flags;
 	node->period = frame->period;
-	node->address = entrant->address & ADDRESS_MASK;
+	node->address = new_node->address & ADDRESS_MASK;
 	node->folded = folded;
 	rt_store_release(&node->parent_ready, parent + 1);
-	rt_index_put(&nodes, entrant->hash, place, (uint32_t)index);
+	rt_index_put(&nodes, new_node->hash, place, (uint32_t)index);
 	return index;
 }
 
@@ -202,17 +202,17 @@ struct branch {
 static struct branch enter_some(struct rt_walk *walk, struct branch at, uint32_t first,
 				uint32_t end, uint32_t noted, uint32_t cut)
 {
-	struct entrant entrants[ENTRANTS];
+	struct new_node new_nodes[NEW_NODES];
 
 	for (uint32_t i = first; i < end; i++)
-		at.hash = prepare(&entrants[i - first], &scratch[i], at.hash);
+		at.hash = prepare(&new_nodes[i - first], &scratch[i], at.hash);
 	for (uint32_t i = first; i < end; i++) {
-		at.node = enter((uint32_t)at.node, &scratch[i], &entrants[i - first],
-				folded_frames(i, cut));
+		at.node = add_node((uint32_t)at.node, &scratch[i], &new_nodes[i - first],
+				   folded_frames(i, cut));
 		if (at.node == RT_NO_INDEX)
 			break;
 		if (i < noted) {
-			walk->now->frames[i].node_hash = entrants[i - first].hash;
+			walk->now->frames[i].node_hash = new_nodes[i - first].hash;
 			walk->now->frames[i].node = (uint32_t)at.node;
 		}
 	}
@@ -242,7 +242,7 @@ void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 		at.hash = walk->now->frames[first - 1].node_hash;
 	}
 	for (uint32_t end; first < count; first = end) {
-		end = count - first < ENTRANTS ? count : first + ENTRANTS;
+		end = count - first < NEW_NODES ? count : first + NEW_NODES;
 		at = enter_some(walk, at, first, end, depth_max || !walk->stored ? 0 : plain, cut);
 		if (at.node == RT_NO_INDEX) {
 			ret_path->full = true;

@@ -54,7 +54,7 @@ struct rt_path {
 	bool full;   /* the tables had no room: leaf means nothing */
 };
 
-/* Enter the walk's frames; what was entered before is noted in the remembered ones. */
+/* Add the walk's frames; what was added before is noted in the remembered ones. */
 void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path);
 
 /* Publish the root node; false when there is no memory. */

@@ -23,7 +23,7 @@ RT_INLINE bool rt_quick_give_up(struct rt_thread *thread)
 	return false;
 }
 
-/* Begin, if nobody further out keeps our books. Gives the control line, NULL: not so. */
+/* Enter, unless this thread is busy further out. Gives the control line, NULL: not so. */
 RT_INLINE struct ledger_control *rt_quick_enter(struct rt_thread *thread, const void *frame)
 {
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(rt_load(&thread->here.busy) != 0))
@@ -83,7 +83,7 @@ RT_INLINE uint64_t rt_quick_usable(enum rt_quick quick, uintptr_t address, uint6
 }
 
 /*
- * Count @block under @row, and leave the books. In bookkeeping. False: nothing was done, for want
+ * Count @block under @row, and leave. In bookkeeping. False: nothing was done, for want
  * of a cell (NULL has none) or a slot.
  */
 RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,

@@ -29,7 +29,7 @@ RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const v
 	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
 
-/* Without a slot: of an ancestor's row, of "no stack", or in a handler that interrupted our books. */
+/* Without a slot: of an ancestor's row, of "no stack", or in a handler that interrupted our bookkeeping. */
 static RT_COLD void count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size,
 					uint64_t usable)
 {
@@ -58,7 +58,7 @@ RT_INLINE struct ledger_slot *count_row_free(struct rt_thread *thread,
 	return slot;
 }
 
-/* Take a block's bytes out of the books. In bookkeeping, after its cell has changed. */
+/* Count a block as freed. In bookkeeping, after its cell has changed. */
 static inline void count_free(struct rt_thread *thread, struct ledger_control *control,
 			      uint32_t row, uint64_t size)
 {

@@ -48,7 +48,7 @@ RT_INLINE struct rt_thread *rt_thread_self(void)
 
 /*
  * Begin and end of bookkeeping in a hook with frame address @frame. rt_enter gives the control line;
- * NULL when this thread is already keeping its books further out, i.e. a signal handler interrupted
+ * NULL when this thread is already in its bookkeeping further out, i.e. a signal handler interrupted
  * it, or the next allocator answers a question of ours. And when a handler has forked since the hook
  * looked, and this is the child. Then nothing but what needs no slot is allowed (counters.h), and
  * rt_leave is not called.
@@ -75,7 +75,7 @@ RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *
 	return NULL;
 }
 
-/* The word that says whether this thread keeps its books: a forked child has it as it was. */
+/* The word that says whether this thread is in its bookkeeping: a forked child has it as it was. */
 static inline _Atomic uint64_t *rt_busy_word(void)
 {
 	return rt_tls.thread ? &rt_tls.thread->here.busy : &rt_tls.busy;

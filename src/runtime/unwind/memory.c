@@ -26,8 +26,8 @@ static struct rt_memory *memory_new(uint32_t capacity)
 	memory->capacity = capacity;
 	memory->frames = (struct rt_frame *)(memory + 1) + 1;
 	memory->words = (struct rt_word *)(memory->frames + capacity) + RT_WORDS_BEFORE;
-	/* Beyond the outermost frame is a slot beyond any; before the first word, some that hold. */
-	memory->frames[-1].slot = UINTPTR_MAX;
+	/* Beyond the outermost frame is a ra_at beyond any; before the first word, some that hold. */
+	memory->frames[-1].ra_at = UINTPTR_MAX;
 	for (int i = 1; i <= RT_WORDS_BEFORE; i++)
 		memory->words[-i] = (struct rt_word){ (uintptr_t)&zero, 0 };
 	return memory;
@@ -62,7 +62,7 @@ bool rt_memory_grow(struct rt_walk *walk, uint32_t count, uint32_t keep)
 
 /*
  * New frames stand in a mapping of their own. Before the innermost stands one with the hook's
- * rule; its slot is the capacity.
+ * rule; its ra_at is the capacity.
  */
 static struct rt_fresh *fresh_new(uint32_t capacity)
 {
@@ -70,7 +70,7 @@ static struct rt_fresh *fresh_new(uint32_t capacity)
 
 	if (!map)
 		return NULL;
-	map->slot = capacity;
+	map->ra_at = capacity;
 	map->rule = RT_RULE_HOOK;
 	return map + 1;
 }
@@ -78,7 +78,7 @@ static struct rt_fresh *fresh_new(uint32_t capacity)
 bool rt_fresh_grow(struct rt_walk *walk)
 {
 	struct rt_fresh *old = walk->fresh;
-	uint32_t capacity = (uint32_t)old[-1].slot;
+	uint32_t capacity = (uint32_t)old[-1].ra_at;
 	struct rt_fresh *fresh;
 
 	fresh = capacity * 2 <= RT_WALK_FRAMES_MAX ? fresh_new(capacity * 2) : NULL;
@@ -139,8 +139,8 @@ void rt_memory_find_floor(struct rt_walk *walk)
 	}
 }
 
-/* Stacks do not overlap: the one that @slot is on has the next root above it. */
-void rt_memory_choose(struct rt_walk *walk, uintptr_t slot)
+/* Stacks do not overlap: the one that @ra_at is on has the next root above it. */
+void rt_memory_choose(struct rt_walk *walk, uintptr_t ra_at)
 {
 	uintptr_t next = UINTPTR_MAX;
 
@@ -148,7 +148,7 @@ void rt_memory_choose(struct rt_walk *walk, uintptr_t slot)
 	for (unsigned i = 0; i < RT_STACKS; i++) {
 		uintptr_t root = root_of(walk->memories[i]);
 
-		if (root >= slot && root < next) {
+		if (root >= ra_at && root < next) {
 			next = root;
 			walk->now = walk->memories[i];
 		}

@@ -27,8 +27,8 @@ void rt_memory_drop(struct rt_memory *memory);
 /* The present memory begins anew. */
 RT_COLD void rt_memory_renew(struct rt_walk *walk, uint32_t generation);
 
-/* Make the memory of the stack that @slot is on the present one, if that stack is remembered. */
-RT_COLD void rt_memory_choose(struct rt_walk *walk, uintptr_t slot);
+/* Make the memory of the stack that @ra_at is on the present one, if that stack is remembered. */
+RT_COLD void rt_memory_choose(struct rt_walk *walk, uintptr_t ra_at);
 
 /* A whole walk on a stack that is not remembered: take the place of the oldest. */
 RT_COLD void rt_memory_take_oldest(struct rt_walk *walk);

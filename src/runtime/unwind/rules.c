@@ -115,7 +115,7 @@ static struct rt_rule_table *table_again(uint64_t bytes)
 	list_leave();
 	if (!table)
 		return NULL;
-	/* Who was late may have entered a rule after it was emptied. */
+	/* Who was late may have added a rule after it was emptied. */
 	rt_empty_table(table, 0, bytes);
 	rt_add(&rt_global.state->private_bytes, bytes);
 	return table;
@@ -321,7 +321,7 @@ rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 		return RT_RULE_NONE;
 	/*
 	 * A module that replaced another one advances the generation; the rule is then right for
-	 * this walk and entered under a key that nobody asks for again.
+	 * this walk and added under a key that nobody asks for again.
 	 */
 	rt_module_remember(exact ? pc : pc - 1);
 	rule = rt_rule_compile(pc, exact);

@@ -97,10 +97,10 @@ static inline uintptr_t rt_rule_fp_offset(rt_rule rule)
 	return (uintptr_t)(intptr_t)((int32_t)(uint32_t)rule >> RT_RULE_FP_SHIFT);
 }
 
-/* Compile the rule for @pc and enter it. */
+/* Compile the rule for @pc and add it. */
 RT_COLD rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
 
-/* The same without entering it anywhere: for code that interrupted our own. */
+/* The same without adding it anywhere: for code that interrupted our own. */
 RT_COLD rt_rule rt_rule_compile(uintptr_t pc, bool exact);
 
 /* Begin with an empty table. */
@@ -142,7 +142,7 @@ RT_INLINE rt_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
 	return rt_rule_make(pc, exact, generation);
 }
 
-static inline rt_rule rt_rule_peek(uintptr_t pc, bool exact, uint32_t generation)
+static inline rt_rule rt_rule_known(uintptr_t pc, bool exact, uint32_t generation)
 {
 	uint64_t key = rt_rule_key(pc, exact, generation);
 	rt_rule rule, again;

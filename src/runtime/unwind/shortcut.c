@@ -98,7 +98,7 @@ void rt_shortcut_offer(struct rt_walk *walk, const uintptr_t *fp, const struct r
 	into->generation = walk->generation;
 	into->outcome = *outcome;
 	into->landing = (walk->base - 1) & 0xffffff;
-	into->landing_slot = landing->slot;
+	into->landing_ra_at = landing->ra_at;
 	into->landing_fp = landing->fp;
 	into->landing_hash = landing->hash;
 	into->hash = walk->hash;

@@ -32,13 +32,13 @@ struct rt_outcome {
 _Static_assert(RT_WALK_FRAMES_MAX <= 1 << 24, "any frame may be the landing");
 
 struct rt_shortcut {
-	uintptr_t leaf; /* slot of the hook's return address; 0: not in use. Written last */
+	uintptr_t leaf; /* ra_at of the hook's return address; 0: not in use. Written last */
 	uint32_t generation;
 	/* The frame where it landed: which of the remembered ones, and in which state. */
 	uint32_t landing : 24;
 	uint32_t words : 8;
 	struct rt_outcome outcome;
-	uintptr_t landing_slot;
+	uintptr_t landing_ra_at;
 	uintptr_t landing_fp;
 	uint64_t landing_hash;
 	uint64_t hash; /* of the whole path */
@@ -89,7 +89,7 @@ RT_INLINE bool rt_shortcut_holds(const struct rt_shortcut *way, const struct rt_
 		if (*(const uintptr_t *)(leaf + (uintptr_t)(intptr_t)way->at[i]) != way->value[i])
 			return false;
 	landing = &now->frames[way->landing];
-	return way->landing < now->count && landing->slot == way->landing_slot &&
+	return way->landing < now->count && landing->ra_at == way->landing_ra_at &&
 	       landing->hash == way->landing_hash &&
 	       (!(landing->rule & RT_RULE_NEEDS_FP) || landing->fp == way->landing_fp) &&
 	       rt_walk_reread(now->words, (int64_t)landing->words - 1) < 0;

@@ -51,7 +51,7 @@ static bool take_leap(struct rt_state *s, uintptr_t cfa, uintptr_t fp_at, bool r
 /* Take the frame that returns at @cfa - 8. */
 static void take(struct rt_state *s, uintptr_t cfa)
 {
-	s->slot = cfa - 8;
+	s->ra_at = cfa - 8;
 	s->ra = rt_word_at(cfa - 8);
 	s->sp = cfa;
 	if (s->ra == 0)
@@ -117,8 +117,8 @@ static void step_signal(struct rt_state *s)
 
 	move(s);
 	s->exact = true;
-	s->slot = ucontext + UCONTEXT_RIP;
-	s->ra = rt_word_at(s->slot);
+	s->ra_at = ucontext + UCONTEXT_RIP;
+	s->ra = rt_word_at(s->ra_at);
 	s->fp = rt_word_at(ucontext + UCONTEXT_RBP);
 	s->sp = rt_word_at(ucontext + UCONTEXT_RSP);
 	if (s->moves > MOVES_MAX)
@@ -162,7 +162,7 @@ static bool find_stack(struct rt_state *s, struct rt_stack *stack)
 	if (!end)
 		return false;
 	if (!s->root)
-		s->root = s->slot;
+		s->root = s->ra_at;
 	s->away = s->moved = true;
 	s->limit = end;
 	return true;
@@ -196,7 +196,7 @@ static void step_by_frame_pointer(struct rt_state *s, struct rt_stack *stack)
 	}
 	s->moves += s->moved;
 	s->sp = s->fp + sizeof(words);
-	s->slot = s->sp - 8;
+	s->ra_at = s->sp - 8;
 	s->ra = words[1];
 	s->fp = words[0];
 	if (s->ra == 0)

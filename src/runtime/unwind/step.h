@@ -10,14 +10,15 @@
 #include "runtime/unwind/stack.h"
 
 struct rt_state {
-	uintptr_t slot; /* address of the return address */
-	uintptr_t sp;	/* slot + 8, unless a signal was crossed just now */
+	uintptr_t ra_at; /* address of the return address */
+	uintptr_t sp;	 /* ra_at + 8, unless a signal was crossed just now */
 	uintptr_t ra;
 	uintptr_t fp;
 	uintptr_t limit; /* no frame ends further out: the stack's end, once fp was followed */
-	uintptr_t root; /* slot of the frame that left the thread's stack for a goroutine's; or 0 */
-	bool exact;	/* ra is where a signal interrupted */
-	bool moved;	/* by this step: across a signal frame or onto another stack */
+	uintptr_t
+		root; /* ra_at of the frame that left the thread's stack for a goroutine's; or 0 */
+	bool exact;   /* ra is where a signal interrupted */
+	bool moved;   /* by this step: across a signal frame or onto another stack */
 	bool ended;
 	bool truncated; /* it ended, and not at the root */
 	bool forget;	/* depends on more than frames: not to be remembered */
@@ -29,7 +30,7 @@ struct rt_state {
 RT_INLINE struct rt_state rt_state_begin(const uintptr_t *fp)
 {
 	return (struct rt_state){
-		.slot = (uintptr_t)(fp + 1),
+		.ra_at = (uintptr_t)(fp + 1),
 		.sp = (uintptr_t)(fp + 2),
 		.ra = fp[1],
 		.fp = fp[0],

@@ -15,17 +15,17 @@ static const uintptr_t zero;
 /* Note the words that were read on the way to @frame, by the rule @way; returns the next place. */
 RT_INLINE struct rt_word *put_words(struct rt_word *word, const struct rt_frame *frame, rt_rule way)
 {
-	word->at = frame->slot;
+	word->at = frame->ra_at;
 	word->value = frame->ra;
 	word++;
 	if (RT_UNLIKELY(way & RT_RULE_READS_CFA)) {
-		/* Never holds: the slot itself came from memory. Step again. */
+		/* Never holds: the ra_at itself came from memory. Step again. */
 		word->at = (uintptr_t)&zero;
 		word->value = 1;
 		return word + 1;
 	}
 	if (frame->rule & RT_RULE_NEEDS_FP && way & RT_RULE_SAVES_FP) {
-		word->at = frame->slot + 8 + rt_rule_fp_offset(way);
+		word->at = frame->ra_at + 8 + rt_rule_fp_offset(way);
 		word->value = frame->fp;
 		word++;
 	}
@@ -59,7 +59,7 @@ static inline uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_wor
 	for (; fresh-- != walk->fresh; into++) {
 		needed = need_here(fresh->rule, needed);
 		hash = core_hash_step(hash, fresh->ra);
-		into->slot = fresh->slot;
+		into->ra_at = fresh->ra_at;
 		into->ra = fresh->ra;
 		into->hash = hash;
 		into->fp = fresh->fp;
@@ -69,7 +69,7 @@ static inline uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_wor
 		word = put_words(word, into, fresh[-1].rule);
 	}
 	now->count = base + walk->fresh_count;
-	walk->leaf = into[-1].slot;
+	walk->leaf = into[-1].ra_at;
 	walk->words = now->words;
 	walk->last_word = word - now->words - 1;
 	walk->hash = hash;
@@ -110,7 +110,7 @@ static inline uint64_t finish(struct rt_walk *walk, uint32_t base, struct rt_wor
 /* The walk has met no remembered one that holds to the end. */
 static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 {
-	uintptr_t root = s.root ? s.root : walk->fresh[walk->fresh_count - 1].slot;
+	uintptr_t root = s.root ? s.root : walk->fresh[walk->fresh_count - 1].ra_at;
 	struct rt_word *word;
 	uint64_t hash;
 
@@ -122,7 +122,7 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 	word = walk->now->words;
 	if (!s.forget && s.ra == 0)
 		/* The word beyond the outermost frame ended the walk by being zero. */
-		*word++ = (struct rt_word){ s.slot, 0 };
+		*word++ = (struct rt_word){ s.ra_at, 0 };
 	hash = finish(walk, 0, word, s.forget);
 	if (walk->stored) {
 		walk->now->root = root;
@@ -138,9 +138,9 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 /* ---- the walk ------------------------------------------------------------------------------ */
 
 /* Is @mem the state that the new walk is in? */
-RT_INLINE bool lands(const struct rt_frame *mem, uintptr_t slot, uintptr_t ra, uintptr_t fp)
+RT_INLINE bool lands(const struct rt_frame *mem, uintptr_t ra_at, uintptr_t ra, uintptr_t fp)
 {
-	return mem->slot == slot && mem->ra == ra &&
+	return mem->ra_at == ra_at && mem->ra == ra &&
 	       (!(mem->rule & RT_RULE_NEEDS_FP) || mem->fp == fp);
 }
 
@@ -166,16 +166,16 @@ RT_INLINE int64_t land(struct rt_walk *walk, struct rt_frame *mem, uintptr_t fp,
 /* The place of the next new frame; NULL when there is no room. */
 RT_INLINE struct rt_fresh *next_fresh(struct rt_walk *walk)
 {
-	if (RT_UNLIKELY(walk->fresh_count == walk->fresh[-1].slot) && !rt_fresh_grow(walk))
+	if (RT_UNLIKELY(walk->fresh_count == walk->fresh[-1].ra_at) && !rt_fresh_grow(walk))
 		return NULL;
 	return &walk->fresh[walk->fresh_count++];
 }
 
 /* Field by field, out of registers: words stored apart and loaded together stall every step. */
-RT_INLINE void put_fresh(struct rt_fresh *fresh, uintptr_t slot, uintptr_t ra, uintptr_t fp,
+RT_INLINE void put_fresh(struct rt_fresh *fresh, uintptr_t ra_at, uintptr_t ra, uintptr_t fp,
 			 rt_rule rule)
 {
-	fresh->slot = slot;
+	fresh->ra_at = ra_at;
 	fresh->ra = ra;
 	fresh->fp = fp;
 	fresh->rule = rule;
@@ -196,14 +196,14 @@ static inline struct rt_frame *keep(struct rt_walk *walk, struct rt_frame *mem, 
 
 	for (; mem->words > differs; mem--) {
 		if (way & RT_RULE_SAVES_FP)
-			fp = rt_word_at(mem->slot + 8 + rt_rule_fp_offset(way));
+			fp = rt_word_at(mem->ra_at + 8 + rt_rule_fp_offset(way));
 		if (RT_UNLIKELY(rt_rule_kind(way) == RT_RULE_FOLLOWS_FP) && !(way & RT_RULE_GO))
 			*limit = walk->stack.end;
 		way = mem->rule & ~(rt_rule)RT_RULE_NEEDS_FP;
 		fresh = next_fresh(walk);
 		if (!fresh)
 			return NULL;
-		put_fresh(fresh, mem->slot, mem->ra, fp, way);
+		put_fresh(fresh, mem->ra_at, mem->ra, fp, way);
 	}
 	return mem;
 }
@@ -218,8 +218,8 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 	struct cfi_module module;
 	rt_rule rule = from->rule;
 
-	s->slot = from->slot;
-	s->sp = from->slot + 8;
+	s->ra_at = from->ra_at;
+	s->sp = from->ra_at + 8;
 	s->ra = from->ra;
 	s->fp = from->fp;
 	if (rule & RT_RULE_NO_MODULE && rt_module_find(from->ra - 1, &module)) {
@@ -245,7 +245,7 @@ static RT_APART bool step_rare(struct rt_walk *walk, struct rt_state *s, uint32_
 			break;
 		}
 		rule = rt_rule_find(s->ra, true, generation);
-		put_fresh(from, s->slot, s->ra, s->fp, rule | RT_RULE_EXACT);
+		put_fresh(from, s->ra_at, s->ra, s->fp, rule | RT_RULE_EXACT);
 		*s = rt_step(*s, rule, &walk->stack);
 		s->moved = true;
 	}
@@ -257,7 +257,7 @@ static RT_APART struct rt_frame *first_on_stack(struct rt_memory *now, const str
 {
 	struct rt_frame *mem = now->frames + now->count - 1;
 
-	while (mem >= now->frames && (mem->slot < s->slot || mem->slot >= s->limit))
+	while (mem >= now->frames && (mem->ra_at < s->ra_at || mem->ra_at >= s->limit))
 		mem--;
 	return mem;
 }
@@ -276,9 +276,9 @@ bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer)
 	struct rt_state s = rt_state_begin(fp);
 
 	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && (uintptr_t)fp != outer; i++) {
-		uintptr_t slot = s.slot, pc = s.ra;
+		uintptr_t ra_at = s.ra_at, pc = s.ra;
 
-		s = rt_step(s, rt_rule_peek(s.ra, s.exact, generation), NULL);
+		s = rt_step(s, rt_rule_known(s.ra, s.exact, generation), NULL);
 		if (s.ended)
 			return s.truncated;
 		/* What was interrupted has left @outer behind: go on, there may be another. */
@@ -287,8 +287,8 @@ bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer)
 		if (s.moved)
 			return true;
 		/* Another function's frame may lie where ours was. */
-		if (slot < outer && s.slot >= outer)
-			return s.slot == outer + sizeof(uintptr_t) && is_own_code(pc);
+		if (ra_at < outer && s.ra_at >= outer)
+			return s.ra_at == outer + sizeof(uintptr_t) && is_own_code(pc);
 	}
 	return false;
 }
@@ -314,13 +314,13 @@ bool rt_walk_follows_fp(const struct rt_walk *walk)
 
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
-	uintptr_t slot = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];
+	uintptr_t ra_at = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];
 	struct rt_state s = { .limit = UINTPTR_MAX };
 	struct rt_memory *now;
 	struct rt_frame *mem;
 
-	if (RT_UNLIKELY(slot > walk->now->root || slot <= walk->floor))
-		rt_memory_choose(walk, slot);
+	if (RT_UNLIKELY(ra_at > walk->now->root || ra_at <= walk->floor))
+		rt_memory_choose(walk, ra_at);
 	if (RT_UNLIKELY(walk->now->generation != generation))
 		rt_memory_renew(walk, generation);
 	now = walk->now;
@@ -332,9 +332,9 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 		rt_rule rule;
 		uintptr_t cfa;
 
-		while (mem->slot < slot)
+		while (mem->ra_at < ra_at)
 			mem--;
-		if (lands(mem, slot, ra, fp)) {
+		if (lands(mem, ra_at, ra, fp)) {
 			struct rt_word *word;
 			int64_t differs = land(walk, mem, fp, &word);
 
@@ -346,7 +346,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			if (RT_UNLIKELY(!mem))
 				break;
 			fresh = &walk->fresh[walk->fresh_count - 1];
-			slot = fresh->slot;
+			ra_at = fresh->ra_at;
 			fp = fresh->fp;
 			rule = fresh->rule;
 		} else {
@@ -354,17 +354,17 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			if (RT_UNLIKELY(!fresh))
 				break;
 			rule = rt_rule_find(ra, false, generation);
-			put_fresh(fresh, slot, ra, fp, rule);
+			put_fresh(fresh, ra_at, ra, fp, rule);
 		}
-		cfa = slot + 8 + rt_rule_cfa_offset(rule);
+		cfa = ra_at + 8 + rt_rule_cfa_offset(rule);
 		if (RT_UNLIKELY(!(rule & RT_RULE_FAST))) {
 			cfa = fp + rt_rule_cfa_offset(rule);
-			if (rt_rule_kind(rule) != CFI_FP || !rt_step_is_plausible(slot + 8, cfa)) {
+			if (rt_rule_kind(rule) != CFI_FP || !rt_step_is_plausible(ra_at + 8, cfa)) {
 				if (!step_rare(walk, &s, generation))
 					return finish_root(walk, s);
 				if (s.moved)
 					mem = first_on_stack(now, &s);
-				slot = s.slot;
+				ra_at = s.ra_at;
 				ra = s.ra;
 				fp = s.fp;
 				continue;
@@ -376,10 +376,10 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 		}
 		if (rule & RT_RULE_SAVES_FP)
 			fp = rt_word_at(cfa + rt_rule_fp_offset(rule));
-		slot = cfa - 8;
-		ra = rt_word_at(slot);
+		ra_at = cfa - 8;
+		ra = rt_word_at(ra_at);
 		if (RT_UNLIKELY(ra == 0)) {
-			s.slot = slot;
+			s.ra_at = ra_at;
 			s.ra = 0;
 			return finish_root(walk, s);
 		}

@@ -21,7 +21,7 @@
  * the function it returns into, and the rule for going on.
  */
 struct rt_frame {
-	uintptr_t slot; /* address of the return address; the stack pointer after it is slot + 8 */
+	uintptr_t ra_at; /* where the return address lies; the stack pointer after it is 8 more */
 	uintptr_t ra;
 	uint64_t hash; /* of this frame and all outer ones */
 	uintptr_t fp;  /* read as the rule of the next inner frame says, or inherited from it */
@@ -34,7 +34,7 @@ struct rt_frame {
 
 /* The same, of a walk in progress. */
 struct rt_fresh {
-	uintptr_t slot;
+	uintptr_t ra_at;
 	uintptr_t ra;
 	uintptr_t fp;
 	rt_rule rule;
@@ -55,7 +55,7 @@ struct rt_memory {
 	uint32_t count;	   /* of frames */
 	uint32_t generation;
 	bool truncated;		 /* the outermost frame is not the root: there is no rule for it */
-	uintptr_t root;		 /* slot of the outermost frame; 0: nothing is remembered */
+	uintptr_t root;		 /* ra_at of the outermost frame; 0: nothing is remembered */
 	struct rt_word *words;	 /* of frames, outermost first, up to two for a frame */
 	struct rt_frame *frames; /* frames[0] the outermost */
 };
@@ -64,7 +64,7 @@ enum { RT_STACKS = 4 };
 
 struct rt_walk {
 	/* Of the last walk, if it was stored: what recognises another one from the same place. */
-	uintptr_t leaf; /* slot of its innermost frame; 0: it was not stored */
+	uintptr_t leaf; /* ra_at of its innermost frame; 0: it was not stored */
 	const struct rt_word *words;
 	int64_t last_word; /* index of the innermost word to re-read */
 	uint64_t hash;
