@@ -283,6 +283,24 @@ static void let_sqlite_fail(void)
 	(void)vfs->xSetSystemCall(vfs, "fstat", (sqlite3_syscall_ptr)__wrap_fstat);
 }
 
+/* What was accepted can be written, and says the same when it is read. */
+static void write_again(const struct seep_profile *profile)
+{
+	struct seep_profile *again = NULL;
+	struct seep_error err = { 0 };
+
+	if (seep_recording_write(fuzz_path, profile, true, &err) != 0 ||
+	    seep_recording_load(fuzz_path, &again, &err) != 0 ||
+	    again->context_count != profile->context_count ||
+	    memcmp(again->totals.histogram, profile->totals.histogram,
+		   sizeof(again->totals.histogram)) != 0)
+		abort();
+	for (uint32_t i = 0; i < again->context_count; i++)
+		if (again->contexts[i].stack_count != profile->contexts[i].stack_count)
+			abort();
+	seep_profile_free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static bool prepared;
@@ -302,9 +320,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else if (!*err.text)
 		abort(); /* refused without a word */
 	fuzz_let_calls_succeed();
-	seep_profile_free(profile);
 	if (choice % 4 == 1)
 		query(choice >> 8);
+	if (choice % 4 == 2 && profile && profile->left_out_count == 0)
+		write_again(profile);
+	seep_profile_free(profile);
 	fuzz_end();
 	return 0;
 }
