@@ -17,6 +17,14 @@ struct seep_ledger_live {
 	struct seep_arena *passing; /* what the next refresh says anew */
 };
 
+static struct seep_ledger_live *live_new(void)
+{
+	struct seep_ledger_live *live = seep_xcalloc(1, sizeof(*live));
+
+	live->ledger.fd = -1;
+	return live;
+}
+
 static int begin(struct seep_ledger_live *live, const void *map, uint64_t bytes,
 		 struct seep_error *err)
 {
@@ -28,10 +36,9 @@ static int begin(struct seep_ledger_live *live, const void *map, uint64_t bytes,
 int seep_ledger_live_open_memory(const void *map, size_t bytes, struct seep_ledger_live **ret_live,
 				 struct seep_error *err)
 {
-	struct seep_ledger_live *live = seep_xcalloc(1, sizeof(*live));
+	struct seep_ledger_live *live = live_new();
 	int r = begin(live, map, bytes, err);
 
-	live->ledger.fd = -1;
 	if (r == 0)
 		*ret_live = live;
 	else
@@ -42,7 +49,7 @@ int seep_ledger_live_open_memory(const void *map, size_t bytes, struct seep_ledg
 int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
 			  struct seep_error *err)
 {
-	struct seep_ledger_live *live = seep_xcalloc(1, sizeof(*live));
+	struct seep_ledger_live *live = live_new();
 	int r = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &live->ledger, err);
 
 	if (r == 0)

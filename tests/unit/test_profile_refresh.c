@@ -8,10 +8,12 @@
 #include "profile/ledger_live.h"
 #include "profile/ledger_load.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -336,6 +338,17 @@ static void what_is_no_ledger_is_refused(void **state)
 	built_done(&ledger);
 }
 
+static void a_file_that_cannot_be_opened_closes_nothing_else(void **state)
+{
+	struct seep_ledger_live *live = NULL;
+
+	(void)state;
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+	assert_int_equal(seep_ledger_live_open("/nonexistent", &live, NULL), -SEEP_ENOTFOUND);
+	assert_null(live);
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
+}
+
 /* ---- a measurement ------------------------------------------------------------------------- */
 
 static uint64_t cpu_ns(void)
@@ -392,6 +405,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(refreshing_says_what_reading_afresh_says),
 		cmocka_unit_test(what_was_there_keeps_its_id_and_its_stack),
 		cmocka_unit_test(what_is_no_ledger_is_refused),
+		cmocka_unit_test(a_file_that_cannot_be_opened_closes_nothing_else),
 	};
 
 	if (argc == 2)
