@@ -113,42 +113,34 @@ __asm__(".text\n" FUNCTION(go_run)
 	"call go_cgocall\n" GO_LEAVE(16) "ret\n" END(go_cgocallbackg));
 
 /* clang-format on */
-#define ALLOCATE(site)                                       \
-	do {                                                 \
-		void *block = truth_hide_ptr(malloc(BYTES)); \
-		truth_alloced(&site_##site, BYTES);          \
-		free(block);                                 \
-		truth_freed(&site_##site, BYTES);            \
-	} while (0)
-
 static SITE void site_plain(void)
 {
-	ALLOCATE(site_plain);
+	TRUTH_TEMPORARY(site_plain, BYTES);
 }
 
 static SITE void site_later(void)
 {
-	ALLOCATE(site_later);
+	TRUTH_TEMPORARY(site_later, BYTES);
 }
 
 static SITE void site_back(void)
 {
-	ALLOCATE(site_back);
+	TRUTH_TEMPORARY(site_back, BYTES);
 }
 
 static SITE void site_before(void)
 {
-	ALLOCATE(site_before);
+	TRUTH_TEMPORARY(site_before, BYTES);
 }
 
 static SITE void site_moved(void)
 {
-	ALLOCATE(site_moved);
+	TRUTH_TEMPORARY(site_moved, BYTES);
 }
 
 static SITE void site_lost(void)
 {
-	ALLOCATE(site_lost);
+	TRUTH_TEMPORARY(site_lost, BYTES);
 }
 
 static void stack_make(struct goroutine *g)

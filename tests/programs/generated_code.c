@@ -53,32 +53,24 @@ static const unsigned char lost_code[] = {
 	0x5b, 0x5d, 0xc3,	/* pop %rbx; pop %rbp; ret */
 };
 
-#define ALLOCATE(site)                                       \
-	do {                                                 \
-		void *block = truth_hide_ptr(malloc(BYTES)); \
-		truth_alloced(&site_##site, BYTES);          \
-		free(block);                                 \
-		truth_freed(&site_##site, BYTES);            \
-	} while (0)
-
 static SITE void site_main(void)
 {
-	ALLOCATE(site_main);
+	TRUTH_TEMPORARY(site_main, BYTES);
 }
 
 static SITE void site_thread(void)
 {
-	ALLOCATE(site_thread);
+	TRUTH_TEMPORARY(site_thread, BYTES);
 }
 
 static SITE void site_fiber(void)
 {
-	ALLOCATE(site_fiber);
+	TRUTH_TEMPORARY(site_fiber, BYTES);
 }
 
 static SITE void site_lost(void)
 {
-	ALLOCATE(site_lost);
+	TRUTH_TEMPORARY(site_lost, BYTES);
 }
 
 static SITE void through_kept(action fn)

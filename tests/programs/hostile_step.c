@@ -21,6 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "profiler_code.h"
 #include "truth.h"
 
 enum { TRAP_FLAG = 1 << 8, BLOCKS_MAX = 400, BYTES = 1200, DEPTH = 12, STRIDE = 127 };
@@ -29,7 +30,6 @@ TRUTH_SITE(kept_block);
 TRUTH_SITE(new_stack);
 TRUTH_SITE(after_jump);
 
-static uintptr_t profiler, profiler_bytes;
 static void (*act)(void);
 static volatile long left;
 static sigjmp_buf again;
@@ -71,18 +71,6 @@ static int stepped(void (*operation)(void), long steps)
 		return 1;
 	left = 0;
 	return 0;
-}
-
-static void find_profiler(void)
-{
-	struct dl_find_object ours, libc;
-
-	EXPECT(_dl_find_object(dlsym(RTLD_DEFAULT, "malloc"), &ours) == 0);
-	EXPECT(_dl_find_object(dlsym(RTLD_DEFAULT, "strlen"), &libc) == 0);
-	if (ours.dlfo_map_start == libc.dlfo_map_start)
-		return;
-	profiler = (uintptr_t)ours.dlfo_map_start;
-	profiler_bytes = (uintptr_t)ours.dlfo_map_end - profiler;
 }
 
 /* ---- operations ---------------------------------------------------------------------------- */

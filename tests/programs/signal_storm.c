@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread -ldl
 /*
- * Three threads allocate and free under three timers each of 40 to 110 microseconds. Their handlers
- * nest, on an alternate stack and off it, and take, give back and resize blocks of all threads. Modes
- * (words, in any order):
+ * Three threads allocate and free under four timers each of 40 to 110 microseconds. Their handlers
+ * nest, on an alternate stack and off it, and take, give back and resize blocks of all threads. The
+ * kernel holds a signal back while its own handler runs: a handler that is slower than its timer
+ * would fill the stack otherwise. Modes (words, in any order):
  *   within  act only where the signal hit the profiler's own code: what any allocator allows
  *   jump    leave by siglongjmp now and then, out of all handlers that interrupted each other
  *   fork    fork in a handler: the child returns into what was interrupted, or ends in some way
@@ -20,13 +21,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "profiler_code.h"
 #include "truth.h"
 
 enum {
 	THREADS = 3,
-	TIMERS = 2,
+	TIMERS = 3,
 	RING = 512,
-	NESTED_MAX = 4,
 	STORM_MS = 1500,
 	QUIET_ROUNDS = 2000,
 	FORKS = 60,
@@ -50,7 +51,6 @@ static struct counts by_code = { .name = "code" }, by_handler = { .name = "handl
 		     by_quiet = { .name = "quiet" };
 static struct block *_Atomic ring[RING];
 static int within, jumping, forking;
-static uintptr_t profiler, profiler_bytes;
 static int fork_under_way;
 static unsigned long long acts, jumps, forks, deepest;
 static volatile sig_atomic_t in_child;
@@ -203,7 +203,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	if (in_child || nested >= NESTED_MAX ||
+	if (in_child ||
 	    (within && (uintptr_t)at->uc_mcontext.gregs[REG_RIP] - profiler >= profiler_bytes))
 		return;
 	nested++;
@@ -217,13 +217,11 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static void set_handlers(void)
 {
-	static const int flags[] = { SA_NODEFER, SA_ONSTACK, SA_ONSTACK | SA_NODEFER };
-	const int numbers[] = { SIGRTMIN, SIGRTMIN + 1, SIGALRM };
 	struct sigaction action = { .sa_sigaction = on_signal };
 
-	for (int i = 0; i < 3; i++) {
-		action.sa_flags = SA_SIGINFO | SA_RESTART | flags[i];
-		EXPECT(sigaction(numbers[i], &action, NULL) == 0);
+	for (int i = 0; i <= TIMERS; i++) {
+		action.sa_flags = SA_SIGINFO | SA_RESTART | (i % 2 ? SA_ONSTACK : 0);
+		EXPECT(sigaction(i < TIMERS ? SIGRTMIN + i : SIGALRM, &action, NULL) == 0);
 	}
 }
 
@@ -232,8 +230,8 @@ static void block_signals(int how)
 	sigset_t set;
 
 	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGRTMIN);
-	(void)sigaddset(&set, SIGRTMIN + 1);
+	for (int i = 0; i < TIMERS; i++)
+		(void)sigaddset(&set, SIGRTMIN + i);
 	(void)sigaddset(&set, SIGALRM);
 	EXPECT(pthread_sigmask(how, &set, NULL) == 0);
 }
@@ -245,7 +243,7 @@ static void start_timers(timer_t timers[TIMERS])
 	for (int i = 0; i < TIMERS; i++) {
 		struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
 					  .sigev_signo = SIGRTMIN + i };
-		const struct timespec every = { .tv_nsec = 40000 + 30000 * i };
+		const struct timespec every = { .tv_nsec = 40000 + 20000 * i };
 		const struct itimerspec spec = { every, every };
 
 		event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
@@ -336,18 +334,6 @@ static void print(const struct counts *c)
 			   done ? "done" : "begun", c->bytes[done], c->name,
 			   done ? "done" : "begun", c->frees[done], c->name,
 			   done ? "done" : "begun", c->freed_bytes[done]);
-}
-
-static void find_profiler(void)
-{
-	struct dl_find_object ours, libc;
-
-	EXPECT(_dl_find_object(dlsym(RTLD_DEFAULT, "malloc"), &ours) == 0);
-	EXPECT(_dl_find_object(dlsym(RTLD_DEFAULT, "strlen"), &libc) == 0);
-	if (ours.dlfo_map_start == libc.dlfo_map_start)
-		return;
-	profiler = (uintptr_t)ours.dlfo_map_start;
-	profiler_bytes = (uintptr_t)ours.dlfo_map_end - profiler;
 }
 
 int main(int argc, char **argv)

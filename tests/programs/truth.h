@@ -246,6 +246,15 @@ static inline void *truth_hide_ptr(void *pointer)
 	return pointer;
 }
 
+/* A block of @bytes that @site allocates and frees at once, and says so. */
+#define TRUTH_TEMPORARY(site, bytes)                         \
+	do {                                                 \
+		void *block = truth_hide_ptr(malloc(bytes)); \
+		truth_alloced(&site_##site, bytes);          \
+		free(block);                                 \
+		truth_freed(&site_##site, bytes);            \
+	} while (0)
+
 /* A small generator with a fixed seed: every run does the same. */
 static inline uint32_t truth_random(uint64_t *state)
 {
