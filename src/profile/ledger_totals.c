@@ -100,18 +100,36 @@ static uint64_t direct_bytes(struct seep_ledger_load *load)
 	return bytes;
 }
 
-/* (2n + 1) T, nothing while there was one thread; and all that was counted without a slot. */
+/*
+ * The most of (2k + 1) T with k of 2 to n caches, to a few bytes: T falls while caches are handed out,
+ * down to 0, and the peak may have been captured when there were fewer.
+ */
+static uint64_t kept_back_bytes(uint64_t peak, uint64_t n)
+{
+	uint64_t all = smaller(peak / 64, 1024 * n); /* k T */
+
+	if (n <= 1)
+		return 0;
+	if (all < peak / 1024)
+		all = peak / 1024;
+	return 2 * smaller(all, 65536 * n) +
+	       (uint64_t)ledger_peak_threshold_bytes((int64_t)peak, 2);
+}
+
+/* What threads kept to themselves, nothing while there was one; and all that was counted without a slot. */
 static void bound_peak(struct seep_ledger_load *load)
 {
 	struct seep_profile_totals *totals = &load->profile->totals;
-	uint32_t n = LOAD(ledger_view_control(&load->view)->caches);
-	int64_t m = LOAD(ledger_view_state(&load->view)->peak_bytes);
-	uint64_t direct = direct_bytes(load);
+	uint64_t n = LOAD(ledger_view_control(&load->view)->caches);
+	int64_t captured = LOAD(ledger_view_state(&load->view)->peak_bytes);
+	uint64_t peak = seep_ledger_figure(load, captured > 0 ? (uint64_t)captured : 0);
 
-	totals->peak_exact = n <= 1 && direct == 0 && !load->rows.peak_turn_moved;
-	totals->peak_error_bytes = (2 * (uint64_t)n + 1) *
-				   (uint64_t)ledger_peak_threshold_bytes(m, n);
-	(void)seep_ledger_add(&totals->peak_error_bytes, direct);
+	/* A heap that only grew captured none. */
+	if (peak < totals->peak_bytes)
+		peak = totals->peak_bytes;
+	totals->peak_error_bytes = kept_back_bytes(peak, n);
+	(void)seep_ledger_add(&totals->peak_error_bytes, direct_bytes(load));
+	totals->peak_exact = totals->peak_error_bytes == 0 && !load->rows.peak_turn_moved;
 }
 
 void seep_ledger_load_totals(struct seep_ledger_load *load)

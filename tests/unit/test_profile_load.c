@@ -253,6 +253,20 @@ static void what_was_counted_without_a_slot_belongs_to_its_row(void **state)
 	assert_int_equal(profile->totals.usable_bytes, 1760);
 }
 
+static void the_peak_of_a_heap_that_only_grew_is_as_inexact_as_any(void **state)
+{
+	uint32_t context;
+	uint32_t id = add_simple(&context);
+
+	(void)state;
+	set_row(id, 1, 1 << 20, 0, 0);
+	ledger.state->live_bytes = 1 << 20;
+	ledger.control->caches = 8;
+	load();
+	assert_int_equal(profile->totals.peak_bytes, 1 << 20);
+	assert_int_equal(profile->totals.peak_error_bytes, 17 * 1024);
+}
+
 /* The histograms have every allocation, and the live total every operation, a second time. */
 static void operations_left_half_done_are_in_doubt(void **state)
 {
@@ -397,6 +411,7 @@ int main(void)
 		TEST(fixed_contexts_appear_only_when_used),
 		TEST(caches_are_summed),
 		TEST(what_was_counted_without_a_slot_belongs_to_its_row),
+		TEST(the_peak_of_a_heap_that_only_grew_is_as_inexact_as_any),
 		TEST(operations_left_half_done_are_in_doubt),
 		TEST(impossible_figures_are_lifted_and_in_doubt),
 		TEST(the_time_of_a_peak_that_is_the_last_state_is_the_end),

@@ -193,8 +193,11 @@ static void the_bound_follows_threads_and_size(void **state)
 		{ 1, 1 << 20, 0 },
 		{ 2, 1 << 20, 5 * 1024 },
 		{ 2, 1 << 30, 5 * 65536 },
-		{ 16, 64 << 20, 33 * 4096 },
-		{ 1000, 1 << 20, 2001 * 16 },
+		/* As many caches as err most: T falls while they are handed out. */
+		{ 16, 64 << 20, 5 * 32768 },
+		{ 1000, 1 << 20, 33 * 1024 },
+		{ 50000, 28800, 2 * 450 + 225 },
+		{ 50000, 60, 0 },
 		{ 2, 1ll << 40, 5 * 65536 },
 		{ 4, 0, 0 },
 		{ 4, -5, 0 },
@@ -211,6 +214,7 @@ static void the_bound_follows_threads_and_size(void **state)
 								 &profile, NULL),
 				 0);
 		assert_int_equal(profile->totals.peak_error_bytes, cases[i].error);
+		assert_int_equal(profile->totals.peak_exact, cases[i].error == 0);
 		seep_profile_free(profile);
 		built_done(&ledger);
 	}
