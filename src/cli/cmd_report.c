@@ -59,9 +59,10 @@ static const struct seep_option options[] = {
 		    "Keep the stacks of different threads apart"),
 	SEEP_OPTION("full", 0, FLAG, NULL, struct report_options, full,
 		    "Show whole stacks and whole names"),
-	SEEP_OPTION("json", 0, OPTIONAL, "JSON", struct report_options, json,
-		    "Write everything as JSON to the file JSON, else to standard output; "
-		    "\"strings\": to standard output, large numbers as strings"),
+	SEEP_OPTION(
+		"json", 0, OPTIONAL, "JSON", struct report_options, json,
+		"Write everything as JSON to the file JSON, else (or with -) to standard output; "
+		"\"strings\": to standard output, large numbers as strings"),
 	SEEP_SYMBOL_OPTIONS(struct report_options),
 };
 

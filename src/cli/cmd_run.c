@@ -16,6 +16,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/json_report.h"
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
 #include "ledger/ledger.h"
@@ -283,6 +284,10 @@ static int check_json(const struct run *run, struct seep_error *err)
 {
 	const struct run_options *values = &run->values;
 
+	if (values->json && strcmp(values->json, "-") == 0)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--json=-: standard output belongs to the program; --json alone "
+				 "writes there after it has ended");
 	if (!seep_json_is_file(values->json))
 		return 0;
 	if (is_for_recordings(values->json, run->output))

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/json_report.h"
 
+#include <string.h>
+
 #include "base/file.h"
 #include "cli/options.h"
 #include "report/report.h"
+
+bool seep_json_is_file(const char *value)
+{
+	return value && *value && strcmp(value, "-") != 0 && strcmp(value, seep_json_forms[0]) != 0;
+}
 
 int seep_json_report(const char *value, const struct seep_profile *profile,
 		     const struct seep_view_options *view, struct seep_error *err)
@@ -12,7 +19,7 @@ int seep_json_report(const char *value, const struct seep_profile *profile,
 	int ret;
 
 	if (!seep_json_is_file(value)) {
-		seep_report_json(stdout, profile, view, *value != '\0');
+		seep_report_json(stdout, profile, view, strcmp(value, seep_json_forms[0]) == 0);
 		return 0;
 	}
 	ret = seep_atomic_open(value, 0600, &file, err);

@@ -3,12 +3,17 @@
 #ifndef SEEP_CLI_JSON_REPORT_H
 #define SEEP_CLI_JSON_REPORT_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "view/view.h"
 
+/* Does @value, which may be NULL, name a file? "", "-" and "strings" are standard output. */
+bool seep_json_is_file(const char *value);
+
 /**
  * seep_json_report - write @profile as JSON to where @value says
- * @value: of the option: "" or "strings" is standard output, any other a file, which is replaced
+ * @value: of the option; a file is replaced
  *
  * What could not be written to standard output shows in its ferror().
  *

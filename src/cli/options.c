@@ -13,11 +13,6 @@ enum { CHOICES_BYTES_MAX = 1024, VALUE_SHOWN_BYTES = 100 };
 
 const char *const seep_json_forms[] = { "strings", NULL };
 
-bool seep_json_is_file(const char *value)
-{
-	return value && *value && strcmp(value, seep_json_forms[0]) != 0;
-}
-
 /* Where the parser stands in the argument vector. */
 struct cursor {
 	const struct seep_option_table *table;

@@ -69,9 +69,6 @@ struct seep_option {
 /* The choices of "--json[=strings]". */
 extern const char *const seep_json_forms[];
 
-/* Where --json may name a file, is @value, which may be NULL, the name of one? */
-bool seep_json_is_file(const char *value);
-
 enum { SEEP_OPTION_LIST_MAX = 64 };
 
 struct seep_option_list {

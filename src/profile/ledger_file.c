@@ -46,13 +46,13 @@ static int open_file(struct seep_ledger *ledger, int dir_fd, enum seep_ledger_ac
 	if (ledger->fd < 0 && errno == ENOENT)
 		return seep_fail(err, SEEP_ENOTFOUND, "no such file");
 	if (ledger->fd < 0 && (errno == ELOOP || errno == ENXIO || errno == EISDIR))
-		return seep_fail(err, SEEP_EUNSUPPORTED, "not a plain file");
+		return seep_fail(err, SEEP_EUNSUPPORTED, "not a regular file");
 	if (ledger->fd < 0)
 		return seep_fail_errno(err, errno, "cannot open");
 	if (fstat(ledger->fd, &st) < 0)
 		return seep_fail_errno(err, errno, "cannot look at it");
 	if (!S_ISREG(st.st_mode) || (access != SEEP_LEDGER_READ && st.st_uid != geteuid()))
-		return seep_fail(err, SEEP_EUNSUPPORTED, "not a plain file%s",
+		return seep_fail(err, SEEP_EUNSUPPORTED, "not a regular file%s",
 				 access == SEEP_LEDGER_READ ? "" : " of ours");
 	ledger->bytes = (uint64_t)st.st_size;
 	return 0;

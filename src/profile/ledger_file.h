@@ -30,7 +30,7 @@ struct seep_ledger {
 
 /* By whoever wrote the file, and all of it that is of use. */
 enum seep_ledger_access {
-	SEEP_LEDGER_READ,  /* any plain file, links followed */
+	SEEP_LEDGER_READ,  /* any regular file, links followed */
 	SEEP_LEDGER_OURS,  /* a file of this user, no link: for what was found in a folder */
 	SEEP_LEDGER_WRITE, /* the same; control and state can be written, as a recorder needs */
 };
@@ -44,7 +44,7 @@ enum seep_ledger_access {
  *
  * Returns: 0, or
  *   -SEEP_ENOTFOUND     it is not there any more
- *   -SEEP_EUNSUPPORTED  not a plain file (of ours)
+ *   -SEEP_EUNSUPPORTED  not a regular file (of ours)
  *   -SEEP_ECORRUPT, -SEEP_EVERSION, -SEEP_ETRUNC  as the header says
  *   -SEEP_ESYS
  */

@@ -29,7 +29,7 @@ SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uin
  *
  * Returns: 0, or
  *   -SEEP_EEXIST  the file exists, or its folder holds something, and @force is false; or they are
- *                 not a plain file and a folder
+ *                 not a regular file and a folder
  *   -SEEP_ESYS    the folder that it lies in is missing or cannot be written to
  */
 SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_error *err);

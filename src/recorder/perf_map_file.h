@@ -13,7 +13,7 @@
  * @alive: it is this very process that has @pid in our namespace: its own root directory is looked
  *         into, and the file may also belong to who it is now; otherwise it is ours
  *
- * Anybody may make files in /tmp: only a plain file of that user counts, and no link.
+ * Anybody may make files in /tmp: only a regular file of that user counts, and no link.
  *
  * Returns: a descriptor of the caller's, or -1: there is none.
  */

@@ -116,6 +116,15 @@ def test_json_goes_to_a_file_beside_the_programs_own_output(seep, tmp_path):
     assert failed.status == 2 and b"x.json: No such file" in failed.stderr
 
 
+def test_json_to_a_dash_is_standard_output(seep, tmp_path):
+    _, recordings = seep.run(["true"])
+    dash, plain = (
+        seep.command("report", recordings.path, option, cwd=tmp_path) for option in ("--json=-", "--json")
+    )
+    dash.same_as(plain)
+    assert dash.stdout and not (tmp_path / "-").exists()
+
+
 # ---- of some modules -----------------------------------------------------------------------
 
 

@@ -152,7 +152,9 @@ def test_what_is_missing_is_told_before_the_start(seep):
     cases = [
         (["-o", "no/such/folder/x"], {}, b"no/such/folder"),
         (["-o", there], {}, b"--force"),
-        (["-o", seep.directory], {}, b"not a plain file"),
+        (["-o", seep.directory], {}, b"not a regular file"),
+        (["-o", "-"], {}, b"cannot be written to standard output"),
+        (["--json=-"], {}, b"--json=-: standard output belongs to the program"),
         ([], {"SEEP_LIB": "/no/such/library"}, b"/no/such/library"),
         ([], {"SEEP_DIR": "/no/such/folder"}, b"/no/such/folder"),
         ([], {"SEEP_DIR": str(open_dir)}, b"others have access"),
