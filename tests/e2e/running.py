@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from harness import LIMIT_S, SEEP, need, run_plain
+from harness import LIMIT_S, SCHEMA, SEEP, need, run_plain
+from json_schema import Validator
 
 PYTHON = "/usr/bin/python3"
 TRUE = "/bin/true"
@@ -76,9 +77,15 @@ def wait_until(condition, what):
 
 
 def watched(seep, state=None):
-    """The processes that `seep ps` lists from this test's folder."""
-    listed = json.loads(seep.command("ps", "--json").stdout)["processes"]
-    ours = [p for p in listed if p["ledger"].startswith(str(seep.ledger_dir) + "/")]
+    """The processes that `seep ps` lists from this test's folder, without those of other users of
+    this machine and of other builds, which it finds in the usual folders."""
+    done = seep.command("ps", "--json")
+    assert done.status == 0
+    document = json.loads(done.stdout)
+    ours = [p for p in document["processes"] if p["ledger"].startswith(f"{seep.ledger_dir}/")]
+    schema = Validator(SCHEMA, closed=True)
+    document["processes"] = ours
+    assert list(schema.check(document, SCHEMA["$defs"]["ps"], "$")) == []
     return [p for p in ours if state is None or p["state"] == state]
 
 

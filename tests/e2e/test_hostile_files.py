@@ -75,12 +75,12 @@ def assert_proper(answer, words):
 
 
 def assert_listed_or_told(answer, words, path):
-    """`seep ps` leaves none out without a word."""
-    told = [line for line in answer.stderr.splitlines() if path.name in line]
+    """`seep ps` leaves none out without a word; what else it finds in the usual folders is not ours."""
+    told = [line for line in answer.stderr.splitlines() if f"{path.parent}, {path.name}" in line]
     assert_proper(Answer(answer.status, answer.stdout, ""), words)
     assert_safe(answer.stderr, words)
     assert all(line.startswith("seep ps: not listed: ") for line in told)
-    assert (path.name in answer.stdout) != bool(told), (words, answer)
+    assert (str(path) in answer.stdout) != bool(told), (words, answer)
 
 
 def picture(folder):

@@ -12,7 +12,8 @@
  *   as|nofile|fsize N   lower the resource limit; as: N bytes above what is mapped now
  *   fork N        a child that works N, waited for
  *   segv|abort    die of it
- * Prints a checksum and what it allocated in counted(), the only function that allocates.
+ * Prints a checksum and what it allocated in counted(), the only function that allocates; on stderr
+ * who it is and who its children are.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -201,6 +202,7 @@ static void fork_child(const char *count)
 	if (pid == 0) {
 		allocs = bytes_total = frees = 0;
 		own_pid = getpid();
+		fprintf(stderr, "child %d\n", own_pid);
 		work(count);
 		print_truth("child");
 		_exit(0);
@@ -222,6 +224,7 @@ int main(int argc, char **argv)
 	static char buffer[4096];
 
 	own_pid = getpid();
+	fprintf(stderr, "main %d\n", own_pid);
 	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
 	for (int i = 1; i < argc; i++) {
 		const char *command = argv[i];
