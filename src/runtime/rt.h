@@ -63,11 +63,6 @@ struct rt_mine {
 };
 extern struct rt_mine rt_mine;
 
-/* What a thread's private state (track/thread.h) begins with. */
-struct rt_presence {
-	_Atomic uint64_t busy; /* frame address of the hook in its bookkeeping, else 0 */
-};
-
 /* Everything else about this process's recording. Written at start and in the cold paths only. */
 struct rt_global {
 	uint8_t *base; /* the ledger's mapping */
@@ -82,8 +77,6 @@ struct rt_global {
 	struct ledger_node *nodes;
 	struct ledger_module *modules;
 	uint8_t *strings;
-	/* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
-	struct rt_presence *_Atomic *_Atomic threads;
 	uint32_t first_row;
 	uint32_t glibc;		/* the next malloc is glibc's: chunk headers are readable */
 	_Atomic uint32_t quick; /* enum rt_quick */

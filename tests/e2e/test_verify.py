@@ -5,6 +5,7 @@ The runtime compares each walk with _Unwind_Backtrace and counts; a single diffe
 stack. The programs marked slow run in `make soak` and by `pytest -m slow`.
 """
 
+import collections
 import json
 import os
 import pathlib
@@ -89,8 +90,12 @@ def test_figures_are_those_without_it(tmp_path, name):
         assert (report["totals"].pop("verify") is not None) == bool(options)
         for key in ("peak_at_ns", "own_bytes"):
             del report["totals"][key]
-        hashes = sorted(c["hash"] for c in report["contexts"])
-        found.append((report["totals"], hashes, report["unseen"]))
+        # Where a plugin stands each time, and whether seep looked at so short a run, is by chance.
+        allocs = collections.Counter()
+        for context in report["contexts"]:
+            allocs[context["hash"]] += context["allocs"]
+        codes = {entry["code"] for entry in report["unseen"]} - {"not-looked-at"}
+        found.append((report["totals"], allocs, codes))
     assert found[0] == found[1]
 
 

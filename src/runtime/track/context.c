@@ -8,15 +8,14 @@
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/rules.h"
 
-_Atomic(struct rt_raw_table *) rt_raw_table;
+rt_memo rt_raw_rows;
 
 enum {
-	RAW_FIRST = 1 << 12,
-	RAW_SHARE = 4,	     /* of ledger_max: how large the table may grow */
-	RAW_PER_FOLDED = 64, /* raw paths of one folded context that are added to the table */
+	RAW_SHARE = 4,	     /* of ledger_max: how large rt_raw_rows may grow */
+	RAW_PER_FOLDED = 64, /* raw paths of one folded context that are added to it */
 };
 
-/* Per context, by index: its present row and epoch, as in rt_raw_entry; how many raw paths. */
+/* Per context, by index: its present row and epoch, as in rt_raw_rows; how many raw paths. */
 struct present {
 	uint64_t row;
 	uint32_t raw_paths;
@@ -32,95 +31,6 @@ static uint64_t context_hash(uint32_t leaf, struct rt_key key, uint32_t flags)
 	uint64_t hash = core_hash_step(core_hash_step(rt_global.seed, leaf), key.word);
 
 	return core_hash_step(hash, flags);
-}
-
-/* ---- the raw table ------------------------------------------------------------------------- */
-
-static struct rt_raw_table *raw_new(uint64_t entries)
-{
-	size_t bytes = sizeof(struct rt_raw_table) + entries * sizeof(struct rt_raw_entry);
-	struct rt_raw_table *table = rt_mmap(bytes);
-
-	if (table) {
-		table->mask = entries - 1;
-		table->map_bytes = bytes;
-	}
-	return table;
-}
-
-static void raw_empty(struct rt_raw_table *table)
-{
-	table->used = 0;
-	rt_empty_table(table, sizeof(*table), table->map_bytes);
-}
-
-static bool raw_is_full(const struct rt_raw_table *table)
-{
-	return table->used * 4 > table->mask * 3;
-}
-
-/* False: its places are others'. In a full table, what it has is changed and nothing added. */
-static bool raw_put(struct rt_raw_table *table, uint64_t hash, uint64_t row)
-{
-	bool is_full = raw_is_full(table);
-
-	for (uint64_t i = 0; i < RT_RAW_PROBES; i++) {
-		struct rt_raw_entry *entry = &table->entries[((hash >> 20) + i) & table->mask];
-		uint64_t seen = rt_load(&entry->hash);
-
-		if (seen && seen != hash)
-			continue;
-		if (!seen && is_full)
-			return true;
-		rt_store(&entry->row, row);
-		rt_store_release(&entry->hash, hash);
-		table->used += !seen;
-		return true;
-	}
-	return false;
-}
-
-static struct rt_raw_table *raw_grow(struct rt_raw_table *old)
-{
-	uint64_t entries = old ? (old->mask + 1) * 2 : RAW_FIRST;
-	struct rt_raw_table *table = NULL;
-
-	/* Stacks that the ledger has no room for are added too: not without an end. */
-	if (!old ||
-	    entries * sizeof(struct rt_raw_entry) <= rt_global.header->ledger_max_bytes / RAW_SHARE)
-		table = raw_new(entries);
-	if (!table)
-		return old;
-	for (uint64_t i = 0; old && i <= old->mask; i++) {
-		uint64_t hash = rt_load(&old->entries[i].hash);
-
-		if (hash)
-			(void)raw_put(table, hash, rt_load(&old->entries[i].row));
-	}
-	if (old)
-		table->generation = old->generation;
-	atomic_store_explicit(&rt_raw_table, table, memory_order_release);
-	if (old)
-		raw_empty(old);
-	return table;
-}
-
-static void raw_enter(uint64_t hash, uint64_t row)
-{
-	struct rt_raw_table *table = rt_load(&rt_raw_table);
-	uint64_t generation = rt_load(&rt_generation);
-
-	/* Raw hashes are of run-time addresses: another module list, another meaning. */
-	if (table && table->generation != generation) {
-		raw_empty(table);
-		table->generation = generation;
-	}
-	if (!table || raw_is_full(table))
-		table = raw_grow(table);
-	if (table && !raw_put(table, hash, row)) {
-		table = raw_grow(table);
-		(void)raw_put(table, hash, row);
-	}
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -239,7 +149,7 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 
 	if (!rt_lock_slow(rt_tls.tid))
 		return row_id(LEDGER_CONTEXT_NO_STACK);
-	row = rt_raw_find(hash);
+	row = rt_memo_find(&rt_raw_rows, hash);
 	if (row && thread->walk.now->generation == rt_load(&rt_generation)) {
 		context = context_of_row((uint32_t)row);
 	} else {
@@ -250,7 +160,9 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 	/* Later paths that fold to the same are folded afresh each time. */
 	if (!path.folded || present[context].raw_paths < RAW_PER_FOLDED) {
 		present[context].raw_paths += path.folded;
-		raw_enter(hash, row);
+		/* Stacks that the ledger has no room for are added too: not without an end. */
+		rt_memo_put(&rt_raw_rows, hash, row, rt_load(&rt_generation),
+			    rt_global.header->ledger_max_bytes / RAW_SHARE);
 	}
 	rt_unlock_slow(rt_tls.tid);
 	return (uint32_t)row;
@@ -280,10 +192,7 @@ bool rt_contexts_start(void)
 
 void rt_contexts_forked(void)
 {
-	struct rt_raw_table *table = rt_load(&rt_raw_table);
-
-	if (table)
-		raw_empty(table);
+	rt_memo_empty(&rt_raw_rows);
 	rt_munmap(contexts.entries, (contexts.mask + 1) * sizeof(*contexts.entries));
 	contexts = (struct rt_index_set){ 0 };
 	if (present)

@@ -5,33 +5,20 @@
 #include "runtime/track/thread.h"
 #include "runtime/unwind/modules.h"
 
-enum { VERDICTS_LOG2 = 12, GENERATION_BITS = 16 };
+enum { UNWANTED = 1, WANTED = 2, VERDICTS_MOST_BYTES = 1 << 20 };
 
-/*
- * Return address << 17 | generation << 1 | wanted; 0 = nothing. One word, so that it never tears.
- * Addresses whose place is another's take it over and are judged again when they come back.
- */
-static _Atomic uint64_t verdicts[1 << VERDICTS_LOG2];
+/* By return address and generation. */
+static rt_memo verdicts;
 static const char *globs;
-
-/* What is above a key's bits of the generation that the verdicts are of: those repeat. */
-static _Atomic uint32_t era;
 
 void rt_module_filter_start(const char *text)
 {
 	globs = text;
 }
 
-static uint64_t key_of(uintptr_t address)
+static uint64_t key_of(uintptr_t address, uint32_t generation)
 {
-	uint64_t generation = rt_load(&rt_generation) & ((1u << GENERATION_BITS) - 1);
-
-	return (uint64_t)address << (GENERATION_BITS + 1) | generation << 1;
-}
-
-static _Atomic uint64_t *place_of(uintptr_t address)
-{
-	return &verdicts[core_hash_step(0, address) >> (64 - VERDICTS_LOG2)];
+	return core_hash_step(generation, address);
 }
 
 static bool judge(uintptr_t address)
@@ -49,36 +36,24 @@ static bool judge(uintptr_t address)
 static RT_COLD bool judge_and_keep(uintptr_t address, const void *frame)
 {
 	struct rt_thread *thread = rt_thread_self();
-	uint64_t key;
+	uint32_t generation;
 	bool wanted;
 
 	if (!thread || !rt_enter(thread, frame))
 		return judge(address);
 	rt_module_remember(address - 1);
-	key = key_of(address);
+	generation = rt_load(&rt_generation);
 	wanted = judge(address);
-	rt_store(place_of(address), key | wanted);
+	rt_memo_put(&verdicts, key_of(address, generation), wanted ? WANTED : UNWANTED, generation,
+		    VERDICTS_MOST_BYTES);
 	rt_leave(thread);
 	return wanted;
-}
-
-static RT_COLD void forget_all(uint32_t now)
-{
-	for (uint32_t i = 0; i < 1u << VERDICTS_LOG2; i++)
-		rt_store(&verdicts[i], 0);
-	rt_store(&era, now);
 }
 
 bool rt_module_filter_wants(const void *frame)
 {
 	uintptr_t address = ((const uintptr_t *)frame)[1];
-	uint32_t now = rt_load(&rt_generation) >> GENERATION_BITS;
-	uint64_t verdict;
+	uint64_t verdict = rt_memo_find(&verdicts, key_of(address, rt_load(&rt_generation)));
 
-	if (RT_UNLIKELY(rt_load(&era) != now))
-		forget_all(now);
-	verdict = rt_load(place_of(address));
-	if (RT_LIKELY((verdict & ~1ull) == key_of(address)))
-		return verdict & 1;
-	return judge_and_keep(address, frame);
+	return RT_LIKELY(verdict != 0) ? verdict == WANTED : judge_and_keep(address, frame);
 }

@@ -26,9 +26,9 @@ RT_INLINE bool rt_quick_give_up(struct rt_thread *thread)
 /* Enter, unless this thread is busy further out. Gives the control line, NULL: not so. */
 RT_INLINE struct ledger_control *rt_quick_enter(struct rt_thread *thread, const void *frame)
 {
-	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(rt_load(&thread->here.busy) != 0))
+	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(rt_load(&thread->busy) != 0))
 		return NULL;
-	rt_store(&thread->here.busy, (uintptr_t)frame);
+	rt_store(&thread->busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Looked at here and not before: see rt_enter. A state of the parent's finds no slot to count in. */
 	if (RT_UNLIKELY(!rt_mine.control))
@@ -44,7 +44,7 @@ RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_cont
 	if (RT_UNLIKELY(rt_load(&control->peak_turn) != turn))
 		rt_slot_leave(thread, slot, turn, blocks, bytes);
 	else
-		rt_store(&thread->here.busy, 0);
+		rt_store(&thread->busy, 0);
 }
 
 /* The slot of @row if it stands at its home with the figures of the present turn; else NULL. */

@@ -16,19 +16,22 @@ enum {
 
 static _Atomic uint32_t look_next;
 
+/* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
+static struct rt_thread *_Atomic *_Atomic threads;
+
 static bool threads_map(void)
 {
 	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_CACHES].capacity;
-	struct rt_presence *_Atomic *expected = NULL;
-	struct rt_presence *_Atomic *map;
+	struct rt_thread *_Atomic *expected = NULL;
+	struct rt_thread *_Atomic *map;
 
-	if (rt_load_acquire(&rt_global.threads))
+	if (rt_load_acquire(&threads))
 		return true;
 	map = rt_mmap_sparse(capacity * sizeof(*map));
 	if (!map)
 		return false;
-	if (!atomic_compare_exchange_strong_explicit(&rt_global.threads, &expected, map,
-						     memory_order_acq_rel, memory_order_acquire))
+	if (!atomic_compare_exchange_strong_explicit(&threads, &expected, map, memory_order_acq_rel,
+						     memory_order_acquire))
 		(void)rt_syscall3(SYS_munmap, (long)map, (long)(capacity * sizeof(*map)), 0);
 	return true;
 }
@@ -36,7 +39,7 @@ static bool threads_map(void)
 /* The private state of cache @index, NULL if there was none yet; threads_map() has succeeded. */
 static struct rt_thread *state_of(uint32_t index)
 {
-	return (struct rt_thread *)rt_load_acquire(&rt_load_acquire(&rt_global.threads)[index]);
+	return rt_load_acquire(&rt_load_acquire(&threads)[index]);
 }
 
 /* Take over cache @index if its owner is gone, or had the thread id that is now ours. */
@@ -120,10 +123,10 @@ static struct rt_thread *thread_make(uint32_t index)
 		thread = rt_mmap(sizeof(*thread));
 		if (!thread)
 			return NULL;
-		rt_store_release(&rt_global.threads[index], &thread->here);
+		rt_store_release(&threads[index], thread);
 	}
 	/* Of the thread that had this state before. */
-	rt_store(&thread->here.busy, 0);
+	rt_store(&thread->busy, 0);
 	if (!rt_walk_start(&thread->walk))
 		return NULL;
 	thread->cache = cache;
@@ -151,7 +154,6 @@ struct rt_thread *rt_thread_start(void)
 	atomic_signal_fence(memory_order_seq_cst);
 	tid = rt_tls.tid = rt_gettid();
 	rt_lock_recover(tid);
-	rt_rules_recover(tid);
 	if (threads_map() && cache_get(tid, before != 0, &index)) {
 		thread = thread_make(index);
 		rt_add(&rt_global.state->threads_started, 1);
@@ -169,15 +171,14 @@ struct rt_thread *rt_thread_start(void)
 /* The busy frame either goes on after us, or was left by longjmp. */
 bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 {
-	if (rt_walk_is_inside((const uintptr_t *)frame, rt_load(&thread->here.busy)))
+	if (rt_walk_is_inside((const uintptr_t *)frame, rt_load(&thread->busy)))
 		return false;
 	/* From here on a handler has interrupted this: it must not do the same in the middle. */
-	rt_store(&thread->here.busy, frame);
+	rt_store(&thread->busy, frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_redo(thread->cache, thread->cache_index);
 	rt_slots_find(thread);
 	rt_lock_recover(rt_tls.tid);
-	rt_rules_recover(rt_tls.tid);
 	rt_walk_reset(&thread->walk);
 	/* Of verify; made again when it is needed. */
 	thread->proof.started = false;
@@ -190,7 +191,7 @@ void rt_threads_each(void (*each)(struct rt_thread *thread))
 {
 	uint32_t count = rt_mine.control ? rt_load(&rt_mine.control->caches) : 0;
 
-	for (uint32_t i = 0; i < count && rt_load_acquire(&rt_global.threads); i++) {
+	for (uint32_t i = 0; i < count && rt_load_acquire(&threads); i++) {
 		struct rt_thread *thread = state_of(i);
 
 		if (thread)
@@ -203,5 +204,5 @@ void rt_threads_forked(void)
 	rt_tls = (struct rt_tls){ 0 };
 	rt_store(&look_next, 0);
 	/* The states stay with hooks that a handler interrupted; the map had the parent's size. */
-	rt_store_release(&rt_global.threads, NULL);
+	rt_store_release(&threads, NULL);
 }

@@ -12,7 +12,7 @@
 #include "runtime/unwind/walk.h"
 
 struct rt_thread {
-	struct rt_presence here; /* first: rt_global.threads */
+	_Atomic uint64_t busy; /* frame address of the hook in its bookkeeping, else 0 */
 	struct ledger_cache *cache;
 	struct ledger_slot *slots;
 	uint32_t slot_mask;
@@ -58,15 +58,14 @@ RT_COLD bool rt_enter_again(struct rt_thread *thread, uintptr_t frame);
 RT_INLINE void rt_leave(struct rt_thread *thread)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	rt_store(&thread->here.busy, 0);
+	rt_store(&thread->busy, 0);
 }
 
 RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *frame)
 {
-	if (RT_UNLIKELY(rt_load(&thread->here.busy) != 0) &&
-	    !rt_enter_again(thread, (uintptr_t)frame))
+	if (RT_UNLIKELY(rt_load(&thread->busy) != 0) && !rt_enter_again(thread, (uintptr_t)frame))
 		return NULL;
-	rt_store(&thread->here.busy, (uintptr_t)frame);
+	rt_store(&thread->busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Whose ledger is looked at only now: from here on a fork in a handler knows that we are here. */
 	if (RT_LIKELY(rt_mine.control != NULL) && RT_LIKELY(rt_tls.thread == thread))
@@ -78,7 +77,7 @@ RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *
 /* The word that says whether this thread is in its bookkeeping: a forked child has it as it was. */
 static inline _Atomic uint64_t *rt_busy_word(void)
 {
-	return rt_tls.thread ? &rt_tls.thread->here.busy : &rt_tls.busy;
+	return rt_tls.thread ? &rt_tls.thread->busy : &rt_tls.busy;
 }
 
 /*

@@ -89,7 +89,7 @@ void rt_modules_advance(void)
 	next = (atomic_fetch_add_explicit(&rt_generation, 1, memory_order_release) + 1) & 0xffff;
 	/* After 65,535 generations the key's 16 bits repeat: start with an empty table. */
 	if (next == 0)
-		rt_rules_forget();
+		rt_memo_empty(&rt_rules);
 	seen_count = 0;
 }
 

@@ -1,45 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shared table of unwind rules: (program counter, generation) → rule, compiled once from
- * .eh_frame and then only read. Lock-free: an entry is reserved by a compare-and-swap of its key,
- * the rule stored, the key released; nothing is overwritten. A reservation that never completes
- * (its thread was killed by a fork) costs one entry and matches nothing.
+ * Unwind rules, compiled once from .eh_frame and remembered by program counter and generation.
  */
 #ifndef SEEP_RUNTIME_RULES_H
 #define SEEP_RUNTIME_RULES_H
 
 #include "cfi/cfi.h"
 #include "runtime/rt.h"
+#include "runtime/sys/memo.h"
 
-struct rt_rule_entry {
-	_Atomic uint64_t key;
-	_Atomic uint64_t rule;
-};
+enum { RT_PC_BITS = 47 };
 
-struct rt_rule_table {
-	uint64_t mask;
-	_Atomic uint64_t used;
-	uint64_t map_bytes;
-	uint64_t generation; /* in which it was made */
-	struct rt_rule_entry entries[];
-};
-
-enum { RT_PC_BITS = 47, RT_RULE_PROBES = 48 };
-#define RT_RULE_RESERVED 1ull
-
-extern _Atomic(struct rt_rule_table *) rt_rule_table;
+extern rt_memo rt_rules;
 /* Advanced when a module may have gone: rules and remembered walks of older ones are void. */
 extern _Atomic uint32_t rt_generation;
 
-/* generation 16 bits | exact 1 bit | pc 47 bits; pc >= 4096, so never 0 or RESERVED. */
+/* generation 16 bits | exact 1 bit | pc 47 bits; pc >= 4096, so never 0. */
 RT_INLINE uint64_t rt_rule_key(uintptr_t pc, bool exact, uint32_t generation)
 {
 	return (uint64_t)generation << 48 | (uint64_t)exact << RT_PC_BITS | pc;
-}
-
-RT_INLINE uint64_t rt_rule_place(uint64_t key)
-{
-	return (key * 0x9e3779b97f4a7c15ull) >> 32;
 }
 
 /*
@@ -103,54 +82,19 @@ RT_COLD rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation);
 /* The same without adding it anywhere: for code that interrupted our own. */
 RT_COLD rt_rule rt_rule_compile(uintptr_t pc, bool exact);
 
-/* Begin with an empty table. */
-RT_COLD void rt_rules_forget(void);
-
-/* If @tid holds the list of tables to be used again: after an abandoned hook, and in a new thread. */
-void rt_rules_recover(uint32_t tid);
-
-RT_INLINE bool rt_rule_seek(uint64_t key, rt_rule *ret_rule)
-{
-	struct rt_rule_table *table = atomic_load_explicit(&rt_rule_table, memory_order_acquire);
-
-	if (RT_LIKELY(table != NULL)) {
-		uint64_t place = rt_rule_place(key);
-
-		for (unsigned i = 0; i < RT_RULE_PROBES; i++) {
-			struct rt_rule_entry *entry = &table->entries[(place + i) & table->mask];
-			uint64_t seen = rt_load_acquire(&entry->key);
-
-			if (RT_LIKELY(seen == key)) {
-				/* Zero: the table has been given up meanwhile. */
-				*ret_rule = rt_load(&entry->rule);
-				return RT_LIKELY(*ret_rule != 0);
-			}
-			if (seen == 0)
-				break;
-		}
-	}
-	return false;
-}
-
 /* The rule for @pc in @generation. Any thread. */
 RT_INLINE rt_rule rt_rule_find(uintptr_t pc, bool exact, uint32_t generation)
 {
-	rt_rule rule;
+	rt_rule rule = rt_memo_find(&rt_rules, rt_rule_key(pc, exact, generation));
 
-	if (RT_LIKELY(rt_rule_seek(rt_rule_key(pc, exact, generation), &rule)))
-		return rule;
-	return rt_rule_make(pc, exact, generation);
+	return RT_LIKELY(rule != 0) ? rule : rt_rule_make(pc, exact, generation);
 }
 
 static inline rt_rule rt_rule_known(uintptr_t pc, bool exact, uint32_t generation)
 {
-	uint64_t key = rt_rule_key(pc, exact, generation);
-	rt_rule rule, again;
+	rt_rule rule = rt_memo_find(&rt_rules, rt_rule_key(pc, exact, generation));
 
-	/* Not in a hook of its own, so the table may be in use again meanwhile: see rules.c. */
-	if (rt_rule_seek(key, &rule) && rt_rule_seek(key, &again) && rule == again)
-		return rule;
-	return rt_rule_compile(pc, exact);
+	return rule ? rule : rt_rule_compile(pc, exact);
 }
 
 #endif

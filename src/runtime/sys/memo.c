@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/sys/memo.h"
+
+#include "runtime/sys/sys.h"
+
+enum { BUCKETS_FIRST = 1 << 12 };
+
+static uint64_t bytes_of(uint64_t buckets)
+{
+	return sizeof(struct rt_memo_table) + buckets * sizeof(struct rt_memo_bucket);
+}
+
+static void empty(struct rt_memo_table *table, uint64_t generation)
+{
+	rt_empty_table(table, sizeof(*table), bytes_of(table->mask + 1));
+	rt_store(&table->generation, generation);
+	rt_store(&table->used, 0);
+}
+
+static void put(struct rt_memo_table *table, uint64_t key, uint64_t value)
+{
+	uint64_t place = rt_memo_place(key);
+
+	for (unsigned i = 0; i < RT_MEMO_PROBES; i++) {
+		struct rt_memo_bucket *bucket = &table->buckets[(place + i) & table->mask];
+		uint64_t check = rt_load(&bucket->check);
+
+		if (check && (check ^ rt_load(&bucket->value)) != key)
+			continue;
+		rt_store_release(&bucket->value, value);
+		rt_store_release(&bucket->check, key ^ value);
+		rt_add(&table->used, !check);
+		return;
+	}
+	/* A cluster this long: let the next growth spread it. */
+	rt_add(&table->used, RT_MEMO_PROBES);
+}
+
+/* In place of @old, which stays mapped for threads that read it but holds no memory; NULL: no memory. */
+static struct rt_memo_table *replace(rt_memo *memo, struct rt_memo_table *old, uint64_t buckets,
+				     uint64_t generation)
+{
+	struct rt_memo_table *table = rt_mmap(bytes_of(buckets));
+
+	if (!table)
+		return NULL;
+	table->mask = buckets - 1;
+	rt_store(&table->generation, generation);
+	for (uint64_t i = 0; old && i <= old->mask; i++) {
+		uint64_t check = rt_load(&old->buckets[i].check);
+		uint64_t value = rt_load(&old->buckets[i].value);
+
+		if (check)
+			put(table, check ^ value, value);
+	}
+	if (!atomic_compare_exchange_strong_explicit(memo, &old, table, memory_order_acq_rel,
+						     memory_order_acquire)) {
+		rt_munmap(table, bytes_of(buckets));
+		return old;
+	}
+	if (old) {
+		empty(old, generation);
+		rt_add(&rt_global.state->private_bytes, -bytes_of(old->mask + 1));
+	}
+	return table;
+}
+
+/* In place of a table that is full, or of none. */
+static struct rt_memo_table *renew(rt_memo *memo, struct rt_memo_table *old, uint64_t generation,
+				   uint64_t most_bytes)
+{
+	uint64_t buckets = old ? (old->mask + 1) * 2 : BUCKETS_FIRST;
+	struct rt_memo_table *table = NULL;
+
+	if (!old || (rt_load(&old->generation) == generation && bytes_of(buckets) <= most_bytes))
+		table = replace(memo, old, buckets, generation);
+	if (table || !old)
+		return table;
+	empty(old, generation);
+	return old;
+}
+
+void rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, uint64_t generation,
+		 uint64_t most_bytes)
+{
+	struct rt_memo_table *table = rt_load_acquire(memo);
+
+	if (!table || rt_load(&table->used) * 4 > table->mask * 3)
+		table = renew(memo, table, generation, most_bytes);
+	if (table)
+		put(table, key, value);
+}
+
+void rt_memo_empty(rt_memo *memo)
+{
+	struct rt_memo_table *table = rt_load_acquire(memo);
+
+	if (table)
+		empty(table, rt_load(&table->generation));
+}
