@@ -300,7 +300,7 @@ class Run:
     # ---- what was recorded --------------------------------------------------------------------
 
     def recordings(self):
-        return sorted((self.folder / "recordings").glob("*.seep"))
+        return sorted((self.folder / "recordings").rglob("*.seep"))
 
     def reports(self):
         found = []
