@@ -168,10 +168,11 @@ static size_t sum_widths(const struct seep_table *table, const size_t *widths, s
 
 static void hide_columns(const struct seep_table *table, size_t *widths, size_t limit)
 {
-	for (size_t i = table->column_count; i-- > 0;)
-		if (table->columns[i].cut == SEEP_CUT_ALL &&
-		    sum_widths(table, widths, FAIR_FLEXIBLE_COLUMNS) > limit)
-			widths[i] = HIDDEN;
+	for (unsigned turn = 1; turn <= table->column_count; turn++)
+		for (size_t i = 0; i < table->column_count; i++)
+			if (table->columns[i].drop == turn &&
+			    sum_widths(table, widths, FAIR_FLEXIBLE_COLUMNS) > limit)
+				widths[i] = HIDDEN;
 }
 
 /* What is over after brief cells stand for long ones: columns that it is enough for are whole. */

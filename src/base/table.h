@@ -4,8 +4,8 @@
  * the whole is wider than the terminal the flexible columns give way, longest first.
  *
  *	static const struct seep_column columns[] = {
- *		{ "LIVE", SEEP_ALIGN_RIGHT },
- *		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END },
+ *		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+ *		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
  *	};
  *	struct seep_table *table = seep_table_new(columns, 2);
  *
@@ -28,7 +28,6 @@ enum seep_align { SEEP_ALIGN_LEFT, SEEP_ALIGN_RIGHT };
 /* What a column does when the table is too wide. */
 enum seep_cut {
 	SEEP_CUT_NEVER,
-	SEEP_CUT_ALL,	/* it is not shown; of several such columns the last one goes first */
 	SEEP_CUT_END,	/* keep the start: function names */
 	SEEP_CUT_START, /* keep the end: paths */
 };
@@ -37,6 +36,8 @@ struct seep_column {
 	const char *heading; /* NULL in all columns = no heading line; borrowed */
 	enum seep_align align;
 	enum seep_cut cut;
+	unsigned
+		drop; /* where names would have too little room it is left out: 1 first; 0 = never */
 };
 
 struct seep_table;
@@ -66,7 +67,8 @@ size_t seep_table_rows(const struct seep_table *table);
  * @indent: columns before each row
  *
  * Two spaces between columns, nothing at the end of a line. A flexible column keeps at least 12
- * columns, so a very narrow terminal is overrun rather than left without names. Without a limit
+ * columns, so when all columns that may go have gone, a very narrow terminal is overrun rather than
+ * left without names. Without a limit
  * nothing is cut; in a table without headings what is wider than 60 columns does not widen its
  * column then. An unfinished last
  * row is filled with empty cells.

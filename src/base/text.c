@@ -234,3 +234,18 @@ void seep_lines_done(struct seep_lines *lines)
 	free(lines->items);
 	*lines = (struct seep_lines){ 0 };
 }
+
+void seep_line_print(const struct seep_printer *printer, const char *fmt, ...)
+{
+	struct seep_lines line = { 0 };
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = seep_xvasprintf(fmt, args);
+	va_end(args);
+	(void)seep_lines_add(&line, SEEP_STYLE_PLAIN, "%s", text);
+	seep_lines_print(&line, printer);
+	seep_lines_done(&line);
+	free(text);
+}

@@ -74,6 +74,10 @@ struct seep_line *seep_lines_add(struct seep_lines *lines, enum seep_style style
 void seep_lines_cut(struct seep_lines *lines, size_t count);
 
 void seep_lines_print(const struct seep_lines *lines, const struct seep_printer *printer);
+
+/* One line at once: escaped, and folded behind two columns. */
+void seep_line_print(const struct seep_printer *printer, const char *fmt, ...) SEEP_PRINTF(2, 3);
+
 void seep_lines_done(struct seep_lines *lines);
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/json_writer.h"
 #include "target/reasons.h"
 
-enum { WIDTH = 80, WORD_COLUMNS = 9, COMMAND_MAX_BYTES = 1 << 20 };
+enum { WORD_COLUMNS = 9, COMMAND_MAX_BYTES = 1 << 20 };
 
 struct doctor_options {
 	const char *json;
@@ -206,7 +206,7 @@ static void print_well(const struct seep_printer *printer, const struct seep_fin
 
 static void print_text(const struct seep_facts *facts, const struct seep_findings *found)
 {
-	const struct seep_printer printer = { stdout, WIDTH, seep_terminal_color(STDOUT_FILENO) };
+	const struct seep_printer printer = seep_printer_for(stdout, 80);
 	size_t problems = count(found, SEEP_FINDING_PROBLEM),
 	       notes = count(found, SEEP_FINDING_NOTE);
 

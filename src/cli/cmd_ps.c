@@ -77,12 +77,12 @@ static void print_json(const struct seep_census *census, bool strings)
 static struct seep_table *make_table(const struct seep_census *census, bool below)
 {
 	static const struct seep_column columns[] = {
-		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "STATE", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER },
-		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "AGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START },
-		{ "LEDGER", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER },
+		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "STATE", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+		{ "AGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 1 },
+		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
+		{ "LEDGER", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
 	};
 	struct seep_table *table = seep_table_new(columns, below ? 5 : 6);
 

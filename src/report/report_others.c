@@ -42,13 +42,13 @@ static void print_table(const struct seep_printer *printer, const struct seep_pr
 			size_t count)
 {
 	static const struct seep_column columns[] = {
-		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_END },
-		{ "PEAK", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 4 },
+		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ "PEAK", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 3 },
+		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
 		/* The name of the file says the same as two other columns. */
-		{ "RECORDING", SEEP_ALIGN_LEFT, SEEP_CUT_ALL },
+		{ "RECORDING", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 1 },
 	};
 	struct seep_table *table = seep_table_new(columns, sizeof(columns) / sizeof(columns[0]));
 
@@ -67,7 +67,7 @@ static void print_table(const struct seep_printer *printer, const struct seep_pr
 	seep_table_free(table);
 }
 
-static void add_together(struct seep_lines *lines, const struct seep_profile *profile)
+static void print_together(const struct seep_printer *printer, const struct seep_profile *profile)
 {
 	const struct seep_profile_run *run = &profile->run;
 	const uint64_t small = run->sums.processes - profile->other_count - 1;
@@ -86,7 +86,7 @@ static void add_together(struct seep_lines *lines, const struct seep_profile *pr
 			 seep_bytes_text(run->sums.live_bytes).text);
 	seep_strbuf_addf(&line, "Peaks of processes that ran at the same time sum to at most %s.",
 			 seep_bytes_text(run->peaks_at_once_bytes).text);
-	seep_lines_add(lines, SEEP_STYLE_PLAIN, "%s", line.text);
+	seep_line_print(printer, "%s", line.text);
 	seep_strbuf_done(&line);
 }
 
@@ -116,8 +116,6 @@ void seep_report_others(const struct seep_printer *printer, const struct seep_pr
 {
 	const size_t count = profile->other_count;
 	const size_t shown = count <= LISTED_MAX ? count : LISTED_MAX;
-	struct seep_lines title = { 0 };
-	struct seep_lines together = { 0 };
 	struct seep_profile_other *rows;
 	char *file;
 
@@ -125,16 +123,11 @@ void seep_report_others(const struct seep_printer *printer, const struct seep_pr
 		return;
 	file = path ? seep_xasprintf("../%s", seep_path_base(path)) : NULL;
 	rows = make_rows(profile, above, file);
-	seep_lines_add(&title, SEEP_STYLE_PLAIN,
-		       "The %sother %zu process%s of this run, by peak%s%s%s:",
-		       shown < count ? "largest of the " : "", count, count == 1 ? "" : "es",
-		       path ? "; recordings in " : "", path ? path : "", path ? ".d" : "");
-	add_together(&together, profile);
-	seep_lines_print(&title, printer);
+	seep_line_print(printer, "The %sother %zu process%s of this run, by peak%s%s%s:",
+			shown < count ? "largest of the " : "", count, count == 1 ? "" : "es",
+			path ? "; recordings in " : "", path ? path : "", path ? ".d" : "");
 	print_table(printer, rows, shown);
-	seep_lines_print(&together, printer);
-	seep_lines_done(&together);
-	seep_lines_done(&title);
+	print_together(printer, profile);
 	free(rows);
 	free(file);
 }
@@ -143,19 +136,15 @@ void seep_report_larger(const struct seep_printer *printer, const struct seep_pr
 			const char *path)
 {
 	const struct seep_profile_other *largest = NULL;
-	struct seep_lines lines = { 0 };
 
 	for (uint32_t i = 0; i < profile->other_count; i++)
 		if (!largest || by_peak(&profile->others[i], largest) < 0)
 			largest = &profile->others[i];
 	if (!largest || !path || largest->peak_bytes <= profile->totals.peak_bytes)
 		return;
-	seep_lines_add(&lines, SEEP_STYLE_PLAIN,
-		       "%s (pid %u) had a larger peak in this run, %s: seep report %s.d/%s",
-		       largest->exe ? seep_path_base(largest->exe) : "another process",
-		       largest->pid, seep_bytes_text(largest->peak_bytes).text, path,
-		       largest->file);
-	seep_lines_add(&lines, SEEP_STYLE_PLAIN, "%s", "");
-	seep_lines_print(&lines, printer);
-	seep_lines_done(&lines);
+	seep_line_print(
+		printer, "%s (pid %u) had a larger peak in this run, %s: seep report %s.d/%s",
+		largest->exe ? seep_path_base(largest->exe) : "another process", largest->pid,
+		seep_bytes_text(largest->peak_bytes).text, path, largest->file);
+	fputc('\n', printer->out);
 }

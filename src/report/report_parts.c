@@ -52,12 +52,12 @@ void seep_report_threads(const struct seep_printer *printer, const struct seep_v
 			 const struct seep_groups *groups)
 {
 	static const struct seep_column columns[] = {
-		{ "THREAD", SEEP_ALIGN_LEFT, SEEP_CUT_END },
-		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "PEAK", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
+		{ "THREAD", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 1 },
+		{ "PEAK", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 3 },
+		{ "ALLOCS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
 	};
 	struct seep_threads *threads;
 	struct seep_table *table;
@@ -83,8 +83,8 @@ void seep_report_threads(const struct seep_printer *printer, const struct seep_v
 			       threads->count - THREADS_SHOWN);
 		add_thread(table, view, more, &rest);
 	}
-	fprintf(printer->out, "Threads by %s\n\n",
-		seep_measure_words(view->profile, view->measure));
+	seep_line_print(printer, "Threads by %s", seep_measure_words(view->profile, view->measure));
+	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 0);
 	fputc('\n', printer->out);
 	seep_threads_free(threads);

@@ -35,8 +35,8 @@ static void print_stack(const struct seep_printer *printer, const struct seep_vi
 			const struct seep_stack_view *stack)
 {
 	static const struct seep_column columns[] = {
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
 	};
 	struct seep_table *table = seep_table_new(columns, 2);
 
@@ -53,20 +53,16 @@ static void print_stack(const struct seep_printer *printer, const struct seep_vi
 static void print_stacks(const struct seep_printer *printer, const struct seep_view *view,
 			 const struct seep_stacks_view *stacks)
 {
-	struct seep_lines title = { 0 };
-
 	if (stacks->count > 0)
-		seep_lines_add(&title, SEEP_STYLE_PLAIN, "Call stacks by %s: %s of %s, %s of all",
-			       seep_measure_words(view->profile, view->measure),
-			       seep_digits_text(stacks->count).text,
-			       seep_digits_text(stacks->all).text,
-			       seep_view_share(view, stacks->value).text);
+		seep_line_print(printer, "Call stacks by %s: %s of %s, %s of all",
+				seep_measure_words(view->profile, view->measure),
+				seep_digits_text(stacks->count).text,
+				seep_digits_text(stacks->all).text,
+				seep_view_share(view, stacks->value).text);
 	else
-		seep_lines_add(&title, SEEP_STYLE_PLAIN, "There are no %s%s.",
-			       seep_measure_words(view->profile, view->measure),
-			       view->options->shown ? " among what is shown" : "");
-	seep_lines_print(&title, printer);
-	seep_lines_done(&title);
+		seep_line_print(printer, "There are no %s%s.",
+				seep_measure_words(view->profile, view->measure),
+				view->options->shown ? " among what is shown" : "");
 	for (uint32_t i = 0; i < stacks->count; i++) {
 		fprintf(printer->out, "\n%3u. ", i + 1);
 		seep_text_fold(printer, SEEP_STYLE_BOLD, INDENT, INDENT, stacks->items[i].figures);
@@ -160,10 +156,10 @@ static void add_summary(struct seep_table *table, const struct seep_view *view,
 static void print_summaries(const struct seep_printer *printer, const struct seep_view *view)
 {
 	static const struct seep_column columns[] = {
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START },
+		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
 	};
 	struct seep_table *table = seep_table_new(columns, 4);
 	struct seep_stacks_view stacks;
@@ -171,9 +167,9 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 	seep_stacks_view_init(&stacks, view,
 			      view->profile->unseen_count > 1 ? STACKS_CROWDED : STACKS);
 	if (stacks.count > 0)
-		fprintf(printer->out, "Largest of %s call stacks, by %s:\n",
-			seep_digits_text(stacks.all).text,
-			seep_measure_words(view->profile, view->measure));
+		seep_line_print(printer, "Largest of %s call stacks, by %s:",
+				seep_digits_text(stacks.all).text,
+				seep_measure_words(view->profile, view->measure));
 	for (uint32_t i = 0; i < stacks.count; i++)
 		add_summary(table, view, &stacks.items[i]);
 	seep_table_print(table, printer, 2);

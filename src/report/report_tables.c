@@ -67,10 +67,10 @@ static void add_node(struct seep_table *table, const struct seep_view *view,
 static void print_tree(const struct seep_printer *printer, const struct seep_view *view)
 {
 	static const struct seep_column columns[] = {
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START },
+		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
 	};
 	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
 	struct seep_tree_view rows;
@@ -86,16 +86,19 @@ static void print_tree(const struct seep_printer *printer, const struct seep_vie
 		seep_table_add(table, row->figures ? seep_view_share(view, value).text : NULL);
 		add_node(table, view, node, row->prefix);
 	}
-	fprintf(printer->out, "Call tree by %s\n\n",
-		seep_measure_words(view->profile, view->measure));
+	seep_line_print(printer, "Call tree by %s",
+			seep_measure_words(view->profile, view->measure));
+	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 2);
-	if (rows.pruned_count > 0)
-		fprintf(printer->out, "\n%s branch%s below %d%% left out: %s (%s)%s\n",
-			seep_digits_text(rows.pruned_count).text,
-			rows.pruned_count == 1 ? "" : "es", SEEP_TREE_PRUNE_PERCENT,
-			seep_measure_text(rows.pruned_value, view->measure).text,
-			seep_view_share(view, rows.pruned_value).text,
-			rows.pruned_count == 1 ? "" : " together");
+	if (rows.pruned_count > 0) {
+		fputc('\n', printer->out);
+		seep_line_print(printer, "%s branch%s below %d%% left out: %s (%s)%s",
+				seep_digits_text(rows.pruned_count).text,
+				rows.pruned_count == 1 ? "" : "es", SEEP_TREE_PRUNE_PERCENT,
+				seep_measure_text(rows.pruned_value, view->measure).text,
+				seep_view_share(view, rows.pruned_value).text,
+				rows.pruned_count == 1 ? "" : " together");
+	}
 	seep_tree_view_done(&rows);
 }
 
@@ -126,14 +129,14 @@ static void add_figures(struct seep_table *table, const struct seep_view *view,
 static void print_flat(const struct seep_printer *printer, const struct seep_view *view)
 {
 	static const struct seep_column columns[] = {
-		{ "SELF", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "INCLUSIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_ALL },
-		{ "STACKS", SEEP_ALIGN_RIGHT, SEEP_CUT_ALL },
-		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END },
-		{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START },
+		{ "SELF", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 5 },
+		{ "INCLUSIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 6 },
+		{ "%", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 3 },
+		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+		{ "STACKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 1 },
+		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 4 },
 	};
 	struct seep_flat *flat = seep_flat_new(view->sites);
 	const uint32_t asked = view->options->top > 0 ? view->options->top : FUNCTIONS_DEFAULT;
@@ -141,7 +144,6 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 	uint32_t *top = seep_xcalloc(wanted, sizeof(*top));
 	const uint32_t shown = seep_flat_top(flat, view->measure, view->options->full, wanted, top);
 	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
-	struct seep_lines title = { 0 };
 
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct seep_flat_row *row = &flat->rows[top[i]];
@@ -160,12 +162,10 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 		seep_table_add(table, NULL);
 		seep_table_add(table, "(no stack)");
 	}
-	seep_lines_add(&title, SEEP_STYLE_PLAIN,
-		       "Functions by %s; SELF is what a function allocated itself or through "
-		       "library code and wrappers of malloc",
-		       seep_measure_words(view->profile, view->measure));
-	seep_lines_print(&title, printer);
-	seep_lines_done(&title);
+	seep_line_print(printer,
+			"Functions by %s; SELF is what a function allocated itself or through "
+			"library code and wrappers of malloc",
+			seep_measure_words(view->profile, view->measure));
 	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 0);
 	free(top);

@@ -18,7 +18,7 @@
 /* Below this a rate per second says nothing. */
 #define RATE_FROM_NS UINT64_C(50000000)
 
-enum { BLAMED_NAME_BYTES_MAX = 60, START_COLUMNS_MAX = 50, STARTS_TRIED = 16 };
+enum { BLAMED_NAME_BYTES_MAX = 60, START_COLUMNS_MAX = 35, STARTS_TRIED = 16 };
 
 /* ---- the process --------------------------------------------------------------------------- */
 

@@ -168,7 +168,7 @@ static void check_document(const char *name, const struct seep_view_options *opt
 	hide_version();
 	(void)snprintf(path, sizeof(path), "%s/tests/unit/golden/%s.json", source ? source : "..",
 		       name);
-	if (getenv("UPDATE_GOLDEN")) {
+	if (getenv("SEEP_UPDATE")) {
 		assert_int_equal(seep_file_replace(path, 0644, text, text_bytes, &err), 0);
 	} else {
 		assert_int_equal(seep_file_read(path, 1 << 20, &expected, NULL, &err), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every text view of one profile, compared with what it should look like. To accept a change:
- * UPDATE_GOLDEN=1 ctest -R test_report_text, then read the difference.
+ * SEEP_UPDATE=1 ctest -R test_report_text, then read the difference.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static void compare_with_golden(const char *name, const char *text)
 	struct seep_error err = { 0 };
 
 	golden_path(path, sizeof(path), name);
-	if (getenv("UPDATE_GOLDEN")) {
+	if (getenv("SEEP_UPDATE")) {
 		assert_int_equal(seep_file_replace(path, 0644, text, strlen(text), &err), 0);
 		return;
 	}
@@ -191,6 +191,50 @@ static void narrow_stacks_still_fit(void **state)
 	(void)state;
 	printer.width = 60;
 	check_view("report_stacks_narrow", seep_report_stacks, &plain);
+}
+
+static void report_others(const struct seep_printer *to, const struct seep_sites *sites,
+			  const struct seep_view_options *options)
+{
+	seep_report_others(to, sites->profile, sites->profile, options->path);
+}
+
+/* The commands to type next are for copying: they are not folded. */
+static void every_view_fits_a_terminal_of_forty_columns(void **state)
+{
+	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
+						    seep_report_flat, seep_report_summary,
+						    report_others };
+	static const size_t widths[] = { 40, 60, 80, 120 };
+	struct seep_profile_other other = { .pid = 4194304,
+					    .exe = (char[]){ "/usr/lib/gcc/12/cc1plus" },
+					    .file = (char[]){ "4194304.cc1plus.seep" },
+					    .peak_bytes = 999 << 20,
+					    .live_bytes = 999 << 20,
+					    .allocs = 123456 };
+	struct seep_profile *profile = sample_profile();
+	struct seep_view_options options = { .path = "a" };
+
+	(void)state;
+	profile->others = &other;
+	profile->other_count = 1;
+	profile->run.sums.processes = 2;
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		if (profile->frames[i].file)
+			profile->frames[i].file = "/home/kim/builds/of/the/server/and/more/src/"
+						  "a_file_with_a_long_name.c";
+	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++)
+		for (size_t k = 0; k < sizeof(widths) / sizeof(widths[0]); k++)
+			for (options.by = SEEP_BY_CHOICE; options.by < SEEP_MEASURE_COUNT;
+			     options.by++) {
+				char *text;
+
+				printer.width = widths[k];
+				text = render(reports[i], profile, &options);
+				assert_fits(text, widths[k]);
+				free(text);
+			}
+	seep_profile_free(profile);
 }
 
 /* In a table without a limit one such name would make every row as wide. */
@@ -361,6 +405,7 @@ int main(void)
 		cmocka_unit_test_setup(places_stand_beside_the_longest_name_of_a_wide_tree,
 				       make_plain),
 		cmocka_unit_test_setup(narrow_stacks_still_fit, make_plain),
+		cmocka_unit_test_setup(every_view_fits_a_terminal_of_forty_columns, make_plain),
 		cmocka_unit_test_setup(tree_looks_as_agreed, make_plain),
 		cmocka_unit_test_setup(endless_names_end_where_the_width_is_unlimited, make_plain),
 		cmocka_unit_test_setup(flat_looks_as_agreed, make_plain),

@@ -15,9 +15,9 @@
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct seep_column columns[] = {
-	{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-	{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END },
-	{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START },
+	{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+	{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+	{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
 };
 
 /* Print @cells at @width and compare. */
@@ -95,10 +95,10 @@ static void wide_table_cuts_names_at_the_end_and_paths_at_the_start(void **state
 static void columns_that_may_go_leave_their_room_to_names(void **state)
 {
 	static const struct seep_column some[] = {
-		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER },
-		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_ALL },
-		{ "STACKS", SEEP_ALIGN_RIGHT, SEEP_CUT_ALL },
-		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+		{ "STACKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 1 },
+		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 	};
 	static const char *const lines[] = {
 		"LIVE  BLOCKS  STACKS  FUNCTION\n 1 B       1       2  a_function_with_a_name\n",
