@@ -146,8 +146,11 @@ int seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status, stru
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 {
 	struct seep_procfs_stat stat;
+	int rc = seep_procfs_stat(pid, &stat, NULL);
 
-	if (seep_procfs_stat(pid, &stat, NULL) < 0 || stat.start_ticks != start_ticks)
+	if (rc < 0)
+		return rc != -SEEP_ENOTFOUND;
+	if (stat.start_ticks != start_ticks)
 		return false;
 	/* With threads left it is a process whose first thread has ended before the others. */
 	return stat.state != 'X' && (stat.state != 'Z' || stat.threads > 1);

@@ -49,7 +49,8 @@ SEEP_NODISCARD int seep_procfs_status(uint32_t pid, struct seep_procfs_status *r
 
 /*
  * Whether this very process still runs. A zombie does not: its memory is gone. One with threads
- * left does: its first thread has ended before the others.
+ * left does: its first thread has ended before the others. So does one that is there and cannot be
+ * looked at now, for want of descriptors or in the middle of its end: who asks again will know.
  */
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks);
 

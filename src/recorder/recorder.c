@@ -11,6 +11,7 @@
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -25,6 +26,9 @@ enum {
 	FALLBACK_POLL_MS = 100, /* where an event has no descriptor */
 	INOTIFY_BUFFER_BYTES = 16 * 1024,
 	POLL_FIXED = 3,
+	DESCRIPTORS_PER_IMAGE = 2, /* its ledger, and itself */
+	DESCRIPTORS_FOR_WORK = 6,  /* to write a recording, and to look into a process */
+	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
 };
 
 struct seep_recorder {
@@ -121,6 +125,9 @@ static void hand_over(struct seep_recorder *recorder, bool closing)
 {
 	struct seep_image *image;
 
+	/* What is still to be met may be a child, or what a process became by exec. */
+	if (recorder->session.is_behind && !closing)
+		return;
 	while ((image = seep_session_next(&recorder->session, closing))) {
 		if (!image->followed) {
 			drop_image(recorder, image);
@@ -224,11 +231,10 @@ static void read_new_ledgers(struct seep_recorder *recorder)
 	_Alignas(struct inotify_event) char buffer[INOTIFY_BUFFER_BYTES];
 	ssize_t bytes;
 
-	if (recorder->inotify_fd < 0) {
+	if (recorder->inotify_fd < 0 || recorder->session.is_behind)
 		scan(recorder);
-		return;
-	}
-	while ((bytes = read(recorder->inotify_fd, buffer, sizeof(buffer))) > 0) {
+	while (recorder->inotify_fd >= 0 &&
+	       (bytes = read(recorder->inotify_fd, buffer, sizeof(buffer))) > 0) {
 		for (ssize_t at = 0; at < bytes;) {
 			const struct inotify_event *event = (const void *)(buffer + at);
 
@@ -285,7 +291,7 @@ static int poll_timeout_ms(const struct seep_recorder *recorder, bool silent_ima
 
 	if (!recorder->main_ended)
 		timeout = seep_snapshots_wait_ms(recorder->snapshots);
-	if ((silent_images || recorder->inotify_fd < 0) &&
+	if ((silent_images || recorder->inotify_fd < 0 || recorder->session.is_behind) &&
 	    (timeout < 0 || timeout > FALLBACK_POLL_MS))
 		timeout = FALLBACK_POLL_MS;
 	if (recorder->main_ended) {
@@ -360,13 +366,33 @@ static void leave_the_living(struct seep_recorder *recorder)
 	struct seep_session *session = &recorder->session;
 
 	for (struct seep_image *image = session->images; image; image = image->next) {
-		if (image->state != SEEP_IMAGE_LIVE)
+		if (image->state != SEEP_IMAGE_LIVE || image->left)
 			continue;
 		seep_session_leave(session, image);
 		if (image->followed)
 			seep_texts_take(&recorder->result->left,
 					seep_xasprintf("%u   # %s", image->pid, image->exe));
 	}
+}
+
+/* Nobody is waited for any more: what had to wait for descriptors has them now. */
+static void meet_the_rest(struct seep_recorder *recorder)
+{
+	struct seep_session *session = &recorder->session;
+	const struct seep_image *newest;
+
+	do {
+		newest = session->images;
+		scan(recorder);
+		bury_the_dead(recorder);
+		seep_session_bury_elsewhere(session);
+		leave_the_living(recorder);
+	} while (session->is_behind && session->images != newest);
+	if (session->is_behind)
+		seep_texts_take(&recorder->result->problems,
+				seep_xasprintf("there may be processes that were not recorded, "
+					       "whose ledgers are kept in %s: %s",
+					       recorder->plan.ledger_dir, session->why.text));
 }
 
 static void close_all(struct seep_recorder *recorder)
@@ -389,12 +415,32 @@ static void drop_lesser_lead(struct seep_recorder_result *result)
 	}
 }
 
+/*
+ * A parallel build would meet the usual soft limit, which is only ours by now: the program has been
+ * forked. A hard one that is low lets fewer processes be followed at a time.
+ */
+static size_t room_for_images(void)
+{
+	struct rlimit limit;
+	rlim_t taken = 0;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	for (int fd = 0; fd < FIRST_DESCRIPTORS; fd++)
+		taken += fcntl(fd, F_GETFD) >= 0;
+	taken += DESCRIPTORS_FOR_WORK + DESCRIPTORS_PER_IMAGE;
+	return limit.rlim_max > taken ? 1 + (limit.rlim_max - taken) / DESCRIPTORS_PER_IMAGE : 1;
+}
+
 void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result)
 {
 	*ret_result = (struct seep_recorder_result){ 0 };
 	recorder->result = ret_result;
 	if (recorder->plan.force)
 		seep_outname_clear(recorder->folder);
+	recorder->session.room = room_for_images();
 	scan(recorder);
 	while (goes_on(recorder)) {
 		wait_for_events(recorder);
@@ -405,10 +451,7 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 		hand_over(recorder, false);
 		take_snapshots(recorder);
 	}
-	scan(recorder);
-	bury_the_dead(recorder);
-	seep_session_bury_elsewhere(&recorder->session);
-	leave_the_living(recorder);
+	meet_the_rest(recorder);
 	/* An interrupt of downloads ends those and not us; it waits to be seen by who downloads. */
 	if (recorder->plan.symbols && recorder->plan.symbols->debuginfod)
 		(void)seep_run_signals_pass_on(&recorder->signals, 0);
@@ -434,17 +477,6 @@ static void open_inotify(struct seep_recorder *recorder)
 	if (inotify_add_watch(recorder->inotify_fd, recorder->plan.ledger_dir, IN_MOVED_TO) < 0) {
 		(void)close(recorder->inotify_fd);
 		recorder->inotify_fd = -1;
-	}
-}
-
-/* Two descriptors per followed process: a parallel build would meet the usual soft limit. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
 }
 
@@ -476,7 +508,6 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 		return rc;
 	}
 	recorder->snapshots = seep_snapshots_new(&recorder->plan);
-	raise_descriptor_limit();
 	open_inotify(recorder);
 	/* Daemons of the target come to us instead of to init, so that their status is seen. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

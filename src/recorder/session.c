@@ -159,14 +159,31 @@ static bool is_known(struct seep_session *session, const struct seep_ledger *led
 	return known;
 }
 
+static bool has_room(const struct seep_session *session)
+{
+	size_t holders = 0;
+
+	for (const struct seep_image *image = session->images; image; image = image->next)
+		holders += image->watch || image->pidfd >= 0;
+	return holders < session->room;
+}
+
 int seep_session_meet(struct seep_session *session, const char *file_name, struct seep_error *err)
 {
 	struct seep_ledgerdir_name name;
 	struct seep_ledger ledger;
-	int rc = 0;
+	int rc;
 
-	if (!seep_ledgerdir_parse(file_name, &name) ||
-	    seep_ledger_open(session->dir_fd, file_name, SEEP_LEDGER_WRITE, &ledger, NULL) < 0)
+	if (!seep_ledgerdir_parse(file_name, &name))
+		return 0;
+	if (!has_room(session)) {
+		session->is_behind = true;
+		return 0;
+	}
+	rc = seep_ledger_open(session->dir_fd, file_name, SEEP_LEDGER_WRITE, &ledger,
+			      &session->why);
+	session->is_behind |= rc == -SEEP_ESYS;
+	if (rc < 0)
 		return 0;
 	if (ledger.view.header.session == session->id && !is_known(session, &ledger))
 		rc = add_image(session, &ledger, err);
@@ -193,9 +210,11 @@ static void meet(int dir_fd, const char *file_name, void *context)
 int seep_session_scan(struct seep_session *session, struct seep_error *err)
 {
 	struct scan scan = { .session = session, .err = err };
-	int rc = seep_folder_each(session->dir_fd, meet, &scan, err);
 
-	return rc < 0 ? rc : scan.rc;
+	session->is_behind = false;
+	if (seep_folder_each(session->dir_fd, meet, &scan, &session->why) < 0)
+		session->is_behind = true;
+	return scan.rc;
 }
 
 /* ---- going -------------------------------------------------------------------------------- */
@@ -222,11 +241,20 @@ void seep_session_ended(struct seep_session *session, uint32_t pid, int wait_sta
 	}
 }
 
-static void mark_dead(struct seep_image *image)
+/* From here on it has no descriptors, which others may be waiting for. */
+static void stop_following(struct seep_image *image, bool dead)
 {
 	if (image->watch)
-		seep_watch_stop(image->watch, true, &image->gathered);
+		seep_watch_stop(image->watch, dead, &image->gathered);
 	image->watch = NULL;
+	if (image->pidfd >= 0)
+		(void)close(image->pidfd);
+	image->pidfd = -1;
+}
+
+static void mark_dead(struct seep_image *image)
+{
+	stop_following(image, true);
 	/* An image that was replaced did not end as the process did. */
 	if (image->replaced)
 		image->has_status = false;
@@ -336,9 +364,7 @@ size_t seep_session_live(const struct seep_session *session)
 
 void seep_session_leave(struct seep_session *session, struct seep_image *image)
 {
-	if (image->watch)
-		seep_watch_stop(image->watch, false, &image->gathered);
-	image->watch = NULL;
+	stop_following(image, false);
 	image->left = true;
 	for (const char *name = image->parent_name; *name;) {
 		struct seep_image *ancestor = by_name(session, name);

@@ -26,6 +26,10 @@ struct seep_session {
 	uint32_t main_pid;
 	bool follow;		   /* processes other than the main one at all */
 	const regex_t *follow_exe; /* and of those only these; NULL = all. Borrowed */
+	size_t room;		   /* images that may have descriptors at a time; at least 1 */
+	/* Something in the folder waits to be looked at by another scan; @why: it could not be. */
+	bool is_behind;
+	struct seep_error why;
 	struct seep_image *images;
 	/* Statuses that came before their ledger was found. */
 	struct {
@@ -39,7 +43,8 @@ struct seep_session {
 /**
  * seep_session_meet - look at a file in the folder and follow it if it is a ledger of ours
  *
- * A file that is none, or another session's, or known already, is passed over in silence.
+ * A file that is none, or another session's, or known already, is passed over in silence. One that
+ * has to wait until others have ended is met by a later scan: see is_behind.
  *
  * Returns: 0, or -SEEP_ESYS when it is ours and cannot be followed: it is closed when it ends.
  */

@@ -257,7 +257,7 @@ static void register_recorder(struct ledger_control *control)
 {
 	struct seep_procfs_stat self = { 0 };
 
-	/* Without /proc the start is 0 and no target would find us alive: none would wait. */
+	/* Whoever cannot find us alive thinks that we died. */
 	if (seep_procfs_stat((uint32_t)getpid(), &self, NULL) < 0)
 		self.start_ticks = 0;
 	atomic_store_explicit(&control->recorder_start_ticks, self.start_ticks,

@@ -219,6 +219,44 @@ def test_a_ledger_that_cannot_be_is_refused(seep, size, said):
     assert f"--ledger-max: '{size}'" in done.stderr.decode() and said in done.stderr.decode()
 
 
+MANY_AT_ONCE = """
+import os, subprocess, time
+r, w = os.pipe()
+children = [subprocess.Popen(["/bin/cat"], stdin=r) for _ in range(20)]
+os.close(w)
+ended = time.monotonic()
+for child in children:
+    child.wait()
+print(int(time.monotonic() - ended))
+"""
+
+
+@pytest.mark.parametrize("limit", [10, 14, 20])
+def test_processes_beyond_the_limit_of_descriptors_are_recorded_all_the_same(seep, limit):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    out = seep.directory / "run.seep"
+    done = subprocess.run(
+        [SEEP, "run", "-q", "-o", out, "--", PYTHON, "-c", MANY_AT_ONCE],
+        env={**os.environ, **seep.environment({"SEEP_OPTIONS": f"exit_wait_ms={LIMIT_S}000"})},
+        preexec_fn=few, capture_output=True, check=False, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    # Nobody waits for an answer that does not come.
+    assert int(done.stdout) < LIMIT_S // 2
+    assert len(list((seep.directory / "run.seep.d").iterdir())) == 20
+    assert seep.ledgers() == []
+
+
+def test_the_recorders_limit_of_descriptors_is_not_the_programs(seep):
+    words = ["bash", "-c", 'ulimit -Sn 50; exec "$@"', "bash"]
+    show = ["bash", "-c", "ulimit -Sn; ulimit -Hn"]
+    plain = run_plain([*words, *show])
+    out = seep.directory / "run.seep"
+    run_plain([*words, SEEP, "run", "-q", "-o", out, *show], env=seep.environment()).same_as(plain)
+
+
 def is_writing(pid, folder):
     """Whether a recorder has an unfinished recording open, with or without a name."""
     for fd in os.listdir(f"/proc/{pid}/fd"):

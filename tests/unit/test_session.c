@@ -34,6 +34,7 @@ static int set_up(void **state)
 		.id = SESSION,
 		.main_pid = MAIN_PID,
 		.follow = true,
+		.room = 100,
 	};
 	return 0;
 }
@@ -398,9 +399,32 @@ static void accounts_that_cannot_be_summed_count_as_processes_only(void **state)
 	assert_int_equal(sum.live_bytes, 10);
 }
 
+/* As where the limit of descriptors is low. */
+static void what_there_is_no_room_for_is_met_when_others_have_ended(void **state)
+{
+	struct ledger_fake parent = { 0 }, child = { 0 };
+	size_t count = 0;
+
+	(void)state;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	write_dead(&child, CHILD_PID, MAIN_PID, 0);
+	session.room = 1;
+	assert_int_equal(seep_session_scan(&session, NULL), 0);
+	assert_int_equal(seep_session_live(&session), 1);
+	assert_true(session.is_behind);
+	seep_session_look(&session);
+	seep_session_bury(&session);
+	scan_and_bury();
+	assert_false(session.is_behind);
+	for (const struct seep_image *image = session.images; image; image = image->next)
+		count++;
+	assert_int_equal(count, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		SESSION_TEST(what_there_is_no_room_for_is_met_when_others_have_ended),
 		cmocka_unit_test(accounts_that_cannot_be_summed_count_as_processes_only),
 		SESSION_TEST(another_sessions_ledgers_are_not_touched),
 		SESSION_TEST(a_ledger_is_met_once),
