@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /**
- * seep_packages_of - ask dpkg, where there is one
+ * seep_packages_of - look at dpkg's lists, where there are any
  * @paths:     NULL among them is a file that is not known
  * @ret_names: @count names, NULL for what no package has; each released with free()
  */
