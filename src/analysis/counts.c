@@ -56,8 +56,7 @@ int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure m
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more)
 {
 	for (size_t i = 0; i < SEEP_COUNTS_FIGURES; i++)
-		if (__builtin_add_overflow(sum->figures[i], more->figures[i], &sum->figures[i]))
-			sum->figures[i] = more->figures[i] > 0 ? INT64_MAX : INT64_MIN;
+		seep_counts_sum(&sum->figures[i], more->figures[i]);
 }
 
 static int64_t figure(uint64_t value)

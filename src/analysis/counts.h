@@ -52,6 +52,13 @@ int64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure me
 /* The blocks that belong to the value: live, at the peak, or the allocations themselves. */
 int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure);
 
+/* One figure. */
+static inline void seep_counts_sum(int64_t *sum, int64_t more)
+{
+	if (__builtin_add_overflow(*sum, more, sum))
+		*sum = more > 0 ? INT64_MAX : INT64_MIN;
+}
+
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more);
 struct seep_counts seep_counts_of(const struct seep_profile_context *context);
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context);

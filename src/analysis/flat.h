@@ -17,19 +17,26 @@ struct seep_flat_row {
 	uint32_t frame;	 /* index of one frame of the function, for its name and file */
 	uint32_t stacks; /* contexts that pass through it */
 	bool plumbing;	 /* see function_name.h */
-	struct seep_counts self;
-	struct seep_counts inclusive;
+	int64_t self;	 /* in the measure */
+	int64_t inclusive;
+	int64_t blocks; /* those that belong to inclusive, see seep_counts_blocks() */
 };
 
 struct seep_flat {
 	struct seep_flat_row *rows; /* by function number of the sites; stacks = 0: never met */
 	uint32_t count;
-	struct seep_counts total;   /* of all contexts, those that were left out too */
-	struct seep_counts unnamed; /* of contexts without any frame */
+	struct seep_flat_row unnamed; /* contexts without any frame */
 };
 
-/* Linear in the frames of all stacks. Never fails. */
-struct seep_flat *seep_flat_new(const struct seep_sites *sites);
+/**
+ * seep_flat_new - sum by function
+ * @inclusive: else only self is summed, which takes a look at the ends of stacks instead of a walk
+ *             over all of their frames
+ *
+ * Never fails.
+ */
+struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measure measure,
+				bool inclusive);
 
 /* NULL is a no-op. */
 void seep_flat_free(struct seep_flat *flat);
@@ -42,7 +49,6 @@ void seep_flat_free(struct seep_flat *flat);
  *
  * Returns: how many; rows with nothing at all are left out.
  */
-uint32_t seep_flat_top(const struct seep_flat *flat, enum seep_measure measure, bool whole,
-		       uint32_t top, uint32_t *ret_top);
+uint32_t seep_flat_top(const struct seep_flat *flat, bool whole, uint32_t top, uint32_t *ret_top);
 
 #endif

@@ -2,15 +2,30 @@
 /* Whenever the last p entries equal the p before them, they are dropped and those marked. */
 #include "analysis/fold.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-static bool tail_repeats(const struct seep_sites *sites, enum seep_fold_by by,
-			 const struct seep_profile_stack_entry *stack, uint32_t count,
-			 uint32_t period)
+#include "base/xalloc.h"
+
+void seep_folder_init(struct seep_folder *folder, const struct seep_sites *sites,
+		      enum seep_fold_by by)
+{
+	*folder = (struct seep_folder){ .sites = sites, .by = by };
+	folder->last = seep_xcalloc(by == SEEP_FOLD_BY_LINE ? sites->line_count
+							    : sites->function_count,
+				    sizeof(*folder->last));
+}
+
+void seep_folder_done(struct seep_folder *folder)
+{
+	free(folder->last);
+	free(folder->ids);
+	free(folder->room);
+}
+
+static bool tail_repeats(const struct seep_fold_id *ids, uint32_t count, uint32_t period)
 {
 	for (uint32_t i = 1; i <= period; i++)
-		if (seep_fold_id(sites, by, stack[count - i].frame) !=
-		    seep_fold_id(sites, by, stack[count - period - i].frame))
+		if (ids[count - i].id != ids[count - period - i].id)
 			return false;
 	return true;
 }
@@ -43,65 +58,55 @@ static void mark(struct seep_profile_stack_entry *stack, uint32_t count, uint32_
 								   : SEEP_FOLD_REPEATS_MAX);
 }
 
-/*
- * Whether some frame comes again within the longest period: without that nothing folds. Most stacks
- * have no recursion, and this is a quarter of the work.
- */
-static bool may_repeat(const struct seep_sites *sites, enum seep_fold_by by,
-		       const struct seep_profile_stack_entry *stack, uint32_t count)
+/* Fill in ids. False where nothing comes again within the longest period: in most stacks. */
+static bool may_repeat(struct seep_folder *folder, const struct seep_profile_stack_entry *stack,
+		       uint32_t count)
 {
-	uint32_t recent[SEEP_FOLD_PERIOD_MAX];
+	bool again = false;
 
-	for (uint32_t k = 0; k < SEEP_FOLD_PERIOD_MAX; k++)
-		recent[k] = UINT32_MAX;
 	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t id = seep_fold_id(sites, by, stack[i].frame);
-		uint32_t same = 0;
+		const struct seep_site *site = &folder->sites->of_frame[stack[i].frame];
+		const uint32_t id = folder->by == SEEP_FOLD_BY_LINE ? site->line : site->function;
+		const uint64_t since = ++folder->position - folder->last[id];
 
-		for (uint32_t k = 0; k < SEEP_FOLD_PERIOD_MAX; k++)
-			same |= recent[k] == id;
-		if (same)
-			return true;
-		recent[i % SEEP_FOLD_PERIOD_MAX] = id;
+		folder->last[id] = folder->position;
+		folder->ids[i].id = id;
+		folder->ids[i].since = since <= i ? (uint32_t)since : UINT32_MAX;
+		again |= since <= i && since <= SEEP_FOLD_PERIOD_MAX;
 	}
-	return false;
+	return again;
 }
 
-uint32_t seep_fold(const struct seep_sites *sites, enum seep_fold_by by,
-		   const struct seep_profile_stack_entry *stack, uint32_t count,
-		   struct seep_profile_stack_entry *ret_stack)
+uint32_t seep_fold(struct seep_folder *folder, const struct seep_profile_stack_entry **stack,
+		   uint32_t count)
 {
+	struct seep_profile_stack_entry *room;
+	struct seep_fold_id *ids;
 	uint32_t kept = 0;
 
-	if (!may_repeat(sites, by, stack, count)) {
-		if (count)
-			memcpy(ret_stack, stack, count * sizeof(*stack));
+	folder->ids = ids = seep_xgrow(folder->ids, &folder->id_capacity, count, sizeof(*ids));
+	if (!may_repeat(folder, *stack, count))
 		return count;
-	}
+	folder->room = room = seep_xgrow(folder->room, &folder->room_capacity, count,
+					 sizeof(*room));
 	for (uint32_t i = 0; i < count; i++) {
-		ret_stack[kept++] = stack[i];
-		for (uint32_t period = 1; period <= SEEP_FOLD_PERIOD_MAX && 2 * period <= kept;
-		     period++) {
-			if (!tail_repeats(sites, by, ret_stack, kept, period))
+		/* What is folded brings those closer together that it stands between. */
+		const uint32_t dropped = i - kept;
+		uint32_t period = ids[i].since > dropped ? ids[i].since - dropped : 1;
+
+		room[kept] = (*stack)[i];
+		ids[kept++] = ids[i];
+		for (; period <= SEEP_FOLD_PERIOD_MAX && 2 * period <= kept; period++) {
+			if (!tail_repeats(ids, kept, period))
 				continue;
-			mark(ret_stack, kept, period);
+			mark(room, kept, period);
 			kept -= period;
 			break;
 		}
 	}
+	if (kept < count)
+		*stack = room;
 	return kept;
-}
-
-bool seep_fold_equal(const struct seep_sites *sites, enum seep_fold_by by,
-		     const struct seep_profile_stack_entry *a, uint32_t a_count,
-		     const struct seep_profile_stack_entry *b, uint32_t b_count)
-{
-	if (a_count != b_count)
-		return false;
-	for (uint32_t i = 0; i < a_count; i++)
-		if (seep_fold_id(sites, by, a[i].frame) != seep_fold_id(sites, by, b[i].frame))
-			return false;
-	return true;
 }
 
 void seep_fold_deepen(struct seep_profile_stack_entry *known,

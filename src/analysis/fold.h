@@ -16,24 +16,40 @@ enum {
 	SEEP_FOLD_REPEATS_MAX = 65535, /* this many or more */
 };
 
+/* Of an entry: what is compared, and how many entries further in that is as well. */
+struct seep_fold_id {
+	uint32_t id;
+	uint32_t since; /* UINT32_MAX: nowhere */
+};
+
+/* Folds one stack after the other. */
+struct seep_folder {
+	const struct seep_sites *sites;
+	enum seep_fold_by by;
+	uint64_t *last;	   /* by what is compared: where it was met last */
+	uint64_t position; /* in all stacks so far */
+	struct seep_profile_stack_entry *room;
+	struct seep_fold_id *ids;
+	size_t room_capacity;
+	size_t id_capacity;
+};
+
+void seep_folder_init(struct seep_folder *folder, const struct seep_sites *sites,
+		      enum seep_fold_by by);
+void seep_folder_done(struct seep_folder *folder);
+
 /**
  * seep_fold - fold what repeats, periods 1 to 8
- * @stack, @count: innermost first, as in a context; folded in part already
- * @ret_stack:     room for @count
+ * @stack: innermost first, as in a context, folded in part already; where something folds, it points
+ *         to the folder's own memory afterwards, which holds until the next call
  *
  * A folded entry stands for itself and the period - 1 outside of it. Where what is folded holds folds
  * already, their frames count too, so that the stack is as deep as it was.
  *
- * Returns: the number of entries written; equal to @count when there was nothing to fold.
+ * Returns: the number of entries of the folded stack.
  */
-uint32_t seep_fold(const struct seep_sites *sites, enum seep_fold_by by,
-		   const struct seep_profile_stack_entry *stack, uint32_t count,
-		   struct seep_profile_stack_entry *ret_stack);
-
-/* Whether the two folded stacks are the same to a reader, repeats aside. */
-bool seep_fold_equal(const struct seep_sites *sites, enum seep_fold_by by,
-		     const struct seep_profile_stack_entry *a, uint32_t a_count,
-		     const struct seep_profile_stack_entry *b, uint32_t b_count);
+uint32_t seep_fold(struct seep_folder *folder, const struct seep_profile_stack_entry **stack,
+		   uint32_t count);
 
 /* Frames that are not there because of folds. */
 uint64_t seep_fold_frames(const struct seep_profile_stack_entry *stack, uint32_t count);
@@ -41,14 +57,5 @@ uint64_t seep_fold_frames(const struct seep_profile_stack_entry *stack, uint32_t
 /* Let @known, which may have no fold, show the deeper recursion of the two. */
 void seep_fold_deepen(struct seep_profile_stack_entry *known,
 		      const struct seep_profile_stack_entry *other);
-
-/* What @by compares. */
-static inline uint32_t seep_fold_id(const struct seep_sites *sites, enum seep_fold_by by,
-				    uint32_t frame)
-{
-	const struct seep_site *site = &sites->of_frame[frame];
-
-	return by == SEEP_FOLD_BY_LINE ? site->line : site->function;
-}
 
 #endif

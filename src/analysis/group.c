@@ -15,38 +15,15 @@ struct candidate {
 	const struct seep_profile_context *context;
 	const struct seep_profile_stack_entry *stack;
 	uint32_t count;
-	bool folded; /* stack is scratch memory */
 };
 
 struct grouper {
 	const struct seep_sites *sites;
 	struct seep_groups *groups;
 	struct seep_idtable table;
-	struct seep_profile_stack_entry *scratch;
-	size_t scratch_capacity;
-	bool fold;
 	bool by_thread;
 	uint32_t *last; /* by group: its last context so far */
 };
-
-static struct candidate prepare(struct grouper *g, const struct seep_profile_context *context)
-{
-	struct candidate c = { context, context->stack, context->stack_count, false };
-	uint32_t count;
-
-	if (!g->fold || context->stack_count < 2)
-		return c;
-	g->scratch = seep_xgrow(g->scratch, &g->scratch_capacity, context->stack_count,
-				sizeof(*g->scratch));
-	count = seep_fold(g->sites, SEEP_FOLD_BY_LINE, context->stack, context->stack_count,
-			  g->scratch);
-	if (count < context->stack_count) {
-		c.stack = g->scratch;
-		c.count = count;
-		c.folded = true;
-	}
-	return c;
-}
 
 /* How often a recursion repeats is left out: stacks that differ in it only are one group. */
 static uint64_t hash_candidate(const struct grouper *g, const struct candidate *c)
@@ -62,9 +39,15 @@ static uint64_t hash_candidate(const struct grouper *g, const struct candidate *
 	return hash;
 }
 
-static bool text_equal(const char *a, const char *b)
+static bool same_lines(const struct grouper *g, const struct seep_group *group,
+		       const struct candidate *c)
 {
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+	const struct seep_site *site = g->sites->of_frame;
+
+	for (uint32_t i = 0; i < c->count; i++)
+		if (site[group->stack[i].frame].line != site[c->stack[i].frame].line)
+			return false;
+	return true;
 }
 
 static bool belongs(const struct grouper *g, const struct seep_group *group,
@@ -75,20 +58,18 @@ static bool belongs(const struct grouper *g, const struct seep_group *group,
 
 	return a->kind == b->kind && a->truncated == b->truncated && a->cut == b->cut &&
 	       a->no_stack == b->no_stack && a->other == b->other &&
-	       (!g->by_thread || text_equal(a->thread, b->thread)) &&
-	       text_equal(a->scope, b->scope) &&
-	       seep_fold_equal(g->sites, SEEP_FOLD_BY_LINE, group->stack, group->stack_count,
-			       c->stack, c->count);
+	       (!g->by_thread || seep_text_equal(a->thread, b->thread)) &&
+	       seep_text_equal(a->scope, b->scope) && group->stack_count == c->count &&
+	       same_lines(g, group, c);
 }
 
-/* Let the group's stack be the one with the deepest recursion. */
-static void deepen(struct seep_group *group, const struct candidate *c)
+static void set_stack(struct grouper *g, struct seep_group *group, const struct candidate *c)
 {
-	if (seep_fold_frames(c->stack, c->count) <= seep_fold_frames(group->stack, c->count))
+	group->stack = c->stack;
+	if (c->stack == c->context->stack)
 		return;
-	free(group->own_stack);
-	group->own_stack = c->folded ? seep_xmemdup(c->stack, c->count * sizeof(*c->stack)) : NULL;
-	group->stack = c->folded ? group->own_stack : c->stack;
+	group->stack = seep_xmemdup(c->stack, c->count * sizeof(*c->stack));
+	seep_arena_take(g->groups->stacks, (void *)group->stack);
 }
 
 static struct seep_group *find_group(struct grouper *g, const struct candidate *c)
@@ -100,18 +81,18 @@ static struct seep_group *find_group(struct grouper *g, const struct candidate *
 
 	while ((id = seep_idtable_find(&g->table, hash, &at)) != SEEP_IDTABLE_NONE) {
 		group = &g->groups->items[id];
-		if (belongs(g, group, c)) {
-			deepen(group, c);
-			return group;
-		}
+		if (!belongs(g, group, c))
+			continue;
+		/* The group's stack is the one with the deepest recursion. */
+		if (seep_fold_frames(c->stack, c->count) > seep_fold_frames(group->stack, c->count))
+			set_stack(g, group, c);
+		return group;
 	}
 	seep_idtable_add(&g->table, hash, g->groups->count);
 	group = &g->groups->items[g->groups->count++];
 	group->context = (uint32_t)(c->context - g->sites->profile->contexts);
 	group->stack_count = c->count;
-	if (c->folded)
-		group->own_stack = seep_xmemdup(c->stack, c->count * sizeof(*c->stack));
-	group->stack = c->folded ? group->own_stack : c->stack;
+	set_stack(g, group, c);
 	return group;
 }
 
@@ -129,26 +110,29 @@ struct seep_groups *seep_groups_new(const struct seep_sites *sites, bool fold, b
 {
 	const struct seep_profile *profile = sites->profile;
 	struct seep_groups *groups = seep_xcalloc(1, sizeof(*groups));
-	struct grouper g = {
-		.sites = sites, .groups = groups, .fold = fold, .by_thread = by_thread
-	};
+	struct grouper g = { .sites = sites, .groups = groups, .by_thread = by_thread };
+	struct seep_folder folder;
 
 	groups->items = seep_xcalloc(profile->context_count, sizeof(*groups->items));
 	groups->next = seep_xcalloc(profile->context_count, sizeof(*groups->next));
+	groups->stacks = seep_arena_new();
 	g.last = seep_xcalloc(profile->context_count, sizeof(*g.last));
 	seep_idtable_init(&g.table, profile->context_count);
-	seep_counts_add_context(&groups->total, &profile->left_out);
+	seep_folder_init(&folder, sites, SEEP_FOLD_BY_LINE);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct candidate c = prepare(&g, &profile->contexts[i]);
-		struct seep_group *group = find_group(&g, &c);
+		const struct seep_profile_context *context = &profile->contexts[i];
+		struct candidate c = { context, context->stack, context->stack_count };
+		struct seep_group *group;
 
+		if (fold)
+			c.count = seep_fold(&folder, &c.stack, c.count);
+		group = find_group(&g, &c);
 		link_context(&g, group, i);
-		seep_counts_add_context(&group->counts, &profile->contexts[i]);
-		seep_counts_add_context(&groups->total, &profile->contexts[i]);
+		seep_counts_add_context(&group->counts, context);
 	}
+	seep_folder_done(&folder);
 	seep_idtable_done(&g.table);
 	free(g.last);
-	free(g.scratch);
 	return groups;
 }
 
@@ -156,8 +140,7 @@ void seep_groups_free(struct seep_groups *groups)
 {
 	if (groups == NULL)
 		return;
-	for (uint32_t i = 0; i < groups->count; i++)
-		free(groups->items[i].own_stack);
+	seep_arena_free(groups->stacks);
 	free(groups->next);
 	free(groups->items);
 	free(groups);
@@ -189,9 +172,5 @@ uint32_t seep_groups_top(const struct seep_groups *groups, const struct seep_pro
 				.index = i,
 			};
 	}
-	count = seep_rank_top(ranked, count, top);
-	for (size_t i = 0; i < count; i++)
-		ret_top[i] = ranked[i].index;
-	free(ranked);
-	return (uint32_t)count;
+	return seep_rank_order(ranked, count, top, ret_top);
 }

@@ -9,24 +9,23 @@
 
 #include "analysis/counts.h"
 #include "analysis/sites.h"
+#include "base/arena.h"
 
 struct seep_group {
 	uint32_t
 		context; /* index of the first of them: kind, thread, scope and flags are its own */
 	uint32_t context_count; /* the others follow in seep_groups.next */
 	uint32_t stack_count;
-	/* The one with the deepest recursion, folded; the context's own array when there is nothing
-	 * to fold. */
+	/* The one with the deepest recursion, folded. */
 	const struct seep_profile_stack_entry *stack;
-	struct seep_profile_stack_entry *own_stack; /* what stack points to, else NULL */
 	struct seep_counts counts;
 };
 
 struct seep_groups {
 	struct seep_group *items;
 	uint32_t count;
-	uint32_t *next;		  /* by context: the next one of its group; of the last itself */
-	struct seep_counts total; /* of all contexts, those that were left out too */
+	uint32_t *next;		   /* by context: the next one of its group; of the last itself */
+	struct seep_arena *stacks; /* those that are no context's own */
 };
 
 /*

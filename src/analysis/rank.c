@@ -68,11 +68,20 @@ size_t seep_rank_top(struct seep_ranked *items, size_t count, size_t top)
 	return top;
 }
 
+uint32_t seep_rank_order(struct seep_ranked *items, size_t count, uint32_t top, uint32_t *ret_order)
+{
+	const uint32_t ordered = (uint32_t)seep_rank_top(items, count, top);
+
+	for (uint32_t i = 0; i < ordered; i++)
+		ret_order[i] = items[i].index;
+	free(items);
+	return ordered;
+}
+
 uint32_t seep_rank_contexts(const struct seep_profile *profile, enum seep_measure measure,
 			    uint32_t top, uint32_t *ret_order)
 {
 	struct seep_ranked *ranked = seep_xcalloc(profile->context_count, sizeof(*ranked));
-	size_t count;
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_counts counts = seep_counts_of(&profile->contexts[i]);
@@ -83,9 +92,5 @@ uint32_t seep_rank_contexts(const struct seep_profile *profile, enum seep_measur
 			.index = i,
 		};
 	}
-	count = seep_rank_top(ranked, profile->context_count, top);
-	for (size_t i = 0; i < count; i++)
-		ret_order[i] = ranked[i].index;
-	free(ranked);
-	return (uint32_t)count;
+	return seep_rank_order(ranked, profile->context_count, top, ret_order);
 }

@@ -22,6 +22,10 @@ struct seep_ranked {
  */
 size_t seep_rank_top(struct seep_ranked *items, size_t count, size_t top);
 
+/* The same; their indices at @ret_order. @items, from malloc(), is released. */
+uint32_t seep_rank_order(struct seep_ranked *items, size_t count, uint32_t top,
+			 uint32_t *ret_order);
+
 /* The @top largest contexts, in descending order: their indices at @ret_order. Returns how many. */
 uint32_t seep_rank_contexts(const struct seep_profile *profile, enum seep_measure measure,
 			    uint32_t top, uint32_t *ret_order);

@@ -11,11 +11,6 @@
 #include "base/idtable.h"
 #include "base/xalloc.h"
 
-static bool text_equal(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
 /* An unnamed frame is its address: a function of its own. */
 static uint64_t hash_function(const struct seep_profile_frame *frame)
 {
@@ -32,7 +27,7 @@ static bool same_function(const struct seep_profile_frame *a, const struct seep_
 		return false;
 	if (a->function == NULL || b->function == NULL)
 		return a->function == b->function && a->address == b->address;
-	return text_equal(a->function, b->function) && text_equal(a->file, b->file);
+	return seep_text_equal(a->function, b->function) && seep_text_equal(a->file, b->file);
 }
 
 static bool begins_among(const char *text, const char *const *beginnings)

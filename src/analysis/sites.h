@@ -10,6 +10,8 @@
 
 #include "profile/profile.h"
 
+#include <string.h>
+
 struct seep_site {
 	uint32_t line;	   /* below line_count */
 	uint32_t function; /* below function_count */
@@ -28,6 +30,12 @@ struct seep_sites {
 	uint32_t line_count;
 	uint32_t function_count;
 };
+
+/* NULL is a text of its own. */
+static inline bool seep_text_equal(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
 
 /* @profile must outlive the sites. Linear in the frames of all stacks. Never fails. */
 struct seep_sites *seep_sites_new(const struct seep_profile *profile);

@@ -7,7 +7,6 @@
 
 struct seep_thread {
 	const char *name; /* NULL: of contexts that belong to no thread */
-	uint32_t contexts;
 	struct seep_counts counts;
 };
 
@@ -23,7 +22,7 @@ bool seep_threads_known(const struct seep_profile *profile);
  * seep_threads_new - sum by thread, the largest by @measure first
  * @group: only its contexts; NULL = all
  *
- * Linear in the contexts concerned. Never fails.
+ * Never fails.
  */
 struct seep_threads *seep_threads_new(const struct seep_groups *groups,
 				      const struct seep_profile *profile,

@@ -11,6 +11,7 @@
 
 #include "analysis/fold.h"
 #include "analysis/rank.h"
+#include "base/arena.h"
 #include "base/xalloc.h"
 
 /* A node that is still to be grown: its contexts are order[from..to). */
@@ -38,14 +39,11 @@ struct grower {
 	size_t node_capacity;
 	uint32_t *order; /* contexts */
 	uint32_t *moved; /* room for as many */
-	uint32_t *first; /* by context: its innermost entry that counts... */
-	uint32_t *left;	 /* ...and the end of those not added yet, counted from the innermost */
+	uint32_t *left;	 /* by context: how many entries are not added yet, the innermost */
 	const struct seep_profile_stack_entry **stacks; /* by context: recursion folded */
-	struct seep_profile_stack_entry **own_stacks;	/* those that differ from the context's */
-	size_t own_capacity;
-	size_t own_count;
-	uint32_t *sprout_of_key; /* valid where stamps say so */
-	uint32_t *stamps;	 /* node that was grown when sprout_of_key was set, + 1 */
+	struct seep_arena *folded;			/* those that differ from the context's */
+	uint32_t *sprout_of_key;			/* valid where stamps say so */
+	uint32_t *stamps; /* node that was grown when sprout_of_key was set, + 1 */
 	struct sprout *sprouts;
 	size_t sprout_capacity;
 	uint32_t sprout_count;
@@ -70,9 +68,7 @@ static uint32_t special_of(const struct seep_profile_context *context)
 /* The entry by which @context leaves the node it has reached; NULL when it ends there. */
 static const struct seep_profile_stack_entry *next_entry(const struct grower *g, uint32_t context)
 {
-	if (g->left[context] <= g->first[context])
-		return NULL;
-	return &g->stacks[context][g->left[context] - 1];
+	return g->left[context] ? &g->stacks[context][g->left[context] - 1] : NULL;
 }
 
 /* What stands below node @node for @context: *ret_frame, and a small number for it. */
@@ -208,70 +204,48 @@ static void move_contexts(struct grower *g, const struct job *job)
 }
 
 /* Choose the part of the stack that is added, with recursion folded by function. */
-static void prepare_stack(struct grower *g, uint32_t index, bool whole,
-			  struct seep_profile_stack_entry *scratch)
+static void prepare_stack(struct grower *g, uint32_t index, bool whole, struct seep_folder *folder)
 {
 	const struct seep_profile_context *context = &g->sites->profile->contexts[index];
-	const struct seep_profile_stack_entry *stack = context->stack;
-	struct seep_profile_stack_entry *own;
+	const struct seep_profile_stack_entry *stack;
 	uint32_t first;
-	uint32_t count;
 	uint32_t end;
 
-	seep_sites_trim(g->sites, stack, context->stack_count, &first, &end);
+	seep_sites_trim(g->sites, context->stack, context->stack_count, &first, &end);
+	if (whole)
+		first = 0;
+	stack = first > 0 ? context->stack + first : context->stack;
+	g->left[index] = whole ? end : seep_fold(folder, &stack, end - first);
+	if (g->left[index] < end - first) {
+		stack = seep_xmemdup(stack, g->left[index] * sizeof(*stack));
+		seep_arena_take(g->folded, (void *)stack);
+	}
 	g->stacks[index] = stack;
-	g->first[index] = whole ? 0 : first;
-	g->left[index] = end;
-	if (whole || first == end)
-		return;
-	count = seep_fold(g->sites, SEEP_FOLD_BY_FUNCTION, stack + first, end - first, scratch);
-	if (count == end - first)
-		return;
-	own = seep_xmemdup(scratch, count * sizeof(*scratch));
-	g->own_stacks = seep_xgrow(g->own_stacks, &g->own_capacity, g->own_count + 1,
-				   sizeof(*g->own_stacks));
-	g->own_stacks[g->own_count++] = own;
-	g->stacks[index] = own;
-	g->first[index] = 0;
-	g->left[index] = count;
-}
-
-static uint32_t longest_stack(const struct seep_profile *profile)
-{
-	uint32_t longest = 1;
-
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		if (profile->contexts[i].stack_count > longest)
-			longest = profile->contexts[i].stack_count;
-	return longest;
 }
 
 static void plant(struct grower *g, bool whole)
 {
 	const struct seep_profile *profile = g->sites->profile;
-	struct seep_profile_stack_entry *scratch = seep_xcalloc(longest_stack(profile),
-								sizeof(*scratch));
 	struct seep_tree_node root = { .entry.frame = SEEP_TREE_ROOT };
+	struct seep_folder folder;
 
+	seep_folder_init(&folder, g->sites, SEEP_FOLD_BY_FUNCTION);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		g->order[i] = i;
-		prepare_stack(g, i, whole, scratch);
+		prepare_stack(g, i, whole, &folder);
 		seep_counts_add_context(&root.counts, &profile->contexts[i]);
 	}
-	free(scratch);
+	seep_folder_done(&folder);
 	g->jobs = seep_xgrow(g->jobs, &g->job_capacity, 1, sizeof(*g->jobs));
 	g->jobs[g->job_count++] = (struct job){ add_node(g, &root), 0, profile->context_count };
 }
 
 static void clear(struct grower *g)
 {
-	for (size_t i = 0; i < g->own_count; i++)
-		free(g->own_stacks[i]);
-	free(g->own_stacks);
+	seep_arena_free(g->folded);
 	free(g->stacks);
 	free(g->order);
 	free(g->moved);
-	free(g->first);
 	free(g->left);
 	free(g->sprout_of_key);
 	free(g->stamps);
@@ -290,9 +264,9 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 		.least = least,
 		.order = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.moved = seep_xcalloc(contexts, sizeof(uint32_t)),
-		.first = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.left = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.stacks = seep_xcalloc(contexts, sizeof(void *)),
+		.folded = seep_arena_new(),
 		.sprout_of_key = seep_xcalloc(keys, sizeof(uint32_t)),
 		.stamps = seep_xcalloc(keys, sizeof(uint32_t)),
 	};
@@ -334,10 +308,6 @@ uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, uint32_
 	}
 	if (count == 0)
 		return 0;
-	seep_rank_top(ranked, count, count);
 	*ret_children = seep_xcalloc(count, sizeof(**ret_children));
-	for (size_t i = 0; i < count; i++)
-		(*ret_children)[i] = ranked[i].index;
-	free(ranked);
-	return (uint32_t)count;
+	return seep_rank_order(ranked, count, (uint32_t)count, *ret_children);
 }

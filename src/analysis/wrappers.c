@@ -24,15 +24,24 @@ enum {
 /* Of one function, in contexts. */
 struct tally {
 	uint32_t through;
+	uint32_t last;	/* the last one, counted from 1 */
 	uint32_t near;	/* where it stands next to the allocator */
 	uint32_t first; /* where nothing stands between */
 	uint32_t callers;
 	uint32_t sizes;
 };
 
+/* What stands next to the allocator in one context: entries of its stack, and their functions. */
+struct near {
+	uint32_t at[NEAR];
+	uint32_t functions[NEAR];
+	uint32_t count;
+};
+
 struct search {
 	struct seep_sites *sites;
 	struct tally *tallies;	 /* by function */
+	struct near *nears;	 /* by context */
 	uint32_t *contexts;	 /* by module: all with their function to blame there */
 	uint32_t *families;	 /* by module: those through wrappers of the first sort */
 	struct seep_idtable met; /* pairs of function and caller, and of function and size */
@@ -59,20 +68,18 @@ static bool is_new(struct search *s, uint64_t pair)
 static void count_through(struct search *s)
 {
 	const struct seep_profile *profile = s->sites->profile;
-	uint32_t *stamps = seep_xcalloc(s->sites->function_count, sizeof(*stamps));
 
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		const struct seep_profile_context *context = &profile->contexts[i];
 
 		for (uint32_t k = 0; k < context->stack_count; k++) {
 			const uint32_t frame = context->stack[k].frame;
-			const uint32_t function = s->sites->of_frame[frame].function;
+			struct tally *tally = &s->tallies[s->sites->of_frame[frame].function];
 
-			s->tallies[function].through += stamps[function] != i + 1;
-			stamps[function] = i + 1;
+			tally->through += tally->last != i + 1;
+			tally->last = i + 1;
 		}
 	}
-	free(stamps);
 }
 
 /* The function that calls the one at @at, past its own recursion; UINT32_MAX: nobody is known to. */
@@ -92,30 +99,42 @@ static bool is_most(uint32_t part, uint32_t all, uint32_t percent)
 	return all > 0 && (uint64_t)part * 100 >= (uint64_t)all * percent;
 }
 
-/* Who calls it and for how much: asked of those only that stand next to the allocator always. */
-static void count_pairs(struct search *s, const struct seep_profile_context *context, uint32_t at)
+static bool is_always_near(const struct tally *tally)
 {
-	const uint32_t function = s->sites->of_frame[context->stack[at].frame].function;
-	const uint64_t size = context->alloc_bytes / (context->allocs ? context->allocs : 1);
-	struct tally *tally = &s->tallies[function];
-
-	if (!is_most(tally->near, tally->through, ALWAYS_PERCENT))
-		return;
-	tally->callers +=
-		is_new(s, seep_hash_mix(seep_hash_mix(1, function), caller_of(s, context, at)));
-	tally->sizes += is_new(s, seep_hash_mix(seep_hash_mix(2, function), size));
+	return is_most(tally->near, tally->through, ALWAYS_PERCENT);
 }
 
-static void count_context(struct search *s, const struct seep_profile_context *context, bool pairs)
+/* Who calls it and for how much: asked of those only that stand next to the allocator always. */
+static void count_pairs(struct search *s, const struct seep_profile_context *context,
+			const struct near *near)
+{
+	const uint64_t size = context->alloc_bytes / (context->allocs ? context->allocs : 1);
+
+	for (uint32_t i = 0; i < near->count; i++) {
+		struct tally *tally = &s->tallies[near->functions[i]];
+		const uint64_t caller = seep_hash_mix(1, near->functions[i]);
+
+		if (!is_always_near(tally))
+			continue;
+		tally->callers += is_new(s,
+					 seep_hash_mix(caller, caller_of(s, context, near->at[i])));
+		tally->sizes += is_new(s,
+				       seep_hash_mix(seep_hash_mix(2, near->functions[i]), size));
+	}
+}
+
+static void find_near(struct search *s, const struct seep_profile_context *context,
+		      struct near *near)
 {
 	const struct seep_site *of_frame = s->sites->of_frame;
 	const struct seep_profile_stack_entry *stack = context->stack;
 	const uint32_t first = seep_sites_plumbing(s->sites, stack, context->stack_count);
 	bool direct = true;
 
+	near->count = 0;
 	if (first >= context->stack_count)
 		return;
-	s->contexts[module_of(s, stack[first].frame)] += !pairs;
+	s->contexts[module_of(s, stack[first].frame)]++;
 	/* Behind a container anything allocates: nothing can be said of who called it. */
 	for (uint32_t i = 0; i < first; i++)
 		direct = of_frame[stack[i].frame].allocator ||
@@ -128,10 +147,8 @@ static void count_context(struct search *s, const struct seep_profile_context *c
 			return;
 		if (i > first && of_frame[stack[i - 1].frame].function == site->function)
 			continue;
-		if (pairs) {
-			count_pairs(s, context, i);
-			continue;
-		}
+		near->at[near->count] = i;
+		near->functions[near->count++] = site->function;
 		s->tallies[site->function].near++;
 		s->tallies[site->function].first += i == first;
 	}
@@ -154,8 +171,7 @@ static bool is_wrapper(const struct search *s, uint32_t function)
 	if (is_family(tally) && is_most(s->families[module], s->contexts[module], FAMILY_PERCENT))
 		return true;
 	return tally->callers >= LAYER_CALLERS && 4 * tally->sizes >= tally->callers &&
-	       is_most(tally->near, tally->through, ALWAYS_PERCENT) &&
-	       is_most(tally->near, s->contexts[module], LAYER_PERCENT);
+	       is_always_near(tally) && is_most(tally->near, s->contexts[module], LAYER_PERCENT);
 }
 
 /* Returns whether any were found. */
@@ -169,10 +185,10 @@ static bool search_round(struct search *s)
 	for (uint32_t i = 0; i <= profile->module_count; i++)
 		s->contexts[i] = s->families[i] = 0;
 	for (uint32_t i = 0; i < profile->context_count; i++)
-		count_context(s, &profile->contexts[i], false);
+		find_near(s, &profile->contexts[i], &s->nears[i]);
 	seep_idtable_init(&s->met, profile->context_count);
 	for (uint32_t i = 0; i < profile->context_count; i++)
-		count_context(s, &profile->contexts[i], true);
+		count_pairs(s, &profile->contexts[i], &s->nears[i]);
 	seep_idtable_done(&s->met);
 	for (uint32_t i = 0; i < s->sites->function_count; i++)
 		if (is_family(&s->tallies[i]))
@@ -194,6 +210,7 @@ void seep_wrappers_mark(struct seep_sites *sites)
 	struct search s = {
 		.sites = sites,
 		.tallies = seep_xcalloc(sites->function_count, sizeof(*s.tallies)),
+		.nears = seep_xcalloc(sites->profile->context_count, sizeof(*s.nears)),
 		.contexts = seep_xcalloc(modules, sizeof(*s.contexts)),
 		.families = seep_xcalloc(modules, sizeof(*s.families)),
 	};
@@ -203,5 +220,6 @@ void seep_wrappers_mark(struct seep_sites *sites)
 		;
 	free(s.families);
 	free(s.contexts);
+	free(s.nears);
 	free(s.tallies);
 }

@@ -112,18 +112,15 @@ void seep_report_tree(const struct seep_printer *printer, const struct seep_site
 /* ---- functions ------------------------------------------------------------------------------- */
 
 static void add_figures(struct seep_table *table, const struct seep_view *view,
-			const struct seep_counts *self, const struct seep_counts *inclusive)
+			const struct seep_flat_row *row)
 {
-	const enum seep_measure measure = view->measure;
-	const int64_t own = seep_counts_value(self, measure);
-	const int64_t sum = seep_counts_value(inclusive, measure);
+	const int64_t own = row->self;
 
-	seep_table_add(table, own != 0 ? seep_measure_text(own, measure).text : NULL);
+	seep_table_add(table, own != 0 ? seep_measure_text(own, view->measure).text : NULL);
 	seep_table_add(table, own != 0 ? seep_view_share(view, own).text : NULL);
-	seep_table_add(table, seep_measure_text(sum, measure).text);
-	seep_table_add(table, seep_view_share(view, sum).text);
-	seep_table_add(table,
-		       seep_count_text((uint64_t)seep_counts_blocks(inclusive, measure)).text);
+	seep_table_add(table, seep_measure_text(row->inclusive, view->measure).text);
+	seep_table_add(table, seep_view_share(view, row->inclusive).text);
+	seep_table_add(table, seep_count_text((uint64_t)row->blocks).text);
 }
 
 static void print_flat(const struct seep_printer *printer, const struct seep_view *view)
@@ -138,11 +135,11 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
 		{ "FILE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 4 },
 	};
-	struct seep_flat *flat = seep_flat_new(view->sites);
+	struct seep_flat *flat = seep_flat_new(view->sites, view->measure, true);
 	const uint32_t asked = view->options->top > 0 ? view->options->top : FUNCTIONS_DEFAULT;
 	const uint32_t wanted = asked < flat->count ? asked : flat->count;
 	uint32_t *top = seep_xcalloc(wanted, sizeof(*top));
-	const uint32_t shown = seep_flat_top(flat, view->measure, view->options->full, wanted, top);
+	const uint32_t shown = seep_flat_top(flat, view->options->full, wanted, top);
 	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
 
 	for (uint32_t i = 0; i < shown; i++) {
@@ -150,15 +147,15 @@ static void print_flat(const struct seep_printer *printer, const struct seep_vie
 		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
 		char *place = seep_frame_place(view->profile, frame, false);
 
-		add_figures(table, view, &row->self, &row->inclusive);
+		add_figures(table, view, row);
 		seep_table_add(table, seep_digits_text(row->stacks).text);
 		seep_report_add_name(table, view, frame, "", "", SEEP_STYLE_PLAIN);
 		/* Where there is little room the function's name needs it more than the path. */
 		seep_table_add_styled(table, SEEP_STYLE_PLAIN, place, seep_path_base(place));
 		free(place);
 	}
-	if (seep_counts_value(&flat->unnamed, view->measure) != 0) {
-		add_figures(table, view, &flat->unnamed, &flat->unnamed);
+	if (flat->unnamed.self != 0) {
+		add_figures(table, view, &flat->unnamed);
 		seep_table_add(table, NULL);
 		seep_table_add(table, "(no stack)");
 	}

@@ -217,11 +217,10 @@ void seep_view_add_head(struct seep_view *view, const char *prefix, bool command
 }
 
 /* What a library keeps for itself is nobody's to look at: stacks of plumbing alone come last. */
-static const struct seep_flat_row *find_start(const struct seep_view *view,
-					      const struct seep_flat *flat)
+static const struct seep_flat_row *find_start(const struct seep_flat *flat)
 {
 	uint32_t top[STARTS_TRIED];
-	const uint32_t count = seep_flat_top(flat, view->measure, false, STARTS_TRIED, top);
+	const uint32_t count = seep_flat_top(flat, false, STARTS_TRIED, top);
 
 	for (uint32_t i = 0; i < count; i++)
 		if (!flat->rows[top[i]].plumbing)
@@ -231,8 +230,8 @@ static const struct seep_flat_row *find_start(const struct seep_view *view,
 
 void seep_view_add_start_at(struct seep_view *view)
 {
-	struct seep_flat *flat = seep_flat_new(view->sites);
-	const struct seep_flat_row *row = find_start(view, flat);
+	struct seep_flat *flat = seep_flat_new(view->sites, view->measure, false);
+	const struct seep_flat_row *row = find_start(flat);
 
 	if (row != NULL) {
 		const struct seep_profile_frame *frame = &view->profile->frames[row->frame];
@@ -247,11 +246,10 @@ void seep_view_add_start_at(struct seep_view *view)
 			free(name);
 			name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
 		}
-		seep_lines_add(
-			&view->head, SEEP_STYLE_PLAIN, "Start at %s%s%s%s: %s of the %s", name,
-			place.length ? " (" : "", place.text, place.length ? ")" : "",
-			seep_view_share(view, seep_counts_value(&row->self, view->measure)).text,
-			seep_measure_words(view->profile, view->measure));
+		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "Start at %s%s%s%s: %s of the %s",
+			       name, place.length ? " (" : "", place.text, place.length ? ")" : "",
+			       seep_view_share(view, row->self).text,
+			       seep_measure_words(view->profile, view->measure));
 		seep_strbuf_done(&place);
 		free(path);
 		free(name);

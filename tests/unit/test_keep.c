@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "analysis/flat.h"
 #include "analysis/keep.h"
 #include "analysis/threads.h"
 #include "sample_profile.h"
+#include "view/view.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -24,9 +24,8 @@ static uint32_t kept_by(const char *const *modules, const char *const *threads)
 	const uint64_t live_bytes = profile->totals.live_bytes;
 	struct seep_keep_globs module_globs = { modules, 0 };
 	struct seep_keep_globs thread_globs = { threads, 0 };
-	struct seep_groups *groups;
 	struct seep_sites *sites;
-	struct seep_flat *flat;
+	struct seep_view view;
 	uint32_t kept;
 
 	while (module_globs.count < GLOBS_MAX && modules[module_globs.count])
@@ -38,12 +37,9 @@ static uint32_t kept_by(const char *const *modules, const char *const *threads)
 	kept = profile->context_count;
 	assert_int_equal(kept + profile->left_out_count, before);
 	/* Shares are of the whole, whatever is shown. */
-	groups = seep_groups_new(sites, true, false);
-	flat = seep_flat_new(sites);
-	assert_int_equal(groups->total.live_bytes, live_bytes);
-	assert_int_equal(flat->total.live_bytes, live_bytes);
-	seep_flat_free(flat);
-	seep_groups_free(groups);
+	seep_view_init(&view, profile, sites, &(struct seep_view_options){ .by = SEEP_BY_LIVE });
+	assert_int_equal(view.total.live_bytes, live_bytes);
+	seep_view_done(&view);
 	seep_sites_free(sites);
 	seep_profile_free(profile);
 	return kept;
@@ -122,7 +118,6 @@ static void stacks_of_several_threads_are_one_group_unless_told_apart(void **sta
 	threads = seep_threads_new(together, profile, NULL, SEEP_BY_LIVE);
 	assert_int_equal(threads->count, 3);
 	assert_int_equal(threads->items[0].counts.live_bytes, 110 + 130 + 150);
-	assert_int_equal(threads->items[0].contexts, 3);
 	assert_int_equal(threads->items[1].counts.live_bytes, 100 + 120 + 140);
 	assert_null(threads->items[2].name);
 	seep_threads_free(threads);

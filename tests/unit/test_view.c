@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "analysis/flat.h"
 #include "analysis/keep.h"
 #include "base/xalloc.h"
 #include "profile/profile.h"
