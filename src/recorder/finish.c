@@ -207,9 +207,11 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	if (profile->process.ended == SEEP_ENDED_RUNNING)
 		add_present(profile);
 	job->share = seep_run_share(profile);
-	if (job->run)
+	if (job->run) {
 		seep_run_sum(profile, job->run->others, (uint32_t)job->run->other_count,
 			     &job->run->small_forks);
+		seep_run_explain(profile, job->run->unwritten_count, job->run->left.count);
+	}
 	if (is_worth_a_recording(job, profile))
 		write_recording(job, profile, symbols);
 	if (!job->snapshot && job->err.code == 0)

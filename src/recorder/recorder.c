@@ -177,8 +177,10 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		.ledger_kept = job->err.code != 0 || image->keep_ledger,
 	};
 
-	if (job->err.code != 0)
+	if (job->err.code != 0) {
 		add_problem(result, &job->err);
+		result->unwritten_count++;
+	}
 	if (job->keep_profile) {
 		result->profile = job->profile;
 		result->recorded = job->recorded;

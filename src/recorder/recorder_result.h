@@ -22,9 +22,10 @@ struct seep_recorder_result {
 		*lead;	 /* of the one among them with the largest peak; NULL: FILE's is */
 	char *lead_path; /* its recording */
 	struct seep_profile_forked small_forks; /* of all processes, those without a recording */
-	struct seep_texts left;			/* processes that go on: "PID   # EXE" */
-	struct seep_texts problems;		/* sentences */
-	struct seep_texts notes;		/* sentences about what went well */
+	size_t unwritten_count;	    /* other processes whose recording could not be made */
+	struct seep_texts left;	    /* processes that go on: "PID   # EXE" */
+	struct seep_texts problems; /* sentences */
+	struct seep_texts notes;    /* sentences about what went well */
 };
 
 /* Release all that it holds; zeroed again. */

@@ -112,3 +112,16 @@ void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other 
 	if (run->peaks_at_once_bytes > run->peaks_bytes)
 		run->peaks_at_once_bytes = run->peaks_bytes;
 }
+
+void seep_run_explain(struct seep_profile *profile, size_t unwritten, size_t left_running)
+{
+	if (unwritten)
+		seep_profile_add_unseen(profile, "run-incomplete",
+					"sums of all processes leave out %zu whose recording could "
+					"not be written",
+					unwritten);
+	if (left_running)
+		seep_profile_add_unseen(profile, "run-incomplete",
+					"sums of all processes leave out %zu that went on running",
+					left_running);
+}

@@ -16,4 +16,7 @@ struct seep_profile_other seep_run_share(const struct seep_profile *profile);
 void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other *others,
 		  uint32_t count, const struct seep_profile_forked *forked);
 
+/* Say in @profile, the main program's, how many processes these sums leave out. */
+void seep_run_explain(struct seep_profile *profile, size_t unwritten, size_t left_running);
+
 #endif

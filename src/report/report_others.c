@@ -67,7 +67,9 @@ static void print_table(const struct seep_printer *printer, const struct seep_pr
 	seep_table_free(table);
 }
 
-static void print_together(const struct seep_printer *printer, const struct seep_profile *profile)
+/* @is_apart: what @profile does not include has not been printed. */
+static void print_together(const struct seep_printer *printer, const struct seep_profile *profile,
+			   bool is_apart)
 {
 	const struct seep_profile_run *run = &profile->run;
 	const uint64_t small = run->sums.processes - profile->other_count - 1;
@@ -86,6 +88,9 @@ static void print_together(const struct seep_printer *printer, const struct seep
 			 seep_bytes_text(run->sums.live_bytes).text);
 	seep_strbuf_addf(&line, "Peaks of processes that ran at the same time sum to at most %s.",
 			 seep_bytes_text(run->peaks_at_once_bytes).text);
+	for (uint32_t i = 0; is_apart && i < profile->unseen_count; i++)
+		if (strcmp(profile->unseen[i].code, "run-incomplete") == 0)
+			seep_strbuf_addf(&line, " Incomplete: %s.", profile->unseen[i].detail);
 	seep_line_print(printer, "%s", line.text);
 	seep_strbuf_done(&line);
 }
@@ -127,7 +132,7 @@ void seep_report_others(const struct seep_printer *printer, const struct seep_pr
 			shown < count ? "largest of the " : "", count, count == 1 ? "" : "es",
 			path ? "; recordings in " : "", path ? path : "", path ? ".d" : "");
 	print_table(printer, rows, shown);
-	print_together(printer, profile);
+	print_together(printer, profile, above != profile);
 	free(rows);
 	free(file);
 }

@@ -5,12 +5,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 
 import pytest
 
-from harness import LIMIT_S, need, program
+from harness import LIMIT_S, need, program, read_report
 from running import PYTHON, TRUE, start, wait_until, watched
 
 
@@ -345,6 +346,34 @@ def test_a_user_who_leaves_forks_no_ledger_here_is_named(seep):
     _, recordings = seep.run([program("squeeze"), "work", "100", "setuid", "fork", "3000"])
     (said,) = unrecorded_child(recordings)
     assert "whose ledgers are in /dev/shm/seep-65534; look there as that user" in said
+
+
+# ---- sums -----------------------------------------------------------------------------------------
+
+
+def incomplete(report):
+    return [u["detail"] for u in report["unseen"] if u["code"] == "run-incomplete"]
+
+
+def test_sums_say_that_they_leave_out_what_could_not_be_written(seep):
+    # The folder of the children's recordings cannot be made.
+    script = 'touch "$0.d"; (:); /bin/cat /dev/null; exit 3'
+    path = seep.directory / "run.seep"
+    words = ["run", "-o", path, "--", "/bin/bash", "-c", script, path]
+    done = seep.command(*words)
+    assert done.status == 3
+    assert done.stderr.count(b"the ledger is kept: ") == 2, done.stderr.decode()
+    said = "sums of all processes leave out 2 whose recording could not be written"
+    assert said in " ".join(done.stderr.decode().split())
+    report = read_report(seep.command("report", "--json", path).stdout)
+    assert incomplete(report) == [said]
+
+
+def test_sums_say_that_they_leave_out_what_goes_on(seep):
+    _, recordings = seep.run(["/bin/sh", "-c", "(sleep 60 >pid.out 2>&1 & echo $! > pid); true; exit"],
+                             cwd=seep.directory)
+    os.kill(int((seep.directory / "pid").read_text()), signal.SIGKILL)
+    assert incomplete(recordings.main()) == ["sums of all processes leave out 1 that went on running"]
 
 
 # ---- files ---------------------------------------------------------------------------------------
