@@ -58,7 +58,7 @@ int seep_file_read(const char *path, size_t max_bytes, char **ret_data, size_t *
 	int ret;
 
 	if (fd < 0 && errno == ENOENT)
-		return seep_fail(err, SEEP_ENOTFOUND, "there is no file %s", path);
+		return seep_fail(err, SEEP_ENOTFOUND, "%s: no such file", path);
 	if (fd < 0)
 		return seep_fail_errno(err, errno, "cannot open %s", path);
 	ret = seep_file_read_fd(fd, path, max_bytes, ret_data, ret_bytes, err);

@@ -291,7 +291,8 @@ static int check_json(const struct run *run, struct seep_error *err)
 	if (!seep_json_is_file(values->json))
 		return 0;
 	if (is_for_recordings(values->json, run->output))
-		return seep_fail(err, SEEP_EEXIST, "--json=%s is where recordings are to be",
+		return seep_fail(err, SEEP_EEXIST,
+				 "--json=%s is the name of the recording or of its folder",
 				 values->json);
 	return seep_outname_check(values->json, values->force, err);
 }

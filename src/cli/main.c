@@ -16,7 +16,7 @@ static int unknown_command(const char *name)
 	if (*name == '-')
 		seep_complainf(NULL, "%s is not an option of seep itself", name);
 	else
-		seep_complainf(NULL, "there is no command '%s'", name);
+		seep_complainf(NULL, "unknown command '%s'", name);
 	if (*name == '-' || !*name)
 		seep_hint("\"seep help\" lists the commands; their options come after them");
 	else if (nearest)

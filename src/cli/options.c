@@ -238,7 +238,7 @@ static int check_operands(const struct cursor *at, int count)
 	size_t operands = (size_t)count;
 
 	if (operands == 0 && at->table->min_operands)
-		return seep_fail(at->err, SEEP_EUSAGE, "it needs an argument");
+		return seep_fail(at->err, SEEP_EUSAGE, "an argument is missing");
 	if (operands < at->table->min_operands)
 		return seep_fail(at->err, SEEP_EUSAGE, "an argument is missing after '%s'",
 				 at->argv[at->argc - 1]);

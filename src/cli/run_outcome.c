@@ -117,7 +117,8 @@ void seep_run_outcome_print(const struct seep_run_outcome *outcome,
 {
 	list_problems(result);
 	if (result->profile && !result->recorded)
-		seep_hint("the ledger was kept: \"seep ps\" names it, \"seep report\" reads it");
+		seep_hint(
+			"\"seep report\" reads the ledger, \"seep save\" makes a recording of it");
 	if (!result->profile && result->problems.count == 0)
 		complain_nothing_recorded(outcome);
 	if (!outcome->quiet)

@@ -50,10 +50,10 @@ static int open_file(struct seep_ledger *ledger, int dir_fd, enum seep_ledger_ac
 	if (ledger->fd < 0)
 		return seep_fail_errno(err, errno, "cannot open");
 	if (fstat(ledger->fd, &st) < 0)
-		return seep_fail_errno(err, errno, "cannot look at it");
+		return seep_fail_errno(err, errno, "cannot access it");
 	if (!S_ISREG(st.st_mode) || (access != SEEP_LEDGER_READ && st.st_uid != geteuid()))
 		return seep_fail(err, SEEP_EUNSUPPORTED, "not a regular file%s",
-				 access == SEEP_LEDGER_READ ? "" : " of ours");
+				 access == SEEP_LEDGER_READ ? "" : " of this user");
 	ledger->bytes = (uint64_t)st.st_size;
 	return 0;
 }

@@ -44,7 +44,7 @@ enum seep_ledger_access {
  *
  * Returns: 0, or
  *   -SEEP_ENOTFOUND     it is not there any more
- *   -SEEP_EUNSUPPORTED  not a regular file (of ours)
+ *   -SEEP_EUNSUPPORTED  not a regular file (of this user)
  *   -SEEP_ECORRUPT, -SEEP_EVERSION, -SEEP_ETRUNC  as the header says
  *   -SEEP_ESYS
  */

@@ -23,7 +23,7 @@ static const struct {
 	  "the limit of the ledger's size left no room; nothing was counted" },
 	{ LEDGER_UNSEEN_NO_SPACE, "no-space",
 	  "the file system of the ledger was full; stacks first met after that are counted together "
-	  "as other; SEEP_DIR=FOLDER puts it elsewhere",
+	  "as other; SEEP_DIR=FOLDER puts the ledger elsewhere",
 	  "the file system had no room for the ledger; nothing was counted" },
 	{ LEDGER_UNSEEN_REFUSED, "ledger-refused",
 	  "the kernel refused the ledger more pages, as it does under a seccomp filter without "
@@ -99,10 +99,11 @@ static void load_bits(struct seep_ledger_load *load)
 			seep_profile_add_unseen(load->profile, bits[i].code, "%s", detail);
 	}
 	if (unseen & LEDGER_UNSEEN_ROWS_FULL)
-		seep_profile_add_unseen(load->profile, "rows-full",
-					"there was no room for more rows; marks from epoch %" PRIu32
-					" on are not exact",
-					LOAD(state->unexact_epoch));
+		seep_profile_add_unseen(
+			load->profile, "rows-full",
+			"the ledger had no room to keep epochs apart; marks from epoch %" PRIu32
+			" on are not exact",
+			LOAD(state->unexact_epoch));
 }
 
 /* In the words of the options that said so; a tool may have set the filter instead. */
@@ -136,8 +137,8 @@ static void load_counts(struct seep_ledger_load *load)
 			totals->unrecorded_children == 1 ? "process was" : "processes were");
 	if (totals->in_doubt && load->live)
 		seep_profile_add_unseen(load->profile, "in-doubt",
-					"the counts of %" PRIu64
-					" rows kept changing while they were read",
+					"the figures of %" PRIu64
+					" call stacks kept changing while they were read",
 					totals->in_doubt);
 	else if (totals->in_doubt)
 		seep_profile_add_unseen(load->profile, "in-doubt",

@@ -120,9 +120,10 @@ static int make_folder(struct seep_finish_job *job)
 	if (!job->folder)
 		return 0;
 	if (mkdir(job->folder, 0700) < 0)
-		return errno == EEXIST ? 0
-				       : seep_fail_errno(&job->err, errno,
-							 "%s: cannot make its folder", job->output);
+		return errno == EEXIST
+			       ? 0
+			       : seep_fail_errno(&job->err, errno, "cannot make the folder of %s",
+						 job->output);
 	/* The umask may have taken our own rights to it. */
 	(void)chmod(job->folder, 0700);
 	return 0;

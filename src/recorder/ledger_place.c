@@ -96,7 +96,8 @@ static int choose_usual(uint64_t ledger_bytes, struct seep_ledger_place *place,
 	struct candidate candidates[SEEP_LEDGERDIR_USUAL] = { 0 };
 	struct candidate *usual = NULL, *chosen;
 	struct seep_error first = { 0 };
-	int r = seep_fail(&first, SEEP_ENOTFOUND, "there is no folder for ledgers; set SEEP_DIR");
+	int r = seep_fail(&first, SEEP_ENOTFOUND,
+			  "there is no folder for ledgers; set SEEP_DIR to one");
 
 	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL; i++) {
 		candidates[i].path = seep_ledgerdir_usual(i);

@@ -44,16 +44,18 @@ static int check_directory(int fd, const char *path, struct seep_error *err)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return seep_fail_errno(err, errno, "cannot look at %s", path);
+		return seep_fail_errno(err, errno, "cannot access %s", path);
 	if (st.st_uid != geteuid())
 		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "%s belongs to uid %u, not to us; set SEEP_DIR to another folder",
-				 path, (unsigned)st.st_uid);
+				 "%s belongs to user %u, so user %u makes no ledgers there; set "
+				 "SEEP_DIR to another folder",
+				 path, (unsigned)st.st_uid, (unsigned)geteuid());
 	/* The library is as strict and would make its ledgers elsewhere, where nobody looks. */
 	if (st.st_mode & (S_IRWXG | S_IRWXO))
-		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "others have access to %s; set SEEP_DIR to a folder of mode 0700",
-				 path);
+		return seep_fail(
+			err, SEEP_EUNSUPPORTED,
+			"other users have access to %s; set SEEP_DIR to a folder of mode 0700",
+			path);
 	return 0;
 }
 

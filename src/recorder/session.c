@@ -132,7 +132,7 @@ static int add_image(struct seep_session *session, struct seep_ledger *ledger,
 	else
 		rc = seep_watch_start(ledger, &image->watch, err);
 	if (rc < 0)
-		seep_error_prefix(err, "%s (%u) is recorded without samples", image->exe,
+		seep_error_prefix(err, "%s (pid %u) is recorded without a timeline", image->exe,
 				  image->pid);
 	return rc;
 }

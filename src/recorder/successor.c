@@ -91,12 +91,12 @@ void seep_successor_explain(const struct seep_successor *successor, struct seep_
 
 	seep_profile_add_unseen(
 		profile, "exec-unrecorded",
-		"this recording is about %s; %s, which it became by exec, was not recorded: %s",
+		"the process then called exec: this recording is of %s only; %s was not recorded: %s",
 		*before ? before : "the first program",
 		successor->name ? successor->name : "another program",
 		successor->why ? successor->why
-			       : "no ledger of it was found (its environment may "
-				 "lack LD_PRELOAD, or its loader ignore it)");
+			       : "it made no ledger (LD_PRELOAD may be missing "
+				 "in its environment, or its loader ignores it)");
 }
 
 void seep_successor_done(struct seep_successor *successor)

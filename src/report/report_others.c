@@ -86,7 +86,8 @@ static void print_together(const struct seep_printer *printer, const struct seep
 	seep_strbuf_addf(&line, "%s freed, %s live when they ended. ",
 			 seep_bytes_text(run->sums.freed_bytes).text,
 			 seep_bytes_text(run->sums.live_bytes).text);
-	seep_strbuf_addf(&line, "Peaks of processes that ran at the same time sum to at most %s.",
+	seep_strbuf_addf(&line,
+			 "The peaks of processes that ran at the same time add up to at most %s.",
 			 seep_bytes_text(run->peaks_at_once_bytes).text);
 	for (uint32_t i = 0; is_apart && i < profile->unseen_count; i++)
 		if (strcmp(profile->unseen[i].code, "run-incomplete") == 0)

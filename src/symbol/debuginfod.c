@@ -77,7 +77,7 @@ static int load(struct seep_debuginfod *client, struct seep_error *err)
 	if (begin && client->end && client->find_debug && client->find_executable && set_progress)
 		client->library = begin();
 	if (!client->library)
-		return seep_fail(err, SEEP_EUNSUPPORTED, "libdebuginfod.so.1 does not start");
+		return seep_fail(err, SEEP_EUNSUPPORTED, "libdebuginfod.so.1 cannot be started");
 	set_progress(client->library, note_progress);
 	return 0;
 }

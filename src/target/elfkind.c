@@ -136,7 +136,7 @@ int seep_elfkind_read(int fd, const char *name, struct seep_elfkind *ret_kind,
 	bool is_ours;
 
 	if (fstat(fd, &st) < 0)
-		return seep_fail_errno(err, errno, "cannot look at %s", name);
+		return seep_fail_errno(err, errno, "cannot access %s", name);
 	elf.file_bytes = (uint64_t)st.st_size;
 	if (!read_start(&elf, &kind))
 		return seep_fail(err, SEEP_ECORRUPT, "%s is a damaged ELF file", name);

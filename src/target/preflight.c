@@ -108,7 +108,7 @@ static int check_privileges(const char *path, struct seep_error *err)
 				 "seep itself was started with the rights of another user or "
 				 "group; start it as a plain user or as root");
 	if (stat(path, &st) < 0)
-		return seep_fail_errno(err, errno, "cannot look at %s", path);
+		return seep_fail_errno(err, errno, "cannot access %s", path);
 	gains = (st.st_mode & (S_ISUID | S_ISGID)) && !set_id_is_void(path);
 	if (gains && (st.st_mode & S_ISUID) && st.st_uid != geteuid()) {
 		what = "is a set-user-id program";

@@ -218,26 +218,26 @@ static void judge_memory(const struct seep_facts *facts, struct seep_findings *f
 	       "it locks memory: after mlockall() all 460 MB of the ledger are in memory\n"
 	       "use MCL_ONFAULT, or limit its address space");
 	REASON("memory", NOTE, rss >= REMARKABLE_BYTES && other > anonymous,
-	       "of %s resident only %s can be heap; %s are files and shared memory\n"
+	       "of its %s in memory at most %s are heap; %s are files and shared memory\n"
 	       "see /proc/%u/smaps for what the rest is",
 	       seep_bytes_text(rss).text, seep_bytes_text(anonymous).text,
 	       seep_bytes_text(other).text, x->pid);
 	REASON("memory", NOTE,
 	       x->recorded && anonymous >= REMARKABLE_BYTES && x->live_bytes < anonymous / 4,
-	       "of %s of its own memory %s are live blocks; the rest was freed and is kept by the "
-	       "allocator, or was mapped, or is stacks\ntry malloc_trim(0) or MALLOC_ARENA_MAX=2: "
-	       "they show whether the allocator keeps it",
+	       "of its %s of private memory %s are live blocks; the rest is freed memory that the "
+	       "allocator keeps, stacks, or what the program maps itself\ntry malloc_trim(0) or "
+	       "MALLOC_ARENA_MAX=2: they show how much the allocator keeps",
 	       seep_bytes_text(anonymous).text, seep_bytes_text(x->live_bytes).text);
 }
 
 static void judge_surroundings(const struct seep_facts *facts, struct seep_findings *found)
 {
 	const struct seep_process_facts *x = &facts->process;
-	const char *to_do = x->pid != 1
-				    ? "start it again with the library, as shown below; what was "
-				      "allocated before that cannot be known"
-				    : "let what starts it start \"seep run -o FILE -- PROGRAM\" in "
-				      "its place, or record each service that it starts";
+	const char *to_do =
+		x->pid != 1 ? "start it again with the library, as shown below; what was "
+			      "allocated before that cannot be known"
+			    : "have \"seep run -o FILE -- PROGRAM\" started in its place, or "
+			      "record each service that it starts";
 
 	REASON("recorded", NOTE, !x->recorded, "it is not recorded: it has no ledger\n%s", to_do);
 	REASON("namespaces", NOTE, x->other_root,
@@ -369,7 +369,7 @@ static void judge_machine(const struct seep_facts *facts, struct seep_findings *
 	       "malloc is that of %s (%s): all is counted, requests below 16 bytes as 16\n",
 	       p->allocator, p->allocator_library);
 	REASON("options", PROBLEM, has(m->tried, "SEEP_OPTIONS"),
-	       "the library stays off: %s\ncorrect SEEP_OPTIONS, or unset it",
+	       "seep's library does not record: %s\ncorrect SEEP_OPTIONS, or unset it",
 	       strstr(m->tried, "SEEP_OPTIONS"));
 	say_error(found, "ledgers", m->ledgers_problem,
 		  "set SEEP_DIR to a folder of your own, of mode 0700");

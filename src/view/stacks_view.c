@@ -196,7 +196,7 @@ static void add_lines(struct builder *b)
 	else if (context->truncated)
 		add_note(b, "… callers unknown: too deep, or no unwind information");
 	else if (context->cut)
-		add_note(b, "… callers not stored (depth=)");
+		add_note(b, "… callers not stored (--depth)");
 	else if (context->by_frame_pointer)
 		add_note(b, "… some callers found by frame pointer, without unwind information");
 }

@@ -146,18 +146,24 @@ static void list_packages(const struct seep_view *view, const struct listed *lis
 		free(names[i]);
 }
 
+/* The user's own, and readable: what is damaged or was replaced is built with -g perhaps. */
+static bool may_be_rebuilt(const struct seep_profile_module *module)
+{
+	const char *path = module->path != NULL ? module->path : "/usr/";
+
+	return strncmp(path, "/usr/", 5) != 0 && strncmp(path, "/lib", 4) != 0 &&
+	       (module->problem == NULL ||
+		strncmp(module->problem, "no debug information", 20) == 0);
+}
+
 /* How to get what is missing: by packages that are known to have it, and as always. */
 static void add_remedy(struct seep_view *view, const struct listed *listed)
 {
 	struct seep_strbuf list;
 	bool own = false;
 
-	for (size_t i = 0; i < listed->count; i++) {
-		const char *path = view->profile->modules[listed->modules[i]].path;
-
-		own |= path != NULL && strncmp(path, "/usr/", 5) != 0 &&
-		       strncmp(path, "/lib", 4) != 0;
-	}
+	for (size_t i = 0; i < listed->count; i++)
+		own |= may_be_rebuilt(&view->profile->modules[listed->modules[i]]);
 	seep_strbuf_init(&list, SEEP_LINE_BYTES_MAX);
 	list_packages(view, listed, &list);
 	seep_lines_add(&view->foot, SEEP_STYLE_PLAIN,

@@ -118,7 +118,7 @@ def test_what_was_asked_for_is_enough():
 def test_a_folder_of_others_is_left_for_the_next():
     strange = "mkdir -p -m 755 /dev/shm/seep-0; chown 1 /dev/shm/seep-0"
     done, _ = run_under(f"mount -t tmpfs none /dev/shm; {strange}")
-    assert said(done)[0].startswith("seep run: /dev/shm/seep-0 belongs to uid 1, not to us")
+    assert said(done)[0].startswith("seep run: /dev/shm/seep-0 belongs to user 1, so user 0 makes no ledgers there")
     assert "; ledgers are in /" in said(done)[0]
 
 

@@ -249,7 +249,7 @@ def test_of_many_processes_the_largest_and_the_program_itself_are_listed(seep):
     assert rows[-1][1] == "dash"
     assert together.startswith("All 21 processes together: ")
     # The children ran one after another.
-    most = re.search(r"sum to at most ([\d.]+) KB", " ".join(together.split()))
+    most = re.search(r"add up to at most ([\d.]+) KB", " ".join(together.split()))
     assert float(most[1]) < 200
     assert all(len(line) <= 80 for line in lines)
 
@@ -265,7 +265,7 @@ def test_an_exec_past_us_is_said_to_be_one(seep):
     _, recordings = seep.run(["env", "-u", "LD_PRELOAD", "true"])
     (said,) = exec_unrecorded(recordings)
     # By its path if the recorder was quick to see it.
-    begin = r"this recording is about env; (/\S*/)?true, which it became by exec, was not recorded: "
+    begin = r"the process then called exec: this recording is of env only; (/\S*/)?true was not recorded: "
     assert re.match(begin, said)
     done = seep.command("run", "-o", seep.directory / "x.seep", "env", "-u", "LD_PRELOAD",
                         "true")
@@ -322,7 +322,7 @@ def test_a_limit_that_leaves_the_next_program_no_ledger_is_named(
     script = f'ulimit -{option} {kibibytes}; exec sleep {seconds}'
     _, recordings = seep.run([need("bash"), "-c", script])
     (said,) = exec_unrecorded(recordings)
-    begin = rf"this recording is about bash; (/\S*/)?sleep, .*: its [a-z ]+ \({limit}\) is limited to "
+    begin = rf"the process then called exec: this recording is of bash only; (/\S*/)?sleep was .*: its [a-z ]+ \({limit}\) is limited to "
     assert re.match(begin, said) and f'("ulimit -{option}"' in said, said
 
 

@@ -343,4 +343,4 @@ def test_the_report_as_json_does_not_replace_the_recording(seep, name):
     name = name.format(seep.directory.name)
     done = seep.command("run", "-o", "x.seep", f"--json={name}", "echo", cwd=seep.directory)
     assert done.status == 125 and done.stdout == b""
-    assert done.stderr.decode() == f"seep run: --json={name} is where recordings are to be\n"
+    assert done.stderr.decode() == f"seep run: --json={name} is the name of the recording or of its folder\n"

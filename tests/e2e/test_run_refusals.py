@@ -157,7 +157,7 @@ def test_what_is_missing_is_told_before_the_start(seep):
         (["--json=-"], {}, b"--json=-: standard output belongs to the program"),
         ([], {"SEEP_LIB": "/no/such/library"}, b"/no/such/library"),
         ([], {"SEEP_DIR": "/no/such/folder"}, b"/no/such/folder"),
-        ([], {"SEEP_DIR": str(open_dir)}, b"others have access"),
+        ([], {"SEEP_DIR": str(open_dir)}, b"other users have access"),
     ]
     for options, env, word in cases:
         env = {**seep.environment(), **env}

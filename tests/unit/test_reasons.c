@@ -118,7 +118,7 @@ CASE(root_is_not_told_to_be_root, "process", NOTE, "CAP_SYS_PTRACE", f.process.e
 CASE(a_thread_of_the_kernel_is_no_program, "process", PROBLEM, "thread of the kernel",
      f.process.exe = NULL;
      f.process.is_kernels = true)
-CASE(the_first_process_is_not_started_by_us, "recorded", NOTE, "let what starts it",
+CASE(the_first_process_is_not_started_by_us, "recorded", NOTE, "started in its place",
      f.process.recorded = NULL;
      f.process.pid = 1)
 CASE(how_to_be_the_user_is_said, "user", NOTE, "sudo -u www-data seep ps",
@@ -148,7 +148,7 @@ CASE(another_pid_namespace_is_said, "namespaces", NOTE, "another PID namespace",
 CASE(a_seccomp_filter_is_said, "seccomp", NOTE, "madvise", f.process.seccomp = 2)
 CASE(memory_that_is_no_heap_is_said, "memory", NOTE, "files and shared memory",
      f.process.rss_bytes = MIB(500))
-CASE(memory_that_is_not_live_is_said, "memory", NOTE, "kept by the allocator",
+CASE(memory_that_is_not_live_is_said, "memory", NOTE, "that the allocator keeps",
      f.process.rss_bytes = f.process.anonymous_bytes = MIB(500))
 CASE(locked_memory_is_said, "memory", NOTE, "MCL_ONFAULT", f.process.locked_bytes = MIB(29))
 
@@ -200,7 +200,7 @@ CASE(wrong_options_are_a_problem, "options", PROBLEM, "did you mean mode",
      f.machine.tried = "seep: SEEP_OPTIONS: unknown key mod; did you mean mode")
 CASE(a_folder_of_others_is_a_problem, "ledgers", PROBLEM, "0700",
      f.machine.ledgers_problem =
-	     "others have access to /tmp; set SEEP_DIR to a folder of mode 0700")
+	     "other users have access to /tmp; set SEEP_DIR to a folder of mode 0700")
 CASE(a_folder_that_cannot_be_made_has_advice, "ledgers", PROBLEM, "SEEP_DIR",
      f.machine.ledgers_problem = "cannot make /x for ledgers: No such file or directory")
 CASE(no_room_is_a_problem, "room", PROBLEM, "seep ps", f.ledgers.free_bytes = 4096)

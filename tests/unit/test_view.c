@@ -379,6 +379,16 @@ static void what_is_the_programs_own_is_built_with_names(void **state)
 	assert_says(&view.foot, "To get them, build with -g, or use --debuginfod or", true);
 }
 
+static void what_is_damaged_is_not_to_be_built_with_names(void **state)
+{
+	(void)state;
+	stack(1, 1, frame(APP, NULL), END);
+	profile->modules[APP - 1].problem = seep_profile_strdup(profile, "damaged ELF file");
+	look();
+	seep_view_add_unseen(&view, 0);
+	assert_says(&view.foot, "To get them, use --debuginfod or --symbols=DIR\n", true);
+}
+
 static void a_glob_that_names_nothing_is_said_to(void **state)
 {
 	static const char *const near[] = { "libui.so.2" }, *const none[] = { "!nothing" };
@@ -446,6 +456,7 @@ int main(void)
 		VIEW_TEST(a_peak_without_an_error_needs_no_remark),
 		VIEW_TEST(missing_names_come_with_their_remedy),
 		VIEW_TEST(what_is_the_programs_own_is_built_with_names),
+		VIEW_TEST(what_is_damaged_is_not_to_be_built_with_names),
 		VIEW_TEST(a_glob_that_names_nothing_is_said_to),
 		VIEW_TEST(counts_may_fall_and_do_not_overflow),
 	};
