@@ -135,8 +135,3 @@ char *seep_arena_strndup(struct seep_arena *arena, const char *bytes, size_t cou
 	memcpy(copy, bytes, length);
 	return copy;
 }
-
-uint64_t seep_arena_bytes(const struct seep_arena *arena)
-{
-	return arena->bytes;
-}

@@ -38,7 +38,4 @@ void seep_arena_take(struct seep_arena *arena, void *block);
 /* A terminated copy of the first @count bytes of @bytes, or up to a zero byte before that. */
 char *seep_arena_strndup(struct seep_arena *arena, const char *bytes, size_t count);
 
-/* Bytes handed out so far. */
-uint64_t seep_arena_bytes(const struct seep_arena *arena);
-
 #endif

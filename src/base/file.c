@@ -126,24 +126,6 @@ uint64_t seep_file_held_bytes(const char *path)
 	return held;
 }
 
-int seep_file_write_fd(int fd, const char *name, const void *data, size_t bytes,
-		       struct seep_error *err)
-{
-	const char *at = data;
-
-	while (bytes) {
-		ssize_t put = write(fd, at, bytes);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return seep_fail_errno(err, errno, "cannot write %s", name);
-		at += put;
-		bytes -= (size_t)put;
-	}
-	return 0;
-}
-
 static void release(struct seep_atomic_file *file)
 {
 	if (file->stream)
@@ -308,18 +290,4 @@ void seep_atomic_abandon(struct seep_atomic_file *file)
 {
 	remove_temp(file);
 	release(file);
-}
-
-int seep_file_replace(const char *path, mode_t mode, const void *data, size_t bytes,
-		      struct seep_error *err)
-{
-	struct seep_atomic_file file = { 0 };
-	int ret = seep_atomic_open(path, mode, &file, err);
-
-	if (ret < 0)
-		return ret;
-	/* A short count is remembered by the stream and reported by the commit. */
-	if (bytes)
-		(void)fwrite(data, 1, bytes, file.stream);
-	return seep_atomic_commit(&file, err);
 }

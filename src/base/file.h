@@ -52,10 +52,6 @@ SEEP_NODISCARD int seep_folder_each(int dir_fd,
 /* How many bytes of the file are there, holes left out; of one that cannot be looked at, none. */
 uint64_t seep_file_held_bytes(const char *path);
 
-/* Write all of @data, over partial writes and EINTR. Returns 0 or -SEEP_ESYS. */
-SEEP_NODISCARD int seep_file_write_fd(int fd, const char *name, const void *data, size_t bytes,
-				      struct seep_error *err);
-
 /*
  * A file that appears under its name only when it is complete. Until then it has none where the
  * file system can do that (O_TMPFILE), so that a kill leaves nothing behind; elsewhere it is
@@ -88,9 +84,5 @@ SEEP_NODISCARD int seep_atomic_commit(struct seep_atomic_file *file, struct seep
 
 /* Remove the temporary file and release @file. Zeroed storage is a no-op. */
 void seep_atomic_abandon(struct seep_atomic_file *file);
-
-/* All three at once. Returns 0 or -SEEP_ESYS. */
-SEEP_NODISCARD int seep_file_replace(const char *path, mode_t mode, const void *data, size_t bytes,
-				     struct seep_error *err);
 
 #endif

@@ -63,36 +63,16 @@ void seep_strbuf_addc(struct seep_strbuf *buf, char byte)
 	seep_strbuf_add(buf, &byte, 1);
 }
 
-void seep_strbuf_repeat(struct seep_strbuf *buf, char byte, size_t count)
-{
-	if (count == 0 || !reserve(buf, count))
-		return;
-	memset(buf->text + buf->length, byte, count);
-	buf->length += count;
-	buf->text[buf->length] = '\0';
-}
-
-void seep_strbuf_vaddf(struct seep_strbuf *buf, const char *fmt, va_list args)
-{
-	va_list again;
-	int bytes;
-
-	va_copy(again, args);
-	bytes = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
-	if (bytes <= 0 || !reserve(buf, (size_t)bytes))
-		return;
-	(void)vsnprintf(buf->text + buf->length, (size_t)bytes + 1, fmt, args);
-	buf->length += (size_t)bytes;
-}
-
 void seep_strbuf_addf(struct seep_strbuf *buf, const char *fmt, ...)
 {
 	va_list args;
+	char *text;
 
 	va_start(args, fmt);
-	seep_strbuf_vaddf(buf, fmt, args);
+	text = seep_xvasprintf(fmt, args);
 	va_end(args);
+	seep_strbuf_adds(buf, text);
+	free(text);
 }
 
 void seep_strbuf_cut(struct seep_strbuf *buf, size_t length)

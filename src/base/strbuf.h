@@ -16,7 +16,6 @@
 #ifndef SEEP_BASE_STRBUF_H
 #define SEEP_BASE_STRBUF_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -43,9 +42,7 @@ void seep_strbuf_clear(struct seep_strbuf *buf);
 void seep_strbuf_add(struct seep_strbuf *buf, const void *data, size_t bytes);
 void seep_strbuf_adds(struct seep_strbuf *buf, const char *text);
 void seep_strbuf_addc(struct seep_strbuf *buf, char byte);
-void seep_strbuf_repeat(struct seep_strbuf *buf, char byte, size_t count);
 void seep_strbuf_addf(struct seep_strbuf *buf, const char *fmt, ...) SEEP_PRINTF(2, 3);
-void seep_strbuf_vaddf(struct seep_strbuf *buf, const char *fmt, va_list args) SEEP_PRINTF(2, 0);
 
 /* Shorten to @length bytes; a greater @length changes nothing. */
 void seep_strbuf_cut(struct seep_strbuf *buf, size_t length);

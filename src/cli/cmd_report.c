@@ -13,6 +13,7 @@
 #include "cli/complain.h"
 #include "cli/json_report.h"
 #include "cli/symbol_options.h"
+#include "profile/context_hash.h"
 #include "profile/profile.h"
 #include "profile/symbolise.h"
 #include "recording/recording.h"
@@ -214,6 +215,7 @@ static int report(const struct report_options *values, const char *path, struct 
 	if (ret == 0)
 		ret = add_names(values, profile, err);
 	if (ret == 0) {
+		seep_profile_hash_contexts(profile);
 		if (!stacks_only || some)
 			sites = seep_sites_new(profile);
 		ret = keep_some(values, profile, sites, &shown, err);

@@ -340,7 +340,7 @@ enum ledger_node_flags {
  * because of that from the outermost to this one, in the deepest stack that was met (saturating).
  */
 struct ledger_node {
-	_Atomic uint32_t parent_ready; /* parent index + 1; 0 = not published */
+	_Atomic uint32_t parent_ready; /* parent index + 1, at most the own; 0 = not published */
 	uint16_t module; /* module index + 1; 0 = address is absolute, owner unknown */
 	uint8_t flags;
 	uint8_t period;

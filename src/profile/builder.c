@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/builder.h"
 
-#include "base/arena.h"
 #include "base/xalloc.h"
-#include "profile/profile_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +55,6 @@ void seep_builder_done(struct seep_builder *b)
 	free(b->pieces);
 	free(b->piece_entries);
 	free(b->epochs);
-	free(b->placed);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -179,14 +176,13 @@ static void merge_epochs(struct seep_profile_context *context)
 	context->epoch_count = (uint32_t)(to - context->epochs) + 1;
 }
 
-void seep_builder_place_epochs(struct seep_builder *b)
+/* Ascending by context, and for each of one context those of one number together. */
+static void place_epochs(struct seep_builder *b)
 {
 	struct seep_profile_epoch *next;
 
-	if (b->epoch_count == 0)
-		return;
-	next = b->placed = seep_xgrow(b->placed, &b->placed_capacity, b->epoch_count,
-				      sizeof(*next));
+	b->profile->epoch_count = 0;
+	next = seep_profile_add_items(b->profile, SEEP_ARRAY_EPOCHS, b->epoch_count);
 	for (uint32_t i = 0; i < b->profile->context_count; i++) {
 		struct seep_profile_context *context = &b->profile->contexts[i];
 
@@ -207,8 +203,9 @@ void seep_builder_place_epochs(struct seep_builder *b)
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
-void seep_builder_explain(struct seep_builder *b)
+void seep_builder_finish(struct seep_builder *b)
 {
+	place_epochs(b);
 	if (b->stacks_cut)
 		seep_profile_add_unseen(b->profile, "stacks-cut",
 					"there are more than %llu frames in all stacks together; "
@@ -216,19 +213,10 @@ void seep_builder_explain(struct seep_builder *b)
 					(unsigned long long)b->entries_max);
 }
 
-int seep_builder_take(struct seep_builder *b, struct seep_profile **ret_profile,
-		      struct seep_error *err)
+struct seep_profile *seep_builder_take(struct seep_builder *b)
 {
-	int r;
+	struct seep_profile *profile = b->profile;
 
-	seep_builder_place_epochs(b);
-	r = seep_profile_check(b->profile, err);
-	if (r < 0)
-		return r;
-	seep_arena_take(b->profile->arena, b->placed);
-	b->placed = NULL;
-	seep_builder_explain(b);
-	*ret_profile = b->profile;
 	b->profile = NULL;
-	return 0;
+	return profile;
 }

@@ -8,7 +8,8 @@
  *	builder.profile->process.pid = pid;
  *	module = seep_profile_add(builder.profile, SEEP_ARRAY_MODULES);
  *	...
- *	r = seep_builder_take(&builder, &profile, err);
+ *	seep_builder_finish(&builder);
+ *	profile = seep_builder_take(&builder);
  *	seep_builder_done(&builder);
  */
 #ifndef SEEP_PROFILE_BUILDER_H
@@ -35,10 +36,8 @@ struct seep_builder {
 	uint32_t piece_entry_count;
 	struct seep_epoch_item *epochs;
 	size_t epoch_capacity;
-	size_t epoch_count;
-	bool epochs_unsorted;		   /* some context has more than one */
-	struct seep_profile_epoch *placed; /* what the contexts' epochs point into */
-	size_t placed_capacity;
+	uint32_t epoch_count;
+	bool epochs_unsorted; /* some context has more than one */
 };
 
 /* What stacks keep of their innermost frames where the profile has as many entries as it may. */
@@ -82,20 +81,14 @@ void seep_builder_stack(struct seep_builder *builder, struct seep_profile_contex
 void seep_builder_epoch(struct seep_builder *builder, uint32_t context,
 			const struct seep_profile_epoch *epoch);
 
-/* Hand out the epochs that were added: ascending, those of one number together. */
-void seep_builder_place_epochs(struct seep_builder *builder);
-
-/* profile->unseen says so where stacks were cut. */
-void seep_builder_explain(struct seep_builder *builder);
-
-/**
- * seep_builder_take - the profile, whole
- * @ret_profile: set on success only; release with seep_profile_free()
- *
- * Epochs are placed, and it is explained. Returns: 0, or -SEEP_ECORRUPT where
- * seep_profile_check() finds a contradiction.
+/*
+ * The profile is consistent now: contexts have their epochs, ascending, those of one number together;
+ * profile->unseen says so where stacks were cut. More may be added, and this be called again.
  */
-SEEP_NODISCARD int seep_builder_take(struct seep_builder *builder,
-				     struct seep_profile **ret_profile, struct seep_error *err);
+void seep_builder_finish(struct seep_builder *builder);
+
+/* The profile, which was finished; it is the caller's. */
+struct seep_profile *seep_builder_take(struct seep_builder *builder)
+	__attribute__((returns_nonnull, warn_unused_result));
 
 #endif

@@ -24,7 +24,10 @@
 
 struct seep_profile;
 
-/* Set the hash of every context of @profile that has none: whose hash is 0. */
+/*
+ * Set the hash of every context whose hash is 0. Loading a ledger and looking up names leave it at
+ * that, since a name that is found later changes it: call this when all names are there.
+ */
 void seep_profile_hash_contexts(struct seep_profile *profile);
 
 #endif

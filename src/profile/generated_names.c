@@ -2,7 +2,6 @@
 #include "profile/generated_names.h"
 
 #include "base/xalloc.h"
-#include "profile/context_hash.h"
 #include "profile/profile.h"
 #include "symbol/perf_map.h"
 
@@ -53,7 +52,6 @@ static void give_names(struct seep_profile *profile, struct seep_profile_frame *
 	}
 	for (uint32_t i = 0; i < profile->context_count && module; i++)
 		profile->contexts[i].hash = 0;
-	seep_profile_hash_contexts(profile);
 }
 
 int seep_profile_name_generated(struct seep_profile *profile, int fd, struct seep_error *err)

@@ -12,7 +12,7 @@ struct seep_profile;
 
 /**
  * seep_profile_name_generated - name frames of no module from a perf map
- * @profile: symbolised; its hashes are made anew where a name was found
+ * @profile: symbolised; its hashes are 0 again where a name was found
  * @fd:      the map, at its start
  *
  * A name is what the map said last: of code that made place for other code during the run it may be

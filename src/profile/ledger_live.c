@@ -80,24 +80,16 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live)
 	return live->load.profile;
 }
 
-static void refresh_unseen(struct seep_ledger_live *live)
+int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *err)
 {
 	struct seep_profile *profile = live->load.profile;
 	struct seep_arena *kept = profile->arena;
 
-	seep_arena_free(live->passing);
-	live->passing = seep_arena_new();
-	profile->unseen_count = 0;
-	profile->arena = live->passing;
-	seep_ledger_load_unseen(&live->load);
-	seep_builder_explain(&live->load.builder);
-	profile->arena = kept;
-}
-
-int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *err)
-{
 	seep_ledger_load_figures(&live->load);
-	refresh_unseen(live);
+	seep_arena_free(live->passing);
+	profile->arena = live->passing = seep_arena_new();
+	seep_ledger_load_notes(&live->load);
+	profile->arena = kept;
 	if (live->map.at && seep_shared_map_is_cut(&live->map))
 		return seep_fail(err, SEEP_ETRUNC, "%s was truncated while it was read",
 				 live->ledger.file_name);

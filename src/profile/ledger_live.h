@@ -46,10 +46,9 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
 /**
  * seep_ledger_live_refresh - bring the profile up to date
  *
- * The ids of contexts and the indices of frames and modules stay; contexts stay in the order of their
- * ids, so a new one may come between others, and the arrays may move. What is not of a process that
- * can end (marks, epochs, unseen, totals) is made anew, and pointers to it are void. New frames have
- * no names yet. process.ended tells when the process has said that it ended; one that was killed says
+ * The indices of contexts, frames and modules stay; new ones come behind, and the arrays may move.
+ * What is not of a process that can end (marks, epochs, unseen, totals) is made anew, and pointers to
+ * it are void. New frames have no names yet. process.ended tells when the process has said that it ended; one that was killed says
  * nothing, and seep_profile_process_life() knows. What was left in the middle of an operation is
  * finished only by seep_profile_load_ledger().
  *

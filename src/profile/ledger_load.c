@@ -21,14 +21,19 @@ bool seep_profile_is_ledger(const void *head, size_t bytes)
 	return bytes >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
 }
 
-void *seep_ledger_grow(void *array, uint64_t old_count, uint64_t count, size_t item_bytes)
+void *seep_ledger_grow(void *array, uint64_t *count, uint64_t wanted, size_t item_bytes)
 {
-	if (!array)
-		return seep_xcalloc(count, item_bytes);
-	if (count <= old_count)
+	const uint64_t old = *count;
+
+	if (wanted > UINT32_MAX)
+		wanted = UINT32_MAX;
+	if (array && wanted <= old)
 		return array;
-	array = seep_xrealloc(array, count, item_bytes);
-	memset((char *)array + old_count * item_bytes, 0, (count - old_count) * item_bytes);
+	*count = wanted;
+	if (!array)
+		return seep_xcalloc(wanted, item_bytes);
+	array = seep_xrealloc(array, wanted, item_bytes);
+	memset((char *)array + old * item_bytes, 0, (wanted - old) * item_bytes);
 	return array;
 }
 
@@ -67,22 +72,25 @@ void seep_ledger_load_figures(struct seep_ledger_load *load)
 	ledger_view_refresh(&load->view);
 	seep_builder_hold(&load->builder, held_bytes(&load->view));
 	seep_ledger_load_modules(load);
+	seep_ledger_load_nodes(load);
 	seep_ledger_load_contexts(load);
-	seep_ledger_load_marks(load);
 	seep_ledger_load_totals(load);
+}
+
+void seep_ledger_load_notes(struct seep_ledger_load *load)
+{
+	load->profile->mark_count = load->profile->unseen_count = 0;
+	seep_ledger_load_marks(load);
+	seep_ledger_load_unseen(load);
+	seep_builder_finish(&load->builder);
 }
 
 void seep_ledger_load_done(struct seep_ledger_load *load)
 {
 	seep_builder_done(&load->builder);
 	seep_rows_done(&load->rows);
-	free(load->nodes.pieces);
-	free(load->nodes.damaged);
-	free(load->nodes.folded);
-	free(load->nodes.path);
-	free(load->contexts.places);
-	free(load->contexts.described);
-	free(load->marks_taken);
+	free(load->nodes);
+	free(load->places);
 }
 
 int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
@@ -94,8 +102,8 @@ int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,
 	if (r < 0)
 		return r;
 	seep_ledger_load_figures(&load);
-	seep_ledger_load_unseen(&load);
-	r = seep_builder_take(&load.builder, ret_profile, err);
+	seep_ledger_load_notes(&load);
+	*ret_profile = seep_builder_take(&load.builder);
 	seep_ledger_load_done(&load);
-	return r;
+	return 0;
 }

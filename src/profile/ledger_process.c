@@ -156,23 +156,19 @@ void seep_ledger_load_marks(struct seep_ledger_load *load)
 	uint32_t unexact = LOAD(ledger_view_state(&load->view)->unexact_epoch);
 	uint64_t count = load->view.count[LEDGER_TABLE_MARKS];
 
-	load->marks_taken = seep_ledger_grow(load->marks_taken, load->mark_count, count, 1);
-	load->mark_count = count > load->mark_count ? count : load->mark_count;
 	for (uint64_t i = 0; i < count; i++) {
 		const struct ledger_mark *from = ledger_view_mark(&load->view, i);
 		struct seep_profile_mark *to;
 
-		if (load->marks_taken[i] || !from || !LOAD(from->ready))
+		if (!from || !LOAD(from->ready))
 			continue;
-		load->marks_taken[i] = 1;
 		to = seep_profile_add(profile, SEEP_ARRAY_MARKS);
 		to->epoch = from->epoch;
 		to->at_ns = from->at_ns;
 		if (from->name[0] != '\0')
 			to->name = seep_profile_strndup(profile, from->name, sizeof(from->name));
+		to->exact = unexact == 0 || to->epoch < unexact;
 	}
-	for (uint32_t i = 0; i < profile->mark_count; i++)
-		profile->marks[i].exact = unexact == 0 || profile->marks[i].epoch < unexact;
 	if (profile->mark_count > 1)
 		qsort(profile->marks, profile->mark_count, sizeof(*profile->marks), by_epoch);
 }

@@ -31,11 +31,6 @@ void seep_profile_free(struct seep_profile *profile)
 	seep_arena_free(profile->arena);
 }
 
-void *seep_profile_alloc(struct seep_profile *profile, size_t bytes)
-{
-	return seep_arena_alloc(profile->arena, bytes);
-}
-
 void *seep_profile_calloc(struct seep_profile *profile, size_t count, size_t item_bytes)
 {
 	return seep_arena_calloc(profile->arena, count, item_bytes);
@@ -62,6 +57,7 @@ static const struct {
 	[SEEP_ARRAY_FRAMES] = { sizeof(struct seep_profile_frame), AT(frames), AT(frame_count) },
 	[SEEP_ARRAY_CONTEXTS] = { sizeof(struct seep_profile_context), AT(contexts),
 				  AT(context_count) },
+	[SEEP_ARRAY_EPOCHS] = { sizeof(struct seep_profile_epoch), AT(epochs), AT(epoch_count) },
 	[SEEP_ARRAY_ROWS] = { sizeof(uint32_t), AT(rows), AT(row_count) },
 	[SEEP_ARRAY_MARKS] = { sizeof(struct seep_profile_mark), AT(marks), AT(mark_count) },
 	[SEEP_ARRAY_SAMPLES] = { sizeof(struct seep_profile_sample), AT(timeline),
@@ -72,24 +68,15 @@ static const struct {
 	[SEEP_ARRAY_OTHERS] = { sizeof(struct seep_profile_other), AT(others), AT(other_count) },
 };
 
-/* An array that came from elsewhere is copied when the first item is added to it. */
 void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array, uint32_t count)
 {
 	const size_t bytes = arrays[array].item_bytes;
-	char *items_at = (char *)profile + arrays[array].items_at;
 	uint32_t *had = (void *)((char *)profile + arrays[array].count_at);
-	const void *items;
-	bool is_foreign;
-	char *grown;
+	char *grown = seep_xgrow(profile->grown[array].items, &profile->grown[array].capacity,
+				 (size_t)*had + count, bytes);
 
-	memcpy(&items, items_at, sizeof(items));
-	is_foreign = items != profile->grown[array].items;
-	grown = seep_xgrow(profile->grown[array].items, &profile->grown[array].capacity,
-			   (size_t)*had + count, bytes);
-	if (is_foreign && *had)
-		memcpy(grown, items, *had * bytes);
 	profile->grown[array].items = grown;
-	memcpy(items_at, &grown, sizeof(grown));
+	memcpy((char *)profile + arrays[array].items_at, &grown, sizeof(grown));
 	grown += *had * bytes;
 	*had += count;
 	return memset(grown, 0, count * bytes);

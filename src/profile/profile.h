@@ -68,7 +68,7 @@ struct seep_profile_epoch {
 
 struct seep_profile_context {
 	uint32_t id;   /* unique within the profile; never 0 */
-	uint64_t hash; /* stable across runs; see docs/json.md */
+	uint64_t hash; /* stable across runs, see docs/json.md; 0 = see profile/context_hash.h */
 	uint8_t kind;  /* enum ledger_kind */
 	uint8_t align_log2;
 	bool truncated; /* outer frames are missing: no unwind information, or too many frames */
@@ -77,6 +77,7 @@ struct seep_profile_context {
 	bool no_stack;	       /* allocated while no walk was possible */
 	bool other;	       /* stacks met after the ledger was full, together */
 	bool in_doubt;	       /* read while it changed, or died in the middle of an operation */
+	bool damaged;	       /* its stack could not be read to its end: always in doubt */
 	bool expanded; /* its stack has an entry for each inlined call, where any is known */
 	char *thread;  /* by_thread only, else NULL */
 	char *scope;   /* NULL none */
@@ -208,6 +209,7 @@ enum seep_array {
 	SEEP_ARRAY_MODULES,
 	SEEP_ARRAY_FRAMES,
 	SEEP_ARRAY_CONTEXTS,
+	SEEP_ARRAY_EPOCHS,
 	SEEP_ARRAY_ROWS,
 	SEEP_ARRAY_MARKS,
 	SEEP_ARRAY_SAMPLES,
@@ -231,10 +233,12 @@ struct seep_profile {
 	uint32_t frame_count;
 	struct seep_profile_context *contexts;
 	uint32_t context_count;
+	struct seep_profile_epoch *epochs; /* what those of the contexts point into */
+	uint32_t epoch_count;
 	/* By analysis/keep.h: how many contexts were left out, and their figures together. */
 	uint32_t left_out_count;
 	struct seep_profile_context left_out;
-	/* Of a ledger: the id of each row's context, 0 = nothing was counted there. See row_owner.h. */
+	/* Of a ledger, by row: index of its context + 1, 0 = nothing was counted. See row_owner.h. */
 	uint32_t first_row; /* id of the first; lower ones are of ancestors */
 	uint32_t *rows;
 	uint32_t row_count;
@@ -263,12 +267,14 @@ struct seep_profile *seep_profile_new(void);
 void seep_profile_free(struct seep_profile *profile);
 
 /* Memory that lives as long as @profile; zeroed. Never fails: out of memory ends the tool. */
-void *seep_profile_alloc(struct seep_profile *profile, size_t bytes);
 void *seep_profile_calloc(struct seep_profile *profile, size_t count, size_t item_bytes);
 char *seep_profile_strdup(struct seep_profile *profile, const char *text);
 char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size_t count);
 
-/* @count more items, zeroed, of which the first is returned. The array may move. */
+/*
+ * @count more items, zeroed, of which the first is returned. The array may move. One that was set
+ * otherwise is not added to.
+ */
 void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array, uint32_t count)
 	__attribute__((returns_nonnull));
 

@@ -63,20 +63,12 @@ static int load_parent(struct seep_lineage *child, struct seep_error *err)
 	return r;
 }
 
-static int by_id(const void *key, const void *item)
-{
-	uint32_t id = *(const uint32_t *)key;
-	const struct seep_profile_context *context = item;
-
-	return (id > context->id) - (id < context->id);
-}
-
 const struct seep_profile_context *seep_lineage_context(struct seep_lineage *lineage, uint32_t row,
 							const struct seep_profile **ret_profile,
 							struct seep_error *err)
 {
 	const struct seep_profile *profile;
-	uint32_t id;
+	uint32_t place;
 
 	while (row < lineage->profile->first_row) {
 		if (!lineage->parent && load_parent(lineage, err) < 0)
@@ -85,12 +77,11 @@ const struct seep_profile_context *seep_lineage_context(struct seep_lineage *lin
 	}
 	profile = lineage->profile;
 	row -= profile->first_row;
-	id = row < profile->row_count ? profile->rows[row] : 0;
-	if (id == 0) {
+	place = row < profile->row_count ? profile->rows[row] : 0;
+	if (place == 0) {
 		(void)seep_fail(err, SEEP_ENOTFOUND, "the row counts nothing");
 		return NULL;
 	}
 	*ret_profile = profile;
-	return bsearch(&id, profile->contexts, profile->context_count, sizeof(*profile->contexts),
-		       by_id);
+	return &profile->contexts[place - 1];
 }

@@ -9,7 +9,6 @@
 
 #include "base/idtable.h"
 #include "base/xalloc.h"
-#include "profile/context_hash.h"
 #include "profile/profile.h"
 #include "symbol/symbol.h"
 
@@ -306,7 +305,6 @@ static int expand_stacks(struct symboliser *s, struct seep_error *err)
 		context->expanded = true;
 		context->hash = 0;
 	}
-	seep_profile_hash_contexts(s->profile);
 	return 0;
 }
 

@@ -21,7 +21,8 @@ typedef void (*seep_symbolise_progress)(void *user, uint64_t done, uint64_t all)
  *
  * Frames keep their index. An address at which calls were inlined becomes several entries of the
  * stacks, innermost first, and a repetition stays with the last of them, the function that is really
- * on the stack. Hashes and the modules' problems follow. What has names already is left as it is.
+ * on the stack. The modules' problems follow; hashes that
+ * are void become 0. What has names already is left as it is.
  *
  * Returns: 0, or
  *   -SEEP_ELIMIT  the expanded stacks would have over 2^29 entries; they have the outermost names only

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
+#include "profile/context_hash.h"
 #include "profile/generated_names.h"
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"
@@ -137,6 +138,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	/* A recording with addresses only is worth more than none. */
 	if (name_frames(job, profile, symbols, &err) < 0)
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
+	seep_profile_hash_contexts(profile);
 	if (make_folder(job) < 0)
 		return;
 	if (seep_recording_write(job->output, profile, job->plan->force, &job->err) == 0)

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "profile/kind_name.h"
+#include "profile/profile_check.h"
 #include "profile/total_fields.h"
 #include "recording/recording_rows.h"
 
@@ -278,8 +279,12 @@ int seep_recording_load(const char *path, struct seep_profile **ret_profile, str
 	if (r == 0)
 		r = load_all(&l);
 	(void)sqlite3_close(l.reader.db);
+	if (r == 0) {
+		seep_builder_finish(&l.reader.builder);
+		r = seep_profile_check(l.reader.builder.profile, err);
+	}
 	if (r == 0)
-		r = seep_builder_take(&l.reader.builder, ret_profile, err);
+		*ret_profile = seep_builder_take(&l.reader.builder);
 	seep_builder_done(&l.reader.builder);
 	if (r < 0)
 		seep_error_prefix(err, "%s: %s", path,

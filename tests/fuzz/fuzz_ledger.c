@@ -206,12 +206,12 @@ static void *write_on(void *opaque)
 static void load_memory(const uint8_t *map, size_t size, bool live)
 {
 	struct seep_profile *profile = NULL;
-	struct seep_error err = { 0 };
 
-	if (seep_profile_load_ledger_memory(map, size, live, &profile, &err) == 0)
-		seep_profile_free(profile);
-	else if (strstr(err.text, "figures") || strstr(err.text, "negative"))
+	if (seep_profile_load_ledger_memory(map, size, live, &profile, NULL) != 0)
+		return;
+	if (seep_profile_check(profile, NULL) != 0)
 		abort(); /* what is wrong is mended, whatever it is */
+	seep_profile_free(profile);
 }
 
 /* Between two readings anything may change. */

@@ -74,7 +74,7 @@ static const struct seep_profile_frame sample_frames[S_FRAME_COUNT] = {
 
 static void *sample_array(struct seep_profile *p, const void *items, size_t count, size_t bytes)
 {
-	void *copy = seep_profile_alloc(p, count * bytes + 1);
+	void *copy = seep_profile_calloc(p, count + 1, bytes);
 
 	memcpy(copy, items, count * bytes);
 	return copy;
@@ -154,7 +154,7 @@ static void sample_stacks(struct seep_profile *p)
 {
 	struct seep_profile_context *c;
 
-	p->contexts = seep_profile_alloc(p, SAMPLE_LEAVES * sizeof(*p->contexts));
+	p->contexts = seep_profile_calloc(p, SAMPLE_LEAVES, sizeof(*p->contexts));
 	sample_context(p, 4, 1024, 4 << 20, S_NEW, S_ALLOCATE, S_PUSH_BACK, S_LOAD_120, S_READ_FILE,
 		       S_MAIN, S_LIBC_START, S_START, SAMPLE_END);
 	sample_context(p, 4, 10, 400000, S_NEW, S_ALLOCATE, S_PUSH_BACK, S_LOAD_120B, S_READ_FILE,
@@ -178,7 +178,7 @@ static void sample_stacks(struct seep_profile *p)
 			   S_WORKER, S_LOAD_131, S_READ_FILE, S_VISIT, S_DESCEND, S_READ_FILE,
 			   S_MAIN, S_LIBC_START, S_START, SAMPLE_END);
 	c->epoch_count = 2;
-	c->epochs = seep_profile_alloc(p, 2 * sizeof(*c->epochs));
+	c->epochs = seep_profile_calloc(p, 2, sizeof(*c->epochs));
 	c->epochs[0] = (struct seep_profile_epoch){ 0, 1, 20000 };
 	c->epochs[1] = (struct seep_profile_epoch){ 3, 3, 100000 };
 	c = sample_context(p, 0, 5, 4096, SAMPLE_END);

@@ -86,7 +86,7 @@ static struct seep_profile *two_threads(void)
 	sample_modules(p);
 	p->frame_count = S_FRAME_COUNT;
 	p->frames = sample_array(p, sample_frames, S_FRAME_COUNT, sizeof(sample_frames[0]));
-	p->contexts = seep_profile_alloc(p, SAMPLE_LEAVES * sizeof(*p->contexts));
+	p->contexts = seep_profile_calloc(p, SAMPLE_LEAVES, sizeof(*p->contexts));
 	for (uint64_t i = 0; i < COUNT_OF(names); i++)
 		sample_context(p, 0, 1, 100 + 10 * i,
 			       i < 2   ? S_VISIT

@@ -29,7 +29,7 @@ static void a_loop_of_nodes_is_cut(void **state)
 
 static void nodes_out_of_bounds_end_the_stack(void **state)
 {
-	static const uint32_t parents[] = { 0, 5, 513, 0x7fffffff, UINT32_MAX };
+	static const uint32_t parents[] = { 5, 513, 0x7fffffff, UINT32_MAX };
 	uint32_t context;
 	uint32_t id = add_simple(&context);
 
@@ -41,6 +41,10 @@ static void nodes_out_of_bounds_end_the_stack(void **state)
 		assert_int_equal(context_of(context)->stack_count, 2);
 		assert_true(context_of(context)->truncated);
 	}
+	ledger.nodes[2].parent_ready = 0; /* it says nothing yet, not even its address */
+	load();
+	assert_int_equal(context_of(context)->stack_count, 1);
+	assert_true(context_of(context)->truncated);
 	ledger.contexts[context].leaf = UINT32_MAX;
 	load();
 	assert_int_equal(context_of(context)->stack_count, 0);

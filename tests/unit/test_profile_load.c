@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "profile_case.h"
 
+#include "profile/context_hash.h"
+
 #include <signal.h>
 
 static void the_process_is_described(void **state)
@@ -194,6 +196,7 @@ static void fixed_contexts_appear_only_when_used(void **state)
 	load();
 	assert_int_equal(profile->context_count, 2);
 	assert_true(profile->contexts[0].no_stack);
+	seep_profile_hash_contexts(profile);
 	assert_int_not_equal(profile->contexts[0].hash, profile->contexts[1].hash);
 }
 

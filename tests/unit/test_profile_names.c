@@ -70,18 +70,15 @@ static struct seep_profile *make_profile(void)
 	uintptr_t bias = 0;
 
 	(void)dl_iterate_phdr(find_bias, &bias);
-	profile->module_count = 1;
-	profile->modules = seep_profile_calloc(profile, 1, sizeof(*profile->modules));
+	(void)seep_profile_add(profile, SEEP_ARRAY_MODULES);
 	profile->modules[0].path = seep_profile_strdup(profile, "/proc/self/exe");
-	profile->frame_count = 3;
-	profile->frames = seep_profile_calloc(profile, 3, sizeof(*profile->frames));
+	(void)seep_profile_add_items(profile, SEEP_ARRAY_FRAMES, 3);
 	profile->frames[0].module = 1;
 	profile->frames[0].address = outer() - bias;
 	profile->frames[1].address = 0x1234;
 	profile->frames[2].module = 1;
 	profile->frames[2].address = 1;
-	profile->context_count = 1;
-	profile->contexts = seep_profile_calloc(profile, 1, sizeof(*profile->contexts));
+	(void)seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
 	profile->contexts[0].id = 9;
 	profile->contexts[0].stack_count = 3;
 	profile->contexts[0].stack = seep_profile_calloc(profile, 3,
@@ -133,9 +130,11 @@ static void a_second_time_changes_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	seep_profile_hash_contexts(profile);
 	hash = profile->contexts[0].hash;
 	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
 	assert_int_equal(profile->contexts[0].stack_count, 4);
+	assert_int_not_equal(hash, 0);
 	assert_int_equal(profile->contexts[0].hash, hash);
 	seep_profile_free(profile);
 }

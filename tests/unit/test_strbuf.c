@@ -33,7 +33,7 @@ static void additions_append_in_order(void **state)
 	seep_strbuf_adds(&buf, "one");
 	seep_strbuf_addc(&buf, ' ');
 	seep_strbuf_addf(&buf, "%d-%s", 2, "three");
-	seep_strbuf_repeat(&buf, '.', 3);
+	seep_strbuf_adds(&buf, "...");
 	seep_strbuf_add(&buf, "a\0b", 3);
 	assert_memory_equal(buf.text, "one 2-three...a\0b", 18);
 	assert_int_equal(buf.length, 17);
@@ -78,19 +78,6 @@ static void addition_past_the_ceiling_is_left_out_whole(void **state)
 	seep_strbuf_done(&buf);
 }
 
-static void huge_repeat_does_not_wrap(void **state)
-{
-	struct seep_strbuf buf;
-
-	(void)state;
-	seep_strbuf_init(&buf, 100);
-	seep_strbuf_adds(&buf, "abc");
-	seep_strbuf_repeat(&buf, ' ', SIZE_MAX);
-	assert_true(buf.overflowed);
-	assert_string_equal(buf.text, "abc");
-	seep_strbuf_done(&buf);
-}
-
 static void taken_text_belongs_to_the_caller(void **state)
 {
 	struct seep_strbuf buf;
@@ -132,7 +119,6 @@ int main(void)
 		cmocka_unit_test(additions_append_in_order),
 		cmocka_unit_test(growth_keeps_what_was_there),
 		cmocka_unit_test(addition_past_the_ceiling_is_left_out_whole),
-		cmocka_unit_test(huge_repeat_does_not_wrap),
 		cmocka_unit_test(taken_text_belongs_to_the_caller),
 		cmocka_unit_test(grown_array_keeps_items_and_has_room),
 	};
