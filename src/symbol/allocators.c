@@ -92,17 +92,15 @@ static const char *more_telling(const char *found, const char *other)
 static const char *look_in_table(const struct seep_elf *elf, const Elf64_Shdr *section)
 {
 	const char *found = NULL, *name;
-	struct seep_elf_table table;
+	const struct seep_elf_table table = seep_elf_table(elf, section);
 	Elf64_Sym symbol;
 
-	seep_elf_table_read(elf, section, &table);
 	for (size_t i = 0; seep_elf_table_item(&table, i, &symbol, sizeof(symbol)); i++) {
 		name = seep_elf_table_string(&table, symbol.st_name);
 		if (name && symbol.st_shndx != SHN_UNDEF &&
 		    ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
 			found = more_telling(found, allocator_of(name));
 	}
-	seep_elf_table_done(&table);
 	return found;
 }
 

@@ -3,7 +3,7 @@
  * The DWARF sections of one file and the headers of the units in them. Private to the files
  * dwarf_*.c and line_table.c.
  *
- * All of it is read where it lies in the loaded image; whatever an offset or a length says is
+ * All of it is read where it lies in the image; whatever an offset or a length says is
  * checked against the section that it is an offset into.
  */
 #ifndef SEEP_SYMBOL_DWARF_FILE_H
@@ -80,7 +80,7 @@ struct dwarf_file {
 	uint64_t ranges_left;
 };
 
-/* The sections of a loaded file; @split: those that are named *.dwo. */
+/* The sections of a file; @split: those that are named *.dwo. */
 void dwarf_parts_of(const struct seep_elf *elf, bool split, struct dwarf_parts *ret);
 
 /* Read the headers of all units of @parts, which is copied. Never fails: there may be none. */

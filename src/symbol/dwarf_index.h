@@ -16,8 +16,8 @@ struct seep_dwarf;
 
 /* All of it is borrowed and must outlive the index. */
 struct seep_dwarf_source {
-	const struct seep_elf *elf;	  /* loaded */
-	const struct seep_elf *alternate; /* loaded, what dwz moved out of it; may be NULL */
+	const struct seep_elf *elf;
+	const struct seep_elf *alternate; /* what dwz moved out of it; may be NULL */
 	const struct seep_debug_dirs *dirs;
 	const char *module_path;  /* beside it, and beside elf, lie packages of split units */
 	struct seep_arena *arena; /* receives names and paths */

@@ -246,8 +246,7 @@ static bool open_package(struct dwarf_split *split, const char *path)
 
 	if (!seep_elf_open(path, &split->package, &problem))
 		return false;
-	if (seep_elf_has_section(split->package, ".debug_cu_index") &&
-	    seep_elf_load(split->package))
+	if (seep_elf_has_section(split->package, ".debug_cu_index"))
 		return true;
 	seep_elf_close(split->package);
 	split->package = NULL;
@@ -308,12 +307,9 @@ static struct half *half_of(struct dwarf_split *split, const char *path,
 	half->path = seep_xstrdup(path);
 	if (!seep_elf_open(path, &half->elf, &problem))
 		return half;
-	if (!seep_elf_has_section(half->elf, ".debug_info.dwo") || !seep_elf_load(half->elf)) {
-		seep_elf_close(half->elf);
-		half->elf = NULL;
-		return half;
-	}
 	dwarf_parts_of(half->elf, true, &parts);
+	/* There may be thousands of such files. */
+	seep_elf_stop_reading(half->elf);
 	borrow_parts(&parts, skeleton);
 	dwarf_file_init(&half->file, &parts);
 	return half;

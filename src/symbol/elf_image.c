@@ -3,6 +3,7 @@
 
 #include "base/xalloc.h"
 #include "core/notes.h"
+#include "symbol/inflate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +12,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAMES_MAX_BYTES ((uint64_t)64 << 20)
 #define SECTIONS_MAX ((uint64_t)1 << 20)
-#define TABLE_MAX_BYTES ((uint64_t)512 << 20)
 #define NOTES_MAX_BYTES ((uint64_t)1 << 20)
+#define CONTENTS_MAX_BYTES ((uint64_t)8 << 30)
+
+/* zstd can do better than this on zeros only; a claim beyond it is refused, not tried. */
+#define INFLATE_RATIO_MAX 4096
+
+/* Of sections, those that were asked for. */
+struct seep_elf_contents {
+	uint64_t unread_bytes; /* of the file: sections of an honest one do not overlap */
+	uint64_t room_bytes;   /* for what is inflated */
+	struct seep_elf_bytes sections[];
+};
 
 bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes)
 {
@@ -49,55 +59,109 @@ bool seep_elf_segment(const struct seep_elf *elf, uint64_t base, size_t index,
 				ret_segment, sizeof(*ret_segment));
 }
 
-const char *seep_elf_section_name(const struct seep_elf *elf, const Elf64_Shdr *section)
-{
-	return elf->names && section->sh_name < elf->names_bytes ? elf->names + section->sh_name
-								 : "";
-}
-
 static const Elf64_Shdr *find_section(const struct seep_elf *elf, const char *name)
 {
-	size_t i;
+	for (size_t i = 1; i < elf->section_count; i++) {
+		const uint32_t at = elf->sections[i].sh_name;
 
-	for (i = 1; i < elf->section_count; i++)
-		if (strcmp(seep_elf_section_name(elf, &elf->sections[i]), name) == 0)
+		if (at < elf->names.bytes && strcmp((const char *)elf->names.data + at, name) == 0)
 			return &elf->sections[i];
+	}
 	return NULL;
 }
 
-void seep_elf_table_read(const struct seep_elf *elf, const Elf64_Shdr *section,
-			 struct seep_elf_table *ret_table)
+/* Inflated, and a zero after them; NULL when they are not in the file, or more than @bytes_max. */
+static uint8_t *read_contents(const struct seep_elf *elf, const Elf64_Shdr *section,
+			      uint64_t bytes_max, uint64_t *ret_bytes)
 {
-	const Elf64_Shdr *strings;
+	uint64_t from = section->sh_offset, left = section->sh_size;
+	uint8_t *packed, *contents;
+	Elf64_Chdr header = { 0 };
+	bool done;
 
-	*ret_table = (struct seep_elf_table){ 0 };
-	ret_table->data = seep_elf_contents(elf, section, TABLE_MAX_BYTES, &ret_table->bytes);
-	if (section->sh_link >= elf->section_count)
-		return;
-	strings = &elf->sections[section->sh_link];
-	if (strings->sh_type == SHT_STRTAB)
-		ret_table->strings = (char *)seep_elf_contents(elf, strings, TABLE_MAX_BYTES,
-							       &ret_table->string_bytes);
+	if (section->sh_type == SHT_NULL || section->sh_type == SHT_NOBITS)
+		return NULL;
+	*ret_bytes = left;
+	if (section->sh_flags & SHF_COMPRESSED) {
+		if (left < sizeof(header) || !seep_elf_read_at(elf, from, &header, sizeof(header)))
+			return NULL;
+		from += sizeof(header);
+		left -= sizeof(header);
+		*ret_bytes = header.ch_size;
+	}
+	if (left > elf->file_bytes || *ret_bytes > bytes_max ||
+	    *ret_bytes / INFLATE_RATIO_MAX > left)
+		return NULL;
+	packed = seep_xmalloc(left + 1);
+	packed[left] = 0;
+	done = seep_elf_read_at(elf, from, packed, left);
+	if (done && !(section->sh_flags & SHF_COMPRESSED))
+		return packed;
+	contents = done ? seep_xmalloc(*ret_bytes + 1) : NULL;
+	if (contents && seep_inflate(header.ch_type, packed, left, contents, *ret_bytes)) {
+		contents[*ret_bytes] = 0;
+	} else {
+		free(contents);
+		contents = NULL;
+	}
+	free(packed);
+	return contents;
 }
 
-void seep_elf_table_done(struct seep_elf_table *table)
+static struct seep_elf_bytes contents_of(const struct seep_elf *elf, const Elf64_Shdr *section)
 {
-	free(table->data);
-	free(table->strings);
+	struct seep_elf_bytes *found = &elf->contents->sections[section - elf->sections];
+
+	if (found->data || section->sh_size > elf->contents->unread_bytes)
+		return *found;
+	found->data = read_contents(elf, section, elf->contents->room_bytes, &found->bytes);
+	if (!found->data)
+		return *found = (struct seep_elf_bytes){ 0 };
+	elf->contents->unread_bytes -= section->sh_size;
+	elf->contents->room_bytes -= found->bytes;
+	return *found;
+}
+
+struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name)
+{
+	const Elf64_Shdr *section = find_section(elf, name);
+
+	return section ? contents_of(elf, section) : (struct seep_elf_bytes){ 0 };
+}
+
+void seep_elf_stop_reading(struct seep_elf *elf)
+{
+	if (!elf)
+		return;
+	if (elf->fd >= 0)
+		(void)close(elf->fd);
+	elf->fd = -1;
+	elf->memory = NULL;
+	elf->file_bytes = 0;
+}
+
+struct seep_elf_table seep_elf_table(const struct seep_elf *elf, const Elf64_Shdr *section)
+{
+	struct seep_elf_table table = { .items = contents_of(elf, section) };
+
+	if (section->sh_link < elf->section_count &&
+	    elf->sections[section->sh_link].sh_type == SHT_STRTAB)
+		table.strings = contents_of(elf, &elf->sections[section->sh_link]);
+	return table;
 }
 
 bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void *ret_item,
 			 size_t bytes)
 {
-	if (!table->data || index >= table->bytes / bytes)
+	if (index >= table->items.bytes / bytes)
 		return false;
-	memcpy(ret_item, table->data + index * bytes, bytes);
+	memcpy(ret_item, table->items.data + index * bytes, bytes);
 	return true;
 }
 
 const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t at)
 {
-	return table->strings && at < table->string_bytes ? table->strings + at : NULL;
+	return at < table->strings.bytes ? (const char *)table->strings.data + at : NULL;
 }
 
 bool seep_elf_has_section(const struct seep_elf *elf, const char *name)
@@ -118,9 +182,8 @@ static bool read_names(struct seep_elf *elf, uint64_t index)
 		index = elf->sections[0].sh_link;
 	if (index >= elf->section_count)
 		return false;
-	elf->names = (char *)seep_elf_contents(elf, &elf->sections[index], NAMES_MAX_BYTES,
-					       &elf->names_bytes);
-	return elf->names != NULL;
+	elf->names = contents_of(elf, &elf->sections[index]);
+	return elf->names.data != NULL;
 }
 
 /* A file without section headers has no symbols that we read, but it may have its build-id. */
@@ -148,6 +211,10 @@ static bool read_sections(struct seep_elf *elf)
 	if (!seep_elf_read_at(elf, header->e_shoff, elf->sections, count * sizeof(*elf->sections)))
 		return false;
 	elf->section_count = count;
+	elf->contents = seep_xcalloc(1, sizeof(*elf->contents) +
+						count * sizeof(elf->contents->sections[0]));
+	elf->contents->unread_bytes = elf->file_bytes;
+	elf->contents->room_bytes = CONTENTS_MAX_BYTES;
 	return read_names(elf, header->e_shstrndx);
 }
 
@@ -295,13 +362,11 @@ void seep_elf_close(struct seep_elf *elf)
 {
 	if (!elf)
 		return;
-	if (elf->fd >= 0)
-		(void)close(elf->fd);
+	seep_elf_stop_reading(elf);
+	for (size_t i = 0; elf->contents && i < elf->section_count; i++)
+		free((void *)elf->contents->sections[i].data);
 	free(elf->path);
 	free(elf->sections);
-	free(elf->names);
-	for (size_t i = 0; elf->contents && i < elf->section_count; i++)
-		free((void *)elf->contents[i].data);
 	free(elf->contents);
 	free(elf);
 }
@@ -309,21 +374,6 @@ void seep_elf_close(struct seep_elf *elf)
 bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, size_t bytes)
 {
 	return bytes && elf->build_id_bytes == bytes && memcmp(elf->build_id, build_id, bytes) == 0;
-}
-
-struct seep_elf_bytes seep_elf_section_at(const struct seep_elf *elf, size_t index)
-{
-	if (!elf->contents || index >= elf->section_count)
-		return (struct seep_elf_bytes){ 0 };
-	return elf->contents[index];
-}
-
-struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name)
-{
-	const Elf64_Shdr *section = find_section(elf, name);
-
-	return section ? seep_elf_section_at(elf, (size_t)(section - elf->sections))
-		       : (struct seep_elf_bytes){ 0 };
 }
 
 bool seep_elf_is_code(const struct seep_elf *elf, uint64_t address)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of an ELF file that symbols need, copied into memory.
+ * The parts of an ELF file that symbols need, copied into memory when they are first asked for.
  *
  * Copied and not mapped: a file that shrinks under a mapping (a rebuild in the middle of a report)
- * kills its reader with SIGBUS. Only sections that are used are read, compressed ones are
- * inflated.
+ * kills its reader with SIGBUS. Compressed sections are inflated.
  *
  * 64-bit little-endian files only: what seep can record.
  */
@@ -24,20 +23,19 @@ struct seep_elf_bytes {
 };
 
 struct seep_elf {
-	int fd;		       /* -1 once loaded, or when read from memory */
+	int fd;		       /* -1: nothing more is read, or it is read from memory */
 	const uint8_t *memory; /* borrowed; NULL when read from fd */
 	char *path;	       /* as it was opened; NULL when read from memory */
 	uint64_t file_bytes;
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections;
 	size_t section_count;
-	char *names; /* the section name table, ended by a zero; NULL: there is none */
-	uint64_t names_bytes;
+	struct seep_elf_bytes names; /* of sections */
 	uint8_t build_id[SEEP_BUILD_ID_MAX_BYTES];
 	size_t build_id_bytes; /* 0 = none */
 	uint64_t code_from;    /* from the first section with code to the end of the last */
 	uint64_t code_to;      /* 0: the file does not say */
-	struct seep_elf_bytes *contents; /* of sections; NULL until loaded */
+	struct seep_elf_contents *contents;
 };
 
 /**
@@ -63,27 +61,29 @@ bool seep_elf_has_build_id(const struct seep_elf *elf, const uint8_t *build_id, 
 bool seep_elf_has_section(const struct seep_elf *elf, const char *name);
 bool seep_elf_has_dwarf(const struct seep_elf *elf);
 
-/* Exactly @bytes at @offset of the file, before loading. False when they are not there. */
+/* Exactly @bytes at @offset of the file. False when they are not there. */
 bool seep_elf_read_at(const struct seep_elf *elf, uint64_t offset, void *to, uint64_t bytes);
-
-/* "" for a damaged one. */
-const char *seep_elf_section_name(const struct seep_elf *elf, const Elf64_Shdr *section);
 
 /* Program header @index of @elf->header, @base bytes into what is read. False: there is none. */
 bool seep_elf_segment(const struct seep_elf *elf, uint64_t base, size_t index,
 		      Elf64_Phdr *ret_segment);
 
-/* A section of items, and the strings that it names; before loading. Release with _done(). */
+/*
+ * The contents of the first section of that name; empty where it is not in the file, cannot be
+ * inflated, or all that was read together exceeds the file or 8 GiB. They live as long as @elf.
+ */
+struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name);
+
+/* Close the file: what was not asked for until now is not there. NULL is a no-op. */
+void seep_elf_stop_reading(struct seep_elf *elf);
+
+/* A section of items, and the strings that it names. */
 struct seep_elf_table {
-	uint8_t *data; /* NULL when it is not in the file */
-	uint64_t bytes;
-	char *strings; /* ended by a zero */
-	uint64_t string_bytes;
+	struct seep_elf_bytes items;
+	struct seep_elf_bytes strings;
 };
 
-void seep_elf_table_read(const struct seep_elf *elf, const Elf64_Shdr *section,
-			 struct seep_elf_table *ret_table);
-void seep_elf_table_done(struct seep_elf_table *table);
+struct seep_elf_table seep_elf_table(const struct seep_elf *elf, const Elf64_Shdr *section);
 
 /* Copy item @index, of @bytes; false when it is not there. */
 bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void *ret_item,
@@ -91,27 +91,6 @@ bool seep_elf_table_item(const struct seep_elf_table *table, size_t index, void 
 
 /* NULL when it is not there. */
 const char *seep_elf_table_string(const struct seep_elf_table *table, uint64_t at);
-
-/*
- * The bytes of @section, inflated, and a zero after them; released with free(). NULL when they are
- * not in the file, or are more than @bytes_max.
- */
-uint8_t *seep_elf_contents(const struct seep_elf *elf, const Elf64_Shdr *section,
-			   uint64_t bytes_max, uint64_t *ret_bytes);
-
-/**
- * seep_elf_load - read and inflate what symbols need
- *
- * A section that cannot be read or inflated is left out, and so is what exceeds 8 GiB. Calling it
- * again does nothing.
- *
- * Returns: false when the file has no sections.
- */
-bool seep_elf_load(struct seep_elf *elf);
-
-/* After loading. Empty when there is none. */
-struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name);
-struct seep_elf_bytes seep_elf_section_at(const struct seep_elf *elf, size_t index);
 
 /* @address may lie in code. True for all when the file does not say where its code is. */
 bool seep_elf_is_code(const struct seep_elf *elf, uint64_t address);

@@ -14,7 +14,7 @@
 struct seep_line_table;
 
 struct seep_line_source {
-	const struct seep_elf *elf;	 /* says where code is; loaded; must outlive the table */
+	const struct seep_elf *elf;	 /* says where code is; must outlive the table */
 	const struct dwarf_parts *parts; /* of the file that the unit is in; the same */
 	uint64_t offset;		 /* DW_AT_stmt_list: into .debug_line */
 	const char *unit_dir;		 /* DW_AT_comp_dir, NULL when there is none */

@@ -23,7 +23,6 @@ struct seep_symbol_module {
 	struct seep_elf *separate;  /* with the DWARF that main lacks */
 	struct seep_elf *alternate; /* what dwz moved out of either */
 	struct seep_elf *mini;	    /* the symbol table inside .gnu_debugdata */
-	uint8_t *mini_bytes;
 	struct seep_dwarf *dwarf;
 	struct seep_symtab symtab;
 	bool lacks_alternate; /* what dwz moved elsewhere was not found */
@@ -70,7 +69,6 @@ static void module_free(struct seep_symbol_module *module)
 	seep_elf_close(module->separate);
 	seep_elf_close(module->alternate);
 	seep_elf_close(module->mini);
-	free(module->mini_bytes);
 	free(module->path);
 	free(module);
 }
@@ -93,15 +91,6 @@ const char *seep_symbols_trouble(const struct seep_symbols *symbols)
 	return seep_debuginfod_trouble(symbols->dirs.servers);
 }
 
-static bool load(struct seep_elf **elf)
-{
-	if (*elf && !seep_elf_load(*elf)) {
-		seep_elf_close(*elf);
-		*elf = NULL;
-	}
-	return *elf != NULL;
-}
-
 /* @name, a file with a part of the module's debug information, is not to be had. */
 static void set_missing(struct seep_symbol_module *module, const char *name)
 {
@@ -116,7 +105,7 @@ static void set_missing(struct seep_symbol_module *module, const char *name)
 static void open_dwarf(struct seep_symbol_module *module, const struct seep_elf *elf)
 {
 	module->alternate = seep_debug_find_alternate(&module->symbols->dirs, elf);
-	module->lacks_alternate = !load(&module->alternate) &&
+	module->lacks_alternate = !module->alternate &&
 				  seep_elf_has_section(elf, ".gnu_debugaltlink");
 	if (module->lacks_alternate)
 		set_missing(module, seep_debug_alternate_name(elf));
@@ -129,18 +118,26 @@ static void open_dwarf(struct seep_symbol_module *module, const struct seep_elf 
 	});
 }
 
-static void open_mini(struct seep_symbol_module *module)
+/* The last that is read of @elf, which may be NULL. */
+static void take_symbols(struct seep_symbol_module *module, struct seep_elf *elf)
+{
+	if (elf)
+		seep_symtab_add(&module->symtab, elf);
+	seep_elf_stop_reading(elf);
+}
+
+static void take_mini_symbols(struct seep_symbol_module *module)
 {
 	struct seep_elf_bytes packed = seep_elf_section(module->main, ".gnu_debugdata");
+	uint8_t *inflated;
 	const char *problem;
 	size_t bytes;
 
-	if (!packed.bytes ||
-	    !seep_inflate_xz(packed.data, packed.bytes, &module->mini_bytes, &bytes) ||
-	    !seep_elf_open_memory(module->mini_bytes, bytes, &module->mini, &problem))
+	if (!packed.bytes || !seep_inflate_xz(packed.data, packed.bytes, &inflated, &bytes))
 		return;
-	if (load(&module->mini))
-		seep_symtab_add(&module->symtab, module->mini);
+	if (seep_elf_open_memory(inflated, bytes, &module->mini, &problem))
+		take_symbols(module, module->mini);
+	free(inflated);
 }
 
 static void explain(struct seep_symbol_module *module)
@@ -169,23 +166,20 @@ static void open_files(struct seep_symbol_module *module)
 		module->problem = "not a file";
 	else
 		module->main = seep_debug_find_main(dirs, &query, &module->problem);
-	if (load(&module->main) && seep_elf_has_dwarf(module->main))
+	if (module->main && seep_elf_has_dwarf(module->main))
 		open_dwarf(module, module->main);
 	if (!module->dwarf) {
 		module->separate = seep_debug_find_separate(dirs, &query, module->main);
-		if (load(&module->separate))
+		if (module->separate)
 			open_dwarf(module, module->separate);
 	}
-	if (!module->main && !module->dwarf) {
+	if (!module->main && !module->dwarf)
 		module->main = seep_debug_fetch_main(dirs, &query);
-		(void)load(&module->main);
-	}
 	if (module->main)
-		seep_symtab_add(&module->symtab, module->main);
-	if (module->separate)
-		seep_symtab_add(&module->symtab, module->separate);
-	if (module->main)
-		open_mini(module);
+		take_mini_symbols(module);
+	take_symbols(module, module->main);
+	take_symbols(module, module->separate);
+	seep_elf_stop_reading(module->alternate);
 	seep_symtab_finish(&module->symtab);
 	explain(module);
 }

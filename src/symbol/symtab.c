@@ -65,16 +65,16 @@ static uint64_t section_end(const struct seep_elf *elf, const Elf64_Sym *symbol)
 }
 
 static void add_symbol(struct seep_symtab *table, const struct seep_elf *elf,
-		       const Elf64_Sym *symbol, struct seep_elf_bytes strings)
+		       const Elf64_Sym *symbol, const char *name)
 {
-	struct symtab_entry entry = { .address = symbol->st_value, .bytes = symbol->st_size };
+	struct symtab_entry entry = { .address = symbol->st_value,
+				      .bytes = symbol->st_size,
+				      .name = name };
 
-	if (!is_function(elf, symbol) || symbol->st_name >= strings.bytes)
+	if (!name || !is_function(elf, symbol) || is_label_noise(name) ||
+	    table->count >= ENTRIES_MAX)
 		return;
-	entry.name = (const char *)strings.data + symbol->st_name;
-	if (is_label_noise(entry.name) || table->count >= ENTRIES_MAX)
-		return;
-	entry.order = name_order(symbol, entry.name);
+	entry.order = name_order(symbol, name);
 	entry.limit = section_end(elf, symbol);
 	table->entries = seep_xgrow(table->entries, &table->room, table->count + 1, sizeof(entry));
 	table->entries[table->count++] = entry;
@@ -82,24 +82,17 @@ static void add_symbol(struct seep_symtab *table, const struct seep_elf *elf,
 
 void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf)
 {
-	size_t i;
-
-	for (i = 1; i < elf->section_count; i++) {
+	for (size_t i = 1; i < elf->section_count; i++) {
 		const Elf64_Shdr *section = &elf->sections[i];
-		struct seep_elf_bytes symbols;
-		struct seep_elf_bytes strings;
-		size_t k;
+		struct seep_elf_table symbols;
+		Elf64_Sym symbol;
 
 		if (section->sh_type != SHT_SYMTAB && section->sh_type != SHT_DYNSYM)
 			continue;
-		symbols = seep_elf_section_at(elf, i);
-		strings = seep_elf_section_at(elf, section->sh_link);
-		for (k = 0; k < symbols.bytes / sizeof(Elf64_Sym); k++) {
-			Elf64_Sym symbol;
-
-			memcpy(&symbol, symbols.data + k * sizeof(symbol), sizeof(symbol));
-			add_symbol(table, elf, &symbol, strings);
-		}
+		symbols = seep_elf_table(elf, section);
+		for (size_t k = 0; seep_elf_table_item(&symbols, k, &symbol, sizeof(symbol)); k++)
+			add_symbol(table, elf, &symbol,
+				   seep_elf_table_string(&symbols, symbol.st_name));
 	}
 }
 

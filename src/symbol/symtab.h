@@ -25,7 +25,7 @@ struct seep_symtab {
 	struct seep_segments segments;
 };
 
-/* Add .symtab and .dynsym of a loaded image, which must outlive the table. */
+/* Add .symtab and .dynsym of an image, which must outlive the table. */
 void seep_symtab_add(struct seep_symtab *table, const struct seep_elf *elf);
 
 /* Sort what was added; before the first look. */

@@ -75,12 +75,11 @@ static void read_first(const struct seep_elf *elf, uint32_t type, struct seep_el
 		i++;
 	if (i >= elf->section_count)
 		return;
-	seep_elf_table_read(elf, &elf->sections[i], &table);
+	table = seep_elf_table(elf, &elf->sections[i]);
 	if (type == SHT_DYNAMIC)
 		read_dynamic(&table, kind);
 	else
 		read_symbols(&table, kind);
-	seep_elf_table_done(&table);
 }
 
 /* Programs without section headers, or with damaged ones, only lose what sections tell. */
