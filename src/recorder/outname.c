@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "recording/recording.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +19,14 @@
 
 #define SUFFIX ".seep"
 
-enum { EXE_MAX_BYTES = 64, HOST_BYTES = 65 };
+enum { EXE_MAX_BYTES = 64, HOST_BYTES = 65, SNAPSHOT_DIGITS = 3 };
+
+static bool ends_in_suffix(const char *name)
+{
+	const size_t bytes = strlen(name), suffix = strlen(SUFFIX);
+
+	return bytes > suffix && strcmp(name + bytes - suffix, SUFFIX) == 0;
+}
 
 /* What follows the last slash, even if that is nothing. */
 static const char *last_name(const char *path)
@@ -125,17 +133,38 @@ static void note_file(int dir_fd, const char *name, void *found)
 	*(bool *)found = true;
 }
 
+struct clearing {
+	const char *folder;
+	const char *stem; /* of a recording whose snapshots go; NULL: recordings of children go */
+	size_t kept_count;
+};
+
 /* As seep_outname_child() and seep_outname_snapshot() name them. */
+static bool has_name_of_ours(const char *name, const char *stem)
+{
+	const size_t stem_bytes = stem ? strlen(stem) : 0;
+	size_t digits;
+
+	if (stem && (strncmp(name, stem, stem_bytes) != 0 || name[stem_bytes] != '.'))
+		return false;
+	name += stem ? stem_bytes + 1 : 0;
+	digits = strspn(name, "0123456789");
+	return stem ? digits >= SNAPSHOT_DIGITS && strcmp(name + digits, SUFFIX) == 0
+		    : digits > 0 && ends_in_suffix(name);
+}
+
 static void remove_recording(int dir_fd, const char *name, void *context)
 {
-	const size_t bytes = strlen(name), suffix = strlen(SUFFIX);
+	struct clearing *clearing = context;
+	char *path = seep_xasprintf("%s/%s", clearing->folder, name);
 	struct stat st;
 
-	(void)context;
-	if (isdigit((unsigned char)*name) && bytes > suffix &&
-	    strcmp(name + bytes - suffix, SUFFIX) == 0 &&
-	    fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+	if (has_name_of_ours(name, clearing->stem) && lstat(path, &st) == 0 &&
+	    S_ISREG(st.st_mode) && seep_recording_is_one(path))
 		(void)unlinkat(dir_fd, name, 0);
+	else
+		clearing->kept_count++;
+	free(path);
 }
 
 static int open_folder(const char *folder)
@@ -143,15 +172,34 @@ static int open_folder(const char *folder)
 	return open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-void seep_outname_clear(const char *folder)
+/* Returns how many files are left. */
+static size_t clear(const char *folder, const char *stem)
 {
+	struct clearing clearing = { .folder = folder, .stem = stem };
 	int fd = open_folder(folder);
 
 	if (fd < 0)
-		return;
-	if (seep_folder_each(fd, remove_recording, NULL, NULL) == 0)
-		(void)rmdir(folder);
+		return 0;
+	if (seep_folder_each(fd, remove_recording, &clearing, NULL) < 0)
+		clearing.kept_count = 0; /* not known */
 	(void)close(fd);
+	return clearing.kept_count;
+}
+
+size_t seep_outname_clear(const char *main_path)
+{
+	char *children = seep_outname_folder(main_path), *folder = seep_path_folder(main_path);
+	char *snapshot = seep_outname_snapshot(main_path, 0);
+	size_t kept = clear(children, NULL);
+
+	if (kept == 0)
+		(void)rmdir(children);
+	snapshot[strlen(snapshot) - strlen(".000" SUFFIX)] = '\0';
+	(void)clear(folder, last_name(snapshot));
+	free(children);
+	free(folder);
+	free(snapshot);
+	return kept;
 }
 
 static int check_children(const char *path, bool force, struct seep_error *err)
@@ -227,11 +275,8 @@ char *seep_outname_child(const char *folder, uint32_t pid, const char *exe, unsi
 
 char *seep_outname_snapshot(const char *path, unsigned number)
 {
-	const char *name = last_name(path);
-	const size_t bytes = strlen(name), ending = strlen(SUFFIX);
-	bool cut = bytes > ending && strcmp(name + bytes - ending, SUFFIX) == 0;
 	char suffix[EXE_MAX_BYTES];
 
-	(void)snprintf(suffix, sizeof(suffix), ".%03u" SUFFIX, number);
-	return add_suffix(path, cut ? ending : 0, suffix);
+	(void)snprintf(suffix, sizeof(suffix), ".%0*u" SUFFIX, SNAPSHOT_DIGITS, number);
+	return add_suffix(path, ends_in_suffix(last_name(path)) ? strlen(SUFFIX) : 0, suffix);
 }

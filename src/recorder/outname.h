@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /**
@@ -40,8 +41,15 @@ SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_
  */
 char *seep_outname_folder(const char *main_path) __attribute__((returns_nonnull));
 
-/* Remove recordings from @folder that an earlier run left, and the folder if nothing else is in it. */
-void seep_outname_clear(const char *folder);
+/**
+ * seep_outname_clear - remove what an earlier run left beside the recording @main_path
+ *
+ * That is its snapshots, the recordings in its folder, and the folder if nothing else is in it. What
+ * is no recording, whatever its name, stays.
+ *
+ * Returns: how many other files are in the folder.
+ */
+size_t seep_outname_clear(const char *main_path);
 
 /*
  * "<folder>/<pid>.<exe>.seep", or "<folder>/<pid>.<exe>.<number>.seep" from 2 on. Release with

@@ -417,6 +417,18 @@ static void drop_lesser_lead(struct seep_recorder_result *result)
 	}
 }
 
+static void clear_output(struct seep_recorder *recorder)
+{
+	size_t kept = seep_outname_clear(recorder->plan.output);
+
+	if (kept)
+		seep_texts_take(&recorder->result->notes,
+				seep_xasprintf("%zu file%s in %s %s kept: not recordings of an "
+					       "earlier run",
+					       kept, kept == 1 ? "" : "s", recorder->folder,
+					       kept == 1 ? "was" : "were"));
+}
+
 /*
  * A parallel build would meet the usual soft limit, which is only ours by now: the program has been
  * forked. A hard one that is low lets fewer processes be followed at a time.
@@ -441,7 +453,7 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	*ret_result = (struct seep_recorder_result){ 0 };
 	recorder->result = ret_result;
 	if (recorder->plan.force)
-		seep_outname_clear(recorder->folder);
+		clear_output(recorder);
 	recorder->session.room = room_for_images();
 	scan(recorder);
 	while (goes_on(recorder)) {

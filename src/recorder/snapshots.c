@@ -107,8 +107,8 @@ static struct ring *find_ring(struct seep_snapshots *snapshots, const char *outp
 	return ring;
 }
 
-/* The next number; without --force one whose file is not there from an earlier run. */
-static unsigned next_number(const struct seep_snapshots *snapshots, const struct ring *ring)
+/* The next number whose file is not there from an earlier run. */
+static unsigned next_number(const struct ring *ring)
 {
 	unsigned number = ring->number;
 	bool taken = true;
@@ -116,7 +116,7 @@ static unsigned next_number(const struct seep_snapshots *snapshots, const struct
 	while (taken && number < INT_MAX) {
 		char *path = seep_outname_snapshot(ring->output, ++number);
 
-		taken = !snapshots->plan->force && access(path, F_OK) == 0;
+		taken = access(path, F_OK) == 0;
 		free(path);
 	}
 	return number;
@@ -136,7 +136,7 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 	ring->busy = true;
 	snapshot = seep_xcalloc(1, sizeof(*snapshot));
 	snapshot->ring = ring;
-	snapshot->number = next_number(snapshots, ring);
+	snapshot->number = next_number(ring);
 	snapshot->job = *like;
 	snapshot->job.output = seep_outname_snapshot(ring->output, snapshot->number);
 	snapshot->job.snapshot = snapshot->job.only_running = true;

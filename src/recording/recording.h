@@ -37,6 +37,9 @@ enum { SEEP_RECORDING_VERSION = 2 };
 SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_profile *profile,
 					bool replace, struct seep_error *err);
 
+/* Does the file begin as a recording does? False also of what cannot be read. */
+bool seep_recording_is_one(const char *path);
+
 /**
  * seep_recording_load - read the whole recording at @path
  * @ret_profile: set on success only; release with seep_profile_free()

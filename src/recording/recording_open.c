@@ -76,6 +76,13 @@ static int read_head(const char *path, struct head *ret_head, struct seep_error 
 	return 0;
 }
 
+bool seep_recording_is_one(const char *path)
+{
+	struct head head;
+
+	return read_head(path, &head, NULL) == 0 && is_recording(head.bytes, head.count);
+}
+
 /*
  * SQLite takes what is missing of the last page for zeros. Its header has the number of pages, if
  * whoever changed the file last has written it there.

@@ -407,10 +407,26 @@ def test_children_are_in_one_folder_and_a_rerun_leaves_no_litter(seep):
     words.insert(1, "-f")
     assert seep.command(*words, "/bin/ls; exit 4", cwd=folder).status == 4
     assert len(files_below(folder)) == 4 and "x.seep.d/notes" in files_below(folder)
-    os.unlink(folder / "x.seep.d" / "notes")
+    os.rename(folder / "x.seep.d" / "notes", folder / "x.seep.d" / "7.notes.seep")
+    words.remove("-q")
+    said = seep.command(*words, "exit 4", cwd=folder).stderr
+    assert b"seep: 1 file in x.seep.d was kept: not recordings of an earlier run\n" in said
+    assert files_below(folder) == ["x.seep", "x.seep.d/7.notes.seep", "y.seep"]
+    os.unlink(folder / "x.seep.d" / "7.notes.seep")
     assert seep.command(*words, "exit 5", cwd=folder).status == 5
     assert files_below(folder) == ["x.seep", "y.seep"]
     assert not (folder / "x.seep.d").exists()
+
+
+def test_a_rerun_leaves_no_snapshots_of_the_run_before(seep):
+    run = ["run", "-q", "-f", "-o", "x.seep"]
+    assert seep.command(*run, "sleep", "0.1", cwd=seep.directory).status == 0
+    for name in ("x.041.seep", "x.42.seep", "xx.043.seep"):
+        shutil.copy(seep.directory / "x.seep", seep.directory / name)
+    (seep.directory / "x.044.seep").write_text("mine")
+    assert seep.command(*run, "true", cwd=seep.directory).status == 0
+    left = [name for name in files_below(seep.directory) if name.startswith("x")]
+    assert left == ["x.044.seep", "x.42.seep", "x.seep", "xx.043.seep"]
 
 
 def test_the_recording_knows_the_other_processes_and_what_all_come_to(seep):

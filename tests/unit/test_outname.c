@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/xalloc.h"
 #include "recorder/outname.h"
 
 #include <fcntl.h>
@@ -148,25 +149,46 @@ static void a_folder_that_holds_something_needs_force_too(void **state)
 	assert_int_equal(rename("x.d", "elsewhere"), 0);
 	assert_int_equal(symlink("elsewhere", "x.d"), 0);
 	assert_int_equal(seep_outname_check("x", true, &err), -SEEP_ESYS);
-	seep_outname_clear("x.d");
+	assert_int_equal(seep_outname_clear("x"), 0);
 	assert_int_equal(access("elsewhere/1.cc.seep", F_OK), 0);
 	assert_int_equal(unlink("x.d"), 0);
 	assert_int_equal(rename("elsewhere", "x.d"), 0);
 }
 
+/* As far as it is looked at. */
+static void write_recording(const char *path)
+{
+	unsigned char head[100] = "SQLite format 3";
+	FILE *file = fopen(path, "w");
+
+	memcpy(head + 68, "SEEP", 4);
+	assert_non_null(file);
+	assert_int_equal(fwrite(head, sizeof(head), 1, file), 1);
+	assert_int_equal(fclose(file), 0);
+}
+
 static void clearing_takes_recordings_only(void **state)
 {
+	static const char *const names[] = { "1.cc.seep", "2.cc.seep", "mine", "3.mine.seep" };
+
 	(void)state;
-	assert_int_equal(symlink("mine", "x.d/2.cc.seep"), 0);
-	seep_outname_clear("x.d");
+	assert_int_equal(unlink("x.d/1.cc.seep"), 0);
+	write_recording("x.d/1.cc.seep");
+	assert_int_equal(symlink("1.cc.seep", "x.d/2.cc.seep"), 0);
+	touch("x.d/3.mine.seep");
+	assert_int_equal(seep_outname_clear("x"), 3);
 	assert_int_equal(access("x.d/1.cc.seep", F_OK), -1);
-	assert_int_equal(access("x.d/mine", F_OK), 0);
-	assert_int_equal(unlink("x.d/2.cc.seep"), 0);
-	assert_int_equal(unlink("x.d/mine"), 0);
-	touch("x.d/17.a b.c.2.seep");
-	seep_outname_clear("x.d");
+	for (size_t i = 1; i < sizeof(names) / sizeof(*names); i++) {
+		char *path = seep_xasprintf("x.d/%s", names[i]);
+
+		assert_int_equal(unlink(path), 0);
+		free(path);
+	}
+	write_recording("x.d/17.a b.c.2.seep");
+	write_recording("x.d/17.a b.c.2.001.seep");
+	assert_int_equal(seep_outname_clear("x"), 0);
 	assert_int_equal(access("x.d", F_OK), -1);
-	seep_outname_clear("x.d");
+	assert_int_equal(seep_outname_clear("x"), 0);
 }
 
 static void children_are_named_by_pid_and_program(void **state)
