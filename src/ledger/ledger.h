@@ -80,9 +80,8 @@ struct ledger_string {
 
 /* Where a process notes its live blocks: addresses in its own memory. See ledger_blocks.h. */
 struct ledger_blocks {
-	uint64_t leaves;	/* of LEDGER_LEAVES addresses of leaves, 0 where there is none */
-	uint64_t early;		/* of the early arena */
-	uint64_t early_bytes;	/* of it that hold blocks */
+	uint64_t leaves; /* of LEDGER_LEAVES addresses of leaves, 0 where there is none */
+	uint64_t spare64[2];
 	uint32_t granule_shift; /* log2 of the address space per small cell */
 	uint32_t spare;
 };
@@ -197,7 +196,7 @@ struct ledger_state {
 	_Atomic uint64_t threads_started;
 	_Atomic uint64_t dropped; /* allocations counted under "other" */
 	_Atomic uint64_t unrecorded_children;
-	_Atomic uint64_t early_allocs;	/* before the ledger was made, by our own arena */
+	_Atomic uint64_t spare;
 	_Atomic uint64_t private_bytes; /* memory of the runtime outside the ledger, mapped */
 	_Atomic uint64_t verify_walks;
 	_Atomic uint64_t verify_landed;

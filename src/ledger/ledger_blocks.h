@@ -67,12 +67,6 @@ static inline uint64_t ledger_leaf_pages(unsigned granule_shift)
 	       LEDGER_PAGE_BYTES;
 }
 
-/* What precedes a block of the early arena, at a multiple of 16. All zeros: no block, 16 bytes on. */
-struct ledger_early {
-	_Atomic uint64_t state; /* enum ledger_cell_state */
-	uint64_t size;
-};
-
 static inline uint32_t ledger_cell_row(uint64_t cell)
 {
 	return (uint32_t)cell & (LEDGER_ROW_ID_END - 1);
@@ -115,6 +109,5 @@ static inline uint64_t ledger_large_begin(uint64_t cell, uint64_t address)
 _Static_assert(LEDGER_ROW_ID_END == 1 << LEDGER_CELL_HALF_SHIFT, "a row id fits its bits");
 _Static_assert(LEDGER_LARGE_BYTES == 1 << LEDGER_CELL_SIZE_BITS, "a small size fits its bits");
 _Static_assert(sizeof(struct ledger_large) == 16, "large cell layout");
-_Static_assert(sizeof(struct ledger_early) == 16, "early block layout");
 
 #endif

@@ -50,7 +50,6 @@ static void copy_state(struct seep_ledger_load *load)
 	totals->threads = LOAD(state->threads_started);
 	totals->dropped = LOAD(state->dropped);
 	totals->unrecorded_children = LOAD(state->unrecorded_children);
-	totals->early_allocs = LOAD(state->early_allocs);
 	totals->own_bytes = LOAD(state->real_bytes) + LOAD(state->private_bytes);
 	totals->verify.walks = LOAD(state->verify_walks);
 	totals->verify.landed = LOAD(state->verify_landed);

@@ -171,7 +171,7 @@ struct seep_profile_totals {
 	uint64_t temporary, temporary_bytes;
 	uint64_t threads;
 	uint64_t untracked_frees, missed_frees, inherited_frees, inherited_freed_bytes;
-	uint64_t dropped, in_doubt, abandoned, unrecorded_children, early_allocs;
+	uint64_t dropped, in_doubt, abandoned, unrecorded_children;
 	uint64_t own_bytes; /* ledger pages + private memory of the runtime */
 	uint64_t walks, walks_landed, walks_truncated;
 	uint64_t histogram[SEEP_PROFILE_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */

@@ -32,7 +32,6 @@ const struct seep_total_field seep_total_fields[] = {
 	TOTAL(in_doubt, 2),
 	TOTAL(abandoned, 2),
 	TOTAL(unrecorded_children, 2),
-	TOTAL(early_allocs, 2),
 	TOTAL(own_bytes, 2),
 	TOTAL(walks, 2),
 	TOTAL(walks_landed, 2),

@@ -29,7 +29,6 @@ static void add_counters(struct seep_lines *lines, const struct seep_profile *pr
 		  "counted without their stack: the ledger was full" },
 		{ "in-doubt", totals->in_doubt, "operation",
 		  "counted in part: the process died, or a signal handler left them" },
-		{ "early-allocs", totals->early_allocs, "allocation", "before counting began" },
 	};
 
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)

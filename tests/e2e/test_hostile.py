@@ -13,7 +13,6 @@ import pytest
 from harness import (
     PROGRAMS,
     RUNTIME,
-    SOURCE,
     check_truth,
     contexts_of,
     functions,
@@ -151,16 +150,7 @@ def test_an_inherited_block_is_not_subtracted_from_what_the_child_uses(seep):
     assert report["totals"]["inherited_freed_bytes"] == 100 << 20
 
 
-# ---- the search for the next allocator -----------------------------------------------------
-
-
-def test_what_a_dlsym_allocates_during_the_search_is_served_and_counted_apart(seep):
-    preload = {"LD_PRELOAD": str(program("lib_hostile_dlsym.so"))}
-    _, recordings = check_same(seep, [program("temporaries")], env=preload)
-    # A malloc and a realloc for each function that is searched for.
-    hooks = (SOURCE / "src/core/allocation.def").read_text().count("\nCORE_MALLOC(")
-    hooks += (SOURCE / "src/runtime/next/hooks.def").read_text().count("\nRT_HOOK(")
-    assert recordings.main()["totals"]["early_allocs"] == 2 * hooks
+# ---- other libraries -----------------------------------------------------------------------
 
 
 def test_an_allocator_may_allocate_to_say_how_large_a_block_is(seep):

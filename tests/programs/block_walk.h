@@ -13,7 +13,7 @@
 struct walk_block {
 	uint64_t address;
 	uint64_t size;
-	uint32_t row; /* 0: of the early arena */
+	uint32_t row;
 	enum ledger_family family;
 };
 
@@ -115,30 +115,6 @@ static inline void walk_leaf(struct walk *walk, uint64_t leaf, uint64_t address,
 	}
 }
 
-static inline void walk_early(struct walk *walk, const struct ledger_blocks *blocks)
-{
-	uint64_t at = 0;
-
-	while (blocks->early_bytes >= sizeof(struct ledger_early) &&
-	       at <= blocks->early_bytes - sizeof(struct ledger_early)) {
-		uint64_t header[2];
-		uint64_t begin = at + sizeof(header);
-
-		if (!walk_read(walk, blocks->early + at, header, sizeof(header)))
-			return;
-		at = begin;
-		if (header[0] == LEDGER_CELL_EMPTY)
-			continue;
-		if (header[1] > blocks->early_bytes - begin) {
-			walk->strange++;
-			return;
-		}
-		if (header[0] == LEDGER_CELL_LIVE)
-			walk_meet(walk, blocks->early + begin, header[1], 0);
-		at = (begin + header[1] + 15) & ~UINT64_C(15);
-	}
-}
-
 /* False: the ledger does not say where its process notes blocks. */
 static inline bool walk_blocks(struct walk *walk, const struct ledger_blocks *blocks)
 {
@@ -156,7 +132,6 @@ static inline bool walk_blocks(struct walk *walk, const struct ledger_blocks *bl
 				walk_leaf(walk, leaves[k], (i + k) << LEDGER_LEAF_SHIFT,
 					  blocks->granule_shift);
 	}
-	walk_early(walk, blocks);
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * block_walker PID LEDGER: every live block of that process, read from its memory while it waits:
- * "FIRST_ROW" of the ledger, then lines "ADDRESS SIZE ROW FAMILY"; row 0 is the early arena.
+ * "FIRST_ROW" of the ledger, then lines "ADDRESS SIZE ROW FAMILY".
  */
 #include "block_walk.h"
 

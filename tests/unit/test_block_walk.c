@@ -17,7 +17,6 @@ enum { FOUND_MAX = 16 };
 struct process {
 	uint8_t *leaf; /* at LEAF_AT */
 	uint64_t leaves[LEDGER_LEAVES];
-	uint8_t early[4096]; /* at LEAVES_AT + the first level */
 	struct walk_block found[FOUND_MAX];
 	uint64_t count;
 };
@@ -36,9 +35,7 @@ static bool read_fake(void *user, uint64_t address, void *to, uint64_t bytes)
 	struct process *p = user;
 
 	return copy_from(p->leaf, LEAF_AT, MEMORY_BYTES, address, to, bytes) ||
-	       copy_from(p->leaves, LEAVES_AT, sizeof(p->leaves), address, to, bytes) ||
-	       copy_from(p->early, LEAVES_AT + sizeof(p->leaves), sizeof(p->early), address, to,
-			 bytes);
+	       copy_from(p->leaves, LEAVES_AT, sizeof(p->leaves), address, to, bytes);
 }
 
 static void note(void *user, const struct walk_block *block)
@@ -87,11 +84,10 @@ static uint64_t *large(struct process *p, unsigned i)
 	return cells(p, (unsigned)ledger_leaf_cells(SHIFT) + 2 * i);
 }
 
-static struct walk walk(struct process *p, uint64_t early_bytes, uint32_t shift)
+static struct walk walk(struct process *p, uint32_t shift)
 {
 	struct walk walk = { read_fake, note, p, UINT64_C(64) << 20, 0 };
-	struct ledger_blocks blocks = { LEAVES_AT, LEAVES_AT + sizeof(p->leaves), early_bytes,
-					shift, 0 };
+	struct ledger_blocks blocks = { .leaves = LEAVES_AT, .granule_shift = shift };
 
 	if (!walk_blocks(&walk, &blocks))
 		walk.strange = UINT64_MAX;
@@ -108,31 +104,25 @@ static void blocks_have_their_address_size_and_row(void **state)
 	*cells(p, (1 << 21) - 1) = live(9, 0, 0);
 	large(p, 2)[0] = live(10, 0x550, 0x55);
 	large(p, 2)[1] = UINT64_C(1) << 40;
-	((uint64_t *)p->early)[2] = LEDGER_CELL_LIVE;
-	((uint64_t *)p->early)[3] = 5;
-	assert_int_equal(walk(p, 64, SHIFT).strange, 0);
-	assert_int_equal(p->count, 4);
+	assert_int_equal(walk(p, SHIFT).strange, 0);
+	assert_int_equal(p->count, 3);
 	assert_true(p->found[0].address == base + 48 && p->found[0].size == 100);
 	assert_true(p->found[0].row == 7);
 	assert_true(p->found[1].address == base + (1 << 26) - 32 && p->found[1].size == 0);
 	assert_true(p->found[2].address == base + 0x2550 && p->found[2].size == UINT64_C(1) << 40);
-	assert_true(p->found[3].address == LEAVES_AT + sizeof(p->leaves) + 32);
-	assert_true(p->found[3].size == 5 && p->found[3].row == 0);
 }
 
 static void what_cannot_be_is_passed_over(void **state)
 {
 	struct process *p = *state;
 
-	/* Begins behind its 4 KiB, ends beyond all addresses; an early block is longer than the arena. */
+	/* Begins behind its 4 KiB, ends beyond all addresses. */
 	large(p, 2)[0] = live(10, 0, 0x100);
 	large(p, 3)[0] = live(10, 0, 0);
 	large(p, 3)[1] = UINT64_MAX;
-	((uint64_t *)p->early)[0] = LEDGER_CELL_LIVE;
-	((uint64_t *)p->early)[1] = UINT64_MAX;
 	/* Nothing can be read there. */
 	p->leaves[5] = UINT64_MAX / 2;
-	assert_int_equal(walk(p, 64, SHIFT).strange, 4);
+	assert_int_equal(walk(p, SHIFT).strange, 3);
 	assert_int_equal(p->count, 0);
 }
 
@@ -144,7 +134,7 @@ static void with_a_granule_of_16_bytes_a_cell_is_of_one_address(void **state)
 	((uint64_t *)p->leaf)[0] = live(7, 0, 1);
 	((uint64_t *)p->leaf)[1] = live(7, 16, 1);
 	((uint64_t *)p->leaf)[2] = live(7, 16, 1);
-	assert_int_equal(walk(p, 0, 4).strange, 1);
+	assert_int_equal(walk(p, 4).strange, 1);
 	assert_int_equal(p->count, 2);
 }
 
@@ -155,7 +145,7 @@ static void the_same_leaf_everywhere_does_not_take_for_ever(void **state)
 	for (unsigned i = 0; i < LEDGER_LEAVES; i++)
 		p->leaves[i] = LEAF_AT;
 	*cells(p, 1) = live(7, 0, 100);
-	assert_int_equal(walk(p, UINT64_MAX, SHIFT).left_bytes, 0);
+	assert_int_equal(walk(p, SHIFT).left_bytes, 0);
 	assert_in_range(p->count, 1, LEDGER_LEAVES / 2);
 }
 
@@ -163,7 +153,7 @@ static void an_unknown_granule_is_refused(void **state)
 {
 	for (uint32_t shift = 0; shift < 70; shift++)
 		if (shift != 4 && shift != 5)
-			assert_true(walk(*state, 0, shift).strange == UINT64_MAX);
+			assert_true(walk(*state, shift).strange == UINT64_MAX);
 }
 
 int main(void)

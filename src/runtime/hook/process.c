@@ -23,7 +23,7 @@ enum { ARGUMENTS_MAX = 1 << 20 };
 /* A constructor may come here before anything was allocated, hence before the search. */
 static void notice(enum ledger_ended ended, int status)
 {
-	(void)rt_next_find();
+	rt_next_find();
 	rt_exit_notice(ended, status);
 }
 
@@ -31,7 +31,7 @@ RT_EXPORT int dlclose(void *handle)
 {
 	int failed;
 
-	(void)rt_next_find();
+	rt_next_find();
 	failed = rt_next.dlclose(handle);
 	if (rt_mine.control)
 		rt_record_unload(__builtin_frame_address(0));

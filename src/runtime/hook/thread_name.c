@@ -17,7 +17,7 @@ RT_EXPORT int pthread_setname_np(uintptr_t thread, const char *name)
 {
 	int failed;
 
-	(void)rt_next_find();
+	rt_next_find();
 	failed = rt_next.name_thread(thread, name);
 	/* glibc's pthread_t is the thread pointer. */
 	rt_name_changed(thread == (uintptr_t)__builtin_thread_pointer());
@@ -35,7 +35,7 @@ RT_EXPORT int prctl(int option, ...)
 	for (unsigned i = 0; i < 4; i++)
 		arguments[i] = va_arg(list, unsigned long);
 	va_end(list);
-	(void)rt_next_find();
+	rt_next_find();
 	result = rt_next.prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 	if (RT_UNLIKELY(option == PR_SET_NAME))
 		rt_name_changed(true);

@@ -3,7 +3,6 @@
 
 #include "runtime/life/identity.h"
 #include "runtime/life/layout.h"
-#include "runtime/next/rt_arena.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/pagemap.h"
@@ -244,8 +243,6 @@ static void fill_header(struct ledger_header *header, const struct rt_make *make
 	header->origin = make->origin;
 	header->blocks = (struct ledger_blocks){
 		.leaves = (uintptr_t)rt_leaves,
-		.early = (uintptr_t)rt_arena_start(),
-		.early_bytes = rt_arena_used(),
 		.granule_shift = rt_global.granule_shift,
 	};
 	strncpy(header->parent, make->parent, sizeof(header->parent) - 1);

@@ -2,7 +2,6 @@
 #include "runtime/life/start.h"
 
 #include "runtime/next/next.h"
-#include "runtime/next/rt_arena.h"
 #include "runtime/sys/lock.h"
 #include "runtime/life/make.h"
 #include "runtime/sys/sys.h"
@@ -132,7 +131,6 @@ static struct ledger_control *start(const struct rt_start *how)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
 	if (options.mode || rt_options_filters(&options))
 		rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
-	rt_store(&rt_global.state->early_allocs, rt_arena_count());
 	rt_modules_start();
 	return open_books();
 }
@@ -309,7 +307,9 @@ static struct ledger_control *begin(uint32_t before, const struct rt_start *how)
 
 struct ledger_control *rt_start_with(const struct rt_start *how)
 {
-	if (how->next ? !rt_next_use(how->next) : !rt_next_find())
+	if (!how->next)
+		rt_next_find();
+	else if (!rt_next_use(how->next))
 		return rt_mine.control;
 	return begin(RT_NOT_YET, how);
 }
@@ -368,8 +368,6 @@ struct ledger_control *rt_control_cold(void)
 		return NULL;
 	if (before == RT_STARTING)
 		return wait_for_start();
-	if (!rt_next_find())
-		return NULL;
 	if (before == RT_NOT_YET)
 		return start_preloaded();
 	/* A fork that calls no handlers. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/next/next.h"
 
-#include "runtime/next/rt_arena.h"
 #include "runtime/rt.h"
 
 #include <dlfcn.h>
@@ -14,74 +13,30 @@ bool rt_usable_unknown;
 bool rt_aligned_foreign;
 bool rt_paged_foreign;
 
-/* What was found; rt_next may stand in front of it. */
-static struct rt_next real;
+/*
+ * What rt_next leads to at first: the search, which allocates nothing and may be made by several at
+ * once, since all find the same.
+ */
+#define EARLY(type, field, parameters, arguments) \
+	static type early_##field parameters      \
+	{                                         \
+		rt_next_find();                   \
+		return rt_next.field arguments;   \
+	}
 
-/* ---- early versions ------------------------------------------------------------------------ */
+EARLY(void *, malloc, (size_t size), (size))
+EARLY(void *, calloc, (size_t count, size_t size), (count, size))
+EARLY(void *, realloc, (void *block, size_t size), (block, size))
+EARLY(void *, reallocarray, (void *block, size_t count, size_t size), (block, count, size))
+EARLY(void, free, (void *block), (block))
+EARLY(void *, memalign, (size_t alignment, size_t size), (alignment, size))
+EARLY(int, posix_memalign, (void **ret, size_t alignment, size_t size), (ret, alignment, size))
+EARLY(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+EARLY(void *, valloc, (size_t size), (size))
+EARLY(void *, pvalloc, (size_t size), (size))
+EARLY(size_t, malloc_usable_size, (void *block), (block))
 
-static void *early_malloc(size_t size)
-{
-	return rt_next_find() ? rt_next.malloc(size) : rt_arena_take(size, 16);
-}
-
-static void *early_calloc(size_t count, size_t size)
-{
-	size_t bytes;
-
-	if (rt_next_find())
-		return rt_next.calloc(count, size);
-	/* The arena's memory is fresh from the kernel: zero. */
-	return __builtin_mul_overflow(count, size, &bytes) ? NULL : rt_arena_take(bytes, 16);
-}
-
-static void *early_realloc(void *block, size_t size)
-{
-	return rt_next_find() ? rt_next.realloc(block, size) : rt_arena_resize(block, size);
-}
-
-static void early_free(void *block)
-{
-	if (rt_next_find())
-		rt_next.free(block);
-	else
-		rt_arena_free(block);
-}
-
-static void *early_aligned(size_t alignment, size_t size)
-{
-	return rt_next_find() ? rt_next.memalign(alignment, size) : rt_arena_take(size, alignment);
-}
-
-static int early_posix_memalign(void **ret_block, size_t alignment, size_t size)
-{
-	if (rt_next_find())
-		return rt_next.posix_memalign(ret_block, alignment, size);
-	*ret_block = rt_arena_take(size, alignment);
-	return *ret_block ? 0 : 12;
-}
-
-static size_t early_usable(void *block)
-{
-	return rt_next_find() ? rt_next.malloc_usable_size(block) : rt_arena_size(block);
-}
-
-/* Nobody asks the search itself for these; whoever is first finds the real one. */
-#define EARLY_CALL(field, fail, ...) (rt_next_find() ? rt_next.field(__VA_ARGS__) : (fail))
-
-static void *early_reallocarray(void *block, size_t count, size_t size)
-{
-	return EARLY_CALL(reallocarray, NULL, block, count, size);
-}
-
-static void *early_valloc(size_t size)
-{
-	return EARLY_CALL(valloc, NULL, size);
-}
-
-static void *early_pvalloc(size_t size)
-{
-	return EARLY_CALL(pvalloc, NULL, size);
-}
+static _Atomic bool is_found;
 
 struct rt_next rt_next = {
 	.malloc = early_malloc,
@@ -89,44 +44,13 @@ struct rt_next rt_next = {
 	.realloc = early_realloc,
 	.reallocarray = early_reallocarray,
 	.free = early_free,
-	.memalign = early_aligned,
-	.aligned_alloc = early_aligned,
+	.memalign = early_memalign,
 	.posix_memalign = early_posix_memalign,
+	.aligned_alloc = early_aligned_alloc,
 	.valloc = early_valloc,
 	.pvalloc = early_pvalloc,
-	.malloc_usable_size = early_usable,
+	.malloc_usable_size = early_malloc_usable_size,
 };
-
-/* ---- arena pointers, later ------------------------------------------------------------------ */
-
-/* Set in place of libc's only when the search used the arena, which glibc's does not. */
-
-static void mixed_free(void *block)
-{
-	if (rt_arena_holds(block))
-		rt_arena_free(block);
-	else
-		real.free(block);
-}
-
-static void *mixed_realloc(void *block, size_t size)
-{
-	void *moved;
-
-	if (!rt_arena_holds(block))
-		return real.realloc(block, size);
-	moved = real.malloc(size);
-	if (moved) {
-		memcpy(moved, block, rt_arena_size(block) < size ? rt_arena_size(block) : size);
-		rt_arena_free(block);
-	}
-	return moved;
-}
-
-static size_t mixed_usable(void *block)
-{
-	return rt_arena_holds(block) ? rt_arena_size(block) : real.malloc_usable_size(block);
-}
 
 /* ---- the search ----------------------------------------------------------------------------- */
 
@@ -152,21 +76,21 @@ static const char *object_name(uintptr_t address)
 }
 
 /* In one object with the next malloc: made by it, or known to it. */
-static bool is_next_allocators(uintptr_t address)
+static bool is_next_allocators(const struct rt_next *next, uintptr_t address)
 {
-	return object_of(address) == object_of((uintptr_t)real.malloc);
+	return object_of(address) == object_of((uintptr_t)next->malloc);
 }
 
 /* A provider whose operators are malloc and free: the C++ library, or a whole allocator. */
-static bool is_plain_provider(const void *address)
+static bool is_plain_provider(const struct rt_next *next, uintptr_t address)
 {
 	static const char *const names[] = { "libstdc++.so", "libc++.so", "libc++abi.so" };
-	const char *name = base_name(object_name((uintptr_t)address));
+	const char *name = base_name(object_name(address));
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)
 			return true;
-	return is_next_allocators((uintptr_t)address);
+	return is_next_allocators(next, address);
 }
 
 /* Dynamic section pointers: the loader has relocated them, except in read-only sections. */
@@ -282,8 +206,12 @@ static const ElfW(Sym) * find_symbol(const struct link_map *map, const char *nam
 static void *find_in(const struct link_map *map, const char *name)
 {
 	const ElfW(Sym) *symbol = find_symbol(map, name);
+	uintptr_t address = symbol ? map->l_addr + symbol->st_value : 0;
 
-	return symbol ? (void *)(map->l_addr + symbol->st_value) : NULL;
+	/* Then it is a function that says which one to take. */
+	if (symbol && ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC)
+		address = ((uintptr_t(*)(void))address)();
+	return (void *)address;
 }
 
 static const struct link_map *own_map(void)
@@ -308,24 +236,24 @@ void *rt_find_elsewhere(const char *symbol)
  * Some object, the program itself perhaps, replaces @symbol. The library's other forms forward
  * to the replaced one, so then they must all be called.
  */
-static bool is_replaced(const char *symbol)
+static bool is_replaced(const struct rt_next *next, const char *symbol)
 {
 	const struct link_map *own = own_map();
 
 	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
 		void *found = map == own ? NULL : find_in(map, symbol);
 
-		if (found && !is_plain_provider(found))
+		if (found && !is_plain_provider(next, (uintptr_t)found))
 			return true;
 	}
 	return false;
 }
 
-static bool any_is_replaced(void)
+static bool any_is_replaced(const struct rt_next *next)
 {
 #define RT_HOOK(symbol, field, type, parameters)
 #define RT_OPERATOR(symbol, field, type, parameters) \
-	if (is_replaced(#symbol))                    \
+	if (is_replaced(next, #symbol))              \
 		return true;
 #define RT_WRAP(symbol)
 #include "runtime/next/hooks.def"
@@ -336,8 +264,8 @@ static bool any_is_replaced(void)
 }
 
 /*
- * Operators are searched for without dlsym: most programs have none, and a failed dlsym would
- * allocate its message and leave it for the program's dlerror().
+ * As dlsym(RTLD_NEXT) does, which cannot be called: where there is no such symbol, and most programs have
+ * no operators, it would allocate its message and leave it for the program's dlerror().
  */
 static void *find_behind(const char *symbol)
 {
@@ -364,7 +292,7 @@ rt_class_function *rt_next_class_function(void)
 		{ "tc_nallocx", "tc_version" },
 		{ "mi_good_size", "mi_version" },
 	};
-	const struct link_map *map = object_of((uintptr_t)real.malloc);
+	const struct link_map *map = object_of((uintptr_t)rt_next.malloc);
 
 	for (size_t i = 0; map && i < sizeof(functions) / sizeof(functions[0]); i++) {
 		const ElfW(Sym) *symbol = find_symbol(map, functions[i].name);
@@ -384,15 +312,14 @@ bool rt_next_is_glibc(void)
 
 const char *rt_next_malloc_path(void)
 {
-	return object_name((uintptr_t)real.malloc);
+	return object_name((uintptr_t)rt_next.malloc);
 }
 
 static void find_functions(struct rt_next *next)
 {
 #define RT_HOOK(symbol, field, type, parameters) \
-	next->field = (type(*) parameters)(uintptr_t)dlsym(RTLD_NEXT, #symbol);
-#define RT_OPERATOR(symbol, field, type, parameters) \
 	next->field = (type(*) parameters)(uintptr_t)find_behind(#symbol);
+#define RT_OPERATOR RT_HOOK
 #define RT_WRAP(symbol)
 #include "runtime/next/hooks.def"
 #undef RT_HOOK
@@ -403,13 +330,13 @@ static void find_functions(struct rt_next *next)
 /* Whose malloc it is decides whose operators count as replaced. */
 static void drop_plain_operators(struct rt_next *next)
 {
-	bool replaced = any_is_replaced();
+	bool replaced = any_is_replaced(next);
 
 	rt_operators_replaced = replaced;
 
 #define RT_HOOK(symbol, field, type, parameters)
-#define RT_OPERATOR(symbol, field, type, parameters)                                       \
-	if (!replaced && next->field && is_plain_provider((void *)(uintptr_t)next->field)) \
+#define RT_OPERATOR(symbol, field, type, parameters)                                     \
+	if (!replaced && next->field && is_plain_provider(next, (uintptr_t)next->field)) \
 		next->field = NULL;
 #define RT_WRAP(symbol)
 #include "runtime/next/hooks.def"
@@ -421,56 +348,35 @@ static void drop_plain_operators(struct rt_next *next)
 /* An allocator need not define every function: those it lacks are libc's, with libc's blocks. */
 static void find_foreign(const struct rt_next *next)
 {
-	rt_usable_unknown = !is_next_allocators((uintptr_t)next->malloc_usable_size);
-	rt_aligned_foreign = !is_next_allocators((uintptr_t)next->memalign) ||
-			     !is_next_allocators((uintptr_t)next->aligned_alloc) ||
-			     !is_next_allocators((uintptr_t)next->posix_memalign);
-	rt_paged_foreign = !is_next_allocators((uintptr_t)next->valloc) ||
-			   !is_next_allocators((uintptr_t)next->pvalloc);
+	rt_usable_unknown = !is_next_allocators(next, (uintptr_t)next->malloc_usable_size);
+	rt_aligned_foreign = !is_next_allocators(next, (uintptr_t)next->memalign) ||
+			     !is_next_allocators(next, (uintptr_t)next->aligned_alloc) ||
+			     !is_next_allocators(next, (uintptr_t)next->posix_memalign);
+	rt_paged_foreign = !is_next_allocators(next, (uintptr_t)next->valloc) ||
+			   !is_next_allocators(next, (uintptr_t)next->pvalloc);
 }
 
-static _Atomic uint32_t search; /* 0 not begun, 1 going on, 2 over */
-
-static bool search_begin(void)
+bool rt_next_use(const struct rt_next *given)
 {
-	uint32_t none = 0;
+	struct rt_next next = *given;
 
-	return atomic_compare_exchange_strong_explicit(&search, &none, 1, memory_order_acquire,
-						       memory_order_acquire);
-}
-
-/* With what is in real. */
-static void search_end(void)
-{
-	drop_plain_operators(&real);
-	find_foreign(&real);
-	rt_next = real;
-	if (rt_arena_count()) {
-		rt_next.free = mixed_free;
-		rt_next.realloc = mixed_realloc;
-		rt_next.malloc_usable_size = mixed_usable;
-	}
+	if (rt_load_acquire(&is_found))
+		return false;
+	drop_plain_operators(&next);
+	find_foreign(&next);
+	rt_next = next;
 	if (!rt_next_is_glibc())
 		rt_min_request = 16;
-	rt_store_release(&search, 2);
-}
-
-bool rt_next_find(void)
-{
-	if (rt_load_acquire(&search) == 2)
-		return true;
-	if (!search_begin())
-		return rt_load_acquire(&search) == 2;
-	find_functions(&real);
-	search_end();
+	rt_store_release(&is_found, true);
 	return true;
 }
 
-bool rt_next_use(const struct rt_next *next)
+void rt_next_find(void)
 {
-	if (!search_begin())
-		return false;
-	real = *next;
-	search_end();
-	return true;
+	struct rt_next next;
+
+	if (rt_load_acquire(&is_found))
+		return;
+	find_functions(&next);
+	(void)rt_next_use(&next);
 }

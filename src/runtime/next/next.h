@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The next definition of every hooked function. Before they are known, rt_next leads to early
- * versions that find them, and serve what is asked for during the search from an arena.
+ * versions that find them.
  */
 #ifndef SEEP_RUNTIME_NEXT_H
 #define SEEP_RUNTIME_NEXT_H
@@ -25,8 +25,8 @@ extern struct rt_next rt_next;
 /* Requests below this are made this large: 16 under allocators with smaller classes, else 0. */
 extern size_t rt_min_request;
 
-/* True once rt_next holds the real functions; false while they are being searched for. */
-bool rt_next_find(void);
+/* From now on rt_next holds the real functions. */
+void rt_next_find(void);
 
 /*
  * Use the functions in @next instead of searching, operators of whatever provider among them. False:
