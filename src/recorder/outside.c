@@ -6,7 +6,7 @@
 #include "base/texts.h"
 #include "base/units.h"
 #include "base/xalloc.h"
-#include "symbol/allocators.h"
+#include "target/allocators.h"
 #include "target/reasons.h"
 
 #include <stdlib.h>

@@ -36,7 +36,6 @@ enum {
 	DWARF_REF_UNIT,	  /* an entry, by its offset from the unit's start */
 	DWARF_REF_FILE,	  /* from the section's */
 	DWARF_REF_ALT,	  /* in the alternate file */
-	DWARF_REF_TYPE,	  /* of a type unit, by signature */
 };
 
 struct dwarf_form {

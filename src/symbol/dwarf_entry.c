@@ -202,8 +202,6 @@ static bool entry_at_offset(struct dwarf_file *file, uint64_t offset, struct dwa
 static bool value_entry(const struct dwarf_unit *unit, const struct dwarf_value *value,
 			struct dwarf_entry *ret)
 {
-	struct dwarf_unit *type;
-
 	switch (value->meaning) {
 	case DWARF_REF_UNIT:
 		if (value->number >= (uint64_t)(unit->end - unit->start))
@@ -214,10 +212,6 @@ static bool value_entry(const struct dwarf_unit *unit, const struct dwarf_value 
 		return entry_at_offset(unit->file, value->number, ret);
 	case DWARF_REF_ALT:
 		return entry_at_offset(unit->file->alternate, value->number, ret);
-	case DWARF_REF_TYPE:
-		type = dwarf_file_type(unit->file, value->number);
-		return type && type->type_offset < (uint64_t)(type->end - type->start) &&
-		       dwarf_entry_read(type, type->start + type->type_offset, ret);
 	default:
 		return false;
 	}

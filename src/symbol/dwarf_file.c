@@ -17,11 +17,15 @@
 #define RANGES_MAX ((uint64_t)1 << 27)
 
 static const char *const part_names[DWARF_PART_COUNT] = {
-	[DWARF_INFO] = ".debug_info",	      [DWARF_TYPES] = ".debug_types",
-	[DWARF_ABBREV] = ".debug_abbrev",     [DWARF_STR] = ".debug_str",
-	[DWARF_LINE_STR] = ".debug_line_str", [DWARF_STR_OFFSETS] = ".debug_str_offsets",
-	[DWARF_ADDR] = ".debug_addr",	      [DWARF_RANGES] = ".debug_ranges",
-	[DWARF_RNGLISTS] = ".debug_rnglists", [DWARF_LINE] = ".debug_line",
+	[DWARF_INFO] = ".debug_info",
+	[DWARF_ABBREV] = ".debug_abbrev",
+	[DWARF_STR] = ".debug_str",
+	[DWARF_LINE_STR] = ".debug_line_str",
+	[DWARF_STR_OFFSETS] = ".debug_str_offsets",
+	[DWARF_ADDR] = ".debug_addr",
+	[DWARF_RANGES] = ".debug_ranges",
+	[DWARF_RNGLISTS] = ".debug_rnglists",
+	[DWARF_LINE] = ".debug_line",
 };
 
 void dwarf_parts_of(const struct seep_elf *elf, bool split, struct dwarf_parts *ret)
@@ -35,38 +39,31 @@ void dwarf_parts_of(const struct seep_elf *elf, bool split, struct dwarf_parts *
 	}
 }
 
-/* What follows the length. False when seep cannot read such a unit. */
-static bool read_header(struct byte_reader *reader, struct dwarf_unit *unit, bool in_types,
+/*
+ * What follows the length. False when seep cannot read such a unit, or need not: units of types have
+ * no code, and compilers refer to them for types only, not for functions.
+ */
+static bool read_header(struct byte_reader *reader, struct dwarf_unit *unit,
 			uint64_t *ret_abbrev_offset)
 {
+	uint8_t type = DW_UT_compile;
 	uint64_t address_bytes;
 
 	unit->version = (uint16_t)reader_number(reader, 2);
 	if (unit->version < 2 || unit->version > 5)
 		return false;
 	if (unit->version >= 5) {
-		unit->type = reader_byte(reader);
+		type = reader_byte(reader);
 		address_bytes = reader_byte(reader);
 		*ret_abbrev_offset = reader_number(reader, unit->offset_bytes);
 	} else {
-		unit->type = in_types ? DW_UT_type : DW_UT_compile;
 		*ret_abbrev_offset = reader_number(reader, unit->offset_bytes);
 		address_bytes = reader_byte(reader);
 	}
-	switch (unit->type) {
-	case DW_UT_skeleton:
-	case DW_UT_split_compile:
+	if (type == DW_UT_skeleton || type == DW_UT_split_compile)
 		unit->id = reader_number(reader, 8);
-		break;
-	case DW_UT_type:
-	case DW_UT_split_type:
-		unit->id = reader_number(reader, 8);
-		unit->type_offset = reader_number(reader, unit->offset_bytes);
-		break;
-	default:
-		break;
-	}
-	return !reader->failed && address_bytes == 8;
+	return !reader->failed && address_bytes == 8 && type != DW_UT_type &&
+	       type != DW_UT_split_type;
 }
 
 static void add_unit(struct dwarf_file *file, const struct dwarf_unit *unit)
@@ -77,9 +74,9 @@ static void add_unit(struct dwarf_file *file, const struct dwarf_unit *unit)
 }
 
 /* Units follow each other by their lengths; one that cannot be read is passed over. */
-static void read_headers(struct dwarf_file *file, enum dwarf_part part)
+static void read_headers(struct dwarf_file *file)
 {
-	const struct seep_elf_bytes *section = &file->parts.at[part];
+	const struct seep_elf_bytes *section = &file->parts.at[DWARF_INFO];
 	const struct seep_elf_bytes *abbrev = &file->parts.at[DWARF_ABBREV];
 	struct byte_reader reader = reader_of(section->data, section->bytes);
 
@@ -92,8 +89,7 @@ static void read_headers(struct dwarf_file *file, enum dwarf_part part)
 		if (reader.failed || !reader_skip(&reader, bytes))
 			return;
 		header.end = unit.end = reader.at;
-		if (!read_header(&header, &unit, part == DWARF_TYPES, &abbrev_offset) ||
-		    abbrev_offset >= abbrev->bytes)
+		if (!read_header(&header, &unit, &abbrev_offset) || abbrev_offset >= abbrev->bytes)
 			continue;
 		unit.entries = header.at;
 		unit.abbrev = abbrev->data + abbrev_offset;
@@ -101,29 +97,14 @@ static void read_headers(struct dwarf_file *file, enum dwarf_part part)
 	}
 }
 
-/* Of numbers that a file may have chosen; different ones have different hashes. */
-static uint64_t hash_of(uint64_t number)
-{
-	number *= 0x9e3779b97f4a7c15u;
-	return number ^ number >> 32;
-}
-
 void dwarf_file_init(struct dwarf_file *file, const struct dwarf_parts *parts)
 {
-	size_t i;
-
 	*file = (struct dwarf_file){ .parts = *parts,
 				     .attributes_left = ATTRIBUTES_MAX,
 				     .ranges_left = RANGES_MAX };
-	read_headers(file, DWARF_INFO);
-	file->info_count = file->unit_count;
-	read_headers(file, DWARF_TYPES);
+	read_headers(file);
 	/* From here on units have an address that stays. */
 	seep_idtable_init(&file->abbrevs_ids, file->unit_count);
-	seep_idtable_init(&file->types, file->unit_count - file->info_count);
-	for (i = 0; i < file->unit_count; i++)
-		if (file->units[i].type_offset && file->units[i].id)
-			seep_idtable_add(&file->types, hash_of(file->units[i].id), (uint32_t)i);
 }
 
 void dwarf_file_done(struct dwarf_file *file)
@@ -137,7 +118,6 @@ void dwarf_file_done(struct dwarf_file *file)
 		seep_line_table_free(file->units[i].lines);
 	}
 	seep_idtable_done(&file->abbrevs_ids);
-	seep_idtable_done(&file->types);
 	free(file->abbrevs);
 	free(file->units);
 	*file = (struct dwarf_file){ 0 };
@@ -152,9 +132,8 @@ static const struct dwarf_abbrevs *abbrevs_of(const struct dwarf_unit *unit)
 	struct dwarf_file *file = unit->file;
 	const struct seep_elf_bytes *section = &file->parts.at[DWARF_ABBREV];
 	size_t offset = (size_t)(unit->abbrev - section->data);
-	/* One key, one hash: what hashes alike is the same. */
-	uint64_t key = hash_of((uint64_t)offset << 2 | (unit->version == 2) << 1 |
-			       (unit->offset_bytes == 8));
+	/* Two that share 64 bits of hash are taken for one. */
+	uint64_t key = seep_hash_mix((unit->version == 2) << 1 | (unit->offset_bytes == 8), offset);
 	size_t at = SEEP_IDTABLE_START;
 	uint32_t id = seep_idtable_find(&file->abbrevs_ids, key, &at);
 
@@ -209,8 +188,7 @@ static void read_bases(struct dwarf_unit *unit, const struct dwarf_entry *entry)
 	} else {
 		(void)take_base(entry, DW_AT_GNU_addr_base, &unit->addr_base);
 		(void)take_base(entry, DW_AT_GNU_ranges_base, &unit->ranges_base);
-		if (!unit->type_offset)
-			(void)take_base(entry, DW_AT_GNU_dwo_id, &unit->id);
+		(void)take_base(entry, DW_AT_GNU_dwo_id, &unit->id);
 	}
 	if (take_base(entry, DW_AT_language, &number))
 		unit->language = (uint32_t)number;
@@ -235,10 +213,8 @@ bool dwarf_unit_prepare(struct dwarf_unit *unit)
 
 struct dwarf_unit *dwarf_file_unit_at(struct dwarf_file *file, const uint8_t *at)
 {
-	const struct seep_elf_bytes *info = &file->parts.at[DWARF_INFO];
-	bool in_info = (uintptr_t)at - (uintptr_t)info->data < info->bytes;
-	size_t low = in_info ? 0 : file->info_count;
-	size_t high = in_info ? file->info_count : file->unit_count;
+	size_t low = 0;
+	size_t high = file->unit_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -252,14 +228,4 @@ struct dwarf_unit *dwarf_file_unit_at(struct dwarf_file *file, const uint8_t *at
 			return dwarf_unit_prepare(unit) ? unit : NULL;
 	}
 	return NULL;
-}
-
-struct dwarf_unit *dwarf_file_type(struct dwarf_file *file, uint64_t signature)
-{
-	size_t at = SEEP_IDTABLE_START;
-	uint32_t id = seep_idtable_find(&file->types, hash_of(signature), &at);
-
-	if (id == SEEP_IDTABLE_NONE || !dwarf_unit_prepare(&file->units[id]))
-		return NULL;
-	return &file->units[id];
 }

@@ -14,7 +14,6 @@
 
 enum dwarf_part {
 	DWARF_INFO,
-	DWARF_TYPES,
 	DWARF_ABBREV,
 	DWARF_STR,
 	DWARF_LINE_STR,
@@ -42,8 +41,7 @@ struct dwarf_unit {
 	const uint8_t *end;
 	const uint8_t *abbrev;		     /* where its abbreviations are */
 	const struct dwarf_abbrevs *abbrevs; /* NULL: not prepared, or there are none */
-	uint64_t id;			     /* of a split unit, or a type's signature; 0 none */
-	uint64_t type_offset;		     /* type units: of the type, from start */
+	uint64_t id;			     /* of a split unit; 0 none */
 	/* What the unit's own entry says that its other entries depend on. */
 	uint64_t str_offsets_base;
 	uint64_t addr_base;
@@ -51,7 +49,6 @@ struct dwarf_unit {
 	uint64_t base_address;
 	uint32_t language;
 	uint16_t version;
-	uint8_t type;	      /* DW_UT_…; before version 5 compile, or type in DWARF_TYPES */
 	uint8_t offset_bytes; /* 4 or 8 */
 	bool prepared;
 	bool is_split; /* the bases are its skeleton's, what ranges_base is depends on it */
@@ -66,11 +63,9 @@ struct dwarf_unit {
 struct dwarf_file {
 	struct dwarf_parts parts;
 	struct dwarf_file *alternate; /* what dwz moved out; NULL: there is none */
-	struct dwarf_unit *units;     /* as they lie, those of DWARF_TYPES last */
+	struct dwarf_unit *units;     /* as they lie */
 	size_t unit_count;
 	size_t unit_room;
-	size_t info_count;	   /* of them in DWARF_INFO */
-	struct seep_idtable types; /* by signature: which of the units */
 	struct dwarf_abbrevs **abbrevs;
 	size_t abbrevs_count;
 	size_t abbrevs_room;
@@ -92,8 +87,5 @@ bool dwarf_unit_prepare(struct dwarf_unit *unit);
 
 /* The unit that has @at inside; NULL when there is none. Prepared. */
 struct dwarf_unit *dwarf_file_unit_at(struct dwarf_file *file, const uint8_t *at);
-
-/* The unit of the type with that signature, prepared; or NULL. */
-struct dwarf_unit *dwarf_file_type(struct dwarf_file *file, uint64_t signature);
 
 #endif

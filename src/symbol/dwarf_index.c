@@ -23,11 +23,6 @@ struct seep_dwarf {
 	struct dwarf_names names;
 };
 
-static bool is_type_unit(const struct dwarf_unit *unit)
-{
-	return unit->type == DW_UT_type || unit->type == DW_UT_split_type;
-}
-
 /*
  * Of an inline function that several units have, the linker keeps the first one's code and lets the
  * others' descriptions point to it: the first unit is inside, where they start together.
@@ -41,8 +36,7 @@ static void add_unit_ranges(struct seep_dwarf *dwarf, struct seep_interval_list 
 	uint64_t from;
 	uint64_t to;
 
-	if (is_type_unit(unit) || !dwarf_unit_prepare(unit) ||
-	    !dwarf_entry_read(unit, unit->entries, &entry))
+	if (!dwarf_unit_prepare(unit) || !dwarf_entry_read(unit, unit->entries, &entry))
 		return;
 	dwarf_ranges_begin(&entry, &ranges);
 	while (dwarf_ranges_next(&ranges, &from, &to)) {
@@ -64,7 +58,7 @@ static void read_units(struct seep_dwarf *dwarf)
 	struct seep_interval_list list = { 0 };
 	uint32_t i;
 
-	for (i = 0; i < dwarf->file.info_count; i++)
+	for (i = 0; i < dwarf->file.unit_count; i++)
 		add_unit_ranges(dwarf, &list, i);
 	seep_segments_build(&dwarf->segments, &list);
 	seep_interval_list_done(&list);
@@ -124,7 +118,7 @@ static void read_late_units(struct seep_dwarf *dwarf)
 	uint32_t i;
 
 	dwarf->late_done = true;
-	for (i = 0; i < dwarf->file.info_count; i++) {
+	for (i = 0; i < dwarf->file.unit_count; i++) {
 		const struct seep_segments *segments;
 		size_t k;
 
@@ -254,7 +248,7 @@ struct seep_dwarf *seep_dwarf_open(const struct seep_dwarf_source *source)
 		dwarf->file.alternate = &dwarf->alternate;
 	}
 	read_units(dwarf);
-	if (!dwarf->file.info_count) {
+	if (!dwarf->file.unit_count) {
 		seep_dwarf_close(dwarf);
 		return NULL;
 	}

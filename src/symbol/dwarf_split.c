@@ -70,7 +70,7 @@ const char *dwarf_split_name(struct dwarf_unit *unit)
 	const char *name = NULL;
 
 	/* A split unit of version 4 names its own file too. */
-	if (!unit->is_split && unit->id && unit->type != DW_UT_type)
+	if (!unit->is_split && unit->id)
 		name = text_of(unit, unit->version >= 5 ? DW_AT_dwo_name : DW_AT_GNU_dwo_name);
 	return name && *name ? name : NULL;
 }
@@ -99,10 +99,10 @@ static struct dwarf_unit *unit_of_id(struct dwarf_file *file, const struct dwarf
 {
 	size_t i;
 
-	for (i = 0; i < file->info_count; i++) {
+	for (i = 0; i < file->unit_count; i++) {
 		struct dwarf_unit *unit = &file->units[i];
 
-		if (unit->type_offset || !dwarf_unit_prepare(unit) || unit->id != skeleton->id ||
+		if (!dwarf_unit_prepare(unit) || unit->id != skeleton->id ||
 		    unit->version != skeleton->version)
 			continue;
 		unit->is_split = true;
@@ -188,8 +188,8 @@ static enum dwarf_part part_of_column(uint32_t version, uint64_t column)
 		uint8_t column, only; /* in that version */
 		enum dwarf_part part;
 	} columns[] = {
-		{ 1, 0, DWARF_INFO }, { 2, 2, DWARF_TYPES },	   { 3, 0, DWARF_ABBREV },
-		{ 4, 0, DWARF_LINE }, { 6, 0, DWARF_STR_OFFSETS }, { 8, 5, DWARF_RNGLISTS },
+		{ 1, 0, DWARF_INFO },	     { 3, 0, DWARF_ABBREV },   { 4, 0, DWARF_LINE },
+		{ 6, 0, DWARF_STR_OFFSETS }, { 8, 5, DWARF_RNGLISTS },
 	};
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)

@@ -13,7 +13,7 @@
 #define SEEP_TARGET_BINDINGS_H
 
 #include "base/error.h"
-#include "symbol/allocators.h"
+#include "target/allocators.h"
 #include "target/memory_manager.h"
 
 #include <stdbool.h>

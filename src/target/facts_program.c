@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "symbol/allocators.h"
 #include "symbol/debug_file.h"
+#include "target/allocators.h"
 #include "target/capture.h"
 #include "target/facts.h"
 #include "target/packages.h"

@@ -6,8 +6,8 @@
 #ifndef SEEP_TARGET_GOT_H
 #define SEEP_TARGET_GOT_H
 
-#include "symbol/allocators.h"
 #include "symbol/elf_image.h"
+#include "target/allocators.h"
 
 struct seep_got_entry {
 	uint64_t address; /* as linked: less the module's bias */

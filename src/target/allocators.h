@@ -3,8 +3,8 @@
  * The functions of core/allocation.def by name, and the allocators that are linked into a program:
  * known by the names in its symbol tables, as long as it is not stripped.
  */
-#ifndef SEEP_SYMBOL_ALLOCATORS_H
-#define SEEP_SYMBOL_ALLOCATORS_H
+#ifndef SEEP_TARGET_ALLOCATORS_H
+#define SEEP_TARGET_ALLOCATORS_H
 
 enum seep_allocation_kind {
 	SEEP_ALLOCATION_MALLOC = 1,    /* malloc and its relatives */

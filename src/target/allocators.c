@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbol/allocators.h"
+#include "target/allocators.h"
 
 #include "symbol/elf_image.h"
 
