@@ -375,7 +375,7 @@ int cmd_query(int argc, char **argv)
 	if (ret == 0) {
 		(void)sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
 		limit_time(values.timeout_ns);
-		ret = seep_recording_open_database(argv[0], &db, &err);
+		ret = seep_recording_open_database(argv[0], &db, NULL, &err);
 	}
 	if (ret == 0)
 		ret = query(db, sql, &values, &err);

@@ -161,7 +161,7 @@ static int add_names(const struct report_options *values, struct seep_profile *p
 	if (ret < 0)
 		return ret;
 	seep_progress_start(&progress, "looking up names", 0);
-	ret = seep_profile_symbolise_missing(profile, symbols, show_progress, &progress, err);
+	ret = seep_profile_symbolise(profile, symbols, true, show_progress, &progress, err);
 	seep_progress_done(&progress);
 	seep_symbols_free(symbols);
 	return ret;

@@ -151,46 +151,12 @@ const struct ledger_state *ledger_view_state(const struct ledger_view *view)
 	return (const void *)(view->base + 2 * LEDGER_PAGE_BYTES);
 }
 
-static const void *item(const struct ledger_view *view, enum ledger_table_type type, uint64_t index)
+const void *ledger_view_item(const struct ledger_view *view, enum ledger_table_type type,
+			     uint64_t index)
 {
 	if (index >= view->count[type])
 		return NULL;
 	return view->base + view->header.table[type].offset + index * item_bytes[type];
-}
-
-const struct ledger_cache *ledger_view_cache(const struct ledger_view *view, uint64_t index)
-{
-	return item(view, LEDGER_TABLE_CACHES, index);
-}
-
-const struct ledger_slot *ledger_view_slot(const struct ledger_view *view, uint64_t index)
-{
-	return item(view, LEDGER_TABLE_SLOTS, index);
-}
-
-const struct ledger_row *ledger_view_row(const struct ledger_view *view, uint64_t index)
-{
-	return item(view, LEDGER_TABLE_ROWS, index);
-}
-
-const struct ledger_context *ledger_view_context(const struct ledger_view *view, uint64_t index)
-{
-	return item(view, LEDGER_TABLE_CONTEXTS, index);
-}
-
-const struct ledger_node *ledger_view_node(const struct ledger_view *view, uint64_t index)
-{
-	return item(view, LEDGER_TABLE_NODES, index);
-}
-
-const struct ledger_module *ledger_view_module(const struct ledger_view *view, uint64_t index)
-{
-	return item(view, LEDGER_TABLE_MODULES, index);
-}
-
-const struct ledger_mark *ledger_view_mark(const struct ledger_view *view, uint64_t index)
-{
-	return item(view, LEDGER_TABLE_MARKS, index);
 }
 
 const char *ledger_view_string(const struct ledger_view *view, struct ledger_string string)
@@ -199,7 +165,7 @@ const char *ledger_view_string(const struct ledger_view *view, struct ledger_str
 
 	if (string.bytes == 0 || string.offset >= count || string.bytes > count - string.offset)
 		return NULL;
-	return item(view, LEDGER_TABLE_STRINGS, string.offset);
+	return ledger_view_item(view, LEDGER_TABLE_STRINGS, string.offset);
 }
 
 uint64_t ledger_view_cache_slots(const struct ledger_view *view, const struct ledger_cache *cache,

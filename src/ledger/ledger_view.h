@@ -60,13 +60,19 @@ const struct ledger_control *ledger_view_control(const struct ledger_view *view)
 const struct ledger_state *ledger_view_state(const struct ledger_view *view);
 
 /* Item @index, published or not; NULL when there is none. */
-const struct ledger_cache *ledger_view_cache(const struct ledger_view *view, uint64_t index);
-const struct ledger_slot *ledger_view_slot(const struct ledger_view *view, uint64_t index);
-const struct ledger_row *ledger_view_row(const struct ledger_view *view, uint64_t index);
-const struct ledger_context *ledger_view_context(const struct ledger_view *view, uint64_t index);
-const struct ledger_node *ledger_view_node(const struct ledger_view *view, uint64_t index);
-const struct ledger_module *ledger_view_module(const struct ledger_view *view, uint64_t index);
-const struct ledger_mark *ledger_view_mark(const struct ledger_view *view, uint64_t index);
+const void *ledger_view_item(const struct ledger_view *view, enum ledger_table_type type,
+			     uint64_t index);
+
+/* The same by type. */
+#define LEDGER_VIEW_ITEM(view, name, table, index) \
+	((const struct ledger_##name *)ledger_view_item(view, LEDGER_TABLE_##table, index))
+#define ledger_view_cache(view, index) LEDGER_VIEW_ITEM(view, cache, CACHES, index)
+#define ledger_view_slot(view, index) LEDGER_VIEW_ITEM(view, slot, SLOTS, index)
+#define ledger_view_row(view, index) LEDGER_VIEW_ITEM(view, row, ROWS, index)
+#define ledger_view_context(view, index) LEDGER_VIEW_ITEM(view, context, CONTEXTS, index)
+#define ledger_view_node(view, index) LEDGER_VIEW_ITEM(view, node, NODES, index)
+#define ledger_view_module(view, index) LEDGER_VIEW_ITEM(view, module, MODULES, index)
+#define ledger_view_mark(view, index) LEDGER_VIEW_ITEM(view, mark, MARKS, index)
 
 /* The bytes of @string, not terminated; NULL when it is empty or lies outside the table. */
 const char *ledger_view_string(const struct ledger_view *view, struct ledger_string string);

@@ -2,67 +2,12 @@
 #include "profile/profile_check.h"
 
 #include "profile/profile.h"
-#include "profile/total_fields.h"
 
 #include <stdbool.h>
 
 static int contradicts(struct seep_error *err, const char *what)
 {
 	return seep_fail(err, SEEP_ECORRUPT, "its figures contradict each other: %s", what);
-}
-
-static int is_negative(struct seep_error *err)
-{
-	return seep_fail(err, SEEP_ECORRUPT, "a count or a size is negative");
-}
-
-static bool are_figures(const uint64_t *values, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (values[i] > INT64_MAX)
-			return false;
-	return true;
-}
-
-static bool is_sample(const struct seep_profile_sample *s)
-{
-	return ((s->live_bytes | s->rss_bytes | s->allocs | s->frees) >> 63) == 0;
-}
-
-static bool is_other(const struct seep_profile_other *o)
-{
-	return ((o->allocs | o->alloc_bytes | o->frees | o->freed_bytes | o->live_bytes |
-		 o->peak_bytes) >>
-		63) == 0;
-}
-
-static bool is_context(const struct seep_profile_context *c)
-{
-	uint64_t all = c->allocs | c->alloc_bytes | c->frees | c->freed_bytes | c->temporary |
-		       c->live_blocks | c->live_bytes | c->peak_blocks | c->peak_bytes;
-
-	for (uint32_t i = 0; i < c->epoch_count; i++)
-		all |= c->epochs[i].blocks | c->epochs[i].bytes;
-	return all >> 63 == 0;
-}
-
-static int check_figures(const struct seep_profile *profile, struct seep_error *err)
-{
-	const struct seep_profile_totals *totals = &profile->totals;
-	bool fit = are_figures(totals->histogram, SEEP_PROFILE_HISTOGRAM_BUCKETS) &&
-		   are_figures(&profile->process.peak_rss_bytes, 1) &&
-		   are_figures((const uint64_t *)&profile->forked,
-			       sizeof(profile->forked) / sizeof(uint64_t)) &&
-		   are_figures((const uint64_t *)&profile->run,
-			       sizeof(profile->run) / sizeof(uint64_t));
-
-	for (size_t i = 0; i < seep_total_field_count && fit; i++)
-		fit = seep_total_get(totals, &seep_total_fields[i]) <= INT64_MAX;
-	for (uint32_t i = 0; i < profile->sample_count && fit; i++)
-		fit = is_sample(&profile->timeline[i]);
-	for (uint32_t i = 0; i < profile->other_count && fit; i++)
-		fit = is_other(&profile->others[i]);
-	return fit ? 0 : is_negative(err);
 }
 
 /* Without epochs they are not known. */
@@ -86,8 +31,6 @@ static bool epochs_add_up(const struct seep_profile_context *context)
 
 static int check_context(const struct seep_profile_context *c, struct seep_error *err)
 {
-	if (!is_context(c))
-		return is_negative(err);
 	if (c->frees > c->allocs || c->freed_bytes > c->alloc_bytes)
 		return contradicts(err, "more was freed than allocated");
 	if (c->live_blocks != c->allocs - c->frees ||
@@ -156,10 +99,8 @@ static bool is_sum(const struct seep_profile_forked *sums)
 int seep_profile_check(const struct seep_profile *profile, struct seep_error *err)
 {
 	const struct seep_profile_totals *totals = &profile->totals;
-	int r = check_figures(profile, err);
+	int r = check_contexts(profile, err);
 
-	if (r == 0)
-		r = check_contexts(profile, err);
 	if (r < 0)
 		return r;
 	if (totals->temporary_bytes > totals->alloc_bytes)

@@ -310,49 +310,35 @@ static int expand_stacks(struct symboliser *s, struct seep_error *err)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-static int symbolise(struct symboliser *s, bool missing, struct seep_error *err)
-{
-	size_t modules = (size_t)s->profile->module_count + 1;
-	int r;
-
-	s->modules = seep_xcalloc(modules, sizeof(struct seep_symbol_module *));
-	s->before = seep_xcalloc(modules, sizeof(*s->before));
-	s->renewed = seep_xcalloc(modules, sizeof(*s->renewed));
-	seep_idtable_init(&s->text_ids, 0);
-	collect(s, missing);
-	look_up_all(s, missing);
-	r = expand_stacks(s, err);
-	if (seep_symbols_trouble(s->symbols))
-		seep_profile_add_unseen(s->profile, "debuginfod", "names: %s",
-					seep_symbols_trouble(s->symbols));
-	s->profile->symbolised = true;
-	seep_idtable_done(&s->text_ids);
-	free(s->texts);
-	free(s->names);
-	free(s->wanted);
-	free(s->renewed);
-	free(s->before);
-	free(s->modules);
-	return r;
-}
-
-int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *symbols,
+int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *symbols, bool missing,
 			   seep_symbolise_progress progress, void *user, struct seep_error *err)
 {
+	const size_t modules = (size_t)profile->module_count + 1;
 	struct symboliser s = {
-		.profile = profile, .symbols = symbols, .progress = progress, .user = user
+		.profile = profile,
+		.symbols = symbols,
+		.progress = progress,
+		.user = user,
+		.modules = seep_xcalloc(modules, sizeof(*s.modules)),
+		.before = seep_xcalloc(modules, sizeof(*s.before)),
+		.renewed = seep_xcalloc(modules, sizeof(*s.renewed)),
 	};
+	int r;
 
-	return symbolise(&s, false, err);
-}
-
-int seep_profile_symbolise_missing(struct seep_profile *profile, struct seep_symbols *symbols,
-				   seep_symbolise_progress progress, void *user,
-				   struct seep_error *err)
-{
-	struct symboliser s = {
-		.profile = profile, .symbols = symbols, .progress = progress, .user = user
-	};
-
-	return symbolise(&s, true, err);
+	seep_idtable_init(&s.text_ids, 0);
+	collect(&s, missing);
+	look_up_all(&s, missing);
+	r = expand_stacks(&s, err);
+	if (seep_symbols_trouble(symbols))
+		seep_profile_add_unseen(profile, "debuginfod", "names: %s",
+					seep_symbols_trouble(symbols));
+	profile->symbolised = true;
+	seep_idtable_done(&s.text_ids);
+	free(s.texts);
+	free(s.names);
+	free(s.wanted);
+	free(s.renewed);
+	free(s.before);
+	free(s.modules);
+	return r;
 }

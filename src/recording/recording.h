@@ -13,6 +13,7 @@
 #include <stddef.h>
 
 struct seep_profile;
+struct seep_sql_found;
 struct sqlite3;
 
 /* In the file's header, for file(1) and for us: "SEEP". */
@@ -32,7 +33,8 @@ enum { SEEP_RECORDING_VERSION = 2 };
  * Returns: 0, or
  *   -SEEP_ESYS    the file cannot be created or written
  *   -SEEP_EEXIST  it exists and was not to be replaced
- *   -SEEP_ECORRUPT  @profile's figures are such that seep_recording_load() would refuse them
+ *   -SEEP_ECORRUPT, -SEEP_ELIMIT  @profile's figures are such that seep_recording_load() would
+ *                 refuse them
  */
 SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_profile *profile,
 					bool replace, struct seep_error *err);
@@ -59,12 +61,14 @@ SEEP_NODISCARD int seep_recording_load(const char *path, struct seep_profile **r
 
 /**
  * seep_recording_open_database - the recording's database, for queries
- * @ret_db: set on success only; release with sqlite3_close()
+ * @ret_db:    set on success only; release with sqlite3_close()
+ * @ret_found: which tables and columns it has (recording_rows.h); may be NULL
  *
  * Read-only, defensive, without attached files, extensions or functions with side effects in
  * views. Errors as for seep_recording_load(), but for the last.
  */
 SEEP_NODISCARD int seep_recording_open_database(const char *path, struct sqlite3 **ret_db,
+						struct seep_sql_found *ret_found,
 						struct seep_error *err);
 
 /**

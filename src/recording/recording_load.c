@@ -269,15 +269,13 @@ static int load_all(struct loading *l)
 int seep_recording_load(const char *path, struct seep_profile **ret_profile, struct seep_error *err)
 {
 	struct loading l = { .reader.err = err };
-	int r = seep_recording_open_database(path, &l.reader.db, err);
+	int r = seep_recording_open_database(path, &l.reader.db, &l.reader.found, err);
 
 	if (r < 0)
 		return r;
 	l.reader.held_bytes = seep_file_held_bytes(path);
 	seep_builder_init(&l.reader.builder, l.reader.held_bytes);
-	r = seep_sql_look(l.reader.db, &l.reader.found, err);
-	if (r == 0)
-		r = load_all(&l);
+	r = load_all(&l);
 	(void)sqlite3_close(l.reader.db);
 	if (r == 0) {
 		seep_builder_finish(&l.reader.builder);

@@ -202,7 +202,8 @@ static int harden(struct sqlite3 *db)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, struct seep_error *err)
+int seep_recording_open_database(const char *path, struct sqlite3 **ret_db,
+				 struct seep_sql_found *ret_found, struct seep_error *err)
 {
 	struct seep_sql_found found;
 	struct sqlite3 *db = NULL;
@@ -214,7 +215,7 @@ int seep_recording_open_database(const char *path, struct sqlite3 **ret_db, stru
 	if (r == 0)
 		r = seep_db_fail(db, harden(db), err);
 	if (r == 0)
-		r = seep_sql_look(db, &found, err);
+		r = seep_sql_look(db, ret_found ? ret_found : &found, err);
 	if (r < 0) {
 		(void)sqlite3_close(db);
 		seep_error_prefix(err, "%s: %s", path, r == -SEEP_ECORRUPT ? "damaged" : "refused");

@@ -13,13 +13,6 @@ enum {
 	STATUS_MAX = 255,
 };
 
-/* Bytes of a number in its row's struct; 0: it is not there. */
-static const uint8_t width_of[] = {
-	[SEEP_COLUMN_ORDINAL] = 0, [SEEP_COLUMN_INDEX] = 0, [SEEP_COLUMN_POSITION] = 0,
-	[SEEP_COLUMN_NUMBER] = 8,  [SEEP_COLUMN_U32] = 4,   [SEEP_COLUMN_ID] = 4,
-	[SEEP_COLUMN_STATUS] = 4,  [SEEP_COLUMN_U8] = 1,    [SEEP_COLUMN_FLAG] = 1,
-};
-
 /* ---- writing ------------------------------------------------------------------------------- */
 
 void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum seep_table_id id)
@@ -33,37 +26,21 @@ void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum se
 	seep_strbuf_done(&sql);
 }
 
-static int put_number(const struct seep_row_writer *w, int at, const struct seep_sql_column *column,
-		      const void *from)
-{
-	int64_t number = 0;
-
-	memcpy(&number, from, width_of[column->type]);
-	if (column->type == SEEP_COLUMN_ORDINAL)
-		number = (int64_t)w->count + 1;
-	else if (column->type == SEEP_COLUMN_INDEX || column->type == SEEP_COLUMN_POSITION)
-		number = (int64_t)w->count;
-	if ((column->type == SEEP_COLUMN_ID && number == 0) ||
-	    (column->type == SEEP_COLUMN_STATUS && number > STATUS_MAX))
-		return sqlite3_bind_null(w->statement, at);
-	return sqlite3_bind_int64(w->statement, at, number);
-}
-
 /* SQLite takes NULL, and a blob of no bytes at NULL, for a value that is not there. */
 static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_column *column,
 		      const void *row)
 {
 	const void *from = (const char *)row + column->offset;
-	const struct seep_row_bytes *bytes = from;
 	const struct seep_profile_module *module = from;
-	const char *text;
+	const struct seep_row_bytes *bytes = from;
+	const char *text = "";
+	int64_t number = (int64_t)w->count;
 
 	switch (column->type) {
 	case SEEP_COLUMN_TEXT:
 	case SEEP_COLUMN_NAME:
-		memcpy(&text, from, sizeof(text));
-		if (!text && column->type == SEEP_COLUMN_NAME)
-			text = "";
+		if (*(const char *const *)from || column->type == SEEP_COLUMN_TEXT)
+			text = *(const char *const *)from;
 		return sqlite3_bind_text(w->statement, at, text, -1, SQLITE_STATIC);
 	case SEEP_COLUMN_BYTES:
 		return sqlite3_bind_text(w->statement, at, bytes->at, (int)bytes->count,
@@ -72,9 +49,36 @@ static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_c
 		return sqlite3_bind_blob(w->statement, at,
 					 module->build_id_bytes ? module->build_id : NULL,
 					 (int)module->build_id_bytes, SQLITE_STATIC);
-	default:
-		return put_number(w, at, column, from);
+	case SEEP_COLUMN_ORDINAL:
+		number++;
+		break;
+	case SEEP_COLUMN_INDEX:
+	case SEEP_COLUMN_POSITION:
+		break;
+	case SEEP_COLUMN_COUNT:
+	case SEEP_COLUMN_NUMBER:
+		number = *(const int64_t *)from;
+		w->has_negative |= number < 0 && column->type == SEEP_COLUMN_COUNT;
+		break;
+	case SEEP_COLUMN_ID:
+	case SEEP_COLUMN_U32:
+		number = *(const uint32_t *)from;
+		if (number == 0 && column->type == SEEP_COLUMN_ID)
+			return sqlite3_bind_null(w->statement, at);
+		break;
+	case SEEP_COLUMN_STATUS:
+		number = *(const int *)from;
+		if (number < 0)
+			return sqlite3_bind_null(w->statement, at);
+		break;
+	case SEEP_COLUMN_U8:
+		number = *(const uint8_t *)from;
+		break;
+	case SEEP_COLUMN_FLAG:
+		number = *(const bool *)from;
+		break;
 	}
+	return sqlite3_bind_int64(w->statement, at, number);
 }
 
 void seep_row_put(struct seep_row_writer *w, const void *row)
@@ -92,6 +96,9 @@ int seep_row_writer_done(struct seep_row_writer *w, struct seep_error *err)
 {
 	int r = seep_db_fail(w->db, w->rc, err);
 
+	if (r == 0 && w->has_negative)
+		r = seep_fail(err, SEEP_ELIMIT, "a count or a size in table %s is over 2^63",
+			      w->table->name);
 	(void)sqlite3_finalize(w->statement);
 	w->statement = NULL;
 	return r;
@@ -229,56 +236,63 @@ static void get_build_id(sqlite3_stmt *statement, int at, struct seep_profile_mo
 	module->build_id_bytes = (uint32_t)count;
 }
 
-/* False where an ordinal is another one than its row's. */
-static bool get_number(sqlite3_stmt *statement, int at, const struct seep_sql_column *column,
-		       uint64_t ordinal, void *to)
-{
-	uint64_t value = (uint64_t)sqlite3_column_int64(statement, at);
-
-	if (column->type == SEEP_COLUMN_ORDINAL)
-		return value == ordinal;
-	if (column->type == SEEP_COLUMN_INDEX)
-		return value == ordinal - 1;
-	if (column->type == SEEP_COLUMN_FLAG)
-		value = value != 0;
-	else if (column->type == SEEP_COLUMN_STATUS)
-		value = sqlite3_column_type(statement, at) == SQLITE_NULL ? UINT64_MAX
-									  : value & STATUS_MAX;
-	else if (column->type == SEEP_COLUMN_ID)
-		value = value <= UINT32_MAX ? value : UINT32_MAX;
-	else if (column->type == SEEP_COLUMN_U32)
-		value = value <= UINT32_MAX ? value : 0;
-	else if (column->type == SEEP_COLUMN_U8)
-		value = value <= column->max ? value : 0;
-	memcpy(to, &value, width_of[column->type]);
-	return true;
-}
-
-static bool get_column(struct seep_row_reader *r, sqlite3_stmt *statement, int at,
-		       const struct seep_sql_column *column, uint64_t ordinal, void *row)
+/* Returns: NULL, or what is wrong with the value. */
+static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement, int at,
+			      const struct seep_sql_column *column, uint64_t ordinal, void *row)
 {
 	void *to = (char *)row + column->offset;
 	struct seep_row_bytes *bytes = to;
-	char *text;
+	uint64_t value;
+	bool is_null;
 
 	switch (column->type) {
 	case SEEP_COLUMN_TEXT:
 	case SEEP_COLUMN_NAME:
-		text = get_text(r, statement, at);
-		if (!text && column->type == SEEP_COLUMN_NAME)
-			text = seep_profile_strndup(r->builder.profile, "", 0);
-		memcpy(to, &text, sizeof(text));
-		return true;
+		*(char **)to = get_text(r, statement, at);
+		if (!*(char **)to && column->type == SEEP_COLUMN_NAME)
+			*(char **)to = seep_profile_strndup(r->builder.profile, "", 0);
+		return NULL;
 	case SEEP_COLUMN_BYTES:
 		bytes->at = (const char *)sqlite3_column_text(statement, at);
 		bytes->count = (size_t)sqlite3_column_bytes(statement, at);
-		return true;
+		return NULL;
 	case SEEP_COLUMN_BUILD_ID:
 		get_build_id(statement, at, to);
-		return true;
+		return NULL;
 	default:
-		return get_number(statement, at, column, ordinal, to);
+		value = (uint64_t)sqlite3_column_int64(statement, at);
 	}
+	switch (column->type) {
+	case SEEP_COLUMN_ORDINAL:
+		return value == ordinal ? NULL : "gaps";
+	case SEEP_COLUMN_INDEX:
+		return value == ordinal - 1 ? NULL : "gaps";
+	case SEEP_COLUMN_COUNT:
+		*(uint64_t *)to = value;
+		return value <= INT64_MAX ? NULL : "negative numbers";
+	case SEEP_COLUMN_NUMBER:
+		*(uint64_t *)to = value;
+		break;
+	case SEEP_COLUMN_ID:
+		*(uint32_t *)to = value <= UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+		break;
+	case SEEP_COLUMN_U32:
+		*(uint32_t *)to = value <= UINT32_MAX ? (uint32_t)value : 0;
+		break;
+	case SEEP_COLUMN_STATUS:
+		is_null = sqlite3_column_type(statement, at) == SQLITE_NULL;
+		*(int *)to = is_null ? -1 : (int)(value & STATUS_MAX);
+		break;
+	case SEEP_COLUMN_U8:
+		*(uint8_t *)to = value <= column->max ? (uint8_t)value : 0;
+		break;
+	case SEEP_COLUMN_FLAG:
+		*(bool *)to = value != 0;
+		break;
+	default: /* only the order counts */
+		break;
+	}
+	return NULL;
 }
 
 /* Pages that several places of a table's tree name would give rows without end. */
@@ -297,12 +311,15 @@ static int check_count(struct seep_row_reader *r, const struct seep_sql_table *t
 static int get_row(struct seep_row_reader *r, const struct seep_sql_table *table,
 		   sqlite3_stmt *statement, uint64_t ordinal, void *row)
 {
-	for (int i = 0; i < table->column_count; i++)
-		if (!get_column(r, statement, i, &table->columns[i], ordinal, row))
-			return seep_fail(r->err, SEEP_ECORRUPT,
-					 "its table %s has gaps in column %s", table->name,
-					 table->columns[i].name);
-	return 0;
+	const char *wrong = NULL;
+
+	for (int i = 0; i < table->column_count && !wrong; i++) {
+		wrong = get_column(r, statement, i, &table->columns[i], ordinal, row);
+		if (wrong)
+			(void)seep_fail(r->err, SEEP_ECORRUPT, "its table %s has %s in column %s",
+					table->name, wrong, table->columns[i].name);
+	}
+	return wrong ? -SEEP_ECORRUPT : 0;
 }
 
 int seep_sql_read(struct seep_row_reader *r, enum seep_table_id id, enum seep_array array,

@@ -12,7 +12,8 @@ struct seep_row_writer {
 	struct sqlite3 *db;
 	const struct seep_sql_table *table;
 	sqlite3_stmt *statement;
-	uint64_t count; /* rows so far */
+	uint64_t count;	   /* rows so far */
+	bool has_negative; /* a count that no reader would take */
 	int rc;
 };
 

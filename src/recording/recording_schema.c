@@ -32,7 +32,7 @@ static const struct seep_sql_column process[] = {
 	R(STATUS, status_code),
 	R(STATUS, status_signal),
 	P(FLAG, core_dumped),
-	P(NUMBER, peak_rss_bytes, .comment = "0 = unknown"),
+	P(COUNT, peak_rss_bytes, .comment = "0 = unknown"),
 	R(FLAG, argv_known),
 	R(FLAG, symbolised),
 	R(NAME, seep_version),
@@ -104,23 +104,23 @@ static const struct seep_sql_column context[] = {
 	C(TEXT, thread),
 	C(TEXT, scope),
 	C(NUMBER, first_ns),
-	C(NUMBER, allocs),
-	C(NUMBER, alloc_bytes),
-	C(NUMBER, frees),
-	C(NUMBER, freed_bytes),
-	C(NUMBER, temporary),
-	C(NUMBER, live_blocks),
-	C(NUMBER, live_bytes),
-	C(NUMBER, peak_blocks, .comment = "at the peak of the process"),
-	C(NUMBER, peak_bytes),
+	C(COUNT, allocs),
+	C(COUNT, alloc_bytes),
+	C(COUNT, frees),
+	C(COUNT, freed_bytes),
+	C(COUNT, temporary),
+	C(COUNT, live_blocks),
+	C(COUNT, live_bytes),
+	C(COUNT, peak_blocks, .comment = "at the peak of the process"),
+	C(COUNT, peak_bytes),
 };
 
 #define E(type, field, name) COLUMN(type, seep_epoch_row, field, name)
 static const struct seep_sql_column epoch[] = {
 	E(U32, context, "context"),
 	E(U32, epoch.epoch, "epoch"),
-	E(NUMBER, epoch.blocks, "blocks"),
-	E(NUMBER, epoch.bytes, "bytes"),
+	E(COUNT, epoch.blocks, "blocks"),
+	E(COUNT, epoch.bytes, "bytes"),
 };
 
 #define M2(type, field, ...) COLUMN(type, seep_profile_mark, field, #field, __VA_ARGS__)
@@ -129,9 +129,10 @@ static const struct seep_sql_column mark[] = {
 	M2(NUMBER, at_ns),	   M2(FLAG, exact),
 };
 
-#define S2(field) COLUMN(NUMBER, seep_profile_sample, field, #field)
+#define S2(type, field) COLUMN(type, seep_profile_sample, field, #field)
 static const struct seep_sql_column sample[] = {
-	KEY(POSITION, "position"), S2(at_ns), S2(live_bytes), S2(rss_bytes), S2(allocs), S2(frees),
+	KEY(POSITION, "position"), S2(NUMBER, at_ns), S2(COUNT, live_bytes),
+	S2(COUNT, rss_bytes),	   S2(COUNT, allocs), S2(COUNT, frees),
 };
 
 static const struct seep_sql_column unseen[] = {
@@ -142,21 +143,21 @@ static const struct seep_sql_column unseen[] = {
 
 static const struct seep_sql_column total[] = {
 	COLUMN(NAME, seep_total_row, name, "name"),
-	COLUMN(NUMBER, seep_total_row, value, "value"),
+	COLUMN(COUNT, seep_total_row, value, "value"),
 };
 
 static const struct seep_sql_column histogram[] = {
 	KEY(INDEX, "bucket", .comment = "requests of less than 2^bucket bytes, not less than half"),
-	KEY(NUMBER, "allocs"),
+	KEY(COUNT, "allocs"),
 };
 
-#define F2(field) COLUMN(NUMBER, seep_profile_forked, field, #field)
+#define F2(field) COLUMN(COUNT, seep_profile_forked, field, #field)
 static const struct seep_sql_column forked[] = {
 	KEY(ORDINAL, "id"), F2(processes),   F2(allocs),     F2(alloc_bytes),
 	F2(frees),	    F2(freed_bytes), F2(live_bytes),
 };
 
-#define R3(field, name) COLUMN(NUMBER, seep_profile_run, field, name)
+#define R3(field, name) COLUMN(COUNT, seep_profile_run, field, name)
 static const struct seep_sql_column run[] = {
 	KEY(ORDINAL, "id"),
 	R3(sums.processes, "processes"),
@@ -165,9 +166,9 @@ static const struct seep_sql_column run[] = {
 	R3(sums.frees, "frees"),
 	R3(sums.freed_bytes, "freed_bytes"),
 	R3(sums.live_bytes, "live_bytes"),
-	COLUMN(NUMBER, seep_profile_run, peaks_bytes, "peaks_bytes",
+	COLUMN(COUNT, seep_profile_run, peaks_bytes, "peaks_bytes",
 	       .comment = "of those with a recording, each at its own time"),
-	COLUMN(NUMBER, seep_profile_run, peaks_at_once_bytes, "peaks_at_once_bytes",
+	COLUMN(COUNT, seep_profile_run, peaks_at_once_bytes, "peaks_at_once_bytes",
 	       .comment = "the most that peaks of those that ran at the same time sum to"),
 };
 
@@ -180,12 +181,12 @@ static const struct seep_sql_column other_process[] = {
 	COLUMN(NAME, seep_profile_other, file, "recording", .comment = "in the folder FILE.d"),
 	O(NUMBER, start_ns, "start_ns"),
 	O(NUMBER, end_ns, "end_ns"),
-	O(NUMBER, allocs, "allocs"),
-	O(NUMBER, alloc_bytes, "alloc_bytes"),
-	O(NUMBER, frees, "frees"),
-	O(NUMBER, freed_bytes, "freed_bytes"),
-	O(NUMBER, live_bytes, "live_bytes"),
-	O(NUMBER, peak_bytes, "peak_bytes"),
+	O(COUNT, allocs, "allocs"),
+	O(COUNT, alloc_bytes, "alloc_bytes"),
+	O(COUNT, frees, "frees"),
+	O(COUNT, freed_bytes, "freed_bytes"),
+	O(COUNT, live_bytes, "live_bytes"),
+	O(COUNT, peak_bytes, "peak_bytes"),
 };
 
 const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {

@@ -25,6 +25,7 @@ enum seep_sql_type {
 	SEEP_COLUMN_ORDINAL,  /* nothing: the row's number, 1, 2, 3 ..., checked */
 	SEEP_COLUMN_INDEX,    /* the same from 0 */
 	SEEP_COLUMN_POSITION, /* the same, and only the order counts */
+	SEEP_COLUMN_COUNT,    /* uint64_t below 2^63: it sums, and is never negative */
 	SEEP_COLUMN_NUMBER,   /* uint64_t; from 2^63 on, the negative number of the same bits */
 	SEEP_COLUMN_U32,
 	SEEP_COLUMN_U8,	      /* above max: 0 */

@@ -264,7 +264,7 @@ static void query(uint64_t choice)
 	unsigned looks = 0;
 	sqlite3 *db = NULL;
 
-	if (seep_recording_open_database(fuzz_path, &db, &err) < 0)
+	if (seep_recording_open_database(fuzz_path, &db, NULL, &err) < 0)
 		return;
 	sqlite3_progress_handler(db, 10000, look_at_steps, &looks);
 	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK)

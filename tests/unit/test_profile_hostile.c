@@ -3,6 +3,7 @@
 #include "profile_case.h"
 
 #include "profile/profile_check.h"
+#include "profile/total_fields.h"
 
 static int load_file(struct seep_error *err)
 {
@@ -100,6 +101,8 @@ static void load_and_check(void)
 	load();
 	if (seep_profile_check(profile, &err) != 0)
 		fail_msg("%s", err.text);
+	for (size_t i = 0; i < seep_total_field_count; i++)
+		assert_true(seep_total_get(&profile->totals, &seep_total_fields[i]) <= INT64_MAX);
 }
 
 static void more_freed_than_allocated_is_lifted_and_in_doubt(void **state)

@@ -102,7 +102,7 @@ static void inlined_calls_become_entries(void **state)
 	uint64_t address = profile->frames[0].address;
 
 	(void)state;
-	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_true(profile->symbolised);
 	assert_int_equal(profile->contexts[0].stack_count, 4);
 	stack = profile->contexts[0].stack;
@@ -129,10 +129,10 @@ static void a_second_time_changes_nothing(void **state)
 	uint64_t hash;
 
 	(void)state;
-	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	seep_profile_hash_contexts(profile);
 	hash = profile->contexts[0].hash;
-	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_int_equal(profile->contexts[0].stack_count, 4);
 	assert_int_not_equal(hash, 0);
 	assert_int_equal(profile->contexts[0].hash, hash);
@@ -145,7 +145,7 @@ static void a_module_that_cannot_be_read_says_why(void **state)
 
 	(void)state;
 	profile->modules[0].path = seep_profile_strdup(profile, "/nonexistent/lib.so");
-	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_non_null(profile->modules[0].problem);
 	assert_int_equal(profile->contexts[0].stack_count, 3);
 	seep_profile_free(profile);
@@ -176,7 +176,7 @@ static void names_are_added_to_a_profile_that_is_refreshed(void **state)
 	(void)add_context(&ledger, address);
 	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
 	profile = seep_ledger_live_profile(live);
-	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_int_equal(profile->contexts[0].stack_count, 3);
 	assert_string_equal(frame_at(profile, 0)->function, "inner");
 	hash = profile->contexts[0].hash;
@@ -184,7 +184,7 @@ static void names_are_added_to_a_profile_that_is_refreshed(void **state)
 	(void)add_context(&ledger, 1);
 	assert_int_equal(seep_ledger_live_refresh(live, NULL), 0);
 	assert_int_equal(profile->contexts[1].stack_count, 2);
-	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_int_equal(profile->context_count, 3);
 	assert_int_equal(profile->contexts[0].stack_count, 3);
 	assert_int_equal(profile->contexts[1].stack_count, 3);
@@ -200,7 +200,7 @@ static void an_empty_profile_is_symbolised(void **state)
 	struct seep_profile *profile = seep_profile_new();
 
 	(void)state;
-	assert_int_equal(seep_profile_symbolise(profile, symbols, NULL, NULL, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
 	assert_true(profile->symbolised);
 	seep_profile_free(profile);
 }

@@ -189,7 +189,7 @@ static void stacks_that_share_any_part_come_back(void **state)
 	assert_int_equal(loaded->context_count, RANDOM_STACKS);
 	for (uint32_t i = 0; i < RANDOM_STACKS; i++)
 		assert_same_stack(&loaded->contexts[i], &contexts[i]);
-	assert_int_equal(seep_recording_open_database(path, &db, &err), 0);
+	assert_int_equal(seep_recording_open_database(path, &db, NULL, &err), 0);
 	assert_int_equal(query(db, "SELECT context FROM stack GROUP BY context"
 				   " HAVING count(DISTINCT depth) != max(depth) + 1"
 				   " OR count(*) != max(depth) + 1"),
@@ -263,7 +263,7 @@ static void views_answer_with_names(void **state)
 
 	(void)state;
 	round_trip();
-	assert_int_equal(seep_recording_open_database(path, &db, &err), 0);
+	assert_int_equal(seep_recording_open_database(path, &db, NULL, &err), 0);
 	assert_int_equal(query(db, "SELECT * FROM top"), 3);
 	assert_int_equal(query(db, "SELECT * FROM stack WHERE context = 3"), 4);
 	assert_int_equal(query(db, "SELECT * FROM function WHERE function = 'leaf()'"), 1);

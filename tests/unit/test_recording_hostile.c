@@ -371,7 +371,7 @@ static void the_opened_database_cannot_be_changed(void **state)
 
 	(void)state;
 	round_trip();
-	assert_int_equal(seep_recording_open_database(path, &db, &err), 0);
+	assert_int_equal(seep_recording_open_database(path, &db, NULL, &err), 0);
 	assert_int_equal(query(db, "DELETE FROM context"), -1);
 	assert_int_equal(query(db, "PRAGMA query_only = OFF; DELETE FROM context"), -1);
 	assert_int_equal(query(db, "CREATE TABLE x (y)"), -1);
