@@ -108,6 +108,14 @@ def run_plain(command, cwd=None, env=None, stdin=None):
 SHM = pathlib.Path("/dev/shm")
 
 
+def need_open_to_others(*paths):
+    """Another user can reach these; a checkout in /root skips the test."""
+    for path in paths:
+        for folder in path.parents:
+            if not folder.stat().st_mode & 0o001:
+                pytest.skip(f"{folder} is closed to others")
+
+
 def has_room(folder):
     """Whether ledgers of any test fit there; a container's /dev/shm has 64 MB, and takes 16."""
     if not os.access(folder, os.W_OK):

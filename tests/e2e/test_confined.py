@@ -10,7 +10,16 @@ import socket
 
 import pytest
 
-from harness import check_truth, need, parse_truth, program, read_report, run_plain
+from harness import (
+    SEEP,
+    check_truth,
+    need,
+    need_open_to_others,
+    parse_truth,
+    program,
+    read_report,
+    run_plain,
+)
 from running import apart
 
 
@@ -92,6 +101,7 @@ def test_a_bubblewrapped_program_is_recorded(seep):
 def test_another_user_with_a_view_of_its_own_is_counted_in_a_ledger_of_its_own(seep):
     """As DynamicUser= and PrivateTmp= do: the test's folder of ledgers is closed to that user."""
     need_root()
+    need_open_to_others(SEEP)
     user = str(1_000_000_000 + os.getpid())  # nobody else's
     words = [need("setpriv"), "--reuid", user, "--regid", user, "--clear-groups"]
     folder = seep.directory / "private"

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import RUNTIME, SEEP, SOURCE, program, run_plain
+from harness import RUNTIME, SEEP, SOURCE, need_open_to_others, program, run_plain
 from json_schema import Validator
 from running import PYTHON, TRUE, apart
 from test_ps import start, start_alone
@@ -126,6 +126,7 @@ def test_a_containers_shm_is_a_note_and_a_full_one_a_problem(seep):
 
 @NEEDS_ROOT
 def test_another_user_needs_nothing(seep):
+    need_open_to_others(SEEP)
     shared = seep.directory / "shared"
     shared.mkdir(mode=0o700)
     os.chown(shared, 65534, 65534)

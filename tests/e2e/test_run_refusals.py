@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import RUNTIME, SEEP, run_plain
+from harness import RUNTIME, SEEP, need_open_to_others, run_plain
 from running import TRUE
 
 
@@ -110,9 +110,7 @@ def test_a_program_with_file_capabilities_is_refused_unless_root_runs_it(seep):
         pytest.skip(f"no file capabilities here: {problem}")
     assert seep.run([path])[0].status == 0
     seep.ledger_dir.chmod(0o755)
-    for folder in (*path.parents, *SEEP.parents):
-        if not os.stat(folder).st_mode & 0o001:
-            pytest.skip(f"{folder} is closed to others")
+    need_open_to_others(path, SEEP)
     done = subprocess.run(
         [SEEP, "run", path], user=65534, group=65534, extra_groups=[], capture_output=True,
         env={**os.environ, "SEEP_DIR": "/dev/shm/seep-test-not-made"}, check=False,
