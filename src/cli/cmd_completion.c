@@ -5,16 +5,13 @@
 #include "cli/command.h"
 
 const struct seep_option_table cmd_completion_options = {
-	.hidden = true,
 	.details = "To use it now:  eval \"$(seep completion)\"\n",
 };
 
 static void print_command_names(void)
 {
-	for (size_t i = 0; i < seep_command_count; i++) {
-		if (!seep_commands[i].options->hidden)
-			printf("%s ", seep_commands[i].name);
-	}
+	for (size_t i = 0; i < seep_command_count; i++)
+		printf("%s ", seep_commands[i].name);
 	printf("help --version --help");
 }
 
@@ -56,8 +53,6 @@ int cmd_completion(int argc, char **argv)
 	printf("\" -- \"$current\"))\n\t\treturn\n\tfi\n"
 	       "\tcase \"${COMP_WORDS[1]}:${COMP_WORDS[COMP_CWORD-1]}:$current\" in\n");
 	for (size_t i = 0; i < seep_command_count; i++) {
-		if (seep_commands[i].options->hidden)
-			continue;
 		print_choices(&seep_commands[i]);
 		print_options(&seep_commands[i]);
 	}

@@ -42,7 +42,7 @@ extern const size_t seep_command_count;
 /* NULL when there is no such command. */
 const struct seep_command *seep_command_find(const char *name);
 
-/* The name of the nearest listed command, or NULL when none is near. */
+/* The name of the nearest command, or NULL when none is near. */
 const char *seep_command_nearest(const char *name);
 
 /**

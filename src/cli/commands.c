@@ -38,10 +38,8 @@ const char *seep_command_nearest(const char *name)
 	struct core_nearest nearest;
 
 	core_nearest_init(&nearest, name);
-	for (size_t i = 0; i < seep_command_count; i++) {
-		if (!seep_commands[i].options->hidden)
-			core_nearest_offer(&nearest, seep_commands[i].name);
-	}
+	for (size_t i = 0; i < seep_command_count; i++)
+		core_nearest_offer(&nearest, seep_commands[i].name);
 	return core_nearest_word(&nearest);
 }
 

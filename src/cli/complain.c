@@ -10,20 +10,19 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 
-static void print_line(const char *command, const char *sentence)
+/* Everything may have come from a file or a program. */
+static void print_line(const char *before, const char *command, const char *sentence)
 {
 	char *escaped = seep_escape_dup(sentence);
 
-	if (command)
-		(void)fprintf(stderr, "seep %s: %s\n", command, escaped);
-	else
-		(void)fprintf(stderr, "seep: %s\n", escaped);
+	(void)fprintf(stderr, "%s%s%s: %s\n", before, command ? " " : "", command ? command : "",
+		      escaped);
 	free(escaped);
 }
 
 int seep_complain(const char *command, const struct seep_error *err)
 {
-	print_line(command, err->text);
+	print_line("seep", command, err->text);
 	return err->code == SEEP_EUSAGE ? SEEP_EXIT_USAGE : SEEP_EXIT_FAILURE;
 }
 
@@ -35,7 +34,7 @@ void seep_complainf(const char *command, const char *fmt, ...)
 	va_start(args, fmt);
 	sentence = seep_xvasprintf(fmt, args);
 	va_end(args);
-	print_line(command, sentence);
+	print_line("seep", command, sentence);
 	free(sentence);
 }
 
@@ -43,13 +42,10 @@ void seep_hint(const char *fmt, ...)
 {
 	va_list args;
 	char *sentence;
-	char *escaped;
 
 	va_start(args, fmt);
 	sentence = seep_xvasprintf(fmt, args);
 	va_end(args);
-	escaped = seep_escape_dup(sentence);
-	(void)fprintf(stderr, "  hint: %s\n", escaped);
-	free(escaped);
+	print_line("  hint", NULL, sentence);
 	free(sentence);
 }

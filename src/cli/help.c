@@ -2,9 +2,7 @@
 /* Help, generated: what is not in the tables is not in the help. */
 #include "cli/help.h"
 
-#include <string.h>
-
-#include "base/strbuf.h"
+#include "base/table.h"
 
 enum { HELP_COLUMNS = 80 };
 
@@ -20,18 +18,19 @@ void seep_help_first_steps(FILE *out)
 
 void seep_help_overview(FILE *out)
 {
-	size_t width = 0;
+	static const struct seep_column columns[] = {
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
+	};
+	struct seep_table *table = seep_table_new(columns, 2);
 
 	(void)fputs("usage: seep COMMAND [options] …\n\n", out);
 	for (size_t i = 0; i < seep_command_count; i++) {
-		if (strlen(seep_commands[i].name) > width && !seep_commands[i].options->hidden)
-			width = strlen(seep_commands[i].name);
+		seep_table_add(table, seep_commands[i].name);
+		seep_table_add(table, seep_commands[i].summary);
 	}
-	for (size_t i = 0; i < seep_command_count; i++) {
-		if (!seep_commands[i].options->hidden)
-			(void)fprintf(out, "  %-*s  %s\n", (int)width, seep_commands[i].name,
-				      seep_commands[i].summary);
-	}
+	seep_table_print(table, &(struct seep_printer){ .out = out }, 2);
+	seep_table_free(table);
 	(void)fputs("\n\"seep help COMMAND\" explains one; \"seep --version\" prints the "
 		    "version.\n",
 		    out);
@@ -51,35 +50,15 @@ static void add_option_syntax(struct seep_strbuf *line, const struct seep_option
 		seep_strbuf_addf(line, " %s", option->placeholder);
 }
 
-/* @text from column @indent on, which the line has reached; further lines begin there too. */
-static void print_folded(const char *text, size_t indent, FILE *out)
-{
-	size_t column = indent;
-
-	while (*text) {
-		size_t bytes = strcspn(text, " ");
-
-		if (column > indent && column + 1 + bytes > HELP_COLUMNS) {
-			(void)fprintf(out, "\n%*s", (int)indent, "");
-			column = indent;
-		}
-		if (column > indent)
-			column += (size_t)fprintf(out, " ");
-		column += fwrite(text, 1, bytes, out);
-		text += bytes;
-		text += strspn(text, " ");
-	}
-	(void)fputc('\n', out);
-}
-
 static void print_option(const struct seep_option *option, size_t width, FILE *out)
 {
+	const struct seep_printer printer = { .out = out, .width = HELP_COLUMNS };
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, 4096);
 	add_option_syntax(&line, option);
 	(void)fprintf(out, "  %-*s  ", (int)width, line.text);
-	print_folded(option->summary, width + 4, out);
+	seep_text_fold(&printer, SEEP_STYLE_PLAIN, width + 4, width + 4, option->summary);
 	seep_strbuf_done(&line);
 }
 

@@ -25,8 +25,7 @@ struct cursor {
 
 bool seep_option_takes_value(const struct seep_option *option)
 {
-	return option->type != SEEP_OPTION_FLAG && option->type != SEEP_OPTION_CLEAR &&
-	       option->type != SEEP_OPTION_OPTIONAL;
+	return option->type != SEEP_OPTION_FLAG && option->type != SEEP_OPTION_OPTIONAL;
 }
 
 static int unknown_option(const struct cursor *at, const char *typed, size_t bytes)
@@ -102,38 +101,26 @@ static int store_item(const struct cursor *at, const struct seep_option *option,
 	return 0;
 }
 
-/* @field holds what was read of @value. */
-static int check_least(const struct cursor *at, const struct seep_option *option, const char *value,
-		       uint64_t field)
-{
-	struct seep_unit_text least;
-
-	if (field >= option->min)
-		return 0;
-	if (option->type == SEEP_OPTION_SIZE)
-		least = seep_bytes_text(option->min);
-	else if (option->type == SEEP_OPTION_DURATION)
-		least = seep_duration_text(option->min);
-	else
-		least = seep_digits_text(option->min);
-	return seep_fail(at->err, SEEP_EUSAGE, "'%.*s' is too small; the minimum is %s",
-			 VALUE_SHOWN_BYTES, value, least.text);
-}
-
 static int store_number(const struct cursor *at, const struct seep_option *option,
 			const char *value, uint64_t *field)
 {
+	struct seep_unit_text least;
 	int ret;
 
-	if (option->type == SEEP_OPTION_SIZE)
+	if (option->type == SEEP_OPTION_SIZE) {
 		ret = seep_parse_size(value, field, at->err);
-	else if (option->type == SEEP_OPTION_DURATION)
+		least = seep_bytes_text(option->min);
+	} else if (option->type == SEEP_OPTION_DURATION) {
 		ret = seep_parse_duration(value, field, at->err);
-	else
+		least = seep_duration_text(option->min);
+	} else {
 		ret = seep_parse_count(value, option->max ? option->max : UINT64_MAX, field,
 				       at->err);
-	if (ret == 0)
-		ret = check_least(at, option, value, *field);
+		least = seep_digits_text(option->min);
+	}
+	if (ret == 0 && *field < option->min)
+		ret = seep_fail(at->err, SEEP_EUSAGE, "'%.*s' is too small; the minimum is %s",
+				VALUE_SHOWN_BYTES, value, least.text);
 	if (ret < 0)
 		seep_error_prefix(at->err, "--%s", option->name);
 	return ret;
@@ -147,8 +134,7 @@ static int store(const struct cursor *at, const struct seep_option *option, cons
 
 	switch (option->type) {
 	case SEEP_OPTION_FLAG:
-	case SEEP_OPTION_CLEAR:
-		*(bool *)field = option->type == SEEP_OPTION_FLAG;
+		*(bool *)field = true;
 		break;
 	case SEEP_OPTION_TEXT:
 		*(const char **)field = value;

@@ -34,7 +34,6 @@
 
 enum seep_option_type {
 	SEEP_OPTION_FLAG,     /* bool: becomes true */
-	SEEP_OPTION_CLEAR,    /* bool: becomes false; for "--no-…" */
 	SEEP_OPTION_TEXT,     /* const char *: points into argv */
 	SEEP_OPTION_OPTIONAL, /* const char *: "" for "--name", the value for "--name=value" */
 	SEEP_OPTION_SIZE,     /* uint64_t: bytes */
@@ -83,7 +82,6 @@ struct seep_option_table {
 	size_t max_operands; /* SIZE_MAX = any number */
 	/* The first operand ends the options: what follows belongs to a program ("seep run"). */
 	bool operand_ends_options;
-	bool hidden; /* the command is not listed: for scripts, not for people */
 	const char
 		*details; /* paragraphs for the command's help, newline at the end; may be NULL */
 };

@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/symbol_options.h"
 
-#include "symbol/debuginfod.h"
-
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/xalloc.h"
+#include "symbol/debuginfod.h"
 
 static int check_dir(const char *dir, struct seep_error *err)
 {
-	struct stat st;
-	int problem = 0;
+	char *inside = seep_xasprintf("%s/.", dir);
+	int rc = 0;
 
-	if (stat(dir, &st) < 0)
-		problem = errno;
-	else if (!S_ISDIR(st.st_mode))
-		problem = ENOTDIR;
-	else if (access(dir, X_OK) < 0)
-		problem = errno;
-	if (problem != 0)
-		return seep_fail(err, SEEP_EUSAGE, "--symbols %s: %s", dir, strerror(problem));
-	return 0;
+	if (access(inside, X_OK) < 0)
+		rc = seep_fail(err, SEEP_EUSAGE, "--symbols %s: %s", dir, strerror(errno));
+	free(inside);
+	return rc;
 }
 
 /* Now, rather than when the program has run. */

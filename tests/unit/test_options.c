@@ -12,7 +12,7 @@
 
 struct values {
 	bool tree;
-	bool follow;
+	bool no_follow;
 	const char *output;
 	const char *json;
 	uint64_t depth;
@@ -26,7 +26,7 @@ static const char *const modes[] = { "all", "some", "off", NULL };
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("tree", 't', FLAG, NULL, struct values, tree, "Tree"),
-	SEEP_OPTION("no-follow", 0, CLEAR, NULL, struct values, follow, "Do not follow"),
+	SEEP_OPTION("no-follow", 0, FLAG, NULL, struct values, no_follow, "Do not follow"),
 	SEEP_OPTION("output", 'o', TEXT, "FILE", struct values, output, "Output"),
 	SEEP_OPTION("json", 0, OPTIONAL, "FORM", struct values, json, "JSON"),
 	SEEP_OPTION("depth", 'n', COUNT, "N", struct values, depth, "Depth", .min = 2, .max = 100),
@@ -67,7 +67,6 @@ static struct parse parse(const struct seep_option_table *table, const char *con
 	char **argv = result.argv;
 
 	memset(&result, 0, sizeof(result));
-	result.values.follow = true;
 	result.argv[0] = (char *)(uintptr_t) "command";
 	for (result.count = 1; words[result.count - 1]; result.count++)
 		result.argv[result.count] = (char *)(uintptr_t)words[result.count - 1];
@@ -87,7 +86,7 @@ static void each_type_fills_its_field(void **state)
 	(void)state;
 	assert_int_equal(p.ret, 0);
 	assert_true(p.values.tree);
-	assert_false(p.values.follow);
+	assert_true(p.values.no_follow);
 	assert_string_equal(p.values.output, "out");
 	assert_int_equal(p.values.depth, 7);
 	assert_int_equal(p.values.size_bytes, 65536);
