@@ -195,6 +195,29 @@ char *seep_function_short_name(const char *function)
 	return text;
 }
 
+void seep_function_drop_arguments(char *name)
+{
+	static const char gap[] = "<…>";
+	const size_t gap_bytes = strlen(gap);
+	char *out = name;
+
+	/* Rust's "<T as Trait>::f" would lose everything. */
+	if (*name == '<')
+		return;
+	for (const char *at = name, *end; *at != '\0'; at = end) {
+		end = is_operator(name, at) ? skip_operator(at)
+		      : *at == '<'	    ? skip_bracket(at)
+					    : at + 1;
+		/* In place: what is shorter stays as it is. */
+		if (*at == '<' && (size_t)(end - at) >= gap_bytes)
+			out = mempcpy(out, gap, gap_bytes);
+		else
+			for (const char *from = at; from < end;)
+				*out++ = *from++;
+	}
+	*out = '\0';
+}
+
 static bool part_starts(struct seep_name_part name, const char *text)
 {
 	return name.bytes >= strlen(text) && memcmp(name.text, text, strlen(text)) == 0;

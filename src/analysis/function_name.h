@@ -27,6 +27,9 @@ struct seep_name_part seep_function_name(const char *function);
  */
 char *seep_function_short_name(const char *function);
 
+/* Replace the template arguments of a short name, in place: "vector<…>::push_back". */
+void seep_function_drop_arguments(char *name);
+
 /*
  * Whether @function is of a language's standard library: std::, __gnu_cxx::, Rust's alloc:: and
  * core::, and what these define for built-in types.

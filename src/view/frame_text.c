@@ -19,40 +19,6 @@ const char *seep_frame_module_path(const struct seep_profile *profile,
 	return profile->modules[frame->module - 1].path;
 }
 
-/* Replace the insides of the outermost angle brackets of @name by "…". */
-static void drop_arguments(char *name)
-{
-	static const char gap[] = "<…>";
-	const char *open = name;
-	unsigned depth = 0;
-	char *out = name;
-
-	/* Rust's "<T as Trait>::f" would lose everything. */
-	for (const char *at = name; *name != '<' && *at != '\0'; at++) {
-		/* operator<, operator<<, operator->: not brackets; the rest is short anyway. */
-		if (depth == 0 && strncmp(at, "operator", 8) == 0 && at[8] != '\0' &&
-		    strchr("<>-", at[8]) != NULL) {
-			memmove(out, at, strlen(at) + 1);
-			return;
-		}
-		if (*at == '<' && depth++ == 0)
-			open = at;
-		if (depth == 0)
-			*out++ = *at;
-		if (*at != '>' || depth == 0 || at[-1] == '-' || --depth > 0)
-			continue;
-		/* In place: what is shorter stays as it is. */
-		if ((size_t)(at + 1 - open) >= strlen(gap)) {
-			out = mempcpy(out, gap, strlen(gap));
-		} else {
-			memmove(out, open, (size_t)(at + 1 - open));
-			out += at + 1 - open;
-		}
-	}
-	if (out > name)
-		*out = '\0';
-}
-
 char *seep_frame_name(const struct seep_profile *profile, const struct seep_profile_frame *frame,
 		      enum seep_name_form form)
 {
@@ -69,7 +35,7 @@ char *seep_frame_name(const struct seep_profile *profile, const struct seep_prof
 		return seep_xstrdup(frame->function);
 	name = seep_function_short_name(frame->function);
 	if (form == SEEP_NAME_BRIEF)
-		drop_arguments(name);
+		seep_function_drop_arguments(name);
 	if (strlen(name) > NAME_BYTES_MAX) {
 		size_t end = NAME_BYTES_MAX - 3;
 

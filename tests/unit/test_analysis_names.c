@@ -97,8 +97,35 @@ static void every_prefix_of_a_name_is_read_safely(void **state)
 			free(seep_function_short_name(cut));
 			(void)seep_function_is_library(cut);
 			(void)seep_function_is_allocator(cut);
+			seep_function_drop_arguments(cut);
+			assert_true(strlen(cut) <= bytes);
 			free(cut);
 		}
+	}
+}
+
+static void template_arguments_are_dropped_in_place(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "vector<app::Row>::push_back", "vector<…>::push_back" },
+		{ "map<int, vector<char>>::at", "map<…>::at" },
+		{ "map<int, vector<char>>::node<3>::at", "map<…>::node<3>::at" },
+		{ "app::operator<", "app::operator<" },
+		{ "app::operator<< <std::char>", "app::operator<< <std::char>" },
+		{ "ptr<app::Row>::operator->", "ptr<…>::operator->" },
+		{ "f<decltype(a->b)>::g", "f<…>::g" },
+		{ "vector<app::Row", "vector<…>" },
+		{ "<T as app::Trait>::call", "<T as app::Trait>::call" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *name = strdup(cases[i][0]);
+
+		seep_function_drop_arguments(name);
+		assert_string_equal(name, cases[i][1]);
+		free(name);
 	}
 }
 
@@ -159,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_name_is_found_in_every_form),
 		cmocka_unit_test(every_prefix_of_a_name_is_read_safely),
+		cmocka_unit_test(template_arguments_are_dropped_in_place),
 		cmocka_unit_test(libraries_are_told_by_the_path_of_the_name),
 		cmocka_unit_test(allocators_are_those_that_everybody_knows),
 		cmocka_unit_test(startup_is_what_comes_before_main),
