@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/rank.h"
 #include "base/path.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -54,21 +55,24 @@ static const char *const lack_words[] = {
 	[LACKS_LINES] = "No lines for code in",
 };
 
-static bool lacks(const struct seep_profile *profile, uint32_t module,
-		  const struct module_names *names, enum lack lack)
+/* What @module lacks, or LACK_COUNT. */
+static enum lack lack_of(const struct seep_profile *profile, uint32_t module,
+			 const struct module_names *names)
 {
 	const struct seep_profile_module *m = &profile->modules[module];
 
-	if (lack == LACKS_NAMES)
-		return names->unnamed > 0;
-	if (m->problem == NULL || names->unnamed > 0)
-		return false;
+	if (names->unnamed > 0)
+		return LACKS_NAMES;
+	if (m->problem == NULL)
+		return LACK_COUNT;
 	/* Names from the symbol table, lines from debug information of which a file is missing. */
-	if (lack == LACKS_INLINED)
-		return names->lines > 0;
+	if (names->lines > 0)
+		return LACKS_INLINED;
 	/* Of the program only: most of the system's libraries are like that. */
-	return names->lines == 0 && m->path != NULL && profile->process.exe != NULL &&
-	       strcmp(m->path, profile->process.exe) == 0;
+	return m->path != NULL && profile->process.exe != NULL &&
+			       strcmp(m->path, profile->process.exe) == 0
+		       ? LACKS_LINES
+		       : LACK_COUNT;
 }
 
 /* Modules that something was said of. */
@@ -77,39 +81,22 @@ struct listed {
 	size_t count;
 };
 
-/* The module with the most frames of those that lack it and are not listed yet. */
-static uint32_t next_module(const struct seep_profile *profile, const struct module_names *names,
-			    enum lack lack, const struct listed *listed)
-{
-	uint32_t most = UINT32_MAX;
-
-	for (uint32_t i = 0; i < profile->module_count; i++) {
-		bool again = false;
-
-		for (size_t k = 0; k < listed->count; k++)
-			again |= listed->modules[k] == i;
-		if (!again && lacks(profile, i, &names[i], lack) &&
-		    (most == UINT32_MAX || names[i].unnamed > names[most].unnamed))
-			most = i;
-	}
-	return most;
-}
-
-static void add_lack(struct seep_view *view, const struct module_names *names, enum lack lack,
-		     struct listed *listed)
+/* @ranked: those with the most frames without a name first. */
+static void add_lack(struct seep_view *view, const struct module_names *names,
+		     const struct seep_ranked *ranked, enum lack lack, struct listed *listed)
 {
 	const struct seep_profile *profile = view->profile;
+	unsigned named = 0;
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	for (unsigned i = 0; i < MODULES_NAMED; i++) {
-		const uint32_t module = next_module(profile, names, lack, listed);
-		const struct seep_profile_module *m;
+	for (uint32_t i = 0; i < profile->module_count && named < MODULES_NAMED; i++) {
+		const uint32_t module = ranked[i].index;
+		const struct seep_profile_module *m = &profile->modules[module];
 
-		if (module == UINT32_MAX)
-			break;
-		m = &profile->modules[module];
-		seep_strbuf_addf(&line, "%s %s", i ? "," : lack_words[lack],
+		if (lack_of(profile, module, &names[module]) != lack)
+			continue;
+		seep_strbuf_addf(&line, "%s %s", named++ ? "," : lack_words[lack],
 				 m->path != NULL ? seep_path_base(m->path) : "?");
 		if (m->problem != NULL)
 			seep_strbuf_addf(&line, " (%s)", m->problem);
@@ -175,21 +162,27 @@ static void add_remedy(struct seep_view *view, const struct listed *listed)
 static void add_missing_names(struct seep_view *view)
 {
 	const struct seep_profile *profile = view->profile;
-	struct module_names *names = seep_xcalloc(profile->module_count, sizeof(*names));
+	const uint32_t count = profile->module_count;
+	struct module_names *names = seep_xcalloc(count, sizeof(*names));
+	struct seep_ranked *ranked = seep_xcalloc(count, sizeof(*ranked));
 	struct listed listed = { .count = 0 };
 
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct seep_profile_frame *frame = &profile->frames[i];
 
-		if (frame->module == 0 || frame->module > profile->module_count)
+		if (frame->module == 0 || frame->module > count)
 			continue;
 		names[frame->module - 1].unnamed += frame->function == NULL;
 		names[frame->module - 1].lines += frame->line > 0;
 	}
+	for (uint32_t i = 0; i < count; i++)
+		ranked[i] = (struct seep_ranked){ .value = names[i].unnamed, .index = i };
+	seep_rank_top(ranked, count, count);
 	for (unsigned lack = 0; lack < LACK_COUNT; lack++)
-		add_lack(view, names, (enum lack)lack, &listed);
+		add_lack(view, names, ranked, (enum lack)lack, &listed);
 	if (listed.count > 0)
 		add_remedy(view, &listed);
+	free(ranked);
 	free(names);
 }
 
