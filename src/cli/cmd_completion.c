@@ -39,12 +39,9 @@ static void print_options(const struct seep_command *command)
 	printf("--help\" ;;\n");
 }
 
-int cmd_completion(int argc, char **argv)
+int cmd_completion(char **operands)
 {
-	int status;
-
-	if (!seep_command_begin(&argc, &argv, NULL, &status))
-		return status;
+	(void)operands;
 	printf("_seep()\n{\n"
 	       "\tlocal current=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\"\n"
 	       "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"

@@ -20,12 +20,10 @@
 
 enum { WORD_COLUMNS = 9, COMMAND_MAX_BYTES = 1 << 20 };
 
-struct doctor_options {
-	const char *json;
-};
+static const char *json_form;
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct doctor_options, json,
+	SEEP_OPTION("json", 0, OPTIONAL, "strings", json_form,
 		    "Print JSON; \"strings\": large numbers as strings",
 		    .choices = seep_json_forms),
 };
@@ -299,21 +297,18 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 
 /* ------------------------------------------------------------------------------------------- */
 
-int cmd_doctor(int argc, char **argv)
+int cmd_doctor(char **operands)
 {
-	struct doctor_options values = { 0 };
 	struct seep_findings *found;
 	struct seep_facts facts;
 	int status;
 
-	if (!seep_command_begin(&argc, &argv, &values, &status))
-		return status;
 	found = seep_xmalloc(sizeof(*found));
 	seep_facts_init(&facts);
-	look_at(&facts, argc > 0 ? argv[0] : NULL);
+	look_at(&facts, operands[0]);
 	seep_reasons_find(&facts, found);
-	if (values.json)
-		print_json(&facts, found, *values.json != '\0');
+	if (json_form)
+		print_json(&facts, found, *json_form != '\0');
 	else
 		print_text(&facts, found);
 	status = count(found, SEEP_FINDING_PROBLEM) ? SEEP_EXIT_FOUND : SEEP_EXIT_OK;

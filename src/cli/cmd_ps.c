@@ -16,12 +16,10 @@
 
 enum { PROBLEMS_SHOWN_MAX = 8 };
 
-struct ps_options {
-	const char *json;
-};
+static const char *json_form;
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct ps_options, json,
+	SEEP_OPTION("json", 0, OPTIONAL, "strings", json_form,
 		    "Print JSON; \"strings\": large numbers as strings",
 		    .choices = seep_json_forms),
 };
@@ -163,19 +161,16 @@ static void tell_problems(const struct seep_census *census)
 			       census->problems.count - shown);
 }
 
-int cmd_ps(int argc, char **argv)
+int cmd_ps(char **operands)
 {
-	struct ps_options values = { 0 };
 	struct seep_census census;
 	struct seep_error err = { 0 };
-	int status;
 
-	if (!seep_command_begin(&argc, &argv, &values, &status))
-		return status;
+	(void)operands;
 	if (seep_census_take(&census, &err) < 0)
 		return seep_complain("ps", &err);
-	if (values.json) {
-		print_json(&census, *values.json != '\0');
+	if (json_form) {
+		print_json(&census, *json_form != '\0');
 	} else if (census.count == 0) {
 		printf("no process is being recorded, and no ledger was left behind%s\n",
 		       census.problems.count ? " that can be read" : "");

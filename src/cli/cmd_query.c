@@ -33,19 +33,19 @@ enum {
 
 #define HEAP_BYTES_MAX (2LL << 30)
 
-struct query_options {
+static struct {
 	const char *json;
 	bool csv;
 	uint64_t timeout_ns;
-};
+} asked = { .timeout_ns = 30 * SEEP_NS_PER_S };
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("json", 0, OPTIONAL, "strings", struct query_options, json,
+	SEEP_OPTION("json", 0, OPTIONAL, "strings", asked.json,
 		    "Print an array of objects; \"strings\": integers as strings",
 		    .choices = seep_json_forms),
-	SEEP_OPTION("csv", 0, FLAG, NULL, struct query_options, csv,
+	SEEP_OPTION("csv", 0, FLAG, NULL, asked.csv,
 		    "Print comma-separated values with a heading line"),
-	SEEP_OPTION("timeout", 0, DURATION, "T", struct query_options, timeout_ns,
+	SEEP_OPTION("timeout", 0, DURATION, "T", asked.timeout_ns,
 		    "Give up after T of processor time; 0: no limit (default: 30s)"),
 };
 
@@ -331,8 +331,7 @@ static void limit_time(uint64_t ns)
 	(void)setitimer(ITIMER_PROF, &timer, NULL);
 }
 
-static int query(sqlite3 *db, const char *sql, const struct query_options *values,
-		 struct seep_error *err)
+static int query(sqlite3 *db, const char *sql, struct seep_error *err)
 {
 	sqlite3_stmt *statement;
 	struct seep_strbuf cell;
@@ -342,9 +341,9 @@ static int query(sqlite3 *db, const char *sql, const struct query_options *value
 	seep_strbuf_init(&cell, CELL_BYTES_MAX);
 	if (ret < 0)
 		;
-	else if (values->json)
-		step = print_json(statement, &cell, *values->json != '\0');
-	else if (values->csv)
+	else if (asked.json)
+		step = print_json(statement, &cell, *asked.json != '\0');
+	else if (asked.csv)
 		step = print_csv(statement, &cell);
 	else if (strcmp(sql, schema_sql) == 0)
 		step = print_schema(statement, &cell);
@@ -357,35 +356,32 @@ static int query(sqlite3 *db, const char *sql, const struct query_options *value
 	return err->code ? -(int)err->code : 0;
 }
 
-int cmd_query(int argc, char **argv)
+int cmd_query(char **operands)
 {
-	struct query_options values = { .timeout_ns = 30 * SEEP_NS_PER_S };
 	struct seep_error err = { 0 };
 	sqlite3 *db = NULL;
 	char *sql = NULL;
 	int status;
 	int ret;
 
-	if (!seep_command_begin(&argc, &argv, &values, &status))
-		return status;
-	if (values.json && values.csv)
+	if (asked.json && asked.csv)
 		ret = seep_fail(&err, SEEP_EUSAGE, "--json and --csv exclude each other");
 	else
-		ret = read_sql(argv[1], &sql, &err);
+		ret = read_sql(operands[1], &sql, &err);
 	if (ret == 0) {
 		(void)sqlite3_hard_heap_limit64(HEAP_BYTES_MAX);
-		limit_time(values.timeout_ns);
-		ret = seep_recording_open_database(argv[0], &db, NULL, &err);
+		limit_time(asked.timeout_ns);
+		ret = seep_recording_open_database(operands[0], &db, NULL, &err);
 	}
 	if (ret == 0)
-		ret = query(db, sql, &values, &err);
+		ret = query(db, sql, &err);
 	status = SEEP_EXIT_OK;
 	if (ret < 0) {
 		(void)fflush(stdout);
 		status = seep_complain("query", &err);
 		if (strncmp(err.text, "no such", 7) == 0)
 			seep_hint("\"seep query %s .schema\" shows the tables and their columns",
-				  argv[0]);
+				  operands[0]);
 		else if (err.code == SEEP_ENOTFOUND)
 			seep_hint("\"seep run PROGRAM\" makes a recording");
 	}

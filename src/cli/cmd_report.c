@@ -23,7 +23,7 @@
 
 enum { TOP_MAX = 10000000, SHOWN_BYTES_MAX = 4096 };
 
-struct report_options {
+static struct {
 	int by;
 	bool tree;
 	bool flat;
@@ -35,36 +35,34 @@ struct report_options {
 	uint64_t top_count;
 	const char *json;
 	struct seep_symbol_option_values symbols;
-};
+} asked = { .by = SEEP_BY_CHOICE };
 
 static const struct seep_option options[] = {
 	SEEP_OPTION(
-		"by", 'b', CHOICE, "KEY", struct report_options, by,
+		"by", 'b', CHOICE, "KEY", asked.by,
 		"Order by live, peak, allocs or temporary (default: live; peak if all was freed)",
 		.choices = seep_measure_names),
-	SEEP_OPTION("tree", 't', FLAG, NULL, struct report_options, tree,
-		    "Show who called whom, from main down"),
-	SEEP_OPTION("flat", 'f', FLAG, NULL, struct report_options, flat,
+	SEEP_OPTION("tree", 't', FLAG, NULL, asked.tree, "Show who called whom, from main down"),
+	SEEP_OPTION("flat", 'f', FLAG, NULL, asked.flat,
 		    "Show functions, with their own and their inclusive figures"),
-	SEEP_OPTION("raw", 0, FLAG, NULL, struct report_options, raw,
+	SEEP_OPTION("raw", 0, FLAG, NULL, asked.raw,
 		    "Show addresses: one \"vaddr: binary + offset : name\" per frame"),
 	SEEP_OPTION(
-		"top", 'n', COUNT, "N", struct report_options, top_count,
+		"top", 'n', COUNT, "N", asked.top_count,
 		"Show the N largest (default: 10 stacks, 25 functions; all with --raw and --json)",
 		.max = TOP_MAX),
-	SEEP_OPTION("module", 0, LIST, "GLOB", struct report_options, modules,
+	SEEP_OPTION("module", 0, LIST, "GLOB", asked.modules,
 		    "Show only stacks through these modules; !GLOB: not through these"),
-	SEEP_OPTION("thread", 0, LIST, "GLOB", struct report_options, threads,
+	SEEP_OPTION("thread", 0, LIST, "GLOB", asked.threads,
 		    "Show only what threads of this name allocated; !GLOB: not these"),
-	SEEP_OPTION("by-thread", 0, FLAG, NULL, struct report_options, by_thread,
+	SEEP_OPTION("by-thread", 0, FLAG, NULL, asked.by_thread,
 		    "Keep the stacks of different threads apart"),
-	SEEP_OPTION("full", 0, FLAG, NULL, struct report_options, full,
-		    "Show whole stacks and whole names"),
+	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
 	SEEP_OPTION(
-		"json", 0, OPTIONAL, "JSON", struct report_options, json,
+		"json", 0, OPTIONAL, "JSON", asked.json,
 		"Write everything as JSON to the file JSON, else (or with -) to standard output; "
 		"\"strings\": to standard output, large numbers as strings"),
-	SEEP_SYMBOL_OPTIONS(struct report_options),
+	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
 const struct seep_option_table cmd_report_options = {
@@ -81,19 +79,19 @@ const struct seep_option_table cmd_report_options = {
 		"those of programs and libraries whose names or lines are missing.\n",
 };
 
-static int check(const struct report_options *values, struct seep_error *err)
+static int check(struct seep_error *err)
 {
-	if (values->tree + values->flat + values->raw + (values->json != NULL) > 1)
+	if (asked.tree + asked.flat + asked.raw + (asked.json != NULL) > 1)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--tree, --flat, --raw and --json exclude each other");
-	if (values->by_thread && (values->tree || values->flat))
+	if (asked.by_thread && (asked.tree || asked.flat))
 		return seep_fail(err, SEEP_EUSAGE, "--by-thread cannot be used with --%s",
-				 values->tree ? "tree" : "flat");
-	if (values->top_count > 0 && values->tree)
+				 asked.tree ? "tree" : "flat");
+	if (asked.top_count > 0 && asked.tree)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--top cannot be used with --tree, which shows all from 1%% on");
-	for (size_t i = 0; i < values->modules.count; i++)
-		if (!values->modules.items[i][strspn(values->modules.items[i], "!")])
+	for (size_t i = 0; i < asked.modules.count; i++)
+		if (!asked.modules.items[i][strspn(asked.modules.items[i], "!")])
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
 	return 0;
 }
@@ -113,11 +111,11 @@ static void add_globs(struct seep_strbuf *text, const char *what,
 /*
  * Leave out what was not asked for. *@ret_shown: what was, in words, released with free(); NULL: all.
  */
-static int keep_some(const struct report_options *values, struct seep_profile *profile,
-		     const struct seep_sites *sites, char **ret_shown, struct seep_error *err)
+static int keep_some(struct seep_profile *profile, const struct seep_sites *sites, char **ret_shown,
+		     struct seep_error *err)
 {
-	const struct seep_keep_globs modules = { values->modules.items, values->modules.count };
-	const struct seep_keep_globs threads = { values->threads.items, values->threads.count };
+	const struct seep_keep_globs modules = { asked.modules.items, asked.modules.count };
+	const struct seep_keep_globs threads = { asked.threads.items, asked.threads.count };
 	struct seep_strbuf text;
 	int ret;
 
@@ -128,8 +126,8 @@ static int keep_some(const struct report_options *values, struct seep_profile *p
 		return ret;
 	seep_keep(profile, sites, &modules, &threads);
 	seep_strbuf_init(&text, SHOWN_BYTES_MAX);
-	add_globs(&text, "module", &values->modules);
-	add_globs(&text, "thread", &values->threads);
+	add_globs(&text, "module", &asked.modules);
+	add_globs(&text, "thread", &asked.threads);
 	*ret_shown = seep_strbuf_take(&text);
 	return 0;
 }
@@ -146,16 +144,15 @@ static void show_progress(void *user, uint64_t done, uint64_t all)
  * A ledger holds addresses only, whose names are looked up now. A recording holds the names, and
  * what was missing is looked up when somebody says where.
  */
-static int add_names(const struct report_options *values, struct seep_profile *profile,
-		     struct seep_error *err)
+static int add_names(struct seep_profile *profile, struct seep_error *err)
 {
 	struct seep_symbols_options wanted;
 	struct seep_progress progress;
 	struct seep_symbols *symbols = NULL;
 	int ret;
 
-	ret = seep_symbol_options_read(&values->symbols, &wanted, err);
-	if (ret < 0 || (profile->symbolised && !seep_symbol_options_given(&values->symbols)))
+	ret = seep_symbol_options_read(&asked.symbols, &wanted, err);
+	if (ret < 0 || (profile->symbolised && !seep_symbol_options_given(&asked.symbols)))
 		return ret;
 	ret = seep_symbols_new(&wanted, &symbols, err);
 	if (ret < 0)
@@ -168,31 +165,30 @@ static int add_names(const struct report_options *values, struct seep_profile *p
 }
 
 /* @sites: NULL for what shows no functions. */
-static int print(const struct report_options *values, const char *path,
-		 const struct seep_profile *profile, const struct seep_sites *sites,
-		 const char *shown, struct seep_error *err)
+static int print(const char *path, const struct seep_profile *profile,
+		 const struct seep_sites *sites, const char *shown, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	const struct seep_view_options view = {
 		.path = path,
-		.by = values->by,
-		.top = (uint32_t)values->top_count,
-		.full = values->full,
-		.by_thread = values->by_thread,
+		.by = asked.by,
+		.top = (uint32_t)asked.top_count,
+		.full = asked.full,
+		.by_thread = asked.by_thread,
 		.shown = shown,
 		.packages_of = seep_packages_of,
 	};
 
-	if (values->json != NULL)
-		return seep_json_report(values->json, profile, &view, err);
-	if (values->raw) {
+	if (asked.json != NULL)
+		return seep_json_report(asked.json, profile, &view, err);
+	if (asked.raw) {
 		seep_report_raw(stdout, profile, &view);
 		return 0;
 	}
 	seep_report_larger(&printer, sites->profile, path);
-	if (values->tree)
+	if (asked.tree)
 		seep_report_tree(&printer, sites, &view);
-	else if (values->flat)
+	else if (asked.flat)
 		seep_report_flat(&printer, sites, &view);
 	else
 		seep_report_stacks(&printer, sites, &view);
@@ -200,27 +196,27 @@ static int print(const struct report_options *values, const char *path,
 	return 0;
 }
 
-static int report(const struct report_options *values, const char *path, struct seep_error *err)
+static int report(const char *path, struct seep_error *err)
 {
-	const bool stacks_only = values->json != NULL || values->raw;
-	const bool some = values->modules.count + values->threads.count > 0;
+	const bool stacks_only = asked.json != NULL || asked.raw;
+	const bool some = asked.modules.count + asked.threads.count > 0;
 	struct seep_profile *profile = NULL;
 	struct seep_sites *sites = NULL;
 	char *shown = NULL;
 	int ret;
 
-	ret = check(values, err);
+	ret = check(err);
 	if (ret == 0)
 		ret = seep_profile_open(path, &profile, err);
 	if (ret == 0)
-		ret = add_names(values, profile, err);
+		ret = add_names(profile, err);
 	if (ret == 0) {
 		seep_profile_hash_contexts(profile);
 		if (!stacks_only || some)
 			sites = seep_sites_new(profile);
-		ret = keep_some(values, profile, sites, &shown, err);
+		ret = keep_some(profile, sites, &shown, err);
 		if (ret == 0)
-			ret = print(values, path, profile, sites, shown, err);
+			ret = print(path, profile, sites, shown, err);
 		seep_sites_free(sites);
 	}
 	free(shown);
@@ -228,15 +224,12 @@ static int report(const struct report_options *values, const char *path, struct 
 	return ret;
 }
 
-int cmd_report(int argc, char **argv)
+int cmd_report(char **operands)
 {
-	struct report_options values = { .by = SEEP_BY_CHOICE };
 	struct seep_error err = { 0 };
 	int status;
 
-	if (!seep_command_begin(&argc, &argv, &values, &status))
-		return status;
-	if (report(&values, argv[0], &err) == 0)
+	if (report(operands[0], &err) == 0)
 		return SEEP_EXIT_OK;
 	status = seep_complain("report", &err);
 	if (err.code == SEEP_ENOTFOUND)

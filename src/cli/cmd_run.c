@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -36,7 +35,7 @@ enum run_mode { MODE_ALL, MODE_OFF };
 
 static const char *const mode_names[] = { "all", "off", NULL };
 
-struct run_options {
+static struct {
 	const char *output;
 	bool force;
 	const char *follow;
@@ -55,52 +54,50 @@ struct run_options {
 	bool quiet;
 	const char *json;
 	struct seep_symbol_option_values symbols;
-};
+} asked = { .snapshot_keep = 10 };
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("output", 'o', TEXT, "FILE", struct run_options, output,
+	SEEP_OPTION("output", 'o', TEXT, "FILE", asked.output,
 		    "Write the recording to FILE (default: ./%e.%p.seep)"),
-	SEEP_OPTION("force", 'f', FLAG, NULL, struct run_options, force,
+	SEEP_OPTION("force", 'f', FLAG, NULL, asked.force,
 		    "Replace FILE, and the recordings in FILE.d, if they exist"),
-	SEEP_OPTION("follow", 0, TEXT, "REGEX", struct run_options, follow,
+	SEEP_OPTION("follow", 0, TEXT, "REGEX", asked.follow,
 		    "Record only children whose path matches REGEX"),
-	SEEP_OPTION("no-follow", 0, FLAG, NULL, struct run_options, no_follow,
-		    "Record no children"),
-	SEEP_OPTION("mode", 0, CHOICE, "all|off", struct run_options, mode,
+	SEEP_OPTION("no-follow", 0, FLAG, NULL, asked.no_follow, "Record no children"),
+	SEEP_OPTION("mode", 0, CHOICE, "all|off", asked.mode,
 		    "Record all allocations, or load the library but record none (default: all)",
 		    .choices = mode_names),
-	SEEP_OPTION("module", 0, LIST, "GLOB", struct run_options, modules,
+	SEEP_OPTION("module", 0, LIST, "GLOB", asked.modules,
 		    "Record only what these modules allocate; !GLOB: not these"),
-	SEEP_OPTION("size-min", 0, SIZE, "SIZE", struct run_options, size_min,
-		    "Do not record smaller requests"),
-	SEEP_OPTION("size-max", 0, SIZE, "SIZE", struct run_options, size_max,
+	SEEP_OPTION("size-min", 0, SIZE, "SIZE", asked.size_min, "Do not record smaller requests"),
+	SEEP_OPTION("size-max", 0, SIZE, "SIZE", asked.size_max,
 		    "Do not record larger requests; 0: no limit (default: 0)"),
-	SEEP_OPTION("ledger-max", 0, SIZE, "SIZE", struct run_options, ledger_max,
+	SEEP_OPTION("ledger-max", 0, SIZE, "SIZE", asked.ledger_max,
 		    "Let the ledger of each process take up to SIZE, at least 256K (default: as "
 		    "there is room)",
 		    .min = LEDGER_MAX_LEAST_BYTES),
-	SEEP_OPTION("depth", 0, COUNT, "N", struct run_options, depth,
+	SEEP_OPTION("depth", 0, COUNT, "N", asked.depth,
 		    "Keep only the N innermost frames of each stack; 0 keeps all (default: 0)",
 		    .max = DEPTH_MAX),
-	SEEP_OPTION("by-thread", 0, FLAG, NULL, struct run_options, by_thread,
+	SEEP_OPTION("by-thread", 0, FLAG, NULL, asked.by_thread,
 		    "Keep call stacks apart by the name of their thread"),
-	SEEP_OPTION("verify", 0, COUNT, "N", struct run_options, verify,
+	SEEP_OPTION("verify", 0, COUNT, "N", asked.verify,
 		    "Compare every Nth stack with libgcc's unwinder (default: 0, none)",
 		    .max = UINT32_MAX),
-	SEEP_OPTION("no-argv", 0, FLAG, NULL, struct run_options, no_argv,
+	SEEP_OPTION("no-argv", 0, FLAG, NULL, asked.no_argv,
 		    "Keep the program's arguments out of the recording"),
-	SEEP_OPTION("snapshot-every", 0, DURATION, "T", struct run_options, snapshot_every_ns,
+	SEEP_OPTION("snapshot-every", 0, DURATION, "T", asked.snapshot_every_ns,
 		    "Save a recording of each running process every T, as FILE.NNN.seep",
 		    .min = SNAPSHOT_EVERY_MIN_NS),
-	SEEP_OPTION("snapshot-keep", 0, COUNT, "N", struct run_options, snapshot_keep,
+	SEEP_OPTION("snapshot-keep", 0, COUNT, "N", asked.snapshot_keep,
 		    "Keep the N newest snapshots of each process (default: 10)", .min = 1,
 		    .max = SNAPSHOT_KEEP_MAX),
-	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct run_options, quiet, "Print no summary"),
+	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
 	SEEP_OPTION(
-		"json", 0, OPTIONAL, "JSON", struct run_options, json,
+		"json", 0, OPTIONAL, "JSON", asked.json,
 		"After the program has ended, write the report as JSON to the file JSON, else to "
 		"standard output; \"strings\": to standard output, large numbers as strings"),
-	SEEP_SYMBOL_OPTIONS(struct run_options),
+	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
 const struct seep_option_table cmd_run_options = {
@@ -128,16 +125,14 @@ const struct seep_option_table cmd_run_options = {
 
 /* All that has to be ready before the program starts. */
 struct run {
-	struct run_options values;
 	struct seep_program program;
 	char *library;
 	struct seep_ledger_place place;
 	regex_t follow_exe;
-	bool has_follow_exe;
 	char *runtime_options;
 	char *output; /* expanded */
-	uint64_t session;
 	struct seep_symbols_options symbols;
+	struct seep_recorder_plan plan; /* borrows from the others */
 	struct seep_spawn spawn;
 };
 
@@ -182,7 +177,7 @@ static void add_number(struct seep_strbuf *text, const char *key, uint64_t value
 }
 
 /* What the options of the command line say to the runtime; NULL: more than it reads. */
-static char *runtime_options(const struct run_options *values)
+static char *runtime_options(void)
 {
 	const size_t held = getenv("SEEP_OPTIONS") ? strlen(getenv("SEEP_OPTIONS")) : 0;
 	struct seep_strbuf text;
@@ -190,17 +185,17 @@ static char *runtime_options(const struct run_options *values)
 
 	/* One of the two separators is cut off again. */
 	seep_strbuf_init(&text, held < OPTIONS_MAX_BYTES ? OPTIONS_MAX_BYTES - held : 0);
-	if (values->mode != MODE_ALL)
-		seep_strbuf_addf(&text, ":mode=%s", mode_names[values->mode]);
-	add_modules(&text, &values->modules);
-	add_number(&text, "size_min", values->size_min);
-	add_number(&text, "size_max", values->size_max);
-	add_number(&text, "ledger_max", values->ledger_max);
-	add_number(&text, "depth", values->depth);
-	add_number(&text, "verify", values->verify);
-	if (values->by_thread)
+	if (asked.mode != MODE_ALL)
+		seep_strbuf_addf(&text, ":mode=%s", mode_names[asked.mode]);
+	add_modules(&text, &asked.modules);
+	add_number(&text, "size_min", asked.size_min);
+	add_number(&text, "size_max", asked.size_max);
+	add_number(&text, "ledger_max", asked.ledger_max);
+	add_number(&text, "depth", asked.depth);
+	add_number(&text, "verify", asked.verify);
+	if (asked.by_thread)
 		seep_strbuf_adds(&text, ":by_thread=name");
-	if (values->no_argv)
+	if (asked.no_argv)
 		seep_strbuf_adds(&text, ":argv=0");
 	all = seep_xstrdup(text.length ? text.text + 1 : "");
 	if (text.overflowed) {
@@ -213,42 +208,32 @@ static char *runtime_options(const struct run_options *values)
 
 static int check_options(struct run *run, struct seep_error *err)
 {
-	const struct run_options *values = &run->values;
 	char reason[256];
 	int problem;
 	int rc;
 
-	rc = seep_symbol_options_read(&values->symbols, &run->symbols, err);
+	rc = seep_symbol_options_read(&asked.symbols, &run->symbols, err);
 	if (rc < 0)
 		return rc;
-	if (values->size_max && values->size_max < values->size_min)
+	if (asked.size_max && asked.size_max < asked.size_min)
 		return seep_fail(err, SEEP_EUSAGE, "--size-max is below --size-min");
-	for (size_t i = 0; i < values->modules.count; i++)
-		if (!values->modules.items[i][strspn(values->modules.items[i], "!,")])
+	for (size_t i = 0; i < asked.modules.count; i++)
+		if (!asked.modules.items[i][strspn(asked.modules.items[i], "!,")])
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
-	run->runtime_options = runtime_options(values);
+	run->runtime_options = runtime_options();
 	if (!run->runtime_options)
 		return seep_fail(err, SEEP_EUSAGE, "the options are longer than %d bytes together",
 				 OPTIONS_MAX_BYTES);
-	if (!values->follow)
+	if (!asked.follow)
 		return 0;
-	if (values->no_follow)
+	if (asked.no_follow)
 		return seep_fail(err, SEEP_EUSAGE, "--follow and --no-follow exclude each other");
-	problem = regcomp(&run->follow_exe, run->values.follow, REG_EXTENDED | REG_NOSUB);
+	problem = regcomp(&run->follow_exe, asked.follow, REG_EXTENDED | REG_NOSUB);
 	if (problem != 0) {
 		(void)regerror(problem, &run->follow_exe, reason, sizeof(reason));
-		return seep_fail(err, SEEP_EUSAGE, "--follow %s: %s", run->values.follow, reason);
+		return seep_fail(err, SEEP_EUSAGE, "--follow %s: %s", asked.follow, reason);
 	}
-	run->has_follow_exe = true;
-	return 0;
-}
-
-static int random_session(uint64_t *ret_session, struct seep_error *err)
-{
-	do {
-		if (getrandom(ret_session, sizeof(*ret_session), 0) != sizeof(*ret_session))
-			return seep_fail(err, SEEP_ESYS, "the system gives no random numbers");
-	} while (*ret_session == 0);
+	run->plan.follow_exe = &run->follow_exe;
 	return 0;
 }
 
@@ -261,11 +246,11 @@ static int check_output(struct run *run, uint32_t pid, struct seep_error *err)
 	char *path;
 	int rc;
 
-	rc = seep_outname_expand(run->values.output, run->program.name, pid, &path, err);
+	rc = seep_outname_expand(asked.output, run->program.name, pid, &path, err);
 	if (rc == 0) {
-		rc = seep_outname_check(path, run->values.force, err);
+		rc = seep_outname_check(path, asked.force, err);
 		free(run->output);
-		run->output = path;
+		run->plan.output = run->output = path;
 	}
 	return rc;
 }
@@ -282,28 +267,26 @@ static bool is_for_recordings(const char *json, const char *output)
 
 static int check_json(const struct run *run, struct seep_error *err)
 {
-	const struct run_options *values = &run->values;
-
-	if (values->json && strcmp(values->json, "-") == 0)
+	if (asked.json && strcmp(asked.json, "-") == 0)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--json=-: standard output belongs to the program; --json alone "
 				 "writes there after it has ended");
-	if (!seep_json_is_file(values->json))
+	if (!seep_json_is_file(asked.json))
 		return 0;
-	if (is_for_recordings(values->json, run->output))
+	if (is_for_recordings(asked.json, run->output))
 		return seep_fail(err, SEEP_EEXIST,
 				 "--json=%s is the name of the recording or of its folder",
-				 values->json);
-	return seep_outname_check(values->json, values->force, err);
+				 asked.json);
+	return seep_outname_check(asked.json, asked.force, err);
 }
 
-static int complain_output(const struct run *run, const struct seep_error *err)
+static int complain_output(const struct seep_error *err)
 {
 	int status = complain_cannot_start(err);
 
-	if (err->code == SEEP_ESYS && !run->values.output)
+	if (err->code == SEEP_ESYS && !asked.output)
 		seep_hint("-o FILE puts the recording into another folder");
-	else if (err->code == SEEP_EUSAGE && run->values.output && !*run->values.output)
+	else if (err->code == SEEP_EUSAGE && asked.output && !*asked.output)
 		seep_hint("without -o it is ./PROGRAM.PID.seep");
 	return status;
 }
@@ -320,15 +303,19 @@ static int prepare(struct run *run, const char *name)
 		return preflight_status(&err);
 	}
 	if (check_output(run, 0, &err) < 0 || check_json(run, &err) < 0)
-		return complain_output(run, &err);
+		return complain_output(&err);
 	rc = seep_runtime_find(&run->library, &err);
 	if (rc == 0)
-		rc = seep_ledger_place_choose(run->values.ledger_max, &run->place, &err);
-	if (rc == 0)
-		rc = random_session(&run->session, &err);
+		rc = seep_ledger_place_choose(asked.ledger_max, &run->place, &err);
+	if (rc == 0 && getrandom(&run->plan.session, sizeof(run->plan.session), 0) !=
+			       sizeof(run->plan.session))
+		rc = seep_fail(&err, SEEP_ESYS, "the system gives no random numbers");
 	if (rc < 0)
 		return complain_cannot_start(&err);
-	if (run->place.note && !run->values.quiet)
+	run->plan.session |= 1; /* 0 is none */
+	run->plan.ledger_dir = run->place.path;
+	run->plan.ledger_dir_fd = run->place.fd;
+	if (run->place.note && !asked.quiet)
 		seep_complainf("run", "%s", run->place.note);
 	seep_census_tidy(run->place.fd);
 	return SEEP_EXIT_OK;
@@ -342,7 +329,7 @@ static int fork_target(struct run *run, char **argv, struct seep_error *err)
 		.library = run->library,
 		.options = run->runtime_options,
 		.directory = run->place.path,
-		.session = run->session,
+		.session = run->plan.session,
 	};
 	int rc;
 
@@ -355,58 +342,34 @@ static int fork_target(struct run *run, char **argv, struct seep_error *err)
 	return rc;
 }
 
-/* exec failed although everything looked well: the child has gone by itself. */
-static int complain_exec(const struct run *run, int problem)
-{
-	seep_complainf("run", "cannot execute %s: %s", run->program.path, strerror(problem));
-	while (waitpid(run->spawn.pid, NULL, 0) < 0) {
-		if (errno != EINTR)
-			break;
-	}
-	return problem == ENOENT ? SEEP_EXIT_NO_PROGRAM : SEEP_EXIT_NOT_EXECUTABLE;
-}
-
 /* Returns 0 with *@result filled, or the exit status when the program did not start. */
 static int record(struct run *run, char **argv, struct seep_recorder_result *result)
 {
-	struct seep_recorder_plan plan = {
-		.ledger_dir = run->place.path,
-		.ledger_dir_fd = run->place.fd,
-		.session = run->session,
-		.force = run->values.force,
-		.follow = !run->values.no_follow,
-		.follow_exe = run->has_follow_exe ? &run->follow_exe : NULL,
-		.no_argv = run->values.no_argv,
-		.snapshot_every_ns = run->values.snapshot_every_ns,
-		.snapshot_keep = (unsigned)run->values.snapshot_keep,
-		.symbols = &run->symbols,
-		.quiet = run->values.quiet,
-	};
 	struct seep_recorder *recorder;
 	struct seep_error err = { 0 };
 	int problem;
 
 	if (fork_target(run, argv, &err) < 0)
 		return complain_cannot_start(&err);
-	plan.output = run->output;
-	if (seep_recorder_new(&plan, run->spawn.pid, &recorder, &err) < 0) {
+	if (seep_recorder_new(&run->plan, run->spawn.pid, &recorder, &err) < 0) {
 		seep_spawn_abandon(&run->spawn);
 		return complain_cannot_start(&err);
 	}
 	seep_spawn_release(&run->spawn, &problem);
-	if (problem != 0) {
-		seep_recorder_free(recorder);
-		return complain_exec(run, problem);
-	}
-	seep_recorder_run(recorder, result);
+	if (problem == 0)
+		seep_recorder_run(recorder, result);
 	seep_recorder_free(recorder);
-	return 0;
+	if (problem == 0)
+		return 0;
+	/* Although everything looked well. */
+	seep_complainf("run", "cannot execute %s: %s", run->program.path, strerror(problem));
+	return problem == ENOENT ? SEEP_EXIT_NO_PROGRAM : SEEP_EXIT_NOT_EXECUTABLE;
 }
 
 static void run_done(struct run *run)
 {
 	seep_program_done(&run->program);
-	if (run->has_follow_exe)
+	if (run->plan.follow_exe)
 		regfree(&run->follow_exe);
 	seep_ledger_place_done(&run->place);
 	free(run->library);
@@ -414,40 +377,37 @@ static void run_done(struct run *run)
 	free(run->output);
 }
 
-int cmd_run(int argc, char **argv)
+int cmd_run(char **operands)
 {
 	struct run run = {
 		.place.fd = -1,
-		.values = { .snapshot_keep = 10 },
+		.plan = {
+			.force = asked.force,
+			.follow = !asked.no_follow,
+			.no_argv = asked.no_argv,
+			.snapshot_every_ns = asked.snapshot_every_ns,
+			.snapshot_keep = (unsigned)asked.snapshot_keep,
+			.symbols = &run.symbols,
+			.quiet = asked.quiet,
+		},
 	};
 	struct seep_recorder_result result = { 0 };
-	struct seep_run_outcome outcome;
 	int wait_status;
 	int status;
 
-	if (!seep_command_begin(&argc, &argv, &run.values, &status))
-		return status;
 	seep_spawn_guard_stdio();
 	/* The terminal is the program's: no lines of ours while it runs. */
 	seep_progress_silence(true);
-	status = prepare(&run, argv[0]);
+	status = prepare(&run, operands[0]);
 	if (status == SEEP_EXIT_OK)
-		status = record(&run, argv, &result);
+		status = record(&run, operands, &result);
 	if (status != SEEP_EXIT_OK) {
 		run_done(&run);
 		return status;
 	}
 	/* A reader that has gone must not change how we end. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	outcome = (struct seep_run_outcome){
-		.program = run.program.name,
-		.program_path = run.program.path,
-		.ledger_dir = run.place.path,
-		.output = run.output,
-		.json = run.values.json,
-		.quiet = run.values.quiet,
-	};
-	seep_run_outcome_print(&outcome, &result);
+	seep_run_outcome_print(&run.program, &run.plan, asked.json, &result);
 	wait_status = result.wait_status;
 	seep_recorder_result_done(&result);
 	run_done(&run);

@@ -20,20 +20,19 @@
 #include "recorder/outside.h"
 #include "report/report.h"
 
-struct save_options {
+static struct {
 	const char *output;
 	bool force;
 	bool quiet;
 	struct seep_symbol_option_values symbols;
-};
+} asked;
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("output", 'o', TEXT, "FILE", struct save_options, output,
+	SEEP_OPTION("output", 'o', TEXT, "FILE", asked.output,
 		    "Write the recording to FILE (default: ./%e.%p.seep)"),
-	SEEP_OPTION("force", 'f', FLAG, NULL, struct save_options, force,
-		    "Replace FILE if it exists"),
-	SEEP_OPTION("quiet", 'q', FLAG, NULL, struct save_options, quiet, "Print no summary"),
-	SEEP_SYMBOL_OPTIONS(struct save_options),
+	SEEP_OPTION("force", 'f', FLAG, NULL, asked.force, "Replace FILE if it exists"),
+	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
+	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
 const struct seep_option_table cmd_save_options = {
@@ -93,8 +92,7 @@ static int find_ledger(const struct seep_census *census, const char *operand, st
 	return 0;
 }
 
-static int choose_output(const struct save_options *values, const char *ledger_name,
-			 char **ret_output, struct seep_error *err)
+static int choose_output(const char *ledger_name, char **ret_output, struct seep_error *err)
 {
 	struct seep_ledgerdir_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
 	char *exe;
@@ -102,10 +100,10 @@ static int choose_output(const struct save_options *values, const char *ledger_n
 
 	(void)seep_ledgerdir_parse(ledger_name, &name);
 	exe = seep_xstrndup(ledger_name, name.exe_bytes);
-	rc = seep_outname_expand(values->output, exe, name.pid, ret_output, err);
+	rc = seep_outname_expand(asked.output, exe, name.pid, ret_output, err);
 	free(exe);
 	if (rc == 0)
-		rc = seep_outname_check(*ret_output, values->force, err);
+		rc = seep_outname_check(*ret_output, asked.force, err);
 	return rc;
 }
 
@@ -120,8 +118,7 @@ static void summarise(const struct seep_finish_job *job)
 }
 
 /* @output: FILE, which can be written. */
-static int save(const struct save_options *values, const struct ledger *ledger, char *output,
-		struct seep_error *err)
+static int save(const struct ledger *ledger, char *output, struct seep_error *err)
 {
 	const enum seep_census_state state = ledger->entry ? ledger->entry->state
 							   : SEEP_CENSUS_ELSEWHERE;
@@ -130,7 +127,7 @@ static int save(const struct save_options *values, const struct ledger *ledger, 
 	const struct seep_recorder_plan plan = {
 		.ledger_dir = folder,
 		.ledger_dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-		.force = values->force,
+		.force = asked.force,
 		.symbols = &symbols,
 	};
 	struct seep_finish_job job = {
@@ -143,7 +140,7 @@ static int save(const struct save_options *values, const struct ledger *ledger, 
 		.keep_small = true,
 		.keep_profile = true,
 	};
-	int rc = seep_symbol_options_read(&values->symbols, &symbols, err);
+	int rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
 
 	if (rc == 0) {
 		if (state <= SEEP_CENSUS_RECORDER_GONE)
@@ -152,12 +149,12 @@ static int save(const struct save_options *values, const struct ledger *ledger, 
 		*err = job.err;
 		rc = -job.err.code;
 	}
-	if (rc == 0 && !values->quiet)
+	if (rc == 0 && !asked.quiet)
 		summarise(&job);
 	/* The children that still run, if there are any, may need it. */
 	if (rc == 0 && !job.snapshot) {
 		seep_census_tidy(plan.ledger_dir_fd);
-		if (!values->quiet && access(ledger->path, F_OK) != 0)
+		if (!asked.quiet && access(ledger->path, F_OK) != 0)
 			(void)fprintf(stderr, "seep: the recording replaces the ledger, which was "
 					      "removed\n");
 	}
@@ -169,9 +166,8 @@ static int save(const struct save_options *values, const struct ledger *ledger, 
 	return rc;
 }
 
-int cmd_save(int argc, char **argv)
+int cmd_save(char **operands)
 {
-	struct save_options values = { 0 };
 	struct seep_census census = { 0 };
 	struct seep_error err = { 0 };
 	struct ledger ledger = { 0 };
@@ -179,15 +175,13 @@ int cmd_save(int argc, char **argv)
 	int status;
 	int rc;
 
-	if (!seep_command_begin(&argc, &argv, &values, &status))
-		return status;
 	rc = seep_census_take(&census, &err);
 	if (rc == 0)
-		rc = find_ledger(&census, argv[0], &ledger, &err);
+		rc = find_ledger(&census, operands[0], &ledger, &err);
 	if (rc == 0)
-		rc = choose_output(&values, seep_path_base(ledger.path), &output, &err);
+		rc = choose_output(seep_path_base(ledger.path), &output, &err);
 	if (rc == 0)
-		rc = save(&values, &ledger, output, &err);
+		rc = save(&ledger, output, &err);
 	status = SEEP_EXIT_OK;
 	if (rc < 0) {
 		status = seep_complain("save", &err);

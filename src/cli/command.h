@@ -29,8 +29,8 @@ enum seep_exit {
 
 struct seep_command {
 	const char *name;
-	/* @argv[0] is the command's name. Returns the exit status. */
-	int (*run)(int argc, char **argv);
+	/* The options are read; NULL ends the operands. Returns the exit status. */
+	int (*run)(char **operands);
 	const char *args;    /* what follows the name, for help: "[options] FILE SQL" */
 	const char *summary; /* one line, imperative, no full stop */
 	const struct seep_option_table *options;
@@ -45,37 +45,33 @@ const struct seep_command *seep_command_find(const char *name);
 /* The name of the nearest command, or NULL when none is near. */
 const char *seep_command_nearest(const char *name);
 
-/**
- * seep_command_begin - read a command's options, or deal with --help and wrong usage
- * @argc, @argv: as the command got them; then only the operands, which start at (*argv)[0]
- * @values:      the command's options struct, defaults filled in; NULL when it has no options
- * @ret_status:  set when the command has nothing more to do
- *
- * Returns: true to go on; false when help or an error has been printed: return *ret_status.
+/*
+ * Read its options and run it, or deal with --help and wrong usage. @argv[0] is the command's name.
+ * Returns the exit status.
  */
-SEEP_NODISCARD bool seep_command_begin(int *argc, char ***argv, void *values, int *ret_status);
+int seep_command_run(const struct seep_command *command, int argc, char **argv);
 
 /* ---- the commands, in alphabetical order ---- */
 
-int cmd_completion(int argc, char **argv);
+int cmd_completion(char **operands);
 extern const struct seep_option_table cmd_completion_options;
 
-int cmd_doctor(int argc, char **argv);
+int cmd_doctor(char **operands);
 extern const struct seep_option_table cmd_doctor_options;
 
-int cmd_ps(int argc, char **argv);
+int cmd_ps(char **operands);
 extern const struct seep_option_table cmd_ps_options;
 
-int cmd_query(int argc, char **argv);
+int cmd_query(char **operands);
 extern const struct seep_option_table cmd_query_options;
 
-int cmd_report(int argc, char **argv);
+int cmd_report(char **operands);
 extern const struct seep_option_table cmd_report_options;
 
-int cmd_run(int argc, char **argv);
+int cmd_run(char **operands);
 extern const struct seep_option_table cmd_run_options;
 
-int cmd_save(int argc, char **argv);
+int cmd_save(char **operands);
 extern const struct seep_option_table cmd_save_options;
 
 #endif

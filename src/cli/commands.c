@@ -2,7 +2,6 @@
 /* The table of commands, in the order in which help shows them. */
 #include "cli/command.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "core/nearest.h"
@@ -43,24 +42,19 @@ const char *seep_command_nearest(const char *name)
 	return core_nearest_word(&nearest);
 }
 
-bool seep_command_begin(int *argc, char ***argv, void *values, int *ret_status)
+int seep_command_run(const struct seep_command *command, int argc, char **argv)
 {
-	const struct seep_command *command = seep_command_find((*argv)[0]);
 	struct seep_error err = { 0 };
-	int ret;
+	int ret = seep_options_parse(command->options, &argc, &argv, &err);
 
-	assert(command);
-	ret = seep_options_parse(command->options, argc, argv, values, &err);
 	if (ret == 0)
-		return true;
+		return command->run(argv);
 	if (ret == SEEP_OPTIONS_HELP) {
 		seep_help_command(command, stdout);
-		*ret_status = SEEP_EXIT_OK;
-	} else {
-		seep_complain(command->name, &err);
-		seep_hint("usage: seep %s%s%s (--help lists the options)", command->name,
-			  *command->args ? " " : "", command->args);
-		*ret_status = SEEP_EXIT_USAGE;
+		return SEEP_EXIT_OK;
 	}
-	return false;
+	seep_complain(command->name, &err);
+	seep_hint("usage: seep %s%s%s (--help lists the options)", command->name,
+		  *command->args ? " " : "", command->args);
+	return SEEP_EXIT_USAGE;
 }

@@ -63,7 +63,7 @@ static int dispatch(int argc, char **argv)
 	command = seep_command_find(argv[0]);
 	if (!command)
 		return unknown_command(argv[0]);
-	return command->run(argc, argv);
+	return seep_command_run(command, argc, argv);
 }
 
 int main(int argc, char **argv)

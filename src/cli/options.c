@@ -19,7 +19,6 @@ struct cursor {
 	char **argv;
 	int argc;
 	int next; /* the argument to look at next */
-	void *values;
 	struct seep_error *err;
 };
 
@@ -129,7 +128,7 @@ static int store_number(const struct cursor *at, const struct seep_option *optio
 /* @value: NULL for an option without one. */
 static int store(const struct cursor *at, const struct seep_option *option, const char *value)
 {
-	void *field = (char *)at->values + option->offset;
+	void *field = option->value;
 	int index;
 
 	switch (option->type) {
@@ -243,10 +242,10 @@ static int check_operands(const struct cursor *at, int count)
  * Operands are collected at the front of argv (over options already read) and moved to the end of
  * the part that was read, so nothing is allocated.
  */
-int seep_options_parse(const struct seep_option_table *table, int *argc, char ***argv, void *values,
+int seep_options_parse(const struct seep_option_table *table, int *argc, char ***argv,
 		       struct seep_error *err)
 {
-	struct cursor at = { table, *argv, *argc, 1, values, err };
+	struct cursor at = { table, *argv, *argc, 1, err };
 	int operands = 0; /* found so far, kept in argv[0 .. operands) */
 	int ret;
 

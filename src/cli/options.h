@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Options of a command, once, in a table: the parser, the help text and the completion all read it.
- * Each option writes one field of the command's own options struct, found by offset:
+ * Each option writes one variable, most often a field of the command's own struct:
  *
- *	struct report_options {
+ *	static struct {
  *		bool tree;
  *		uint64_t top_count;
  *		const char *html;
- *	};
+ *	} asked;
+ *
  *	static const struct seep_option options[] = {
- *		SEEP_OPTION("tree", 't', FLAG, NULL, struct report_options, tree,
- *			    "Show callers as a tree"),
- *		SEEP_OPTION("top", 'n', COUNT, "N", struct report_options, top_count,
+ *		SEEP_OPTION("tree", 't', FLAG, NULL, asked.tree, "Show callers as a tree"),
+ *		SEEP_OPTION("top", 'n', COUNT, "N", asked.top_count,
  *			    "Show the N largest stacks (20)", .max = 10000),
- *		SEEP_OPTION("html", 0, TEXT, "OUT", struct report_options, html,
- *			    "Write a page instead"),
+ *		SEEP_OPTION("html", 0, TEXT, "OUT", asked.html, "Write a page instead"),
  *	};
  *	const struct seep_option_table cmd_report_options = {
  *		.options = options,
@@ -48,7 +47,7 @@ struct seep_option {
 	char short_name;  /* 0 = none */
 	enum seep_option_type type;
 	const char *placeholder;    /* "FILE", "N"; NULL for flags */
-	size_t offset;		    /* of the field in the command's options struct */
+	void *value;		    /* what it writes; holds the default before */
 	const char *summary;	    /* one line; the default in parentheses */
 	const char *const *choices; /* NULL-terminated; of CHOICE, and of OPTIONAL if not NULL */
 	uint64_t min;		    /* SIZE, DURATION and COUNT: what is less is refused */
@@ -56,11 +55,10 @@ struct seep_option {
 };
 
 /* One line of a table; further fields may follow: ".max = 100". */
-#define SEEP_OPTION(long_name, letter, kind, value_name, values, field, text, ...)                 \
-	{                                                                                          \
-		.name = (long_name), .short_name = (letter), .type = SEEP_OPTION_##kind,           \
-		.placeholder = (value_name), .offset = offsetof(values, field), .summary = (text), \
-		##__VA_ARGS__                                                                      \
+#define SEEP_OPTION(long_name, letter, kind, value_name, field, text, ...)                       \
+	{                                                                                        \
+		.name = (long_name), .short_name = (letter), .type = SEEP_OPTION_##kind,         \
+		.placeholder = (value_name), .value = &(field), .summary = (text), ##__VA_ARGS__ \
 	}
 
 #define SEEP_OPTION_COUNT_OF(options) (sizeof(options) / sizeof((options)[0]))
@@ -90,9 +88,8 @@ struct seep_option_table {
 enum { SEEP_OPTIONS_HELP = 1 };
 
 /**
- * seep_options_parse - read @argv into @values
+ * seep_options_parse - read @argv into what the options write
  * @argc, @argv: with the command's name first; on success only the operands remain, from (*argv)[0]
- * @values:      the struct that offsets refer to, defaults filled in
  * @err:         filled on failure only
  *
  * "--name=value", "--name value", "-n value", "-nvalue", bundled flags "-tq", "--" ends options.
@@ -102,7 +99,7 @@ enum { SEEP_OPTIONS_HELP = 1 };
  * Returns: 0, SEEP_OPTIONS_HELP, or -SEEP_EUSAGE (the sentence names the nearest option).
  */
 SEEP_NODISCARD int seep_options_parse(const struct seep_option_table *table, int *argc,
-				      char ***argv, void *values, struct seep_error *err);
+				      char ***argv, struct seep_error *err);
 
 /* Whether the option is followed by a value: "--top N". False for flags and OPTIONAL. */
 bool seep_option_takes_value(const struct seep_option *option);

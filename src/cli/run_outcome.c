@@ -37,12 +37,11 @@ static void list_left(const struct seep_texts *left)
 }
 
 /* The process with the largest peak leads, whoever started it. */
-static void summarise(const struct seep_run_outcome *outcome,
-		      const struct seep_recorder_result *result)
+static void summarise(const char *output, const struct seep_recorder_result *result)
 {
 	const struct seep_profile *lead = result->lead ? result->lead : result->profile;
 	const struct seep_printer printer = seep_printer_for(stderr, 80);
-	const char *path = result->recorded ? outcome->output : NULL;
+	const char *path = result->recorded ? output : NULL;
 	const struct seep_view_options options = {
 		.path = result->lead ? result->lead_path : path,
 		.by = SEEP_BY_CHOICE,
@@ -62,25 +61,25 @@ static void summarise(const struct seep_run_outcome *outcome,
 }
 
 /* What can be known when the program is gone: about its file, and about the machine. */
-static void complain_nothing_recorded(const struct seep_run_outcome *outcome)
+static void complain_nothing_recorded(const struct seep_program *program, const char *ledger_dir)
 {
 	struct seep_finding reason;
 	struct seep_facts facts;
 
 	seep_facts_init(&facts);
-	seep_facts_look_at_program(&facts, outcome->program_path);
-	seep_facts_look_at_machine(&facts, outcome->ledger_dir, NULL);
+	seep_facts_look_at_program(&facts, program->path);
+	seep_facts_look_at_machine(&facts, ledger_dir, NULL);
 	if (seep_reasons_first(&facts, &reason)) {
-		seep_complainf("run", "nothing was recorded for %s: %s", outcome->program,
+		seep_complainf("run", "nothing was recorded for %s: %s", program->name,
 			       reason.sentence);
 		seep_hint("%s", reason.advice);
 	} else {
 		seep_complainf("run",
 			       "nothing was recorded for %s: it ended before libseep.so "
 			       "started in it, or its loader ignored LD_PRELOAD",
-			       outcome->program);
+			       program->name);
 		seep_hint("\"seep doctor %s\" looks at the program and at this machine",
-			  outcome->program_path);
+			  program->path);
 	}
 	seep_facts_done(&facts);
 }
@@ -112,7 +111,8 @@ static void write_json(const char *where, const struct seep_profile *profile)
 			       strerror(errno));
 }
 
-void seep_run_outcome_print(const struct seep_run_outcome *outcome,
+void seep_run_outcome_print(const struct seep_program *program,
+			    const struct seep_recorder_plan *plan, const char *json,
 			    const struct seep_recorder_result *result)
 {
 	list_problems(result);
@@ -120,10 +120,10 @@ void seep_run_outcome_print(const struct seep_run_outcome *outcome,
 		seep_hint(
 			"\"seep report\" reads the ledger, \"seep save\" makes a recording of it");
 	if (!result->profile && result->problems.count == 0)
-		complain_nothing_recorded(outcome);
-	if (!outcome->quiet)
-		summarise(outcome, result);
+		complain_nothing_recorded(program, plan->ledger_dir);
+	if (!plan->quiet)
+		summarise(plan->output, result);
 	list_left(&result->left);
-	if (outcome->json && result->profile)
-		write_json(outcome->json, result->profile);
+	if (json && result->profile)
+		write_json(json, result->profile);
 }

@@ -14,11 +14,11 @@ struct seep_symbol_option_values {
 	bool debuginfod;
 };
 
-/* The last lines of a command's table; @values is its struct, with a member "symbols". */
+/* The last lines of a command's table; @values is a struct seep_symbol_option_values. */
 #define SEEP_SYMBOL_OPTIONS(values)                                                     \
-	SEEP_OPTION("symbols", 0, LIST, "DIR", values, symbols.dirs,                    \
+	SEEP_OPTION("symbols", 0, LIST, "DIR", (values).dirs,                           \
 		    "Look for programs, libraries and their debug files in DIR first"), \
-		SEEP_OPTION("debuginfod", 0, FLAG, NULL, values, symbols.debuginfod,    \
+		SEEP_OPTION("debuginfod", 0, FLAG, NULL, (values).debuginfod,           \
 			    "Ask the servers in DEBUGINFOD_URLS for what seep finds nowhere else")
 
 /**

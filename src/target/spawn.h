@@ -47,7 +47,7 @@ SEEP_NODISCARD int seep_spawn_fork(const char *path, char *const argv[],
 
 /**
  * seep_spawn_release - let the child execute the program
- * @ret_errno: 0, or why execve() failed; the child has ended then and is still to be waited for
+ * @ret_errno: 0, or why execve() failed; the child has ended then, not waited for
  */
 void seep_spawn_release(struct seep_spawn *spawn, int *ret_errno);
 

@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 
-struct values {
+static struct values {
 	bool tree;
 	bool no_follow;
 	const char *output;
@@ -20,21 +20,20 @@ struct values {
 	uint64_t every_ns;
 	int mode;
 	struct seep_option_list keep;
-};
+} asked;
 
 static const char *const modes[] = { "all", "some", "off", NULL };
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("tree", 't', FLAG, NULL, struct values, tree, "Tree"),
-	SEEP_OPTION("no-follow", 0, FLAG, NULL, struct values, no_follow, "Do not follow"),
-	SEEP_OPTION("output", 'o', TEXT, "FILE", struct values, output, "Output"),
-	SEEP_OPTION("json", 0, OPTIONAL, "FORM", struct values, json, "JSON"),
-	SEEP_OPTION("depth", 'n', COUNT, "N", struct values, depth, "Depth", .min = 2, .max = 100),
-	SEEP_OPTION("size", 0, SIZE, "SIZE", struct values, size_bytes, "Size", .min = 4096),
-	SEEP_OPTION("every", 0, DURATION, "T", struct values, every_ns, "Every", .min = 1000000),
-	SEEP_OPTION("mode", 0, CHOICE, "all|some|off", struct values, mode, "Mode",
-		    .choices = modes),
-	SEEP_OPTION("keep", 'k', LIST, "NAME", struct values, keep, "Keep"),
+	SEEP_OPTION("tree", 't', FLAG, NULL, asked.tree, "Tree"),
+	SEEP_OPTION("no-follow", 0, FLAG, NULL, asked.no_follow, "Do not follow"),
+	SEEP_OPTION("output", 'o', TEXT, "FILE", asked.output, "Output"),
+	SEEP_OPTION("json", 0, OPTIONAL, "FORM", asked.json, "JSON"),
+	SEEP_OPTION("depth", 'n', COUNT, "N", asked.depth, "Depth", .min = 2, .max = 100),
+	SEEP_OPTION("size", 0, SIZE, "SIZE", asked.size_bytes, "Size", .min = 4096),
+	SEEP_OPTION("every", 0, DURATION, "T", asked.every_ns, "Every", .min = 1000000),
+	SEEP_OPTION("mode", 0, CHOICE, "all|some|off", asked.mode, "Mode", .choices = modes),
+	SEEP_OPTION("keep", 'k', LIST, "NAME", asked.keep, "Keep"),
 };
 
 static const struct seep_option_table anywhere = {
@@ -70,7 +69,9 @@ static struct parse parse(const struct seep_option_table *table, const char *con
 	result.argv[0] = (char *)(uintptr_t) "command";
 	for (result.count = 1; words[result.count - 1]; result.count++)
 		result.argv[result.count] = (char *)(uintptr_t)words[result.count - 1];
-	result.ret = seep_options_parse(table, &result.count, &argv, &result.values, &result.err);
+	memset(&asked, 0, sizeof(asked));
+	result.ret = seep_options_parse(table, &result.count, &argv, &result.err);
+	result.values = asked;
 	result.operands = argv;
 	return result;
 }
@@ -216,16 +217,16 @@ static void missing_operand_is_wrong_usage(void **state)
 static void endless_list_is_refused(void **state)
 {
 	static char *argv[3 * SEEP_OPTION_LIST_MAX];
-	struct values values = { 0 };
 	struct seep_error err = { 0 };
 	char **at = argv;
 	int argc = 0;
 
 	(void)state;
+	memset(&asked, 0, sizeof(asked));
 	argv[argc++] = (char *)(uintptr_t) "command";
 	for (int i = 0; i <= SEEP_OPTION_LIST_MAX; i++)
 		argv[argc++] = (char *)(uintptr_t) "-kx";
-	assert_int_equal(seep_options_parse(&anywhere, &argc, &at, &values, &err), -SEEP_EUSAGE);
+	assert_int_equal(seep_options_parse(&anywhere, &argc, &at, &err), -SEEP_EUSAGE);
 }
 
 /* What help and completion assume of every table. */
