@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "base/xalloc.h"
+
+enum { JOINED_MAX_BYTES = 4096 };
 
 void seep_texts_take(struct seep_texts *texts, char *text)
 {
@@ -19,6 +22,18 @@ bool seep_texts_have(const struct seep_texts *texts, const char *text)
 		if (strcmp(texts->items[i], text) == 0)
 			return true;
 	return false;
+}
+
+char *seep_texts_join(const struct seep_texts *texts, const char *between, size_t max)
+{
+	struct seep_strbuf text;
+
+	seep_strbuf_init(&text, JOINED_MAX_BYTES);
+	for (size_t i = 0; i < texts->count && i < max; i++)
+		seep_strbuf_addf(&text, "%s%s", i ? between : "", texts->items[i]);
+	if (texts->count > max)
+		seep_strbuf_addf(&text, " and %zu more", texts->count - max);
+	return seep_strbuf_take(&text);
 }
 
 void seep_texts_done(struct seep_texts *texts)

@@ -17,6 +17,10 @@ void seep_texts_take(struct seep_texts *texts, char *text);
 
 bool seep_texts_have(const struct seep_texts *texts, const char *text);
 
+/* "a, b, c and 2 more": the first @max with @between between them. Release with free(). */
+char *seep_texts_join(const struct seep_texts *texts, const char *between, size_t max)
+	__attribute__((returns_nonnull));
+
 /* Release all; empty again. */
 void seep_texts_done(struct seep_texts *texts);
 

@@ -2,6 +2,7 @@
 #include "recorder/finish.h"
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
 #include "profile/generated_names.h"
@@ -96,8 +97,6 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_ima
 	    totals->peak_bytes == totals->live_bytes)
 		totals->peak_at_ns = process->end_ns;
 	seep_outside_explain(&image->gathered.outside, profile);
-	if (process->ended == SEEP_ENDED_EXEC && !image->replaced)
-		seep_successor_explain(&image->gathered.successor, profile);
 }
 
 /* ---- one job ------------------------------------------------------------------------------ */
@@ -202,9 +201,17 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 
 	rc = seep_profile_load_ledger(path, &options, &profile, &job->err);
 	free(path);
-	if (rc < 0)
+	if (rc < 0) {
+		if (job->image.exe)
+			seep_error_prefix(&job->err, "nothing was recorded for %s (%u)%s",
+					  seep_path_base(job->image.exe), job->image.pid,
+					  rc == -SEEP_ENOTFOUND ? ": its ledger was removed" : "");
 		return;
+	}
 	add_outside_view(profile, &job->image);
+	job->became_unrecorded = profile->process.ended == SEEP_ENDED_EXEC && !job->image.replaced;
+	if (job->became_unrecorded)
+		seep_successor_explain(&job->image.gathered.successor, profile);
 	if (job->plan->no_argv)
 		profile->process.argv = NULL;
 	if (profile->process.ended == SEEP_ENDED_RUNNING)
@@ -213,7 +220,7 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	if (job->run) {
 		seep_run_sum(profile, job->run->others, (uint32_t)job->run->other_count,
 			     &job->run->small_forks);
-		seep_run_explain(profile, job->run->unwritten_count, job->run->left.count);
+		seep_run_explain(profile, job->run);
 	}
 	if (is_worth_a_recording(job, profile))
 		write_recording(job, profile, symbols);

@@ -37,6 +37,7 @@ struct seep_finish_job {
 
 	/* What came of it. */
 	bool recorded;
+	bool became_unrecorded; /* by exec it became a program that was not recorded */
 	struct seep_profile_other share;
 	struct seep_profile *profile; /* the caller's */
 	struct seep_error err;	      /* code 0 = all went well */

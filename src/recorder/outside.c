@@ -2,7 +2,6 @@
 #include "recorder/outside.h"
 
 #include "base/path.h"
-#include "base/strbuf.h"
 #include "base/texts.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -14,7 +13,6 @@
 
 enum {
 	NAMES_MAX = 3,
-	TEXT_MAX_BYTES = 1024,
 	EXCESS_MIN_BYTES = 64 * 1024 * 1024,
 };
 
@@ -95,25 +93,12 @@ static const struct {
 			     "; such blocks are not counted" },
 };
 
-/* "a, b, c and 2 more" */
-static char *join(const struct seep_texts *names)
-{
-	struct seep_strbuf text;
-
-	seep_strbuf_init(&text, TEXT_MAX_BYTES);
-	for (size_t i = 0; i < names->count && i < NAMES_MAX; i++)
-		seep_strbuf_addf(&text, "%s%s", i ? ", " : "", names->items[i]);
-	if (names->count > NAMES_MAX)
-		seep_strbuf_addf(&text, " and %zu more", names->count - NAMES_MAX);
-	return seep_strbuf_take(&text);
-}
-
 /* @callers: of functions that are bound like @first. */
 static void explain_bindings(const struct seep_binding *first, const struct seep_texts *callers,
 			     enum kind kind, struct seep_profile *profile)
 {
 	const bool of_program = kind == PROGRAMS_MALLOC || kind == PROGRAMS_OPERATORS;
-	char *who = join(callers);
+	char *who = seep_texts_join(callers, ", ", NAMES_MAX);
 	char *where = of_program ? seep_xstrdup(seep_path_base(first->to))
 				 : seep_xasprintf("%s of %s", first->function->symbol,
 						  seep_path_base(first->to));

@@ -8,6 +8,7 @@
 #include "recorder/finish.h"
 #include "recorder/outname.h"
 #include "recorder/run_signals.h"
+#include "recorder/run_sums.h"
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
 
@@ -19,6 +20,7 @@
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +28,7 @@ enum {
 	FALLBACK_POLL_MS = 100, /* where an event has no descriptor */
 	INOTIFY_BUFFER_BYTES = 16 * 1024,
 	POLL_FIXED = 3,
+	UNRECORDED_MAX = 100,	   /* programs that are told apart */
 	DESCRIPTORS_PER_IMAGE = 2, /* its ledger, and itself */
 	DESCRIPTORS_FOR_WORK = 6,  /* to write a recording, and to look into a process */
 	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
@@ -168,6 +171,22 @@ static struct seep_profile_forked as_small(const struct seep_profile_other *shar
 	};
 }
 
+/* No recording says so. */
+static void add_unrecorded(struct seep_recorder_result *result, const struct seep_image *image)
+{
+	struct seep_successor_words words = seep_successor_words(&image->gathered.successor);
+	char *text = seep_xasprintf("%s: %s", words.name, words.why);
+
+	result->unrecorded_count++;
+	if (seep_texts_have(&result->unrecorded, text) ||
+	    result->unrecorded.count >= UNRECORDED_MAX)
+		free(text);
+	else
+		seep_texts_take(&result->unrecorded, text);
+	free(words.name);
+	free(words.why);
+}
+
 static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 {
 	struct seep_recorder_result *result = recorder->result;
@@ -181,6 +200,8 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		add_problem(result, &job->err);
 		result->unwritten_count++;
 	}
+	if (job->became_unrecorded && !job->recorded && job->err.code == 0)
+		add_unrecorded(result, image);
 	if (job->keep_profile) {
 		result->profile = job->profile;
 		result->recorded = job->recorded;
@@ -382,6 +403,7 @@ static void meet_the_rest(struct seep_recorder *recorder)
 {
 	struct seep_session *session = &recorder->session;
 	const struct seep_image *newest;
+	struct stat st;
 
 	do {
 		newest = session->images;
@@ -390,6 +412,12 @@ static void meet_the_rest(struct seep_recorder *recorder)
 		seep_session_bury_elsewhere(session);
 		leave_the_living(recorder);
 	} while (session->is_behind && session->images != newest);
+	if (fstat(recorder->plan.ledger_dir_fd, &st) == 0 && st.st_nlink == 0)
+		seep_texts_take(
+			&recorder->result->problems,
+			seep_xasprintf("the folder of ledgers, %s, was removed: nothing was "
+				       "recorded for processes that started later",
+				       recorder->plan.ledger_dir));
 	if (session->is_behind)
 		seep_texts_take(&recorder->result->problems,
 				seep_xasprintf("there may be processes that were not recorded, "
@@ -476,6 +504,8 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	close_all(recorder);
 	seep_run_signals_end(&recorder->signals);
 	seep_snapshots_result(recorder->snapshots, ret_result);
+	if (ret_result->unrecorded_count)
+		seep_texts_take(&ret_result->notes, seep_run_unrecorded(ret_result));
 	drop_lesser_lead(ret_result);
 	ret_result->folder = recorder->folder;
 	recorder->folder = NULL;

@@ -42,5 +42,6 @@ void seep_recorder_result_done(struct seep_recorder_result *result)
 	seep_texts_done(&result->left);
 	seep_texts_done(&result->problems);
 	seep_texts_done(&result->notes);
+	seep_texts_done(&result->unrecorded);
 	*result = (struct seep_recorder_result){ 0 };
 }

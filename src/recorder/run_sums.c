@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+enum { PROGRAMS_MAX = 3 };
+
 struct seep_profile_other seep_run_share(const struct seep_profile *profile)
 {
 	const struct seep_profile_process *process = &profile->process;
@@ -113,15 +115,35 @@ void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other 
 		run->peaks_at_once_bytes = run->peaks_bytes;
 }
 
-void seep_run_explain(struct seep_profile *profile, size_t unwritten, size_t left_running)
+char *seep_run_unrecorded(const struct seep_recorder_result *run)
 {
-	if (unwritten)
+	const size_t count = run->unrecorded_count;
+	char *programs, *text;
+
+	if (count == 0)
+		return NULL;
+	programs = seep_texts_join(&run->unrecorded, ", ", PROGRAMS_MAX);
+	text = seep_xasprintf("%zu process%s became %s not recorded: %s", count,
+			      count == 1 ? "" : "es",
+			      count == 1 ? "a program that was" : "programs that were", programs);
+	free(programs);
+	return text;
+}
+
+void seep_run_explain(struct seep_profile *profile, const struct seep_recorder_result *run)
+{
+	char *unrecorded = seep_run_unrecorded(run);
+
+	if (unrecorded)
+		seep_profile_add_unseen(profile, "exec-unrecorded", "%s", unrecorded);
+	free(unrecorded);
+	if (run->unwritten_count)
 		seep_profile_add_unseen(profile, "run-incomplete",
 					"sums of all processes leave out %zu whose recording could "
 					"not be written",
-					unwritten);
-	if (left_running)
+					run->unwritten_count);
+	if (run->left.count)
 		seep_profile_add_unseen(profile, "run-incomplete",
 					"sums of all processes leave out %zu that went on running",
-					left_running);
+					run->left.count);
 }

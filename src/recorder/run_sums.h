@@ -3,7 +3,7 @@
 #ifndef SEEP_RECORDER_RUN_SUMS_H
 #define SEEP_RECORDER_RUN_SUMS_H
 
-#include "profile/profile.h"
+#include "recorder/recorder_result.h"
 
 /* What @profile says of itself, for another one of the same run; exe and file stay NULL. */
 struct seep_profile_other seep_run_share(const struct seep_profile *profile);
@@ -16,7 +16,10 @@ struct seep_profile_other seep_run_share(const struct seep_profile *profile);
 void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other *others,
 		  uint32_t count, const struct seep_profile_forked *forked);
 
-/* Say in @profile, the main program's, how many processes these sums leave out. */
-void seep_run_explain(struct seep_profile *profile, size_t unwritten, size_t left_running);
+/* Say in @profile, the main program's, what was not recorded of others, and is in no sum. */
+void seep_run_explain(struct seep_profile *profile, const struct seep_recorder_result *run);
+
+/* "2 processes became programs that were not recorded: ..."; NULL: none did. Release with free(). */
+char *seep_run_unrecorded(const struct seep_recorder_result *run);
 
 #endif

@@ -5,8 +5,45 @@
 #include "base/xalloc.h"
 #include "target/reasons.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { KERNEL_NAME_BYTES = 15 };
+
+/* NULL: it has ended, or may not be looked at. */
+static char *program_of(uint32_t pid)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t bytes;
+
+	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	bytes = readlink(link, path, sizeof(path));
+	return bytes > 0 ? seep_xstrndup(path, (size_t)bytes) : NULL;
+}
+
+/* From here its root folder, if it has one of its own, is part of the path. */
+static bool ends_in(const char *path, const char *end)
+{
+	const size_t bytes = strlen(path), end_bytes = strlen(end);
+
+	return bytes >= end_bytes && strcmp(path + bytes - end_bytes, end) == 0;
+}
+
+bool seep_successor_catch(struct seep_successor *successor, const char *before, uint32_t pid)
+{
+	char *path = program_of(pid);
+
+	if (path && !ends_in(path, before)) {
+		free(successor->path);
+		successor->path = path;
+		return true;
+	}
+	free(path);
+	return false;
+}
 
 static void look_at(struct seep_facts *facts, const struct ledger_header *ledger, uint32_t pid)
 {
@@ -17,14 +54,8 @@ static void look_at(struct seep_facts *facts, const struct ledger_header *ledger
 	facts->process.exists &= facts->process.start_ticks == ledger->start_ticks;
 }
 
-/* What has a ledger mapped may still be the program before the exec. */
-static bool is_to_be_seen(const struct seep_process_facts *process)
-{
-	return process->exists && process->exe && process->can_look && !process->ledger;
-}
-
 /* NULL: it is not to be seen. */
-static char *why(const struct seep_facts *facts)
+static char *first_reason(const struct seep_facts *facts)
 {
 	struct seep_finding reason;
 
@@ -33,42 +64,25 @@ static char *why(const struct seep_facts *facts)
 		       : NULL;
 }
 
-/* Of a file that is not to be found from here, nothing is known. */
-static void look_at_program(struct seep_facts *facts)
-{
-	seep_facts_look_at_program(facts, facts->process.exe);
-	if (facts->program.problem && !facts->program.is_unsupported)
-		facts->looked &= ~(unsigned)SEEP_FACTS_PROGRAM;
-}
-
-/* All of that was about one program: in the middle of an exec there are two. */
-static bool is_still(const struct seep_process_facts *process, const struct ledger_header *ledger)
-{
-	struct seep_facts again;
-	bool same;
-
-	look_at(&again, ledger, process->pid);
-	same = is_to_be_seen(&again.process) && strcmp(again.process.exe, process->exe) == 0 &&
-	       again.process.has_library == process->has_library;
-	seep_facts_done(&again);
-	return same;
-}
-
 void seep_successor_look(struct seep_successor *successor, const struct ledger_header *ledger,
 			 uint32_t pid)
 {
+	const struct seep_process_facts *process;
 	struct seep_facts facts;
+	bool is_seen;
 
 	look_at(&facts, ledger, pid);
-	if (is_to_be_seen(&facts.process) && successor->met) {
-		look_at_program(&facts);
-		if (is_still(&facts.process, ledger)) {
-			seep_successor_done(successor);
-			successor->name = seep_xstrdup(facts.process.exe);
-			successor->why = why(&facts);
-		}
+	process = &facts.process;
+	/* What has a ledger mapped may still be the program before the exec. */
+	is_seen = process->exists && process->exe && process->can_look && !process->ledger;
+	if (is_seen && successor->met) {
+		free(successor->path);
+		free(successor->why);
+		successor->path = seep_xstrdup(process->exe);
+		successor->why = first_reason(&facts);
+		successor->looked = true;
 	}
-	successor->met = is_to_be_seen(&facts.process);
+	successor->met = is_seen;
 	seep_facts_done(&facts);
 }
 
@@ -78,29 +92,77 @@ void seep_successor_look_at_dead(struct seep_successor *successor,
 	struct seep_facts facts;
 
 	look_at(&facts, ledger, pid);
-	if (facts.process.exists && !successor->why)
-		successor->why = why(&facts);
-	if (facts.process.exists && !successor->name)
+	seep_successor_done(successor);
+	if (facts.process.exists) {
+		successor->why = first_reason(&facts);
 		successor->name = seep_xstrdup(facts.process.name);
+	}
 	seep_facts_done(&facts);
+}
+
+static void take_text(char **to, char **from)
+{
+	if (*to)
+		return;
+	*to = *from;
+	*from = NULL;
+}
+
+void seep_successor_merge(struct seep_successor *successor, struct seep_successor *other)
+{
+	take_text(&successor->path, &other->path);
+	take_text(&successor->name, &other->name);
+	take_text(&successor->why, &other->why);
+	seep_successor_done(other);
+}
+
+/* What its file says, which holds whatever its process does. NULL: nothing, or it is not to be found. */
+static char *reason_of_file(const char *path)
+{
+	struct seep_facts facts;
+	char *why = NULL;
+
+	seep_facts_init(&facts);
+	seep_facts_look_at_program(&facts, path);
+	if (facts.program.is_unsupported)
+		why = first_reason(&facts);
+	seep_facts_done(&facts);
+	return why;
+}
+
+struct seep_successor_words seep_successor_words(const struct seep_successor *successor)
+{
+	const char *name = successor->path ? successor->path : successor->name;
+	struct seep_successor_words words = { .name = seep_xstrdup(name ? name
+									: "another program") };
+
+	/* The kernel cuts long names off. Of a short one it may be what PATH leads to. */
+	if (successor->path || (name && strlen(name) != KERNEL_NAME_BYTES))
+		words.why = reason_of_file(name);
+	if (!words.why)
+		words.why = seep_xstrdup(successor->why
+						 ? successor->why
+						 : "it made no ledger (LD_PRELOAD may be missing "
+						   "in its environment, or its loader ignores it)");
+	return words;
 }
 
 void seep_successor_explain(const struct seep_successor *successor, struct seep_profile *profile)
 {
 	const char *before = profile->process.exe ? seep_path_base(profile->process.exe) : "";
+	struct seep_successor_words words = seep_successor_words(successor);
 
 	seep_profile_add_unseen(
 		profile, "exec-unrecorded",
 		"the process then called exec: this recording is of %s only; %s was not recorded: %s",
-		*before ? before : "the first program",
-		successor->name ? successor->name : "another program",
-		successor->why ? successor->why
-			       : "it made no ledger (LD_PRELOAD may be missing "
-				 "in its environment, or its loader ignores it)");
+		*before ? before : "the first program", words.name, words.why);
+	free(words.name);
+	free(words.why);
 }
 
 void seep_successor_done(struct seep_successor *successor)
 {
+	free(successor->path);
 	free(successor->name);
 	free(successor->why);
 	*successor = (struct seep_successor){ 0 };

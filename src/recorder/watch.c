@@ -20,6 +20,12 @@
 
 enum {
 	SAMPLE_COST_SHARE = 100, /* sampling may take 1/100 of the time */
+	/*
+	 * After an exec was let go its program is asked for so often, each time after a longer
+	 * pause: 10 ms in all, of which an exec takes one.
+	 */
+	CATCH_TRIES = 20,
+	CATCH_PAUSE_NS = 50000,
 	/* The stack holds the chunk that a ledger's tables are read through. */
 	WATCH_STACK_BYTES = 256 * 1024,
 };
@@ -41,7 +47,8 @@ struct seep_watch {
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
 	bool answered;
-	bool looked; /* outside, at an early age */
+	unsigned catch_tries; /* left, to see what an exec leads to */
+	bool looked;	      /* outside, at an early age */
 };
 
 /* The words are in a mapping shared with the target, so none of these are private futexes. */
@@ -188,16 +195,32 @@ static void meet_end(struct seep_watch *watch)
 		seep_outside_look_at_children(&watch->seen.outside, &watch->ledger.view.header,
 					      watch->pid);
 	watch->answered = ended != LEDGER_ENDED_ABORT;
+	watch->catch_tries = ended == LEDGER_ENDED_EXEC && watch->pid ? CATCH_TRIES : 0;
 	answer(&watch->ledger);
 }
 
-/* Until it is known; a program with a ledger of its own has a watch of its own. */
-static void look_at_successor(struct seep_watch *watch)
+/*
+ * Until it is known; a program with a ledger of its own has a watch of its own. Returns when to look
+ * again.
+ */
+static uint64_t look_at_successor(struct seep_watch *watch)
 {
-	if (!watch->seen.successor.name && watch->pid &&
+	struct seep_successor *successor = &watch->seen.successor;
+
+	if (watch->catch_tries) {
+		char *before = seep_ledger_string(&watch->ledger, watch->ledger.view.header.exe);
+
+		watch->catch_tries--;
+		if (seep_successor_catch(successor, before, watch->pid))
+			watch->catch_tries = 0;
+		free(before);
+		return (CATCH_TRIES - watch->catch_tries) * (uint64_t)CATCH_PAUSE_NS;
+	}
+	if (!successor->looked && watch->pid &&
 	    atomic_load_explicit(&watch->ledger.state->ended, memory_order_acquire) ==
 		    LEDGER_ENDED_EXEC)
-		seep_successor_look(&watch->seen.successor, &watch->ledger.view.header, watch->pid);
+		seep_successor_look(successor, &watch->ledger.view.header, watch->pid);
+	return watch->seen.timeline.interval_ns;
 }
 
 static void *follow(void *argument)
@@ -222,9 +245,7 @@ static void *follow(void *argument)
 			take_sample(watch);
 		now_ns = seep_monotonic_ns();
 		if (watch->answered)
-			look_at_successor(watch);
-		if (watch->answered)
-			futex_wait(attention, seen, watch->seen.timeline.interval_ns);
+			futex_wait(attention, seen, look_at_successor(watch));
 		else if (smaller(watch->next_sample_ns, watch->next_epoch_ns) > now_ns)
 			futex_wait(attention, seen,
 				   smaller(watch->next_sample_ns, watch->next_epoch_ns) - now_ns);
@@ -335,11 +356,7 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 	/* A fork has its parent's modules, which were looked at there. */
 	watch->seen.outside.missed = dead && !watch->looked &&
 				     ledger->view.header.origin != LEDGER_ORIGIN_FORK;
-	/* What the caller saw at the end is less than what was seen in life. */
-	if (watch->seen.successor.name)
-		seep_successor_done(&ret_result->successor);
-	else
-		watch->seen.successor = ret_result->successor;
+	seep_successor_merge(&watch->seen.successor, &ret_result->successor);
 	*ret_result = watch->seen;
 	seep_ledger_close(ledger);
 	(void)pthread_mutex_destroy(&watch->lock);

@@ -51,7 +51,7 @@ void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *r
  * seep_watch_stop - end the thread and give back what it gathered
  * @dead: the process is gone: one last sample of the ledger is taken. Otherwise it goes on without
  *        a recorder: it is let go at once should it be waiting, and will not wait at its end
- * @ret_result: all is set but successor, which is replaced only if one was seen that lived on
+ * @ret_result: all is set; to successor is added what was seen in life
  */
 void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result);
 

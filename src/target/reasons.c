@@ -201,6 +201,10 @@ static void judge_start(const struct seep_facts *facts, struct seep_findings *fo
 	       "its ledger is where \"seep ps\" does not look: %s\n"
 	       "\"seep report\" reads it there; for \"seep ps\" set SEEP_DIR to its folder",
 	       x->ledger);
+	REASON("user", PROBLEM, x->is_ours && !x->recorded && x->uid != x->real_uid,
+	       "it is a set-user-id program: no library can be preloaded into it\n"
+	       "run seep as its owner, user %u",
+	       x->uid);
 	REASON("user", x->is_ours ? PROBLEM : NOTE,
 	       !x->recorded && (x->uid != facts->uid || x->uid != x->real_uid),
 	       "it runs as user %u, whose ledgers are in /dev/shm/seep-%u\n"

@@ -274,20 +274,28 @@ def test_an_exec_past_us_is_said_to_be_one(seep):
     assert exec_unrecorded(recordings) == []
 
 
+STATIC = """
+#include <stdlib.h>
+#include <unistd.h>
+int main(int n, char **v) { return usleep(atof(v[n - 1]) * 1e6); }
+"""
+
+
+@pytest.fixture
+def static(seep):
+    """A program without libraries that lives as many seconds as it is told."""
+    path = seep.directory / "static"
+    subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", path], input=STATIC, text=True, check=True)
+    return path
+
+
 @pytest.mark.parametrize(
     "way, reason",
     [("environment", "LD_PRELOAD had been taken out of its environment"),
      ("static", "is statically linked")],
 )
-def test_why_an_exec_went_past_us_is_known_of_what_lives_on(seep, way, reason):
-    words = ["env", "-u", "LD_PRELOAD", "sleep"]
-    if way == "static":
-        source = "#include <stdlib.h>\n#include <unistd.h>\n"
-        source += "int main(int n, char **v) { return usleep(atof(v[n - 1]) * 1e6); }"
-        path = seep.directory / "static"
-        subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", path], input=source, text=True,
-                       check=True)
-        words = ["env", path]
+def test_why_an_exec_went_past_us_is_known_of_what_lives_on(seep, static, way, reason):
+    words = ["env", "-u", "LD_PRELOAD", "sleep"] if way == "environment" else ["env", static]
     # How long is long enough depends on how busy the machine is.
     for life_s in (0.1, 0.5, 2.5, 12.5):
         _, recordings = seep.run([*words, str(life_s)])
@@ -295,6 +303,61 @@ def test_why_an_exec_went_past_us_is_known_of_what_lives_on(seep, way, reason):
         if reason in said:
             break
     assert reason in said
+
+
+def test_what_a_file_is_says_why_even_of_what_lives_for_a_moment(seep, static):
+    # Long enough to be seen once, and too short for a second look at its process.
+    for _ in range(50):
+        _, recordings = seep.run(["/bin/sh", "-c", f"read x < /dev/null; exec {static} 0.01"])
+        (said,) = exec_unrecorded(recordings)
+        if "is statically linked" in said:
+            break
+    assert f"{static} is statically linked" in said
+
+
+def test_a_set_user_id_program_is_said_to_be_one(seep):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give a file away")
+    path = seep.ledger_dir / "other"
+    shutil.copy(TRUE, path)
+    os.chown(path, 65534, -1)
+    path.chmod(0o4755)
+    _, recordings = seep.run(["/bin/sh", "-c", f"exec {path}"])
+    (said,) = exec_unrecorded(recordings)
+    assert "is a set-user-id program: no library can be preloaded into it" in said
+
+
+def test_children_that_become_unrecorded_programs_are_told_where_no_recording_does(seep, static):
+    script = f"{static} 0.2; {static} 0.2; exit 3"
+    out = seep.directory / "run.seep"
+    done = seep.command("run", "-o", out, "bash", "-c", script)
+    assert done.status == 3
+    report = read_report(seep.command("report", "--json", out).stdout)
+    (said,) = [u["detail"] for u in report["unseen"] if u["code"] == "exec-unrecorded"]
+    assert said.startswith("2 processes became programs that were not recorded: ")
+    assert said in done.stderr.decode()
+    # Which, if the recorder was quick to see it.
+    assert f"{static} is statically linked" in said or "it made no ledger" in said
+
+
+# ---- ledgers that are gone ----------------------------------------------------------------------
+
+
+def test_a_process_whose_ledger_was_removed_is_said_to_have_no_recording(seep):
+    script = 'rm "$SEEP_DIR"/*sh.*.ledger; exit 3'
+    done = seep.command("run", "-q", "-o", seep.directory / "run.seep", "bash", "-c", script)
+    assert done.status == 3
+    said = rb"seep run: nothing was recorded for bash \(\d+\): its ledger was removed: "
+    assert re.match(said, done.stderr), done.stderr
+
+
+def test_a_folder_of_ledgers_that_was_removed_is_told(seep):
+    script = 'rm -r "$SEEP_DIR"; exit 3'
+    done = seep.command("run", "-q", "-o", seep.directory / "run.seep", "bash", "-c", script)
+    seep.ledger_dir.mkdir()
+    assert done.status == 3
+    said = f"seep run: the folder of ledgers, {seep.ledger_dir}, was removed: nothing was recorded"
+    assert said in done.stderr.decode()
 
 
 def test_another_users_program_is_said_to_have_its_ledger_elsewhere(seep):
