@@ -164,6 +164,12 @@ def test_an_allocator_may_allocate_to_say_how_large_a_block_is(seep):
     assert sum(c["allocs"] for c in report["contexts"] if not c["frames"]) > 0
 
 
+def test_an_operator_that_is_chosen_when_it_is_loaded_is_called_itself(seep):
+    result, recordings = check_same(seep, [program("chosen_delete")])
+    assert result.stdout == b"deletes=10\n"
+    assert recordings.main()["totals"]["frees"] == 10
+
+
 def test_a_clock_that_allocates_under_a_lock_is_not_asked_for_the_time(seep):
     """A first call stack is noted with its time, in the middle of that clock's own allocation."""
     preload = {"LD_PRELOAD": str(program("lib_locked_clock.so"))}
