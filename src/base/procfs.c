@@ -4,23 +4,15 @@
 #include "base/file.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { PROC_FILE_MAX_BYTES = 64 * 1024, PROC_LARGE_MAX_BYTES = 64 << 20 };
-
-/* Fields are counted from 1, as in proc(5). */
-enum { STAT_FIELD_STATE = 3, STAT_FIELD_PPID = 4, STAT_FIELD_THREADS = 20, STAT_FIELD_START = 22 };
-
-static int read_proc(uint32_t pid, const char *file, char **ret_text, struct seep_error *err)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
-	return seep_file_read(path, PROC_FILE_MAX_BYTES, ret_text, NULL, err);
-}
+enum { PROC_FILE_MAX_BYTES = 64 << 20 };
 
 char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes)
 {
@@ -29,18 +21,7 @@ char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes)
 	if (ret_bytes)
 		*ret_bytes = 0;
 	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
-	return seep_file_read(path, PROC_LARGE_MAX_BYTES, &text, ret_bytes, NULL) < 0 ? NULL : text;
-}
-
-/* The name in field 2 may hold spaces and parentheses: the last ')' ends it. */
-static const char *stat_field(const char *text, int field)
-{
-	const char *at = strrchr(text, ')');
-
-	for (int i = 2; at && i < field; i++) {
-		at = strchr(at + 1, ' ');
-	}
-	return at ? at + 1 : NULL;
+	return seep_file_read(path, PROC_FILE_MAX_BYTES, &text, ret_bytes, NULL) < 0 ? NULL : text;
 }
 
 static void copy_name(const char *text, char *name, size_t name_bytes)
@@ -55,30 +36,23 @@ static void copy_name(const char *text, char *name, size_t name_bytes)
 	name[bytes] = '\0';
 }
 
-int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat, struct seep_error *err)
+/* The name in field 2 may hold spaces and parentheses: the last ')' ends it. */
+bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat)
 {
-	const char *state, *ppid, *threads, *start;
-	char *text;
-	int rc;
+	char *text = seep_procfs_read(pid, "stat", NULL);
+	const char *fields = text ? strrchr(text, ')') : NULL;
+	/* 3, 4, 20 and 22 of proc(5). */
+	const bool is_known = fields &&
+			      sscanf(fields + 1,
+				     " %c %" SCNu32 " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+				     " %*s %*s %*s %*s %" SCNu32 " %*s %" SCNu64,
+				     &ret_stat->state, &ret_stat->ppid, &ret_stat->threads,
+				     &ret_stat->start_ticks) == 4;
 
-	rc = read_proc(pid, "stat", &text, err);
-	if (rc < 0)
-		return rc;
-	state = stat_field(text, STAT_FIELD_STATE);
-	ppid = stat_field(text, STAT_FIELD_PPID);
-	threads = stat_field(text, STAT_FIELD_THREADS);
-	start = stat_field(text, STAT_FIELD_START);
-	if (state && ppid && threads && start) {
-		ret_stat->state = *state;
+	if (is_known)
 		copy_name(text, ret_stat->name, sizeof(ret_stat->name));
-		ret_stat->ppid = (uint32_t)strtoul(ppid, NULL, 10);
-		ret_stat->threads = (uint32_t)strtoul(threads, NULL, 10);
-		ret_stat->start_ticks = strtoull(start, NULL, 10);
-	} else {
-		rc = seep_fail(err, SEEP_ESYS, "/proc/%u/stat has an unknown form", pid);
-	}
 	free(text);
-	return rc;
+	return is_known;
 }
 
 /* The number behind a key of /proc/PID/status, or the one after it; 0 without the key. */
@@ -119,14 +93,12 @@ static uint32_t status_own_pid(const char *text)
 	return number;
 }
 
-int seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status, struct seep_error *err)
+bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status)
 {
-	char *text;
-	int rc;
+	char *text = seep_procfs_read(pid, "status", NULL);
 
-	rc = read_proc(pid, "status", &text, err);
-	if (rc < 0)
-		return rc;
+	if (!text)
+		return false;
 	*ret_status = (struct seep_procfs_status){
 		.real_uid = (uint32_t)status_number(text, "\nUid:", false),
 		.uid = (uint32_t)status_number(text, "\nUid:", true),
@@ -140,16 +112,16 @@ int seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status, stru
 		.locked_bytes = status_bytes(text, "\nVmLck:"),
 	};
 	free(text);
-	return 0;
+	return true;
 }
 
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 {
 	struct seep_procfs_stat stat;
-	int rc = seep_procfs_stat(pid, &stat, NULL);
 
-	if (rc < 0)
-		return rc != -SEEP_ENOTFOUND;
+	/* Where descriptors have run out, it lives that has its pid. */
+	if (!seep_procfs_stat(pid, &stat))
+		return pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 	if (stat.start_ticks != start_ticks)
 		return false;
 	/* With threads left it is a process whose first thread has ended before the others. */

@@ -39,13 +39,9 @@ struct seep_procfs_status {
  */
 char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes);
 
-/* Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS. */
-SEEP_NODISCARD int seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat,
-				    struct seep_error *err);
-
-/* Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS. */
-SEEP_NODISCARD int seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status,
-				      struct seep_error *err);
+/* False where they cannot be read: most often because there is no such process. */
+SEEP_NODISCARD bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat);
+SEEP_NODISCARD bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status);
 
 /*
  * Whether this very process still runs. A zombie does not: its memory is gone. One with threads

@@ -9,7 +9,7 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-size_t core_edit_distance(const char *a, const char *b)
+static size_t edit_distance(const char *a, const char *b)
 {
 	/* Three rows are enough: a swap looks two rows back. */
 	size_t rows[3][CORE_NEAREST_WORD_BYTES + 1];
@@ -44,7 +44,7 @@ void core_nearest_init(struct core_nearest *nearest, const char *typed)
 
 void core_nearest_offer(struct core_nearest *nearest, const char *word)
 {
-	size_t distance = core_edit_distance(nearest->typed, word);
+	size_t distance = edit_distance(nearest->typed, word);
 
 	if (distance < nearest->distance) {
 		nearest->distance = distance;

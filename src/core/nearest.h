@@ -32,7 +32,4 @@ const char *core_nearest_word(const struct core_nearest *nearest);
 /* Words longer than this are never near anything. */
 enum { CORE_NEAREST_WORD_BYTES = 64 };
 
-/* The distance, or (size_t)-1 when a word is longer than CORE_NEAREST_WORD_BYTES. */
-size_t core_edit_distance(const char *a, const char *b);
-
 #endif

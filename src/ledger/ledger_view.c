@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ledger/ledger_view.h"
 
-#include <stddef.h>
+#include <string.h>
 
 enum { FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, MAP_ALIGN = 64, SLOTS_LOG2_MASK = 0xff };
 
@@ -15,24 +15,6 @@ static const uint32_t item_bytes[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_STRINGS] = 1,
 	[LEDGER_TABLE_MARKS] = sizeof(struct ledger_mark),
 };
-
-static void copy_header(struct ledger_header *to, const unsigned char *from)
-{
-	unsigned char *bytes = (unsigned char *)to;
-
-	for (size_t i = 0; i < sizeof(*to); i++)
-		bytes[i] = from[i];
-}
-
-static int has_magic(const struct ledger_header *header)
-{
-	static const char magic[] = LEDGER_MAGIC;
-
-	for (size_t i = 0; i < sizeof(header->magic); i++)
-		if (header->magic[i] != magic[i])
-			return 0;
-	return 1;
-}
 
 /* Also sees to it that no two tables share a byte: regions stand in table order. */
 static int tables_fit(const struct ledger_header *header)
@@ -79,17 +61,13 @@ static void cut_tables(struct ledger_view *view)
 
 enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *map, uint64_t bytes)
 {
-	view->base = map;
-	view->bytes = bytes;
-	view->lost = 0;
-	for (int t = 0; t < LEDGER_TABLE_COUNT; t++)
-		view->count[t] = 0;
+	*view = (struct ledger_view){ .base = map, .bytes = bytes };
 	if (bytes < sizeof(view->header))
 		return LEDGER_VIEW_SHORT;
 	if ((uintptr_t)map % MAP_ALIGN != 0)
 		return LEDGER_VIEW_MISALIGNED;
-	copy_header(&view->header, view->base);
-	if (!has_magic(&view->header))
+	memcpy(&view->header, map, sizeof(view->header));
+	if (memcmp(view->header.magic, LEDGER_MAGIC, sizeof(view->header.magic)) != 0)
 		return LEDGER_VIEW_FOREIGN;
 	if (view->header.version != LEDGER_VERSION)
 		return LEDGER_VIEW_NEWER;
@@ -103,29 +81,6 @@ enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *m
 		cut_tables(view);
 	ledger_view_refresh(view);
 	return view->header.file_bytes > bytes ? LEDGER_VIEW_TRUNCATED : LEDGER_VIEW_OK;
-}
-
-const char *ledger_view_problem(enum ledger_view_status status)
-{
-	switch (status) {
-	case LEDGER_VIEW_OK:
-		return "nothing is wrong";
-	case LEDGER_VIEW_SHORT:
-		return "too short to be a ledger";
-	case LEDGER_VIEW_FOREIGN:
-		return "not a ledger";
-	case LEDGER_VIEW_NEWER:
-		return "a layout version that this seep does not know";
-	case LEDGER_VIEW_HEADER:
-		return "its header contradicts its layout version";
-	case LEDGER_VIEW_TRUNCATED:
-		return "shorter than its header says";
-	case LEDGER_VIEW_TABLE:
-		return "a table lies outside the file or over another";
-	case LEDGER_VIEW_MISALIGNED:
-		return "mapped at an odd address";
-	}
-	return "unreadable";
 }
 
 void ledger_view_refresh(struct ledger_view *view)

@@ -5,7 +5,7 @@
  * A view keeps its own copy of the header and of how many items each table has, so what was
  * checked once stays true whatever happens to the file. Items are reached only through
  * ledger_view_*(), which give NULL outside those counts; the fields inside an item are the
- * caller's to check. Freestanding: no libc.
+ * caller's to check.
  *
  * The mapping must stay at least @bytes long: who maps a file that others may truncate reads it
  * into memory instead (see seep_profile_load_ledger()).
@@ -46,9 +46,6 @@ struct ledger_view {
  * was counted is gone. view->header is filled from _NEWER on.
  */
 enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *map, uint64_t bytes);
-
-/* One sentence for a status, without a name of the file and without a full stop. */
-const char *ledger_view_problem(enum ledger_view_status status);
 
 /*
  * Take the counts again, with acquire. They are the smallest of what is handed out, what is real,

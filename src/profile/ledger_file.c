@@ -19,19 +19,23 @@ enum { FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, CHUNK_BYTES = 64 * 1024 };
 int seep_ledger_refuse(const struct ledger_view *view, enum ledger_view_status status,
 		       struct seep_error *err)
 {
-	switch (status) {
-	case LEDGER_VIEW_NEWER:
+	static const char *const problems[] = {
+		[LEDGER_VIEW_SHORT] = "too short to be a ledger",
+		[LEDGER_VIEW_FOREIGN] = "not a ledger",
+		[LEDGER_VIEW_HEADER] = "its header contradicts its layout version",
+		[LEDGER_VIEW_TABLE] = "a table lies outside the file or over another",
+		[LEDGER_VIEW_MISALIGNED] = "mapped at an odd address",
+	};
+
+	if (status == LEDGER_VIEW_NEWER)
 		return seep_fail(err, SEEP_EVERSION, "layout version %u, this seep reads %d",
 				 view->header.version, LEDGER_VERSION);
-	case LEDGER_VIEW_TRUNCATED:
+	if (status == LEDGER_VIEW_TRUNCATED)
 		return seep_fail(err, SEEP_ETRUNC, "file is %llu bytes, its header says %llu",
 				 (unsigned long long)view->bytes,
 				 (unsigned long long)view->header.file_bytes);
-	case LEDGER_VIEW_SHORT:
-		return seep_fail(err, SEEP_ETRUNC, "%s", ledger_view_problem(status));
-	default:
-		return seep_fail(err, SEEP_ECORRUPT, "%s", ledger_view_problem(status));
-	}
+	return seep_fail(err, status == LEDGER_VIEW_SHORT ? SEEP_ETRUNC : SEEP_ECORRUPT, "%s",
+			 problems[status]);
 }
 
 static int open_file(struct seep_ledger *ledger, int dir_fd, enum seep_ledger_access access,
@@ -64,7 +68,7 @@ static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_erro
 	int rc;
 
 	if (ledger->bytes < FIXED_BYTES)
-		return seep_fail(err, SEEP_ETRUNC, "%s", ledger_view_problem(LEDGER_VIEW_SHORT));
+		return seep_ledger_refuse(&ledger->view, LEDGER_VIEW_SHORT, err);
 	rc = seep_shared_map_open(ledger->fd, FIXED_BYTES, writable, &ledger->map, err);
 	if (rc < 0)
 		return rc;

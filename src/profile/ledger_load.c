@@ -16,9 +16,9 @@
 
 bool seep_profile_is_ledger(const void *head, size_t bytes)
 {
-	static const char magic[sizeof(((struct ledger_header *)0)->magic)] = "SEEPLDG";
+	const size_t magic_bytes = sizeof(((struct ledger_header *)0)->magic);
 
-	return bytes >= sizeof(magic) && memcmp(head, magic, sizeof(magic)) == 0;
+	return bytes >= magic_bytes && memcmp(head, LEDGER_MAGIC, magic_bytes) == 0;
 }
 
 void *seep_ledger_grow(void *array, uint64_t *count, uint64_t wanted, size_t item_bytes)

@@ -15,17 +15,12 @@
 
 struct ledger_header;
 
-/* Zeroed = the usual. */
-struct seep_profile_load_options {
-	bool dead; /* do not look for the process: it is known to be gone */
-};
-
 /* Whether @head, the first @bytes of a file, begins a ledger (of any version). */
 bool seep_profile_is_ledger(const void *head, size_t bytes);
 
 /**
  * seep_profile_load_ledger - read the ledger at @path
- * @opt:         may be NULL
+ * @dead:        the process is known to be gone, and not looked for
  * @ret_profile: set on success only; release with seep_profile_free()
  * @err:         filled on failure only; may be NULL
  *
@@ -43,8 +38,7 @@ bool seep_profile_is_ledger(const void *head, size_t bytes);
  *   -SEEP_EVERSION   another version of seep wrote it
  *   -SEEP_ELIMIT     it is larger than 64 GiB, holes not counted
  */
-SEEP_NODISCARD int seep_profile_load_ledger(const char *path,
-					    const struct seep_profile_load_options *opt,
+SEEP_NODISCARD int seep_profile_load_ledger(const char *path, bool dead,
 					    struct seep_profile **ret_profile,
 					    struct seep_error *err);
 

@@ -140,8 +140,8 @@ static bool is_live(const struct seep_ledger *ledger)
  * The process may die during the reading; then what it left in the middle of a flush is not
  * moving but finished by the reader of a dead ledger.
  */
-int seep_profile_load_ledger(const char *path, const struct seep_profile_load_options *opt,
-			     struct seep_profile **ret_profile, struct seep_error *err)
+int seep_profile_load_ledger(const char *path, bool dead, struct seep_profile **ret_profile,
+			     struct seep_error *err)
 {
 	struct seep_profile *profile = NULL;
 	struct seep_ledger ledger;
@@ -149,7 +149,7 @@ int seep_profile_load_ledger(const char *path, const struct seep_profile_load_op
 
 	if (r < 0)
 		return r;
-	if (!(opt && opt->dead) && is_live(&ledger))
+	if (!dead && is_live(&ledger))
 		r = load_live(&ledger, &profile, err);
 	if (r == 0 && !(profile && is_live(&ledger))) {
 		seep_profile_free(profile);

@@ -30,7 +30,7 @@ static bool is_it(const struct ledger_header *header, uint32_t pid)
 	namespace = seep_procfs_pid_namespace(pid);
 	return (header->pid_namespace == 0 || namespace == 0 ||
 		namespace == header->pid_namespace) &&
-	       seep_procfs_status(pid, &status, NULL) == 0 && status.own_pid == header->pid;
+	       seep_procfs_status(pid, &status) && status.own_pid == header->pid;
 }
 
 /* A process in a namespace below ours has another number here. */

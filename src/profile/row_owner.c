@@ -49,7 +49,7 @@ static int load_parent(struct seep_lineage *child, struct seep_error *err)
 	if (strchr(name, '/'))
 		return seep_fail(err, SEEP_ECORRUPT, "the parent's ledger has no file name");
 	path = seep_xasprintf("%s%s", child->folder, name);
-	r = seep_profile_load_ledger(path, NULL, &profile, err);
+	r = seep_profile_load_ledger(path, false, &profile, err);
 	/* Ids begin lower from child to parent, so a circle comes to an end. */
 	if (r == 0 && profile->first_row >= child->profile->first_row) {
 		seep_profile_free(profile);

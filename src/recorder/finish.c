@@ -194,12 +194,11 @@ static bool is_worth_a_recording(const struct seep_finish_job *job,
 
 static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 {
-	const struct seep_profile_load_options options = { .dead = !job->snapshot };
 	char *path = seep_xasprintf("%s/%s", job->plan->ledger_dir, job->image.file_name);
 	struct seep_profile *profile;
 	int rc;
 
-	rc = seep_profile_load_ledger(path, &options, &profile, &job->err);
+	rc = seep_profile_load_ledger(path, !job->snapshot, &profile, &job->err);
 	free(path);
 	if (rc < 0) {
 		if (job->image.exe)

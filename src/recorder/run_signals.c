@@ -43,7 +43,7 @@ static bool is_stopped(pid_t pid)
 {
 	struct seep_procfs_stat stat;
 
-	return seep_procfs_stat((uint32_t)pid, &stat, NULL) == 0 && stat.state == 'T';
+	return seep_procfs_stat((uint32_t)pid, &stat) && stat.state == 'T';
 }
 
 /* Returns true if the signal asks to end. What is typed reaches the target by itself. */

@@ -93,7 +93,7 @@ static void read_memory(struct seep_watch *watch, uint64_t usable_bytes)
 {
 	struct seep_procfs_status memory;
 
-	if (!watch->pid || seep_procfs_status(watch->pid, &memory, NULL) < 0 || !memory.has_memory)
+	if (!watch->pid || !seep_procfs_status(watch->pid, &memory) || !memory.has_memory)
 		return;
 	watch->last_rss_bytes = memory.rss_bytes;
 	(void)pthread_mutex_lock(&watch->lock);
@@ -279,7 +279,7 @@ static void register_recorder(struct ledger_control *control)
 	struct seep_procfs_stat self = { 0 };
 
 	/* Whoever cannot find us alive thinks that we died. */
-	if (seep_procfs_stat((uint32_t)getpid(), &self, NULL) < 0)
+	if (!seep_procfs_stat((uint32_t)getpid(), &self))
 		self.start_ticks = 0;
 	atomic_store_explicit(&control->recorder_start_ticks, self.start_ticks,
 			      memory_order_relaxed);

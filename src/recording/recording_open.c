@@ -233,7 +233,7 @@ int seep_profile_open(const char *path, struct seep_profile **ret_profile, struc
 	if (r < 0)
 		return r;
 	if (seep_profile_is_ledger(head.bytes, head.count))
-		return seep_profile_load_ledger(path, NULL, ret_profile, err);
+		return seep_profile_load_ledger(path, false, ret_profile, err);
 	if (!is_recording(head.bytes, head.count))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: neither a recording nor a ledger", path);
 	return seep_recording_load(path, ret_profile, err);

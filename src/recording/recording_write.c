@@ -6,6 +6,7 @@
 #include "recording/recording.h"
 
 #include "base/file.h"
+#include "base/path.h"
 #include "profile/kind_name.h"
 #include "profile/profile.h"
 #include "profile/profile_check.h"
@@ -192,18 +193,14 @@ static int write_database(const char *path, const struct seep_profile *profile,
 /* Makes the new name itself last. A file system that cannot do it is no reason to fail. */
 static void sync_directory(const char *path)
 {
-	char *directory = strdup(path);
-	char *slash = directory ? strrchr(directory, '/') : NULL;
-	int fd;
+	char *folder = seep_path_folder(path);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (slash)
-		slash[slash == directory] = '\0';
-	fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
 		(void)fsync(fd);
 		(void)close(fd);
 	}
-	free(directory);
+	free(folder);
 }
 
 int seep_recording_write(const char *path, const struct seep_profile *profile, bool replace,

@@ -62,9 +62,9 @@ static bool read_status(struct seep_facts *facts)
 	struct seep_procfs_status status;
 	struct seep_procfs_stat stat;
 
-	if (seep_procfs_stat(process->pid, &stat, NULL) < 0 ||
+	if (!seep_procfs_stat(process->pid, &stat) ||
 	    !(process->is_ours || seep_procfs_alive(process->pid, stat.start_ticks)) ||
-	    seep_procfs_status(process->pid, &status, NULL) < 0)
+	    !seep_procfs_status(process->pid, &status))
 		return false;
 	process->start_ticks = stat.start_ticks;
 	process->name = seep_facts_keep(facts, stat.name);

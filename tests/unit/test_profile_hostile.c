@@ -9,7 +9,7 @@ static int load_file(struct seep_error *err)
 {
 	seep_profile_free(profile);
 	profile = NULL;
-	return seep_profile_load_ledger(path, NULL, &profile, err);
+	return seep_profile_load_ledger(path, false, &profile, err);
 }
 
 static void a_loop_of_nodes_is_cut(void **state)
@@ -246,7 +246,7 @@ static void damaged_files_are_refused_in_words(void **state)
 	struct seep_error err = { 0 };
 
 	(void)state;
-	assert_int_equal(seep_profile_load_ledger("/nonexistent/x", NULL, &profile, &err),
+	assert_int_equal(seep_profile_load_ledger("/nonexistent/x", false, &profile, &err),
 			 -SEEP_ENOTFOUND);
 	built_save(&ledger, path, 0);
 	assert_int_equal(load_file(&err), -SEEP_ETRUNC);
@@ -259,7 +259,7 @@ static void damaged_files_are_refused_in_words(void **state)
 	built_save(&ledger, path, ledger.bytes);
 	assert_int_equal(load_file(&err), -SEEP_ECORRUPT);
 	assert_non_null(strstr(err.text, "not a ledger"));
-	assert_int_equal(seep_profile_load_ledger("/proc", NULL, &profile, &err),
+	assert_int_equal(seep_profile_load_ledger("/proc", false, &profile, &err),
 			 -SEEP_EUNSUPPORTED);
 }
 

@@ -55,7 +55,7 @@ static void open_lineage(const char *name)
 	seep_lineage_free(lineage);
 	seep_profile_free(profile);
 	profile = NULL;
-	if (seep_profile_load_ledger(in_folder(name), NULL, &profile, &err) != 0)
+	if (seep_profile_load_ledger(in_folder(name), false, &profile, &err) != 0)
 		fail_msg("%s", err.text);
 	lineage = seep_lineage_new(in_folder(name), profile);
 }

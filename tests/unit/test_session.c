@@ -273,7 +273,7 @@ static pid_t start_child(struct ledger_fake *fake, int *ret_go, bool *ret_ready)
 		fake->exe = "/bin/prog";
 		fake->pid = (uint32_t)getpid();
 		fake->session = SESSION;
-		if (seep_procfs_stat(fake->pid, &stat, NULL) == 0) {
+		if (seep_procfs_stat(fake->pid, &stat)) {
 			fake->start_ticks = stat.start_ticks;
 			map = ledger_fake_map(fake, folder_fd);
 		}
