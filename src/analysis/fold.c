@@ -108,12 +108,3 @@ uint32_t seep_fold(struct seep_folder *folder, const struct seep_profile_stack_e
 		*stack = room;
 	return kept;
 }
-
-void seep_fold_deepen(struct seep_profile_stack_entry *known,
-		      const struct seep_profile_stack_entry *other)
-{
-	if (other->period == 0 || (known->period > 0 && known->repeats >= other->repeats))
-		return;
-	known->period = other->period;
-	known->repeats = other->repeats;
-}

@@ -54,8 +54,4 @@ uint32_t seep_fold(struct seep_folder *folder, const struct seep_profile_stack_e
 /* Frames that are not there because of folds. */
 uint64_t seep_fold_frames(const struct seep_profile_stack_entry *stack, uint32_t count);
 
-/* Let @known, which may have no fold, show the deeper recursion of the two. */
-void seep_fold_deepen(struct seep_profile_stack_entry *known,
-		      const struct seep_profile_stack_entry *other);
-
 #endif

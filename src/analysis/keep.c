@@ -62,19 +62,6 @@ static unsigned judge_stack(const struct seep_sites *sites,
 	return verdict;
 }
 
-static void add(struct seep_profile_context *sum, const struct seep_profile_context *more)
-{
-	sum->allocs += more->allocs;
-	sum->alloc_bytes += more->alloc_bytes;
-	sum->frees += more->frees;
-	sum->freed_bytes += more->freed_bytes;
-	sum->temporary += more->temporary;
-	sum->live_blocks += more->live_blocks;
-	sum->live_bytes += more->live_bytes;
-	sum->peak_blocks += more->peak_blocks;
-	sum->peak_bytes += more->peak_bytes;
-}
-
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads)
 {
@@ -88,17 +75,15 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 			modules,
 			profile->modules[i].path ? seep_path_base(profile->modules[i].path) : "");
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_context *context = &profile->contexts[i];
-		const char *thread = context->thread ? context->thread : "";
+		const struct seep_profile_context context = profile->contexts[i];
 
-		if (is_kept(modules, judge_stack(sites, context, of_module)) &&
-		    is_kept(threads, judge(threads, thread))) {
-			profile->contexts[kept++] = *context;
-		} else {
-			add(&profile->left_out, context);
-			profile->left_out_count++;
-		}
+		if (!is_kept(modules, judge_stack(sites, &context, of_module)) ||
+		    !is_kept(threads, judge(threads, context.thread ? context.thread : "")))
+			continue;
+		profile->contexts[i] = profile->contexts[kept];
+		profile->contexts[kept++] = context;
 	}
+	profile->left_out_count += profile->context_count - kept;
 	profile->context_count = kept;
 	free(of_module);
 }

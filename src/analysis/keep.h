@@ -15,7 +15,7 @@ struct seep_keep_globs {
 };
 
 /**
- * seep_keep - keep the contexts that meet both conditions, and sum the others in profile->left_out
+ * seep_keep - keep the contexts that meet both conditions; the others stand behind them, left out
  * @sites:   of @profile
  * @modules: of the last components of modules' paths; from main inwards, a frame of one that is named is needed
  *           unless all globs exclude, and a frame of one that is excluded rules a context out

@@ -97,34 +97,26 @@ static void add_function(struct seep_sites *sites, struct seep_idtable *table, u
 }
 
 /* Lines within a function; without a line number (but with a name) the function is the line. */
-static void add_line(struct seep_sites *sites, struct seep_idtable *table, uint32_t *frame_of_line,
-		     uint32_t frame)
+static void add_line(struct seep_sites *sites, struct seep_idtable *table, uint32_t frame)
 {
-	const struct seep_profile_frame *frames = sites->profile->frames;
 	struct seep_site *site = &sites->of_frame[frame];
-	const uint64_t hash = seep_hash_mix(seep_hash_mix(0, site->function), frames[frame].line);
+	const uint32_t number = sites->profile->frames[frame].line;
+	uint64_t key = ((uint64_t)site->function << 32 | number) * 0x9e3779b97f4a7c15u;
 	size_t at = SEEP_IDTABLE_START;
-	uint32_t id;
 
-	while ((id = seep_idtable_find(table, hash, &at)) != SEEP_IDTABLE_NONE) {
-		const uint32_t known = frame_of_line[id];
-
-		if (sites->of_frame[known].function == site->function &&
-		    frames[known].line == frames[frame].line) {
-			site->line = id;
-			return;
-		}
-	}
+	/* Neither step makes two numbers one: what has the same key is the same. */
+	key ^= key >> 32;
+	site->line = seep_idtable_find(table, key, &at);
+	if (site->line != SEEP_IDTABLE_NONE)
+		return;
 	site->line = sites->line_count++;
-	frame_of_line[site->line] = frame;
-	seep_idtable_add(table, hash, site->line);
+	seep_idtable_add(table, key, site->line);
 }
 
 struct seep_sites *seep_sites_new(const struct seep_profile *profile)
 {
 	const uint32_t frame_count = profile->frame_count;
 	struct seep_sites *sites = seep_xcalloc(1, sizeof(*sites));
-	uint32_t *frame_of_line = seep_xcalloc(frame_count, sizeof(*frame_of_line));
 	struct seep_idtable functions;
 	struct seep_idtable lines;
 
@@ -135,11 +127,10 @@ struct seep_sites *seep_sites_new(const struct seep_profile *profile)
 	seep_idtable_init(&lines, frame_count);
 	for (uint32_t i = 0; i < frame_count; i++) {
 		add_function(sites, &functions, i);
-		add_line(sites, &lines, frame_of_line, i);
+		add_line(sites, &lines, i);
 	}
 	seep_idtable_done(&lines);
 	seep_idtable_done(&functions);
-	free(frame_of_line);
 	seep_wrappers_mark(sites);
 	return sites;
 }

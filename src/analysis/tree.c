@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "analysis/fold.h"
-#include "analysis/rank.h"
 #include "base/arena.h"
 #include "base/xalloc.h"
 
@@ -35,6 +34,7 @@ enum { KEY_SPECIALS = 16 };
 struct grower {
 	const struct seep_sites *sites;
 	struct seep_tree *tree;
+	enum seep_measure measure;
 	int64_t least;
 	size_t node_capacity;
 	uint32_t *order; /* contexts */
@@ -51,6 +51,13 @@ struct grower {
 	size_t job_capacity;
 	size_t job_count;
 };
+
+static int64_t value_of(const struct grower *g, uint32_t context)
+{
+	const struct seep_counts counts = seep_counts_of(&g->sites->profile->contexts[context]);
+
+	return seep_counts_value(&counts, g->measure);
+}
 
 static uint32_t special_of(const struct seep_profile_context *context)
 {
@@ -118,7 +125,12 @@ static void note_entry(const struct grower *g, struct seep_tree_node *node,
 		return;
 	if (site[node->entry.frame].line != site[entry->frame].line)
 		node->several_lines = true;
-	seep_fold_deepen(&node->entry, entry);
+	/* The deepest recursion is shown. */
+	if (entry->period > 0 &&
+	    (node->entry.period == 0 || node->entry.repeats < entry->repeats)) {
+		node->entry.period = entry->period;
+		node->entry.repeats = entry->repeats;
+	}
 }
 
 /* Sum the contexts of @job by what comes next. */
@@ -135,7 +147,7 @@ static void sprout(struct grower *g, const struct job *job)
 			continue;
 		child = sprout_for(g, job->node, key, frame);
 		child->contexts++;
-		seep_counts_add_context(&child->node.counts, &g->sites->profile->contexts[context]);
+		seep_counts_sum(&child->node.value, value_of(g, context));
 		note_entry(g, &child->node,
 			   frame < SEEP_TREE_SPECIAL ? next_entry(g, context) : NULL);
 	}
@@ -148,32 +160,51 @@ static uint32_t add_node(struct grower *g, const struct seep_tree_node *node)
 
 	tree->nodes = seep_xgrow(tree->nodes, &g->node_capacity, tree->count, sizeof(*tree->nodes));
 	tree->nodes[id] = *node;
-	if (id != 0) {
-		tree->nodes[id].next = tree->nodes[node->parent].first_child;
-		tree->nodes[node->parent].first_child = id;
-	}
 	return id;
+}
+
+/* The largest first; of equal ones the one that was met first. */
+static int compare(const void *a, const void *b, void *sprout_of_key)
+{
+	const struct sprout *x = a, *y = b;
+	const uint32_t *met = sprout_of_key;
+
+	if (x->node.value != y->node.value)
+		return x->node.value > y->node.value ? -1 : 1;
+	return met[x->key] < met[y->key] ? -1 : 1;
 }
 
 /* Turn the sprouts that are large enough into nodes, each with a place for its contexts. */
 static void root_sprouts(struct grower *g, const struct job *job)
 {
 	uint32_t place = job->from;
+	uint32_t before = 0;
 
+	if (g->sprout_count > 1)
+		qsort_r(g->sprouts, g->sprout_count, sizeof(*g->sprouts), compare,
+			g->sprout_of_key);
 	for (uint32_t i = 0; i < g->sprout_count; i++) {
 		struct sprout *child = &g->sprouts[i];
-		const int64_t value = seep_counts_value(&child->node.counts, g->tree->measure);
+		const int64_t value = child->node.value;
+		uint32_t node;
 
+		g->sprout_of_key[child->key] = i;
 		if (value == 0 || (value < g->least && value > -g->least)) {
-			g->tree->nodes[job->node].pruned_count += value != 0;
-			g->tree->nodes[job->node].pruned_value += value;
+			g->tree->pruned_count += value != 0;
+			seep_counts_sum(&g->tree->pruned_value, value);
 			child->place = NOWHERE;
 			continue;
 		}
+		node = add_node(g, &child->node);
+		if (before == 0)
+			g->tree->nodes[job->node].first_child = node;
+		else
+			g->tree->nodes[before].next = node;
+		before = node;
 		child->place = place;
 		g->jobs = seep_xgrow(g->jobs, &g->job_capacity, g->job_count + 1, sizeof(*g->jobs));
 		g->jobs[g->job_count++] = (struct job){
-			.node = add_node(g, &child->node),
+			.node = node,
 			.from = place,
 			.to = place + child->contexts,
 		};
@@ -233,7 +264,7 @@ static void plant(struct grower *g, bool whole)
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		g->order[i] = i;
 		prepare_stack(g, i, whole, &folder);
-		seep_counts_add_context(&root.counts, &profile->contexts[i]);
+		seep_counts_sum(&root.value, value_of(g, i));
 	}
 	seep_folder_done(&folder);
 	g->jobs = seep_xgrow(g->jobs, &g->job_capacity, 1, sizeof(*g->jobs));
@@ -261,6 +292,7 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 	struct grower g = {
 		.sites = sites,
 		.tree = seep_xcalloc(1, sizeof(struct seep_tree)),
+		.measure = measure,
 		.least = least,
 		.order = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.moved = seep_xcalloc(contexts, sizeof(uint32_t)),
@@ -271,7 +303,6 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 		.stamps = seep_xcalloc(keys, sizeof(uint32_t)),
 	};
 
-	g.tree->measure = measure;
 	plant(&g, whole);
 	while (g.job_count > 0) {
 		const struct job job = g.jobs[--g.job_count];
@@ -290,24 +321,4 @@ void seep_tree_free(struct seep_tree *tree)
 		return;
 	free(tree->nodes);
 	free(tree);
-}
-
-uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, uint32_t **ret_children)
-{
-	struct seep_ranked *ranked = NULL;
-	size_t capacity = 0;
-	size_t count = 0;
-
-	*ret_children = NULL;
-	for (uint32_t i = tree->nodes[node].first_child; i != 0; i = tree->nodes[i].next) {
-		ranked = seep_xgrow(ranked, &capacity, count + 1, sizeof(*ranked));
-		ranked[count++] = (struct seep_ranked){
-			.value = seep_counts_value(&tree->nodes[i].counts, tree->measure),
-			.index = i,
-		};
-	}
-	if (count == 0)
-		return 0;
-	*ret_children = seep_xcalloc(count, sizeof(**ret_children));
-	return seep_rank_order(ranked, count, (uint32_t)count, *ret_children);
 }

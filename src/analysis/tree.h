@@ -23,19 +23,18 @@ enum {
 struct seep_tree_node {
 	/* One frame of the function, or SEEP_TREE_*; with the deepest recursion folded here. */
 	struct seep_profile_stack_entry entry;
-	uint32_t parent;	   /* node index; smaller than the node's own. The root's is 0 */
-	uint32_t first_child;	   /* node index, 0 = none; in no order */
-	uint32_t next;		   /* sibling, 0 = last */
-	bool several_lines;	   /* called from (or allocated at) more than the frame's line */
-	uint32_t pruned_count;	   /* children that were too small, */
-	int64_t pruned_value;	   /* and what they have together */
-	struct seep_counts counts; /* of all stacks through here */
+	uint32_t parent;      /* node index; smaller than the node's own. The root's is 0 */
+	uint32_t first_child; /* node index, 0 = none; the largest */
+	uint32_t next;	      /* sibling, 0 = last */
+	bool several_lines;   /* called from (or allocated at) more than the frame's line */
+	int64_t value;	      /* of all stacks through here, in the measure */
 };
 
 struct seep_tree {
 	struct seep_tree_node *nodes; /* [0] is the root */
 	uint32_t count;
-	enum seep_measure measure;
+	uint32_t pruned_count; /* branches that were too small, */
+	int64_t pruned_value;  /* and what they have together */
 };
 
 /**
@@ -53,11 +52,5 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 
 /* NULL is a no-op. */
 void seep_tree_free(struct seep_tree *tree);
-
-/*
- * The children of @node, largest first. @ret_children: allocated when there are any, released with
- * free(); else NULL. Returns: how many.
- */
-uint32_t seep_tree_children(const struct seep_tree *tree, uint32_t node, uint32_t **ret_children);
 
 #endif

@@ -235,9 +235,8 @@ struct seep_profile {
 	uint32_t context_count;
 	struct seep_profile_epoch *epochs; /* what those of the contexts point into */
 	uint32_t epoch_count;
-	/* By analysis/keep.h: how many contexts were left out, and their figures together. */
-	uint32_t left_out_count;
-	struct seep_profile_context left_out;
+	uint32_t
+		left_out_count; /* contexts behind those, which nobody asked for; analysis/keep.h */
 	/* Of a ledger, by row: index of its context + 1, 0 = nothing was counted. See row_owner.h. */
 	uint32_t first_row; /* id of the first; lower ones are of ancestors */
 	uint32_t *rows;

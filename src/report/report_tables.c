@@ -79,7 +79,7 @@ static void print_tree(const struct seep_printer *printer, const struct seep_vie
 	for (size_t i = 0; i < rows.count; i++) {
 		const struct seep_tree_row *row = &rows.rows[i];
 		const struct seep_tree_node *node = &rows.tree->nodes[row->node];
-		const int64_t value = seep_counts_value(&node->counts, view->measure);
+		const int64_t value = node->value;
 
 		seep_table_add(table,
 			       row->figures ? seep_measure_text(value, view->measure).text : NULL);
@@ -90,14 +90,14 @@ static void print_tree(const struct seep_printer *printer, const struct seep_vie
 			seep_measure_words(view->profile, view->measure));
 	fputc('\n', printer->out);
 	seep_report_print_table(printer, view, table, 2);
-	if (rows.pruned_count > 0) {
+	if (rows.tree->pruned_count > 0) {
 		fputc('\n', printer->out);
 		seep_line_print(printer, "%s branch%s below %d%% left out: %s (%s)%s",
-				seep_digits_text(rows.pruned_count).text,
-				rows.pruned_count == 1 ? "" : "es", SEEP_TREE_PRUNE_PERCENT,
-				seep_measure_text(rows.pruned_value, view->measure).text,
-				seep_view_share(view, rows.pruned_value).text,
-				rows.pruned_count == 1 ? "" : " together");
+				seep_digits_text(rows.tree->pruned_count).text,
+				rows.tree->pruned_count == 1 ? "" : "es", SEEP_TREE_PRUNE_PERCENT,
+				seep_measure_text(rows.tree->pruned_value, view->measure).text,
+				seep_view_share(view, rows.tree->pruned_value).text,
+				rows.tree->pruned_count == 1 ? "" : " together");
 	}
 	seep_tree_view_done(&rows);
 }

@@ -37,18 +37,15 @@ bool seep_debug_join(char path[PATH_MAX], const char *fmt, ...)
 	return fits;
 }
 
-size_t seep_debug_place_count(const struct seep_debug_dirs *dirs)
-{
-	return 2 * dirs->count + 1;
-}
-
 bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path,
 		      char ret[PATH_MAX])
 {
-	if (index <= dirs->count)
-		return seep_debug_join(ret, "%s/%s", dir_at(dirs, index), path);
-	return seep_debug_join(ret, "%s/%s", dirs->items[index - dirs->count - 1],
-			       seep_path_base(path));
+	bool is_whole = index <= dirs->count;
+
+	if (!seep_debug_join(ret, "%s/%s", dir_at(dirs, is_whole ? index : index - dirs->count - 1),
+			     is_whole ? path : seep_path_base(path)))
+		*ret = '\0';
+	return index <= 2 * dirs->count;
 }
 
 /* Which file is the right one: of that build-id, or where there is none, of that checksum. */
@@ -94,6 +91,18 @@ static SEEP_PRINTF(2, 3) struct seep_elf *try(const struct wanted *wanted, const
 	return NULL;
 }
 
+/* At one of the places for a file that belongs to @name. */
+static struct seep_elf *find_at_places(const struct seep_debug_dirs *dirs,
+				       const struct wanted *wanted, const char *name)
+{
+	struct seep_elf *elf = NULL;
+	char path[PATH_MAX];
+
+	for (size_t i = 0; !elf && seep_debug_place(dirs, i, name, path); i++)
+		elf = try(wanted, "%s", path);
+	return elf;
+}
+
 /* <dir><below>/.build-id/ab/cdef…<suffix>; ".debug", or "" for the file that was stripped */
 static struct seep_elf *find_by_build_id(const struct seep_debug_dirs *dirs,
 					 const struct wanted *wanted, const char *below,
@@ -126,11 +135,8 @@ struct seep_elf *seep_debug_find_main(const struct seep_debug_dirs *dirs,
 		seep_elf_close(elf);
 		elf = NULL;
 	}
-	for (size_t i = 0; wanted.id_bytes && !elf && i < dirs->count; i++) {
-		elf = try(&wanted, "%s/%s", dirs->items[i], query->path);
-		if (!elf)
-			elf = try(&wanted, "%s/%s", dirs->items[i], seep_path_base(query->path));
-	}
+	if (wanted.id_bytes)
+		elf = find_at_places(dirs, &wanted, query->path);
 	return elf ? elf : find_by_build_id(dirs, &wanted, "", "");
 }
 
@@ -175,18 +181,15 @@ static struct seep_elf *find_by_link(const struct seep_debug_dirs *dirs, const c
 	int folder_bytes = (int)(seep_path_base(main_path) - main_path);
 	const char *name = read_link(main, &wanted);
 	struct seep_elf *elf = NULL;
+	char path[PATH_MAX];
 
-	if (!name)
+	if (!name || !seep_debug_join(path, "%.*s%s", folder_bytes, main_path, name))
 		return NULL;
 	if (strcmp(seep_path_base(main_path), name) != 0)
-		elf = try(&wanted, "%.*s%s", folder_bytes, main_path, name);
+		elf = try(&wanted, "%s", path);
 	if (!elf)
 		elf = try(&wanted, "%.*s.debug/%s", folder_bytes, main_path, name);
-	for (size_t i = 0; !elf && i <= dirs->count; i++)
-		elf = try(&wanted, "%s/%.*s%s", dir_at(dirs, i), folder_bytes, main_path, name);
-	for (size_t i = 0; !elf && i < dirs->count; i++)
-		elf = try(&wanted, "%s/%s", dirs->items[i], name);
-	return elf;
+	return elf ? elf : find_at_places(dirs, &wanted, path);
 }
 
 /* DIR/name and DIR/name.debug, for a folder into which somebody copied debug files by hand. */

@@ -23,9 +23,9 @@ bool seep_debug_join(char path[PATH_MAX], const char *fmt, ...) SEEP_PRINTF(2, 3
 
 /*
  * The places for a file that belongs to @path: the same path below each directory, /usr/lib/debug
- * among them, then its name alone in each that was given. False when there is no room for it.
+ * among them, then its name alone in each that was given; "" where there is no room for it. False
+ * after the last.
  */
-size_t seep_debug_place_count(const struct seep_debug_dirs *dirs);
 bool seep_debug_place(const struct seep_debug_dirs *dirs, size_t index, const char *path,
 		      char ret[PATH_MAX]);
 

@@ -166,32 +166,24 @@ static uint64_t implied_base(const struct seep_elf_bytes *section, size_t header
 	return header_bytes;
 }
 
-static bool take_base(const struct dwarf_entry *entry, unsigned int name, uint64_t *base)
-{
-	struct dwarf_value value;
-
-	return dwarf_entry_find(entry, name, &value) && dwarf_value_number(&value, base);
-}
-
 static void read_bases(struct dwarf_unit *unit, const struct dwarf_entry *entry)
 {
 	const struct dwarf_parts *parts = &unit->file->parts;
 	struct dwarf_value value;
-	uint64_t number = 0;
 
 	if (unit->version >= 5) {
-		if (!take_base(entry, DW_AT_str_offsets_base, &unit->str_offsets_base))
-			unit->str_offsets_base = implied_base(&parts->at[DWARF_STR_OFFSETS], 8);
-		if (!take_base(entry, DW_AT_rnglists_base, &unit->ranges_base))
-			unit->ranges_base = implied_base(&parts->at[DWARF_RNGLISTS], 12);
-		(void)take_base(entry, DW_AT_addr_base, &unit->addr_base);
+		unit->str_offsets_base =
+			dwarf_entry_number(entry, DW_AT_str_offsets_base,
+					   implied_base(&parts->at[DWARF_STR_OFFSETS], 8));
+		unit->ranges_base = dwarf_entry_number(
+			entry, DW_AT_rnglists_base, implied_base(&parts->at[DWARF_RNGLISTS], 12));
+		unit->addr_base = dwarf_entry_number(entry, DW_AT_addr_base, 0);
 	} else {
-		(void)take_base(entry, DW_AT_GNU_addr_base, &unit->addr_base);
-		(void)take_base(entry, DW_AT_GNU_ranges_base, &unit->ranges_base);
-		(void)take_base(entry, DW_AT_GNU_dwo_id, &unit->id);
+		unit->addr_base = dwarf_entry_number(entry, DW_AT_GNU_addr_base, 0);
+		unit->ranges_base = dwarf_entry_number(entry, DW_AT_GNU_ranges_base, 0);
+		unit->id = dwarf_entry_number(entry, DW_AT_GNU_dwo_id, 0);
 	}
-	if (take_base(entry, DW_AT_language, &number))
-		unit->language = (uint32_t)number;
+	unit->language = (uint32_t)dwarf_entry_number(entry, DW_AT_language, 0);
 	if (dwarf_entry_find(entry, DW_AT_low_pc, &value))
 		(void)dwarf_value_address(unit, &value, &unit->base_address);
 }

@@ -76,7 +76,7 @@ static struct dwarf_unit *whole_unit(struct seep_dwarf *dwarf, struct dwarf_unit
 		if (name && !dwarf->split)
 			dwarf->split = dwarf_split_new(dwarf->source.dirs, paths);
 		if (name)
-			unit->split = dwarf_split_find(dwarf->split, unit);
+			unit->split = dwarf_split_find(dwarf->split, unit, name);
 		if (name && !unit->split && !dwarf->missing)
 			dwarf->missing = seep_arena_strndup(dwarf->source.arena, name,
 							    strnlen(name, PATH_MAX));

@@ -261,8 +261,8 @@ static bool open_package_of(struct dwarf_split *split, const char *module)
 		return false;
 	if (open_package(split, path))
 		return true;
-	for (size_t i = 0; i < seep_debug_place_count(split->dirs); i++)
-		if (seep_debug_place(split->dirs, i, path, place) && open_package(split, place))
+	for (size_t i = 0; seep_debug_place(split->dirs, i, path, place); i++)
+		if (open_package(split, place))
 			return true;
 	return false;
 }
@@ -340,19 +340,15 @@ static struct dwarf_unit *find_in_files(struct dwarf_split *split, struct dwarf_
 		unit = find_at(split, path, skeleton);
 	else if (folder_bytes && seep_debug_join(place, "%.*s%s", folder_bytes, module, path))
 		unit = find_at(split, place, skeleton);
-	for (size_t i = 0; !unit && i < seep_debug_place_count(split->dirs); i++)
-		if (seep_debug_place(split->dirs, i, path, place))
-			unit = find_at(split, place, skeleton);
+	for (size_t i = 0; !unit && seep_debug_place(split->dirs, i, path, place); i++)
+		unit = find_at(split, place, skeleton);
 	return unit;
 }
 
-struct dwarf_unit *dwarf_split_find(struct dwarf_split *split, struct dwarf_unit *skeleton)
+struct dwarf_unit *dwarf_split_find(struct dwarf_split *split, struct dwarf_unit *skeleton,
+				    const char *name)
 {
-	const char *name = dwarf_split_name(skeleton);
-	struct dwarf_unit *unit;
+	struct dwarf_unit *unit = find_in_package(split, skeleton);
 
-	if (!name)
-		return NULL;
-	unit = find_in_package(split, skeleton);
 	return unit ? unit : find_in_files(split, skeleton, name);
 }

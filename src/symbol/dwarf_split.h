@@ -28,6 +28,7 @@ const char *dwarf_split_name(struct dwarf_unit *unit);
 
 /**
  * dwarf_split_find - the other half of @skeleton
+ * @name: of its file, by dwarf_split_name()
  *
  * Looked for by its id in a package: PATH.dwp for each path, also below and in the directories.
  * Then in the file that the skeleton names, in the directory of its compilation; then below and in
@@ -35,6 +36,7 @@ const char *dwarf_split_name(struct dwarf_unit *unit);
  *
  * Returns: prepared; NULL when no file has a unit of that id.
  */
-struct dwarf_unit *dwarf_split_find(struct dwarf_split *split, struct dwarf_unit *skeleton);
+struct dwarf_unit *dwarf_split_find(struct dwarf_split *split, struct dwarf_unit *skeleton,
+				    const char *name);
 
 #endif

@@ -48,9 +48,7 @@ static void add_row(struct builder *b, uint32_t node, const char *joint, bool fi
 
 static int64_t value_of(const struct builder *b, uint32_t node)
 {
-	const struct seep_tree *tree = b->view->tree;
-
-	return seep_counts_value(&tree->nodes[node].counts, tree->measure);
+	return b->view->tree->nodes[node].value;
 }
 
 static void add_children(struct builder *b, uint32_t node);
@@ -77,22 +75,19 @@ static void add_branch(struct builder *b, uint32_t node, const char *joint, cons
 
 static void add_children(struct builder *b, uint32_t node)
 {
-	uint32_t *children;
-	uint32_t count;
+	const struct seep_tree_node *nodes = b->view->tree->nodes;
 
 	if (b->depth >= DEPTH_MAX)
 		return;
 	b->depth++;
-	count = seep_tree_children(b->view->tree, node, &children);
-	for (uint32_t i = 0; i < count; i++) {
-		const bool last = i + 1 == count;
+	for (uint32_t i = nodes[node].first_child; i != 0; i = nodes[i].next) {
+		const bool last = nodes[i].next == 0;
 
 		if (node == 0)
-			add_branch(b, children[i], "", "");
+			add_branch(b, i, "", "");
 		else
-			add_branch(b, children[i], last ? "└─ " : "├─ ", last ? "   " : "│  ");
+			add_branch(b, i, last ? "└─ " : "├─ ", last ? "   " : "│  ");
 	}
-	free(children);
 	b->depth--;
 }
 
@@ -108,10 +103,6 @@ void seep_tree_view_init(struct seep_tree_view *rows, const struct seep_view *vi
 	seep_strbuf_init(&b.open, SEEP_LINE_BYTES_MAX);
 	add_children(&b, 0);
 	seep_strbuf_done(&b.open);
-	for (uint32_t i = 0; i < rows->tree->count; i++) {
-		rows->pruned_value += rows->tree->nodes[i].pruned_value;
-		rows->pruned_count += rows->tree->nodes[i].pruned_count;
-	}
 }
 
 void seep_tree_view_done(struct seep_tree_view *rows)

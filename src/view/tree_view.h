@@ -16,12 +16,10 @@ struct seep_tree_row {
 };
 
 struct seep_tree_view {
-	struct seep_tree *tree;
+	struct seep_tree *tree; /* without branches below SEEP_TREE_PRUNE_PERCENT */
 	struct seep_tree_row *rows;
 	size_t count;
 	size_t capacity;
-	uint32_t pruned_count; /* branches below SEEP_TREE_PRUNE_PERCENT... */
-	int64_t pruned_value;  /* ...and what they have together */
 };
 
 enum { SEEP_TREE_PRUNE_PERCENT = 1 };

@@ -42,15 +42,19 @@ enum seep_measure seep_view_measure(const struct seep_profile *profile,
 void seep_view_init(struct seep_view *view, const struct seep_profile *profile,
 		    const struct seep_sites *sites, const struct seep_view_options *options)
 {
+	struct seep_counts left_out = { 0 };
+
 	*view = (struct seep_view){
 		.profile = profile,
 		.sites = sites,
 		.options = options,
 		.measure = seep_view_measure(profile, options),
 	};
-	seep_counts_add_context(&view->total, &profile->left_out);
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		seep_counts_add_context(&view->total, &profile->contexts[i]);
+	for (uint32_t i = 0; i < profile->context_count + profile->left_out_count; i++)
+		seep_counts_add_context(i < profile->context_count ? &view->shown : &left_out,
+					&profile->contexts[i]);
+	view->total = view->shown;
+	seep_counts_add(&view->total, &left_out);
 }
 
 void seep_view_done(struct seep_view *view)

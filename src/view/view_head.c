@@ -191,17 +191,13 @@ static void add_lead(struct seep_view *view)
 
 static void add_shown(struct seep_view *view)
 {
-	const struct seep_counts left_out = seep_counts_of(&view->profile->left_out);
-
 	if (view->options->shown == NULL)
 		return;
 	seep_lines_add(&view->head, SEEP_STYLE_BOLD,
 		       "Shown: %s only, %s of the %s; totals and percentages are of the whole "
 		       "program",
 		       view->options->shown,
-		       seep_view_share(view, seep_counts_value(&view->total, view->measure) -
-						     seep_counts_value(&left_out, view->measure))
-			       .text,
+		       seep_view_share(view, seep_counts_value(&view->shown, view->measure)).text,
 		       seep_measure_words(view->profile, view->measure));
 }
 

@@ -333,7 +333,7 @@ static void the_tree_is_rows_from_the_top(void **state)
 	assert_false(rows.rows[1].figures);
 	assert_string_equal(rows.rows[2].prefix, "├─ ");
 	assert_string_equal(rows.rows[3].prefix, "└─ ");
-	assert_int_equal(rows.tree->nodes[rows.rows[2].node].counts.live_bytes, 30);
+	assert_int_equal(rows.tree->nodes[rows.rows[2].node].value, 30);
 	seep_tree_view_done(&rows);
 }
 
