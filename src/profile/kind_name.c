@@ -3,15 +3,30 @@
 
 #include "ledger/ledger.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+
+static char unknown_kinds[UINT8_MAX + 1][sizeof("unknown kind 255")];
+
+static void name_unknown_kinds(void)
+{
+	for (int kind = LEDGER_KIND_COUNT; kind <= UINT8_MAX; kind++)
+		(void)snprintf(unknown_kinds[kind], sizeof(unknown_kinds[kind]), "unknown kind %d",
+			       kind);
+}
 
 const char *seep_profile_kind_name(uint8_t kind)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 #define NAME(constant, name, family, aligned) name,
 	static const char *const names[] = { LEDGER_KINDS(NAME) };
 #undef NAME
 
-	return kind < LEDGER_KIND_COUNT ? names[kind] : "unknown";
+	if (kind < LEDGER_KIND_COUNT)
+		return names[kind];
+	(void)pthread_once(&once, name_unknown_kinds);
+	return unknown_kinds[kind];
 }
 
 const char *seep_profile_mode_name(uint32_t mode)

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* "malloc", "calloc", ... "aligned new[]"; "unknown" for a number from a newer ledger. */
+/* "malloc", "calloc", ... "aligned new[]"; "unknown kind 9" of a newer seep. Static storage. */
 const char *seep_profile_kind_name(uint8_t kind);
 
 /* "all", "off" or "unknown". */

@@ -26,8 +26,9 @@ static void describe(struct seep_ledger_load *load, const struct ledger_context 
 	to->other = to->id == LEDGER_CONTEXT_OTHER + 1;
 	if (!from)
 		return;
-	to->kind = from->kind < LEDGER_KIND_COUNT ? from->kind : LEDGER_KIND_MALLOC;
-	if (ledger_kind_is_aligned(to->kind) && from->align_log2 < 64)
+	to->kind = from->kind;
+	if (to->kind < LEDGER_KIND_COUNT && ledger_kind_is_aligned(to->kind) &&
+	    from->align_log2 < 64)
 		to->align_log2 = from->align_log2;
 	to->cut = (flags & LEDGER_CONTEXT_CUT) != 0;
 	to->by_frame_pointer = (flags & LEDGER_CONTEXT_FRAME_POINTER) != 0;

@@ -20,7 +20,6 @@
 enum {
 	SEEP_PROFILE_BUILD_ID_BYTES = 32,
 	SEEP_PROFILE_HISTOGRAM_BUCKETS = 48,
-	SEEP_PROFILE_KIND_COUNT = LEDGER_KIND_COUNT, /* loaders refuse or replace others */
 };
 
 struct seep_profile_module {
@@ -69,7 +68,7 @@ struct seep_profile_epoch {
 struct seep_profile_context {
 	uint32_t id;   /* unique within the profile; never 0 */
 	uint64_t hash; /* stable across runs, see docs/json.md; 0 = see profile/context_hash.h */
-	uint8_t kind;  /* enum ledger_kind */
+	uint8_t kind;  /* enum ledger_kind, or a newer seep's */
 	uint8_t align_log2;
 	bool truncated; /* outer frames are missing: no unwind information, or too many frames */
 	bool cut;	/* outermost frames were left out on request (depth=) */

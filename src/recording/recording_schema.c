@@ -90,7 +90,7 @@ static const struct seep_sql_column segment[] = {
 static const struct seep_sql_column context[] = {
 	C(U32, id),
 	C(NUMBER, hash, .comment = "stable across runs"),
-	C(U8, kind, .max = SEEP_PROFILE_KIND_COUNT - 1),
+	C(U8, kind, .max = UINT8_MAX),
 	C(U8, align_log2, .max = 63),
 	R2(ID, frame, .comment = "the innermost one; NULL: no stack"),
 	R2(ID, leaf, .comment = "segment that ends in it"),

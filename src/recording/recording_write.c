@@ -95,11 +95,11 @@ static int write_argv(struct writer *w)
 
 static int write_kinds(struct writer *w)
 {
-	const char *names[SEEP_PROFILE_KIND_COUNT];
+	const char *names[LEDGER_KIND_COUNT];
 
-	for (uint8_t i = 0; i < SEEP_PROFILE_KIND_COUNT; i++)
+	for (uint8_t i = 0; i < LEDGER_KIND_COUNT; i++)
 		names[i] = seep_profile_kind_name(i);
-	return seep_sql_write(w->db, SEEP_TABLE_KIND, names, SEEP_PROFILE_KIND_COUNT, w->err);
+	return seep_sql_write(w->db, SEEP_TABLE_KIND, names, LEDGER_KIND_COUNT, w->err);
 }
 
 static int write_totals(struct writer *w)

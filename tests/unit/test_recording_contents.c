@@ -267,7 +267,7 @@ static void views_answer_with_names(void **state)
 	assert_int_equal(query(db, "SELECT * FROM top"), 3);
 	assert_int_equal(query(db, "SELECT * FROM stack WHERE context = 3"), 4);
 	assert_int_equal(query(db, "SELECT * FROM function WHERE function = 'leaf()'"), 1);
-	assert_int_equal(query(db, "SELECT * FROM kind"), SEEP_PROFILE_KIND_COUNT);
+	assert_int_equal(query(db, "SELECT * FROM kind"), LEDGER_KIND_COUNT);
 	assert_int_equal(sqlite3_exec(db, "SELECT stack, hash FROM top WHERE id = 3", match_stack,
 				      &matched, NULL),
 			 SQLITE_OK);

@@ -317,7 +317,7 @@ static void values_out_of_range_are_replaced(void **state)
 {
 	(void)state;
 	round_trip();
-	damage("UPDATE context SET kind = 99, align_log2 = -1 WHERE id = 3;"
+	damage("UPDATE context SET kind = 256, align_log2 = -1 WHERE id = 3;"
 	       "UPDATE module SET build_id = zeroblob(33);"
 	       "UPDATE process SET ended = 'dissolved'");
 	assert_int_equal(load_again(), 0);
@@ -325,6 +325,15 @@ static void values_out_of_range_are_replaced(void **state)
 	assert_int_equal(loaded->contexts[1].align_log2, 0);
 	assert_int_equal(loaded->modules[0].build_id_bytes, 0);
 	assert_int_equal(loaded->process.ended, SEEP_ENDED_UNKNOWN);
+}
+
+static void kinds_of_a_newer_seep_stay_apart(void **state)
+{
+	(void)state;
+	round_trip();
+	damage("UPDATE context SET kind = 99 WHERE id = 3;");
+	assert_int_equal(load_again(), 0);
+	assert_int_equal(loaded->contexts[1].kind, 99);
 }
 
 static void a_file_cut_anywhere_does_no_harm(void **state)
@@ -396,6 +405,7 @@ int main(void)
 		TEST(views_that_double_are_not_looked_at),
 		TEST(virtual_tables_are_not_connected),
 		TEST(values_out_of_range_are_replaced),
+		TEST(kinds_of_a_newer_seep_stay_apart),
 		TEST(a_file_cut_anywhere_does_no_harm),
 		TEST(flipped_bytes_do_no_harm),
 		TEST(the_opened_database_cannot_be_changed),
