@@ -195,27 +195,20 @@ static void print_json_cell(struct seep_json *json, struct seep_strbuf *cell,
 			    sqlite3_stmt *statement, int column)
 {
 	const char *name = sqlite3_column_name(statement, column);
-	double number;
+	const int type = sqlite3_column_type(statement, column);
+	const double number = sqlite3_column_double(statement, column);
 	char digits[32];
 
-	switch (sqlite3_column_type(statement, column)) {
-	case SQLITE_NULL:
+	read_cell(cell, statement, column);
+	(void)snprintf(digits, sizeof(digits), "%.17g", number);
+	if (type == SQLITE_NULL || (type == SQLITE_FLOAT && !isfinite(number)))
 		seep_json_null(json, name);
-		return;
-	case SQLITE_INTEGER:
-		(void)snprintf(digits, sizeof(digits), json->strings ? "\"%lld\"" : "%lld",
-			       sqlite3_column_int64(statement, column));
-		break;
-	case SQLITE_FLOAT:
-		number = sqlite3_column_double(statement, column);
-		(void)snprintf(digits, sizeof(digits), isfinite(number) ? "%.17g" : "null", number);
-		break;
-	default:
-		read_cell(cell, statement, column);
+	else if (type == SQLITE_FLOAT)
+		seep_json_raw(json, name, digits);
+	else if (type == SQLITE_INTEGER && !json->strings)
+		seep_json_raw(json, name, cell->text);
+	else
 		seep_json_text(json, name, cell->text);
-		return;
-	}
-	seep_json_raw(json, name, digits);
 }
 
 /* What is cut short by a failure does not parse: the array is left open. */
@@ -243,23 +236,15 @@ static int print_json(sqlite3_stmt *statement, struct seep_strbuf *cell, bool st
 /* Escaped for a terminal; as it is for a file. */
 static void print_csv_cell(const struct seep_strbuf *cell, const char *after)
 {
-	struct seep_strbuf field;
+	char *text = seep_terminal_is(STDOUT_FILENO) ? seep_escape_dup(cell->text)
+						     : seep_xstrdup(cell->text);
+	const char *quote = strpbrk(text, "\",\r\n") ? "\"" : "";
 
-	seep_strbuf_init(&field, 4 * CELL_BYTES_MAX);
-	if (seep_terminal_is(STDOUT_FILENO))
-		seep_escape(&field, cell->text, cell->length);
-	else
-		seep_strbuf_add(&field, cell->text, cell->length);
-	if (strcspn(field.text, "\",\r\n") == field.length) {
-		(void)fwrite(field.text, 1, field.length, stdout);
-	} else {
-		(void)putchar('"');
-		for (size_t i = 0; i < field.length; i++)
-			(void)printf(field.text[i] == '"' ? "\"%c" : "%c", field.text[i]);
-		(void)putchar('"');
-	}
-	(void)fputs(after, stdout);
-	seep_strbuf_done(&field);
+	(void)fputs(quote, stdout);
+	for (const char *at = text; *at; at++)
+		(void)printf(*at == '"' ? "\"%c" : "%c", *at);
+	(void)printf("%s%s", quote, after);
+	free(text);
 }
 
 static int print_csv(sqlite3_stmt *statement, struct seep_strbuf *cell)

@@ -2,12 +2,14 @@
 /* The option parser: a table and an argument vector in, a struct of values out. */
 #include "cli/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/nearest.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "base/xalloc.h"
 
 enum { CHOICES_BYTES_MAX = 1024, VALUE_SHOWN_BYTES = 100 };
 
@@ -29,42 +31,32 @@ bool seep_option_takes_value(const struct seep_option *option)
 
 static int unknown_option(const struct cursor *at, const char *typed, size_t bytes)
 {
-	char word[CORE_NEAREST_WORD_BYTES + 1];
+	char *word = seep_xstrndup(typed, bytes);
 	struct core_nearest nearest;
 	const char *name;
 
-	if (bytes >= sizeof(word))
-		return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%.40s…", typed);
-	memcpy(word, typed, bytes);
-	word[bytes] = '\0';
 	core_nearest_init(&nearest, word);
 	core_nearest_offer(&nearest, "help");
 	for (size_t i = 0; i < at->table->count; i++)
 		core_nearest_offer(&nearest, at->table->options[i].name);
 	name = core_nearest_word(&nearest);
-	if (name)
-		return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%s; did you mean --%s?",
-				 word, name);
-	return seep_fail(at->err, SEEP_EUSAGE, "unknown option --%s", word);
+	(void)seep_fail(at->err, SEEP_EUSAGE, "unknown option --%.*s%s%s%s", VALUE_SHOWN_BYTES,
+			word, name ? "; did you mean --" : "", name ? name : "", name ? "?" : "");
+	free(word);
+	return -SEEP_EUSAGE;
 }
 
-static const struct seep_option *find_long(const struct seep_option_table *table, const char *name,
-					   size_t bytes)
+/* By @letter, or where that is 0 by the first @bytes of @name. */
+static const struct seep_option *find(const struct seep_option_table *table, char letter,
+				      const char *name, size_t bytes)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct seep_option *option = &table->options[i];
 
-		if (strlen(option->name) == bytes && memcmp(option->name, name, bytes) == 0)
+		if (letter ? option->short_name == letter
+			   : strlen(option->name) == bytes &&
+				     memcmp(option->name, name, bytes) == 0)
 			return option;
-	}
-	return NULL;
-}
-
-static const struct seep_option *find_short(const struct seep_option_table *table, char letter)
-{
-	for (size_t i = 0; i < table->count; i++) {
-		if (table->options[i].short_name == letter)
-			return &table->options[i];
 	}
 	return NULL;
 }
@@ -164,7 +156,7 @@ static int read_long(struct cursor *at, const char *text)
 {
 	const char *equals = strchr(text, '=');
 	size_t bytes = equals ? (size_t)(equals - text) : strlen(text);
-	const struct seep_option *option = find_long(at->table, text, bytes);
+	const struct seep_option *option = find(at->table, 0, text, bytes);
 	const char *value = equals ? equals + 1 : NULL;
 
 	if (!option && !equals && strcmp(text, "help") == 0)
@@ -196,7 +188,7 @@ static int unknown_letter(const struct cursor *at, const char *letter)
 static int read_short(struct cursor *at, const char *letters)
 {
 	for (; *letters; letters++) {
-		const struct seep_option *option = find_short(at->table, *letters);
+		const struct seep_option *option = find(at->table, *letters, NULL, 0);
 		const char *value = NULL;
 		int ret;
 
