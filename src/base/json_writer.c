@@ -3,9 +3,11 @@
 #include "base/json_writer.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/terminal.h"
+#include "base/xalloc.h"
 
 #ifndef SEEP_VERSION
 #define SEEP_VERSION "unknown"
@@ -131,20 +133,25 @@ static void open_level(struct seep_json *json, const char *key, const char *open
 	json->depth++;
 }
 
-void seep_json_init(struct seep_json *json, FILE *out, bool strings)
+struct seep_json *seep_json_new(FILE *out, bool strings)
 {
+	struct seep_json *json = seep_xmalloc(sizeof(*json));
+
 	json->out = out;
 	json->strings = strings;
 	json->depth = 0;
 	json->used = 0;
+	return json;
 }
 
 void seep_json_finish(struct seep_json *json)
 {
-	assert(json->depth == 0);
+	while (json->depth > 0)
+		seep_json_close(json);
 	puts_raw(json, "\n");
 	flush(json);
 	(void)fflush(json->out);
+	free(json);
 }
 
 void seep_json_open_object(struct seep_json *json, const char *key)

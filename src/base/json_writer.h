@@ -17,7 +17,7 @@
 
 enum { SEEP_JSON_BUFFER_BYTES = 65536, SEEP_JSON_DEPTH_MAX = 32 };
 
-/* Zero but for the fields that _init sets; use only through the functions. */
+/* Use only through the functions. */
 struct seep_json {
 	FILE *out;
 	bool strings; /* 64-bit numbers as decimal strings */
@@ -28,13 +28,19 @@ struct seep_json {
 	char buffer[SEEP_JSON_BUFFER_BYTES];
 };
 
-/* @strings: numbers that may pass 2^53 are written as strings, for JavaScript. */
-void seep_json_init(struct seep_json *json, FILE *out, bool strings);
+/*
+ * @strings: numbers that may pass 2^53 are written as strings, for JavaScript.
+ * End it by seep_json_finish(), or by free() where the rest is not to be written.
+ */
+struct seep_json *seep_json_new(FILE *out, bool strings) __attribute__((returns_nonnull));
 
 /* Open the document's object, with its member "seep": this version, and that of the promised keys. */
 void seep_json_open_document(struct seep_json *json);
 
-/* End the line and hand everything to the stream, whose ferror() tells whether all was written. */
+/*
+ * Close what is open, hand everything to the stream, whose ferror() tells whether all was written,
+ * and release @json.
+ */
 void seep_json_finish(struct seep_json *json);
 
 /*

@@ -270,9 +270,8 @@ static void write_restart(struct seep_json *json, const struct seep_facts *facts
 static void print_json(const struct seep_facts *facts, const struct seep_findings *found,
 		       bool strings)
 {
-	struct seep_json *json = seep_xmalloc(sizeof(*json));
+	struct seep_json *json = seep_json_new(stdout, strings);
 
-	seep_json_init(json, stdout, strings);
 	seep_json_open_document(json);
 	write_subject(json, facts);
 	seep_json_int(json, "problems", (int64_t)count(found, SEEP_FINDING_PROBLEM));
@@ -290,9 +289,7 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 	}
 	seep_json_close(json);
 	write_restart(json, facts);
-	seep_json_close(json);
 	seep_json_finish(json);
-	free(json);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -42,9 +42,8 @@ const struct seep_option_table cmd_ps_options = {
 
 static void print_json(const struct seep_census *census, bool strings)
 {
-	struct seep_json *json = seep_xmalloc(sizeof(*json));
+	struct seep_json *json = seep_json_new(stdout, strings);
 
-	seep_json_init(json, stdout, strings);
 	seep_json_open_document(json);
 	seep_json_open_array(json, "processes");
 	for (size_t i = 0; i < census->count; i++) {
@@ -65,10 +64,7 @@ static void print_json(const struct seep_census *census, bool strings)
 		seep_json_text(json, "ledger", entry->path);
 		seep_json_close(json);
 	}
-	seep_json_close(json);
-	seep_json_close(json);
 	seep_json_finish(json);
-	free(json);
 }
 
 /* @below: the ledger's path is on a line of its own. */

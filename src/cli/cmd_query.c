@@ -214,10 +214,9 @@ static void print_json_cell(struct seep_json *json, struct seep_strbuf *cell,
 /* What is cut short by a failure does not parse: the array is left open. */
 static int print_json(sqlite3_stmt *statement, struct seep_strbuf *cell, bool strings)
 {
-	struct seep_json *json = seep_xmalloc(sizeof(*json));
+	struct seep_json *json = seep_json_new(stdout, strings);
 	int step;
 
-	seep_json_init(json, stdout, strings);
 	seep_json_open_array(json, NULL);
 	while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
 		seep_json_open_object(json, NULL);
@@ -225,11 +224,10 @@ static int print_json(sqlite3_stmt *statement, struct seep_strbuf *cell, bool st
 			print_json_cell(json, cell, statement, i);
 		seep_json_close(json);
 	}
-	if (step == SQLITE_DONE) {
-		seep_json_close(json);
+	if (step == SQLITE_DONE)
 		seep_json_finish(json);
-	}
-	free(json);
+	else
+		free(json);
 	return step;
 }
 

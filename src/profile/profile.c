@@ -82,6 +82,25 @@ void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array
 	return memset(grown, 0, count * bytes);
 }
 
+struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
+{
+	const struct seep_profile_process *process = &profile->process;
+	const struct seep_profile_totals *totals = &profile->totals;
+
+	return (struct seep_profile_other){
+		.pid = process->pid,
+		.ppid = process->ppid,
+		.start_ns = process->start_ns,
+		.end_ns = process->end_ns,
+		.allocs = totals->allocs,
+		.alloc_bytes = totals->alloc_bytes,
+		.frees = totals->frees,
+		.freed_bytes = totals->freed_bytes,
+		.live_bytes = totals->live_bytes,
+		.peak_bytes = totals->peak_bytes,
+	};
+}
+
 bool seep_profile_says(const struct seep_profile *profile, const char *code)
 {
 	for (uint32_t i = 0; i < profile->unseen_count; i++)

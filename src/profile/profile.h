@@ -282,6 +282,9 @@ static inline void *seep_profile_add(struct seep_profile *profile, enum seep_arr
 	return seep_profile_add_items(profile, array, 1);
 }
 
+/* What @profile says of itself, for another one of the same run; exe and file stay NULL. */
+struct seep_profile_other seep_profile_share(const struct seep_profile *profile);
+
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);
 

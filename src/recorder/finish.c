@@ -215,7 +215,7 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 		profile->process.argv = NULL;
 	if (profile->process.ended == SEEP_ENDED_RUNNING)
 		add_present(profile);
-	job->share = seep_run_share(profile);
+	job->share = seep_profile_share(profile);
 	if (job->run) {
 		seep_run_sum(profile, job->run->others, (uint32_t)job->run->other_count,
 			     &job->run->small_forks);

@@ -8,25 +8,6 @@
 
 enum { PROGRAMS_MAX = 3 };
 
-struct seep_profile_other seep_run_share(const struct seep_profile *profile)
-{
-	const struct seep_profile_process *process = &profile->process;
-	const struct seep_profile_totals *totals = &profile->totals;
-
-	return (struct seep_profile_other){
-		.pid = process->pid,
-		.ppid = process->ppid,
-		.start_ns = process->start_ns,
-		.end_ns = process->end_ns,
-		.allocs = totals->allocs,
-		.alloc_bytes = totals->alloc_bytes,
-		.frees = totals->frees,
-		.freed_bytes = totals->freed_bytes,
-		.live_bytes = totals->live_bytes,
-		.peak_bytes = totals->peak_bytes,
-	};
-}
-
 /* A process that begins or ends. */
 struct turn {
 	uint64_t at_ns;
@@ -93,7 +74,7 @@ static void add_share(struct seep_profile_run *run, const struct seep_profile_ot
 void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other *others,
 		  uint32_t count, const struct seep_profile_forked *forked)
 {
-	const struct seep_profile_other own = seep_run_share(profile);
+	const struct seep_profile_other own = seep_profile_share(profile);
 	struct seep_profile_run *run = &profile->run;
 
 	if (count == 0 && forked->processes == 0)

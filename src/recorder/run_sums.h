@@ -5,9 +5,6 @@
 
 #include "recorder/recorder_result.h"
 
-/* What @profile says of itself, for another one of the same run; exe and file stay NULL. */
-struct seep_profile_other seep_run_share(const struct seep_profile *profile);
-
 /**
  * seep_run_sum - fill run and others of @profile, the main program's
  * @others: copied

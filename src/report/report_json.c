@@ -509,12 +509,11 @@ static void write_unseen(struct seep_json *json, const struct seep_profile *prof
 void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings)
 {
-	struct seep_json *json = seep_xmalloc(sizeof(*json));
+	struct seep_json *json = seep_json_new(out, strings);
 	struct stacks stacks;
 
 	stacks_init(&stacks, profile,
 		    options->by < 0 ? SEEP_BY_LIVE : (enum seep_measure)options->by, options->top);
-	seep_json_init(json, out, strings);
 	seep_json_open_document(json);
 	write_process(json, &profile->process);
 	write_totals(json, &profile->totals);
@@ -525,8 +524,6 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 	write_marks(json, profile);
 	write_timeline(json, profile);
 	write_unseen(json, profile, profile->context_count - stacks.context_count, options->shown);
-	seep_json_close(json);
 	seep_json_finish(json);
 	stacks_done(&stacks);
-	free(json);
 }

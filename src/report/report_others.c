@@ -24,20 +24,6 @@ static int by_peak(const void *left, const void *right)
 	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* The profile's own process as one of the run. */
-static struct seep_profile_other own_row(const struct seep_profile *profile, char *file)
-{
-	return (struct seep_profile_other){
-		.pid = profile->process.pid,
-		.exe = profile->process.exe,
-		.file = file,
-		.start_ns = profile->process.start_ns,
-		.allocs = profile->totals.allocs,
-		.live_bytes = profile->totals.live_bytes,
-		.peak_bytes = profile->totals.peak_bytes,
-	};
-}
-
 static void print_table(const struct seep_printer *printer, const struct seep_profile_other *rows,
 			size_t count)
 {
@@ -100,10 +86,12 @@ static void print_together(const struct seep_printer *printer, const struct seep
 static struct seep_profile_other *make_rows(const struct seep_profile *profile,
 					    const struct seep_profile *above, char *file)
 {
-	const struct seep_profile_other own = own_row(profile, file);
+	struct seep_profile_other own = seep_profile_share(profile);
 	struct seep_profile_other *rows = seep_xcalloc(profile->other_count + 1u, sizeof(*rows));
 	size_t count = 0;
 
+	own.exe = profile->process.exe;
+	own.file = file;
 	for (uint32_t i = 0; i <= profile->other_count; i++) {
 		rows[count] = i < profile->other_count ? profile->others[i] : own;
 		/* One pid may have run several programs. */

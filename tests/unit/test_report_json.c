@@ -14,7 +14,7 @@
 #include "report/report.h"
 #include "sample_profile.h"
 
-static struct seep_json json;
+static struct seep_json *json;
 static char *text;
 static size_t text_bytes;
 static FILE *out;
@@ -23,12 +23,12 @@ static void begin(bool strings)
 {
 	out = open_memstream(&text, &text_bytes);
 	assert_non_null(out);
-	seep_json_init(&json, out, strings);
+	json = seep_json_new(out, strings);
 }
 
 static void expect(const char *expected)
 {
-	seep_json_finish(&json);
+	seep_json_finish(json);
 	assert_int_equal(fclose(out), 0);
 	assert_string_equal(text, expected);
 	free(text);
@@ -38,12 +38,12 @@ static void numbers_are_exact_to_the_last_bit(void **state)
 {
 	(void)state;
 	begin(false);
-	seep_json_open_array(&json, NULL);
-	seep_json_u64(&json, NULL, UINT64_MAX);
-	seep_json_u64(&json, NULL, (UINT64_C(1) << 53) + 1);
-	seep_json_int(&json, NULL, INT64_MIN);
-	seep_json_u64(&json, NULL, 0);
-	seep_json_close(&json);
+	seep_json_open_array(json, NULL);
+	seep_json_u64(json, NULL, UINT64_MAX);
+	seep_json_u64(json, NULL, (UINT64_C(1) << 53) + 1);
+	seep_json_int(json, NULL, INT64_MIN);
+	seep_json_u64(json, NULL, 0);
+	seep_json_close(json);
 	expect("[\n 18446744073709551615,\n 9007199254740993,\n -9223372036854775808,\n 0\n]\n");
 }
 
@@ -51,10 +51,10 @@ static void large_numbers_become_strings_on_request_and_small_ones_do_not(void *
 {
 	(void)state;
 	begin(true);
-	seep_json_open_object(&json, NULL);
-	seep_json_u64(&json, "bytes", UINT64_MAX);
-	seep_json_int(&json, "line", 12);
-	seep_json_close(&json);
+	seep_json_open_object(json, NULL);
+	seep_json_u64(json, "bytes", UINT64_MAX);
+	seep_json_int(json, "line", 12);
+	seep_json_close(json);
 	expect("{\n \"bytes\":\"18446744073709551615\",\n \"line\":12\n}\n");
 }
 
@@ -62,18 +62,18 @@ static void deep_levels_share_a_line(void **state)
 {
 	(void)state;
 	begin(false);
-	seep_json_open_object(&json, NULL);
-	seep_json_open_array(&json, "list");
-	seep_json_open_object(&json, NULL);
-	seep_json_null(&json, "a");
-	seep_json_bool(&json, "b", true);
-	seep_json_open_array(&json, "c");
-	seep_json_close(&json);
-	seep_json_close(&json);
-	seep_json_close(&json);
-	seep_json_open_array(&json, "empty");
-	seep_json_close(&json);
-	seep_json_close(&json);
+	seep_json_open_object(json, NULL);
+	seep_json_open_array(json, "list");
+	seep_json_open_object(json, NULL);
+	seep_json_null(json, "a");
+	seep_json_bool(json, "b", true);
+	seep_json_open_array(json, "c");
+	seep_json_close(json);
+	seep_json_close(json);
+	seep_json_close(json);
+	seep_json_open_array(json, "empty");
+	seep_json_close(json);
+	seep_json_close(json);
 	expect("{\n \"list\":[\n  {\"a\":null,\"b\":true,\"c\":[]}\n ],\n \"empty\":[]\n}\n");
 }
 
@@ -102,7 +102,7 @@ static void text_is_escaped_so_that_every_byte_can_be_recovered(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(false);
-		seep_json_text(&json, NULL, cases[i].text);
+		seep_json_text(json, NULL, cases[i].text);
 		expect(cases[i].json);
 	}
 }
@@ -113,11 +113,11 @@ static void hashes_and_build_ids_are_hexadecimal(void **state)
 
 	(void)state;
 	begin(false);
-	seep_json_open_array(&json, NULL);
-	seep_json_hash(&json, NULL, 0x00123456789abcde);
-	seep_json_hex(&json, NULL, id, sizeof(id));
-	seep_json_hex(&json, NULL, id, 0);
-	seep_json_close(&json);
+	seep_json_open_array(json, NULL);
+	seep_json_hash(json, NULL, 0x00123456789abcde);
+	seep_json_hex(json, NULL, id, sizeof(id));
+	seep_json_hex(json, NULL, id, 0);
+	seep_json_close(json);
 	expect("[\n \"00123456789abcde\",\n \"00abff\",\n null\n]\n");
 }
 
@@ -130,8 +130,8 @@ static void a_text_longer_than_the_buffer_comes_out_whole(void **state)
 	memset(big, 'x', bytes);
 	big[bytes] = '\0';
 	begin(false);
-	seep_json_text(&json, NULL, big);
-	seep_json_finish(&json);
+	seep_json_text(json, NULL, big);
+	seep_json_finish(json);
 	assert_int_equal(fclose(out), 0);
 	assert_int_equal(text_bytes, bytes + 3);
 	assert_memory_equal(text + 1, big, bytes);
