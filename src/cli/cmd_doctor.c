@@ -68,15 +68,13 @@ static void look_at_machine(struct seep_facts *facts)
 /* What its ledger says. */
 static void look_at_ledger(struct seep_process_facts *process)
 {
+	const struct seep_census_entry *entry;
 	struct seep_census census;
 
 	if (seep_census_take(&census, NULL) < 0)
 		return;
-	for (size_t i = 0; i < census.count && !process->recorded; i++) {
-		const struct seep_census_entry *entry = &census.entries[i];
-
-		if (entry->pid != process->pid || entry->state > SEEP_CENSUS_RECORDER_GONE)
-			continue;
+	entry = seep_census_find(&census, process->pid);
+	if (entry && entry->state <= SEEP_CENSUS_RECORDER_GONE) {
 		process->recorded = seep_census_state_name(entry->state);
 		process->live_bytes = entry->live_bytes;
 	}

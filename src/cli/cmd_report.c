@@ -152,7 +152,7 @@ static int add_names(struct seep_profile *profile, struct seep_error *err)
 	int ret;
 
 	ret = seep_symbol_options_read(&asked.symbols, &wanted, err);
-	if (ret < 0 || (profile->symbolised && !seep_symbol_options_given(&asked.symbols)))
+	if (ret < 0 || (profile->symbolised && wanted.debug_dir_count == 0 && !wanted.debuginfod))
 		return ret;
 	ret = seep_symbols_new(&wanted, &symbols, err);
 	if (ret < 0)

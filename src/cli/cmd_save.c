@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -62,30 +63,22 @@ static bool is_same_file(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
-static bool is_pid(const char *operand)
-{
-	return operand[strspn(operand, "0123456789")] == '\0';
-}
-
-/* Of several ledgers of one pid the running process's, which come first, else the newest. */
 static int find_ledger(const struct seep_census *census, const char *operand, struct ledger *ret,
 		       struct seep_error *err)
 {
-	const unsigned long pid = is_pid(operand) ? strtoul(operand, NULL, 10) : 0;
+	uint64_t pid;
+	const bool is_pid = seep_parse_count(operand, UINT32_MAX, &pid, NULL) == 0;
 
 	*ret = (struct ledger){ 0 };
-	for (size_t i = 0; i < census->count; i++) {
-		const struct seep_census_entry *entry = &census->entries[i];
-
-		if (pid ? entry->pid != pid : !is_same_file(entry->path, operand))
-			continue;
-		if (!ret->entry || ret->entry->state > SEEP_CENSUS_RECORDER_GONE)
-			ret->entry = entry;
-	}
+	if (is_pid)
+		ret->entry = seep_census_find(census, (uint32_t)pid);
+	for (size_t i = 0; i < census->count && !is_pid && !ret->entry; i++)
+		if (is_same_file(census->entries[i].path, operand))
+			ret->entry = &census->entries[i];
 	if (ret->entry && ret->entry->state == SEEP_CENSUS_ENDING)
 		return seep_fail(err, SEEP_EEXIST, "its recorder (pid %u) is writing the recording",
 				 ret->entry->recorder_pid);
-	if (!ret->entry && is_pid(operand))
+	if (!ret->entry && is_pid)
 		return seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of a process %s",
 				 operand);
 	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);

@@ -2,7 +2,11 @@
 /* Help, generated: what is not in the tables is not in the help. */
 #include "cli/help.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/table.h"
+#include "base/xalloc.h"
 
 enum { HELP_COLUMNS = 80 };
 
@@ -37,44 +41,39 @@ void seep_help_overview(FILE *out)
 }
 
 /* "-o, --output FILE", "    --json[=FORM]" */
-static void add_option_syntax(struct seep_strbuf *line, const struct seep_option *option)
+static char *option_syntax(const struct seep_option *option)
 {
-	if (option->short_name)
-		seep_strbuf_addf(line, "-%c, ", option->short_name);
-	else
-		seep_strbuf_adds(line, "    ");
-	seep_strbuf_addf(line, "--%s", option->name);
-	if (option->type == SEEP_OPTION_OPTIONAL)
-		seep_strbuf_addf(line, "[=%s]", option->placeholder);
-	else if (seep_option_takes_value(option))
-		seep_strbuf_addf(line, " %s", option->placeholder);
+	const bool optional = option->type == SEEP_OPTION_OPTIONAL;
+	const char letter[] = { '-', option->short_name, ',', ' ', '\0' };
+
+	return seep_xasprintf("%s--%s%s%s%s", option->short_name ? letter : "    ", option->name,
+			      optional				? "[="
+			      : seep_option_takes_value(option) ? " "
+								: "",
+			      option->placeholder ? option->placeholder : "", optional ? "]" : "");
 }
 
 static void print_option(const struct seep_option *option, size_t width, FILE *out)
 {
 	const struct seep_printer printer = { .out = out, .width = HELP_COLUMNS };
-	struct seep_strbuf line;
+	char *syntax = option_syntax(option);
 
-	seep_strbuf_init(&line, 4096);
-	add_option_syntax(&line, option);
-	(void)fprintf(out, "  %-*s  ", (int)width, line.text);
+	(void)fprintf(out, "  %-*s  ", (int)width, syntax);
 	seep_text_fold(&printer, SEEP_STYLE_PLAIN, width + 4, width + 4, option->summary);
-	seep_strbuf_done(&line);
+	free(syntax);
 }
 
 static size_t syntax_width(const struct seep_option_table *table)
 {
 	size_t width = sizeof("-h, --help") - 1;
-	struct seep_strbuf line;
 
-	seep_strbuf_init(&line, 4096);
 	for (size_t i = 0; i < table->count; i++) {
-		add_option_syntax(&line, &table->options[i]);
-		if (line.length > width)
-			width = line.length;
-		seep_strbuf_clear(&line);
+		char *syntax = option_syntax(&table->options[i]);
+
+		if (strlen(syntax) > width)
+			width = strlen(syntax);
+		free(syntax);
 	}
-	seep_strbuf_done(&line);
 	return width;
 }
 

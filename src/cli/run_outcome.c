@@ -92,9 +92,8 @@ static void list_problems(const struct seep_recorder_result *result)
 	/* FILE is written last: what went wrong with it must not be among those left out. */
 	if (first > 0)
 		seep_complainf("run", "%zu problems, the last %d of them:", count, LISTED_MAX);
-	for (size_t i = first; i < count; i++) {
+	for (size_t i = first; i < count; i++)
 		seep_complainf("run", "%s", result->problems.items[i]);
-	}
 }
 
 /* The status is the program's in any case. */

@@ -46,8 +46,3 @@ int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 					      .debuginfod = values->debuginfod };
 	return values->debuginfod ? check_debuginfod(err) : 0;
 }
-
-bool seep_symbol_options_given(const struct seep_symbol_option_values *values)
-{
-	return values->dirs.count > 0 || values->debuginfod;
-}

@@ -33,7 +33,4 @@ SEEP_NODISCARD int seep_symbol_options_read(const struct seep_symbol_option_valu
 					    struct seep_symbols_options *ret,
 					    struct seep_error *err);
 
-/* Whether any was given: names are then looked for again where they are missing. */
-bool seep_symbol_options_given(const struct seep_symbol_option_values *values);
-
 #endif

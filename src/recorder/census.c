@@ -184,6 +184,17 @@ void seep_census_done(struct seep_census *census)
 	*census = (struct seep_census){ 0 };
 }
 
+const struct seep_census_entry *seep_census_find(const struct seep_census *census, uint32_t pid)
+{
+	const struct seep_census_entry *found = NULL;
+
+	for (size_t i = 0; i < census->count; i++)
+		if (census->entries[i].pid == pid &&
+		    (!found || found->state > SEEP_CENSUS_RECORDER_GONE))
+			found = &census->entries[i];
+	return found;
+}
+
 const char *seep_census_state_name(enum seep_census_state state)
 {
 	static const char *const names[] = {

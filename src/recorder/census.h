@@ -57,6 +57,12 @@ SEEP_NODISCARD int seep_census_take(struct seep_census *ret_census, struct seep_
 
 void seep_census_done(struct seep_census *census);
 
+/*
+ * The ledger of process @pid: if it runs, that of what runs now, else the newest; NULL when there is
+ * none.
+ */
+const struct seep_census_entry *seep_census_find(const struct seep_census *census, uint32_t pid);
+
 /* A stable word: "running", "recorded", "recorder-gone", "ending", "dead", "done", "elsewhere". */
 const char *seep_census_state_name(enum seep_census_state state);
 
@@ -64,7 +70,7 @@ const char *seep_census_state_name(enum seep_census_state state);
  * seep_census_tidy - remove what nobody needs from one folder
  *
  * Ledgers that are recorded, whose process and recorder are gone and which no ledger of a living
- * process names; and half-made ones of dead processes, a minute after their last change. Accounts
+ * process names; and half-made ones of dead processes, a minute after their last change. Ledgers
  * without a recording are never removed.
  */
 void seep_census_tidy(int dir_fd);

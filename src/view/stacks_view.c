@@ -65,19 +65,15 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 {
 	const struct seep_profile_context *context = &view->profile->contexts[group->context];
 	const int64_t value = seep_counts_value(&group->counts, view->measure);
+	const bool bytes = seep_measure_is_bytes(view->measure);
 	struct seep_strbuf line;
 	char *escaped;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	if (seep_measure_is_bytes(view->measure)) {
-		seep_strbuf_addf(&line, "%s (%s)", seep_bytes_text((uint64_t)value).text,
-				 seep_view_share(view, value).text);
-		add_bytes_figures(&line, view, &group->counts);
-	} else {
-		seep_strbuf_addf(&line, "%s (%s)", seep_digits_text((uint64_t)value).text,
-				 seep_view_share(view, value).text);
-		add_allocs_figures(&line, view, &group->counts);
-	}
+	seep_strbuf_addf(&line, "%s (%s)",
+			 (bytes ? seep_bytes_text : seep_digits_text)((uint64_t)value).text,
+			 seep_view_share(view, value).text);
+	(bytes ? add_bytes_figures : add_allocs_figures)(&line, view, &group->counts);
 	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
 	if (threads->count == 1 && threads->items[0].name != NULL)
 		seep_strbuf_addf(&line, ", thread %s", threads->items[0].name);
