@@ -191,6 +191,11 @@ def test_a_thread_whose_start_was_left_by_longjmp_gets_its_stacks_nevertheless(s
     check_truth(recordings.main(), truth)
 
 
+def test_a_child_whose_start_was_left_by_longjmp_does_not_wait_for_the_rest_of_it(seep):
+    _, truth = record_with_truth(seep, "hostile_step", "begin")
+    assert truth.notes["tries"] > 10
+
+
 @pytest.mark.parametrize("mode", ["fork", "forkwork"])
 def test_a_fork_in_the_middle_of_our_books_leaves_both_accounts_right(seep, mode):
     recordings, truth = record_with_truth(seep, "hostile_step", mode)

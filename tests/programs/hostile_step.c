@@ -4,6 +4,7 @@
  * Runs single operations instruction by instruction (the processor's trap flag) and lets a signal
  * handler act inside the profiler, after every other number of its instructions:
  *   start     leave a thread's first allocation by siglongjmp
+ *   begin     leave a forked child's first allocation; its threads must not wait for the rest of it
  *   fork      fork in the handler; the child returns into the operation
  *   forkwork  the same, and the child allocates before it returns
  *   forklost  fork in the handler, a child that can have no account
@@ -18,6 +19,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -223,6 +225,40 @@ static int try_start(long steps)
 	return longer != NULL;
 }
 
+static void *allocate_in_time(void *unused)
+{
+	struct timespec before, after;
+
+	(void)unused;
+	(void)clock_gettime(CLOCK_MONOTONIC, &before);
+	for (int i = 0; i < 20; i++)
+		first_operation();
+	(void)clock_gettime(CLOCK_MONOTONIC, &after);
+	return (void *)(intptr_t)(after.tv_sec - before.tv_sec >= 3);
+}
+
+static int try_begin(long steps)
+{
+	pthread_t thread;
+	void *late = NULL;
+	int status = 0;
+	pid_t pid;
+
+	act = leave;
+	pid = fork();
+	if (pid == 0) {
+		volatile int longer = 1;
+
+		if (!sigsetjmp(again, 1))
+			longer = stepped(first_operation, steps);
+		EXPECT(pthread_create(&thread, NULL, allocate_in_time, NULL) == 0);
+		EXPECT(pthread_join(thread, &late) == 0);
+		_exit(late ? 8 : longer ? 7 : 0);
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) != 8);
+	return WEXITSTATUS(status) == 7;
+}
+
 static int try_fork(long steps)
 {
 	int longer;
@@ -273,6 +309,7 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_flags = SA_SIGINFO };
 	const char *mode = argc > 1 ? argv[1] : "";
 	int (*try)(long) = strcmp(mode, "start") == 0	   ? try_start
+			   : strcmp(mode, "begin") == 0	   ? try_begin
 			   : strncmp(mode, "fork", 4) == 0 ? try_fork
 			   : strncmp(mode, "ex", 2) == 0   ? try_exit
 							   : try_frees;
@@ -287,7 +324,9 @@ int main(int argc, char **argv)
 	action.sa_sigaction = on_step;
 	EXPECT(sigaction(SIGTRAP, &action, NULL) == 0);
 	find_profiler();
-	for (; try(steps); steps += try == try_exit ? 4 * STRIDE : STRIDE)
+	for (; try(steps); steps += try == try_exit    ? 4 * STRIDE
+				    : try == try_begin ? steps
+						       : STRIDE)
 		tries++;
 	truth_line("note tries=%ld\n", tries);
 	truth_print();

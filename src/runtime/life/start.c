@@ -31,6 +31,7 @@ static const char *dir;
 static uint64_t session;
 static _Atomic uint32_t phase;
 static _Atomic uint32_t starter; /* thread id, while phase is RT_STARTING */
+static uintptr_t starter_frame;	 /* of begin(), there */
 
 static bool enter_phase(uint32_t from)
 {
@@ -269,13 +270,13 @@ static struct ledger_control *wait_for_start(void)
 {
 	uint32_t tid = rt_gettid();
 
-	for (unsigned i = 0; i < START_WAITS; i++) {
+	for (unsigned i = 0; rt_load_acquire(&phase) == RT_STARTING; i++) {
 		uint32_t maker = rt_load(&starter);
 
-		if (rt_load_acquire(&phase) != RT_STARTING || maker == tid)
+		if (maker == tid && rt_walk_is_inside(__builtin_frame_address(0), starter_frame))
 			break;
-		/* Forked away in the middle of it: this process has no ledger. */
-		if (maker && rt_is_gone(rt_getpid(), maker)) {
+		/* Left by longjmp, or forked away in the middle of it: this process has no ledger. */
+		if (maker == tid || i == START_WAITS || (maker && rt_is_gone(rt_getpid(), maker))) {
 			rt_store_release(&phase, RT_OFF);
 			break;
 		}
@@ -296,7 +297,8 @@ static struct ledger_control *begin(uint32_t before, const struct rt_start *how)
 		rt_store_release(&phase, RT_ON);
 		return rt_mine.control;
 	}
-	rt_store(&starter, rt_gettid());
+	starter_frame = (uintptr_t)__builtin_frame_address(0);
+	rt_store_release(&starter, rt_gettid());
 	control = how ? start(how) : start_child();
 	rt_store(&starter, 0);
 	if (!control)
