@@ -105,22 +105,25 @@ int seep_folder_each(int dir_fd, void (*each)(int dir_fd, const char *name, void
 	return 0;
 }
 
+bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to)
+{
+	const off_t data = lseek(fd, (off_t)*from, SEEK_DATA);
+	const off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+
+	if (hole <= data)
+		return false;
+	*from = (uint64_t)data;
+	*ret_to = (uint64_t)hole;
+	return true;
+}
+
 uint64_t seep_file_held_bytes(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	uint64_t held = 0;
-	off_t hole = 0;
+	uint64_t held = 0, from = 0, to;
 
-	while (fd >= 0) {
-		off_t data = lseek(fd, hole, SEEK_DATA);
-
-		if (data < 0)
-			break;
-		hole = lseek(fd, data, SEEK_HOLE);
-		if (hole <= data)
-			break;
-		held += (uint64_t)(hole - data);
-	}
+	for (; fd >= 0 && seep_file_next_data(fd, &from, &to); from = to)
+		held += to - from;
 	if (fd >= 0)
 		(void)close(fd);
 	return held;

@@ -49,6 +49,12 @@ SEEP_NODISCARD int seep_folder_each(int dir_fd,
 				    void (*each)(int dir_fd, const char *name, void *context),
 				    void *context, struct seep_error *err);
 
+/*
+ * The next bytes from *@from on that are no hole: *@from up to *@ret_to. Returns false where there are
+ * none. A file system without holes has one run of bytes in each file.
+ */
+bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to);
+
 /* How many bytes of the file are there, holes left out; of one that cannot be looked at, none. */
 uint64_t seep_file_held_bytes(const char *path);
 

@@ -31,8 +31,7 @@ void seep_progress_start(struct seep_progress *progress, const char *what, uint6
 	};
 	if (!progress->enabled)
 		return;
-	progress->start_ns = seep_clock_ns(CLOCK_MONOTONIC_COARSE);
-	progress->next_ns = progress->start_ns + QUIET_NS;
+	progress->next_ns = seep_clock_ns(CLOCK_MONOTONIC_COARSE) + QUIET_NS;
 }
 
 void seep_progress_step(struct seep_progress *progress, uint64_t done)

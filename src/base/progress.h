@@ -21,7 +21,6 @@
 struct seep_progress {
 	const char *what; /* borrowed */
 	uint64_t total;	  /* 0 = not known */
-	uint64_t start_ns;
 	uint64_t next_ns; /* draw not before; on the monotonic clock */
 	bool enabled;
 	bool drawn; /* something is on the line */

@@ -26,6 +26,7 @@
 
 enum {
 	LEDGER_PAGE_BYTES = 4096,
+	LEDGER_FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, /* in front of the tables */
 	LEDGER_ROW_ID_BITS = 25,
 	LEDGER_ROW_ID_END = 1 << LEDGER_ROW_ID_BITS,
 	LEDGER_ROWS_USUAL = 1 << 21, /* that a file has room for, unless a limit makes it small */

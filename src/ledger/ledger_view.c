@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, MAP_ALIGN = 64, SLOTS_LOG2_MASK = 0xff };
+enum { MAP_ALIGN = 64, SLOTS_LOG2_MASK = 0xff };
 
 static const uint32_t item_bytes[LEDGER_TABLE_COUNT] = {
 	[LEDGER_TABLE_CACHES] = sizeof(struct ledger_cache),
@@ -19,7 +19,7 @@ static const uint32_t item_bytes[LEDGER_TABLE_COUNT] = {
 /* Also sees to it that no two tables share a byte: regions stand in table order. */
 static int tables_fit(const struct ledger_header *header)
 {
-	uint64_t end = FIXED_BYTES;
+	uint64_t end = LEDGER_FIXED_BYTES;
 
 	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
 		const struct ledger_table *table = &header->table[t];
@@ -49,9 +49,8 @@ static void cut_tables(struct ledger_view *view)
 	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
 		struct ledger_table *table = &view->header.table[t];
 		uint64_t left = view->bytes > table->offset ? view->bytes - table->offset : 0;
-		uint64_t real = atomic_load_explicit(&state->table[t].ready, memory_order_relaxed);
-		uint64_t used = atomic_load_explicit(&state->table[t].reserved,
-						     memory_order_relaxed);
+		uint64_t real = LEDGER_GET(state->table[t].ready);
+		uint64_t used = LEDGER_GET(state->table[t].reserved);
 
 		used = smaller(smaller(used, real), table->capacity);
 		table->capacity = smaller(table->capacity, left / table->item_bytes);
@@ -71,7 +70,7 @@ enum ledger_view_status ledger_view_init(struct ledger_view *view, const void *m
 		return LEDGER_VIEW_FOREIGN;
 	if (view->header.version != LEDGER_VERSION)
 		return LEDGER_VIEW_NEWER;
-	if (bytes < FIXED_BYTES)
+	if (bytes < LEDGER_FIXED_BYTES)
 		return LEDGER_VIEW_SHORT;
 	if (view->header.header_bytes != sizeof(view->header))
 		return LEDGER_VIEW_HEADER;
@@ -89,9 +88,9 @@ void ledger_view_refresh(struct ledger_view *view)
 
 	for (int t = 0; t < LEDGER_TABLE_COUNT; t++) {
 		const struct ledger_table_state *table = &state->table[t];
-		uint64_t count = atomic_load_explicit(&table->reserved, memory_order_acquire);
+		uint64_t count = LEDGER_GET(table->reserved);
 
-		count = smaller(count, atomic_load_explicit(&table->ready, memory_order_acquire));
+		count = smaller(count, LEDGER_GET(table->ready));
 		view->count[t] = smaller(count, view->header.table[t].capacity);
 	}
 }
@@ -126,7 +125,7 @@ const char *ledger_view_string(const struct ledger_view *view, struct ledger_str
 uint64_t ledger_view_cache_slots(const struct ledger_view *view, const struct ledger_cache *cache,
 				 uint64_t *ret_first)
 {
-	uint64_t word = atomic_load_explicit(&cache->slots, memory_order_acquire);
+	uint64_t word = LEDGER_GET(cache->slots);
 	uint64_t first = word >> 8;
 	uint64_t log2 = word & SLOTS_LOG2_MASK;
 	uint64_t total = view->count[LEDGER_TABLE_SLOTS];

@@ -17,6 +17,9 @@
 
 #include <stdint.h>
 
+/* A field that may change meanwhile: what was published before it is there as well. */
+#define LEDGER_GET(field) atomic_load_explicit(&(field), memory_order_acquire)
+
 enum ledger_view_status {
 	LEDGER_VIEW_OK = 0,
 	LEDGER_VIEW_SHORT,	/* fewer bytes than the three fixed pages */

@@ -7,8 +7,6 @@
 
 enum { THREAD_NAME_BYTES_MAX = 64 };
 
-#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
-
 static bool is_zero(const struct seep_row_sum *sum)
 {
 	return (sum->allocs | sum->alloc_bytes | sum->frees | sum->freed_bytes |
@@ -19,7 +17,7 @@ static bool is_zero(const struct seep_row_sum *sum)
 static void describe(struct seep_ledger_load *load, const struct ledger_context *from,
 		     struct seep_profile_context *to)
 {
-	uint32_t flags = from ? LOAD(from->flags) : 0;
+	uint32_t flags = from ? LEDGER_GET(from->flags) : 0;
 	uint32_t piece;
 
 	to->no_stack = to->id == LEDGER_CONTEXT_NO_STACK + 1;
@@ -51,7 +49,7 @@ static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
 		return load->places[index];
 	if (index >= LEDGER_CONTEXT_FIRST) {
 		item = ledger_view_context(&load->view, index);
-		if (!item || !(LOAD(item->flags) & LEDGER_CONTEXT_READY))
+		if (!item || !(LEDGER_GET(item->flags) & LEDGER_CONTEXT_READY))
 			return 0;
 	}
 	context = seep_profile_add(load->profile, SEEP_ARRAY_CONTEXTS);
@@ -64,7 +62,7 @@ static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
 static uint32_t owner_of(struct seep_ledger_load *load, uint64_t row)
 {
 	const struct ledger_row *item = ledger_view_row(&load->view, row);
-	uint32_t ready = item ? LOAD(item->context_ready) : 0;
+	uint32_t ready = item ? LEDGER_GET(item->context_ready) : 0;
 	uint32_t place = ready ? place_of(load, ready - 1) : 0;
 
 	if (place)
@@ -95,7 +93,7 @@ static void add_row(struct seep_ledger_load *load, uint64_t row, uint32_t place)
 	const struct seep_row_sum *sum = &load->rows.sums[row];
 	const struct ledger_row *item = ledger_view_row(&load->view, row);
 	const struct seep_profile_epoch live = {
-		.epoch = item ? LOAD(item->epoch) : 0,
+		.epoch = item ? LEDGER_GET(item->epoch) : 0,
 		.blocks = sum->allocs - sum->frees,
 		.bytes = sum->alloc_bytes - sum->freed_bytes,
 	};

@@ -10,9 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIXED_BYTES = 3 * LEDGER_PAGE_BYTES, CHUNK_BYTES = 64 * 1024 };
-
-#define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
+enum { CHUNK_BYTES = 64 * 1024 };
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
@@ -67,9 +65,9 @@ static int map_pages(struct seep_ledger *ledger, bool writable, struct seep_erro
 	enum ledger_view_status status;
 	int rc;
 
-	if (ledger->bytes < FIXED_BYTES)
+	if (ledger->bytes < LEDGER_FIXED_BYTES)
 		return seep_ledger_refuse(&ledger->view, LEDGER_VIEW_SHORT, err);
-	rc = seep_shared_map_open(ledger->fd, FIXED_BYTES, writable, &ledger->map, err);
+	rc = seep_shared_map_open(ledger->fd, LEDGER_FIXED_BYTES, writable, &ledger->map, err);
 	if (rc < 0)
 		return rc;
 	/* The view reads no more than the fixed pages from the map. */
@@ -149,10 +147,11 @@ static void add_cache(const void *item, struct seep_ledger_sums *sums)
 {
 	const struct ledger_cache *cache = item;
 
-	if (!GET(cache->ready))
+	if (!LEDGER_GET(cache->ready))
 		return;
-	sums->live_bytes += (uint64_t)GET(cache->sum) + (uint64_t)GET(cache->first);
-	sums->usable_bytes += GET(cache->usable_alloc_bytes) - GET(cache->usable_freed_bytes);
+	sums->live_bytes += (uint64_t)LEDGER_GET(cache->sum) + (uint64_t)LEDGER_GET(cache->first);
+	sums->usable_bytes += LEDGER_GET(cache->usable_alloc_bytes) -
+			      LEDGER_GET(cache->usable_freed_bytes);
 }
 
 /* Both or neither, as in a profile of the ledger. */
@@ -168,27 +167,28 @@ static void add_row(const void *item, struct seep_ledger_sums *sums)
 {
 	const struct ledger_row *row = item;
 
-	add_counts(sums, GET(row->allocs), GET(row->frees) + GET(row->direct_frees));
+	add_counts(sums, LEDGER_GET(row->allocs),
+		   LEDGER_GET(row->frees) + LEDGER_GET(row->direct_frees));
 }
 
 static void add_slot(const void *item, struct seep_ledger_sums *sums)
 {
 	const struct ledger_slot *slot = item;
 
-	if (GET(slot->row) != 0)
-		add_counts(sums, GET(slot->allocs), GET(slot->frees));
+	if (LEDGER_GET(slot->row) != 0)
+		add_counts(sums, LEDGER_GET(slot->allocs), LEDGER_GET(slot->frees));
 }
 
 /* Rows before slots: what a flush moves meanwhile is then missed by this pass, never counted twice. */
 struct seep_ledger_sums seep_ledger_sum(struct seep_ledger *ledger)
 {
-	struct seep_ledger_sums sums = { .usable_bytes = -GET(ledger->state->direct_usable_bytes) };
+	struct seep_ledger_sums sums = { .usable_bytes =
+						 -LEDGER_GET(ledger->state->direct_usable_bytes) };
 
 	ledger_view_refresh(&ledger->view);
 	each_item(ledger, LEDGER_TABLE_ROWS, add_row, &sums);
 	each_item(ledger, LEDGER_TABLE_SLOTS, add_slot, &sums);
-	sums.live_bytes = (uint64_t)atomic_load_explicit(&ledger->state->live_bytes,
-							 memory_order_acquire);
+	sums.live_bytes = (uint64_t)LEDGER_GET(ledger->state->live_bytes);
 	each_item(ledger, LEDGER_TABLE_CACHES, add_cache, &sums);
 	if ((int64_t)sums.live_bytes < 0)
 		sums.live_bytes = 0;

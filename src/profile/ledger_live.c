@@ -26,24 +26,23 @@ static struct seep_ledger_live *live_new(void)
 }
 
 static int begin(struct seep_ledger_live *live, const void *map, uint64_t bytes,
-		 struct seep_error *err)
+		 struct seep_ledger_live **ret_live, struct seep_error *err)
 {
 	int r = seep_ledger_load_begin(&live->load, map, bytes, true, err);
 
-	return r == 0 ? seep_ledger_live_refresh(live, err) : r;
-}
-
-int seep_ledger_live_open_memory(const void *map, size_t bytes, struct seep_ledger_live **ret_live,
-				 struct seep_error *err)
-{
-	struct seep_ledger_live *live = live_new();
-	int r = begin(live, map, bytes, err);
-
+	if (r == 0)
+		r = seep_ledger_live_refresh(live, err);
 	if (r == 0)
 		*ret_live = live;
 	else
 		seep_ledger_live_close(live);
 	return r;
+}
+
+int seep_ledger_live_open_memory(const void *map, size_t bytes, struct seep_ledger_live **ret_live,
+				 struct seep_error *err)
+{
+	return begin(live_new(), map, bytes, ret_live, err);
 }
 
 int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
@@ -56,11 +55,8 @@ int seep_ledger_live_open(const char *path, struct seep_ledger_live **ret_live,
 		r = seep_shared_map_open(live->ledger.fd, live->ledger.bytes, false, &live->map,
 					 err);
 	if (r == 0)
-		r = begin(live, live->map.at, live->ledger.bytes, err);
-	if (r == 0)
-		*ret_live = live;
-	else
-		seep_ledger_live_close(live);
+		return begin(live, live->map.at, live->ledger.bytes, ret_live, err);
+	seep_ledger_live_close(live);
 	return r;
 }
 

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
-
 bool seep_profile_is_ledger(const void *head, size_t bytes)
 {
 	const size_t magic_bytes = sizeof(((struct ledger_header *)0)->magic);

@@ -5,6 +5,7 @@
  * ledger is copied with pread(): only items that its watermarks call real, and of those only what is
  * not a hole, so neither a truncation nor a sparse file that claims terabytes does harm.
  */
+#include "base/file.h"
 #include "profile/ledger_file.h"
 #include "profile/ledger_load.h"
 
@@ -13,8 +14,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { FIXED_BYTES = 3 * LEDGER_PAGE_BYTES };
 
 #define COPY_MAX_BYTES (64ull << 30)
 
@@ -45,35 +44,20 @@ static int copy_range(struct copy *copy, uint64_t from, uint64_t to, struct seep
 	return 0;
 }
 
-static int copy_data(struct copy *copy, uint64_t from, uint64_t to, struct seep_error *err)
+static int copy_data(struct copy *copy, uint64_t from, uint64_t end, struct seep_error *err)
 {
-	while (from < to) {
-		off_t data = lseek(copy->ledger->fd, (off_t)from, SEEK_DATA);
-		off_t hole;
-		int r;
+	uint64_t to;
+	int r = 0;
 
-		if (data < 0 && errno == ENXIO)
-			return 0;
-		if (data < 0)
-			return copy_range(copy, from, to, err);
-		if ((uint64_t)data >= to)
-			return 0;
-		hole = lseek(copy->ledger->fd, data, SEEK_HOLE);
-		if (hole <= data)
-			return copy_range(copy, (uint64_t)data, to, err);
-		r = copy_range(copy, (uint64_t)data, (uint64_t)hole < to ? (uint64_t)hole : to,
-			       err);
-		if (r < 0)
-			return r;
-		from = (uint64_t)hole;
-	}
-	return 0;
+	for (; r == 0 && from < end && seep_file_next_data(copy->ledger->fd, &from, &to); from = to)
+		r = copy_range(copy, from, to < end ? to : end, err);
+	return r;
 }
 
 static int copy_tables(struct copy *copy, struct seep_error *err)
 {
 	const struct ledger_view *view = &copy->ledger->view;
-	int r = copy_range(copy, 0, FIXED_BYTES, err);
+	int r = copy_range(copy, 0, LEDGER_FIXED_BYTES, err);
 
 	for (int t = 0; t < LEDGER_TABLE_COUNT && r == 0; t++) {
 		const struct ledger_table *table = &view->header.table[t];
@@ -131,8 +115,7 @@ static int load_live(const struct seep_ledger *ledger, struct seep_profile **ret
 static bool is_live(const struct seep_ledger *ledger)
 {
 	return ledger->bytes >= ledger->view.header.file_bytes &&
-	       atomic_load_explicit(&ledger->state->ended, memory_order_relaxed) !=
-		       LEDGER_ENDED_EXEC &&
+	       LEDGER_GET(ledger->state->ended) != LEDGER_ENDED_EXEC &&
 	       seep_profile_process_life(&ledger->view.header, NULL) == SEEP_PROCESS_RUNNING;
 }
 

@@ -16,8 +16,6 @@ enum {
 _Static_assert((int)SEEP_PROFILE_BUILD_ID_BYTES == (int)LEDGER_BUILD_ID_BYTES, "build-id");
 _Static_assert((int)SEEP_PROFILE_HISTOGRAM_BUCKETS == (int)LEDGER_HISTOGRAM_BUCKETS, "histogram");
 
-#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
-
 char *seep_ledger_text(struct seep_ledger_load *load, struct ledger_string string,
 		       uint32_t bytes_max)
 {
@@ -63,14 +61,14 @@ void seep_ledger_load_end(struct seep_ledger_load *load)
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	struct seep_profile_process *process = &load->profile->process;
 
-	process->mode = LOAD(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
-	process->end_ns = LOAD(state->ended_ns);
+	process->mode = LEDGER_GET(ledger_view_control(&load->view)->mode) & LEDGER_MODE_MASK;
+	process->end_ns = LEDGER_GET(state->ended_ns);
 	process->has_status = false;
-	switch (LOAD(state->ended)) {
+	switch (LEDGER_GET(state->ended)) {
 	case LEDGER_ENDED_EXIT:
 		process->ended = SEEP_ENDED_EXIT;
-		process->has_status = LOAD(state->exit_status_known) != 0;
-		process->status_code = (int)(LOAD(state->exit_status) & 0xff);
+		process->has_status = LEDGER_GET(state->exit_status_known) != 0;
+		process->status_code = (int)(LEDGER_GET(state->exit_status) & 0xff);
 		break;
 	case LEDGER_ENDED_EXEC:
 		process->ended = SEEP_ENDED_EXEC;
@@ -135,7 +133,7 @@ void seep_ledger_load_modules(struct seep_ledger_load *load)
 		const struct ledger_module *from = ledger_view_module(&load->view, i);
 		struct seep_profile_module *to = &profile->modules[i];
 
-		if ((!to->path || to->path == none) && from && LOAD(from->ready))
+		if ((!to->path || to->path == none) && from && LEDGER_GET(from->ready))
 			load_module(load, from, to);
 		if (!to->path)
 			to->path = none;
@@ -153,14 +151,14 @@ static int by_epoch(const void *a, const void *b)
 void seep_ledger_load_marks(struct seep_ledger_load *load)
 {
 	struct seep_profile *profile = load->profile;
-	uint32_t unexact = LOAD(ledger_view_state(&load->view)->unexact_epoch);
+	uint32_t unexact = LEDGER_GET(ledger_view_state(&load->view)->unexact_epoch);
 	uint64_t count = load->view.count[LEDGER_TABLE_MARKS];
 
 	for (uint64_t i = 0; i < count; i++) {
 		const struct ledger_mark *from = ledger_view_mark(&load->view, i);
 		struct seep_profile_mark *to;
 
-		if (!from || !LOAD(from->ready))
+		if (!from || !LEDGER_GET(from->ready))
 			continue;
 		to = seep_profile_add(profile, SEEP_ARRAY_MARKS);
 		to->epoch = from->epoch;

@@ -34,8 +34,6 @@ struct reader {
 	bool last; /* no further pass follows, even if the turn moves */
 };
 
-#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
-
 static int64_t minus(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b);
@@ -67,16 +65,16 @@ static void add(const struct reader *r, uint64_t row, const struct ledger_row_va
  * What a row or a slot has. The owner of a slot stores at, turn, live in this order; so live is read
  * first, then turn, then at.
  */
-#define COPY_VALUES(to, from)                                  \
-	do {                                                   \
-		(to)->allocs = LOAD((from)->allocs);           \
-		(to)->alloc_bytes = LOAD((from)->alloc_bytes); \
-		(to)->frees = LOAD((from)->frees);             \
-		(to)->freed_bytes = LOAD((from)->freed_bytes); \
-		(to)->temporaries = LOAD((from)->temporaries); \
-		(to)->turn = LOAD((from)->turn);               \
-		(to)->at_blocks = LOAD((from)->at_blocks);     \
-		(to)->at_bytes = LOAD((from)->at_bytes);       \
+#define COPY_VALUES(to, from)                                        \
+	do {                                                         \
+		(to)->allocs = LEDGER_GET((from)->allocs);           \
+		(to)->alloc_bytes = LEDGER_GET((from)->alloc_bytes); \
+		(to)->frees = LEDGER_GET((from)->frees);             \
+		(to)->freed_bytes = LEDGER_GET((from)->freed_bytes); \
+		(to)->temporaries = LEDGER_GET((from)->temporaries); \
+		(to)->turn = LEDGER_GET((from)->turn);               \
+		(to)->at_blocks = LEDGER_GET((from)->at_blocks);     \
+		(to)->at_bytes = LEDGER_GET((from)->at_bytes);       \
 	} while (0)
 
 static bool same_counts(const struct ledger_row_values *a, const struct ledger_row_values *b)
@@ -107,10 +105,10 @@ static const struct ledger_redo *unfinished_flush(const struct reader *r,
 						  uint64_t cache_index, uint64_t *ret_row)
 {
 	const struct ledger_redo *redo = &cache->redo;
-	uint64_t index = (uint64_t)LOAD(redo->row) - r->view->header.first_row;
+	uint64_t index = (uint64_t)LEDGER_GET(redo->row) - r->view->header.first_row;
 	uint64_t sequence;
 
-	if (r->live || LOAD(redo->active) != 1 || index >= r->rows->count)
+	if (r->live || LEDGER_GET(redo->active) != 1 || index >= r->rows->count)
 		return NULL;
 	sequence = r->rows->sums[index].sequence;
 	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index)
@@ -124,7 +122,7 @@ static uint64_t finish_flush(const struct reader *r, const struct ledger_redo *r
 {
 	add(r, row, &redo->values);
 	r->rows->in_doubt[row] = REDONE;
-	return LOAD(redo->slot);
+	return LEDGER_GET(redo->slot);
 }
 
 /* A cache may move to new slots at any time, beyond the count of a moment ago. */
@@ -157,7 +155,7 @@ static void read_cache_slots(const struct reader *r, const struct ledger_cache *
 
 		if (!slot || i == emptied)
 			continue;
-		row = (uint64_t)LOAD(slot->row) - r->view->header.first_row;
+		row = (uint64_t)LEDGER_GET(slot->row) - r->view->header.first_row;
 		if (row >= r->rows->count || r->rows->in_doubt[row] == DONE)
 			continue;
 		read_slot(r, slot, &values);
@@ -174,7 +172,7 @@ static void read_all_slots(const struct reader *r)
 	for (uint64_t i = 0; i < count; i++) {
 		const struct ledger_cache *cache = ledger_view_cache(r->view, i);
 
-		if (cache && LOAD(cache->ready))
+		if (cache && LEDGER_GET(cache->ready))
 			read_cache_slots(r, cache, i);
 	}
 }
@@ -188,15 +186,15 @@ static void begin_row(const struct reader *r, uint64_t index)
 	r->rows->in_doubt[index] = WANTED;
 	if (!row)
 		return;
-	sum->sequence = LOAD(row->sequence);
+	sum->sequence = LEDGER_GET(row->sequence);
 	/* Before the slots: of these blocks the allocations are counted, and are read later. */
-	sum->frees = LOAD(row->direct_frees);
-	sum->freed_bytes = LOAD(row->direct_freed_bytes);
+	sum->frees = LEDGER_GET(row->direct_frees);
+	sum->freed_bytes = LEDGER_GET(row->direct_freed_bytes);
 	sum->peak_blocks = minus(0, sum->frees);
 	sum->peak_bytes = minus(0, sum->freed_bytes);
 	sum->direct_bytes = sum->freed_bytes;
 	if (index == 0)
-		sum->direct_bytes += LOAD(row->alloc_bytes);
+		sum->direct_bytes += LEDGER_GET(row->alloc_bytes);
 }
 
 /* A thread that died after taking the row and before its redo record was whole changed nothing. */
@@ -204,8 +202,8 @@ static bool was_left_alone(const struct reader *r, uint64_t index, uint64_t sequ
 {
 	const struct ledger_cache *cache = ledger_view_cache(r->view, LEDGER_SEQ_CACHE(sequence));
 
-	return !r->live && cache && LOAD(cache->redo.active) == 0 &&
-	       (uint64_t)LOAD(cache->redo.row) - r->view->header.first_row == index;
+	return !r->live && cache && LEDGER_GET(cache->redo.active) == 0 &&
+	       (uint64_t)LEDGER_GET(cache->redo.row) - r->view->header.first_row == index;
 }
 
 /* Add the row's own values. Returns whether the reading is consistent. */
@@ -221,7 +219,7 @@ static bool end_row(const struct reader *r, uint64_t index)
 	add(r, index, &values);
 	if (sum->sequence & LEDGER_SEQ_ODD)
 		return was_left_alone(r, index, sum->sequence);
-	return LOAD(row->sequence) == sum->sequence;
+	return LEDGER_GET(row->sequence) == sum->sequence;
 }
 
 /* Close @index; rows that moved are noted for the next round. */
@@ -254,7 +252,7 @@ static void pause_for_writers(void)
 
 static bool turn_moved(const struct reader *r)
 {
-	return LOAD(ledger_view_control(r->view)->peak_turn) != r->turn;
+	return LEDGER_GET(ledger_view_control(r->view)->peak_turn) != r->turn;
 }
 
 /* A dead ledger does not move, and a pass that will be repeated is not worth a wait. */
@@ -290,19 +288,20 @@ static void add_cache(struct seep_cache_sum *sum, const struct ledger_cache *cac
 {
 	struct seep_profile_totals *totals = &sum->totals;
 
-	sum->live_bytes = plus(sum->live_bytes, plus(LOAD(cache->sum), LOAD(cache->first)));
-	sum->usable_alloc_bytes += LOAD(cache->usable_alloc_bytes);
-	sum->usable_freed_bytes += LOAD(cache->usable_freed_bytes);
-	sum->walks_full += LOAD(cache->walks_full);
-	totals->temporary_bytes += LOAD(cache->temporary_bytes);
-	totals->abandoned += LOAD(cache->abandoned);
-	totals->untracked_frees += LOAD(cache->untracked_frees);
-	totals->missed_frees += LOAD(cache->missed_frees);
-	totals->inherited_frees += LOAD(cache->inherited_frees);
-	totals->inherited_freed_bytes += LOAD(cache->inherited_freed_bytes);
-	totals->walks_truncated += LOAD(cache->walks_truncated);
+	sum->live_bytes = plus(sum->live_bytes,
+			       plus(LEDGER_GET(cache->sum), LEDGER_GET(cache->first)));
+	sum->usable_alloc_bytes += LEDGER_GET(cache->usable_alloc_bytes);
+	sum->usable_freed_bytes += LEDGER_GET(cache->usable_freed_bytes);
+	sum->walks_full += LEDGER_GET(cache->walks_full);
+	totals->temporary_bytes += LEDGER_GET(cache->temporary_bytes);
+	totals->abandoned += LEDGER_GET(cache->abandoned);
+	totals->untracked_frees += LEDGER_GET(cache->untracked_frees);
+	totals->missed_frees += LEDGER_GET(cache->missed_frees);
+	totals->inherited_frees += LEDGER_GET(cache->inherited_frees);
+	totals->inherited_freed_bytes += LEDGER_GET(cache->inherited_freed_bytes);
+	totals->walks_truncated += LEDGER_GET(cache->walks_truncated);
 	for (int i = 0; i < LEDGER_HISTOGRAM_BUCKETS; i++) {
-		uint64_t allocs = LOAD(cache->histogram[i]);
+		uint64_t allocs = LEDGER_GET(cache->histogram[i]);
 
 		totals->histogram[i] += allocs;
 		totals->walks += allocs; /* as many as allocations that are in a histogram */
@@ -316,15 +315,15 @@ static void read_caches(const struct reader *r)
 	uint64_t count = r->view->count[LEDGER_TABLE_CACHES];
 
 	memset(sum, 0, sizeof(*sum));
-	sum->usable_freed_bytes = LOAD(state->direct_usable_bytes);
+	sum->usable_freed_bytes = LEDGER_GET(state->direct_usable_bytes);
 	for (uint64_t i = 0; i < count; i++) {
 		const struct ledger_cache *cache = ledger_view_cache(r->view, i);
 
-		if (cache && LOAD(cache->ready))
+		if (cache && LEDGER_GET(cache->ready))
 			add_cache(sum, cache);
 	}
-	sum->live_bytes = plus(sum->live_bytes, LOAD(state->live_bytes));
-	r->rows->peak_is_now = sum->live_bytes >= LOAD(state->peak_bytes);
+	sum->live_bytes = plus(sum->live_bytes, LEDGER_GET(state->live_bytes));
+	r->rows->peak_is_now = sum->live_bytes >= LEDGER_GET(state->peak_bytes);
 }
 
 static void make_room(struct seep_rows *rows, uint64_t count)
@@ -366,7 +365,7 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 	ledger_view_refresh(view);
 	make_room(rows, view->count[LEDGER_TABLE_ROWS]);
 	do {
-		r.turn = LOAD(ledger_view_control(view)->peak_turn);
+		r.turn = LEDGER_GET(ledger_view_control(view)->peak_turn);
 		r.last = passes == 1;
 		read_rows(&r);
 		read_caches(&r);

@@ -26,7 +26,7 @@ static uint16_t repeats_of(uint16_t period, uint16_t folded, uint16_t told)
 static void make_piece(struct seep_ledger_load *load, uint32_t index)
 {
 	const struct ledger_node *item = ledger_view_node(&load->view, index);
-	uint32_t ready = item ? atomic_load_explicit(&item->parent_ready, memory_order_acquire) : 0;
+	uint32_t ready = item ? LEDGER_GET(item->parent_ready) : 0;
 	struct seep_ledger_node *node = &load->nodes[index];
 	struct seep_profile_stack_entry *entry;
 	struct seep_ledger_node parent;

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
-
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -35,10 +33,10 @@ static bool asks_for_verify(const char *options)
 static uint64_t peak_at_ns(const struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
-	uint64_t ended_ns = LOAD(state->ended_ns);
+	uint64_t ended_ns = LEDGER_GET(state->ended_ns);
 
 	if (!load->rows.peak_is_now || load->profile->totals.live_bytes == 0)
-		return LOAD(state->peak_at_ns);
+		return LEDGER_GET(state->peak_at_ns);
 	return ended_ns || !load->live ? ended_ns : seep_monotonic_ns();
 }
 
@@ -47,14 +45,14 @@ static void copy_state(struct seep_ledger_load *load)
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	struct seep_profile_totals *totals = &load->profile->totals;
 
-	totals->threads = LOAD(state->threads_started);
-	totals->dropped = LOAD(state->dropped);
-	totals->unrecorded_children = LOAD(state->unrecorded_children);
-	totals->own_bytes = LOAD(state->real_bytes) + LOAD(state->private_bytes);
-	totals->verify.walks = LOAD(state->verify_walks);
-	totals->verify.landed = LOAD(state->verify_landed);
-	totals->verify.truncated = LOAD(state->verify_truncated);
-	totals->verify.differences = LOAD(state->verify_differences);
+	totals->threads = LEDGER_GET(state->threads_started);
+	totals->dropped = LEDGER_GET(state->dropped);
+	totals->unrecorded_children = LEDGER_GET(state->unrecorded_children);
+	totals->own_bytes = LEDGER_GET(state->real_bytes) + LEDGER_GET(state->private_bytes);
+	totals->verify.walks = LEDGER_GET(state->verify_walks);
+	totals->verify.landed = LEDGER_GET(state->verify_landed);
+	totals->verify.truncated = LEDGER_GET(state->verify_truncated);
+	totals->verify.differences = LEDGER_GET(state->verify_differences);
 	totals->in_doubt = load->live ? load->rows.in_doubt_count : load->rows.halves;
 }
 
@@ -119,8 +117,8 @@ static uint64_t kept_back_bytes(uint64_t peak, uint64_t n)
 static void bound_peak(struct seep_ledger_load *load)
 {
 	struct seep_profile_totals *totals = &load->profile->totals;
-	uint64_t n = LOAD(ledger_view_control(&load->view)->caches);
-	int64_t captured = LOAD(ledger_view_state(&load->view)->peak_bytes);
+	uint64_t n = LEDGER_GET(ledger_view_control(&load->view)->caches);
+	int64_t captured = LEDGER_GET(ledger_view_state(&load->view)->peak_bytes);
 	uint64_t peak = seep_ledger_figure(load, captured > 0 ? (uint64_t)captured : 0);
 
 	/* A heap that only grew captured none. */

@@ -11,8 +11,6 @@
 
 enum { MODULES_NAMED = 3, LIST_BYTES_MAX = 512 };
 
-#define LOAD(field) atomic_load_explicit(&(field), memory_order_acquire)
-
 static const struct {
 	uint32_t bit;
 	const char *code;
@@ -88,7 +86,7 @@ static void load_bits(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
 	const bool is_empty = load->profile->totals.allocs == 0;
-	uint32_t unseen = LOAD(state->unseen);
+	uint32_t unseen = LEDGER_GET(state->unseen);
 
 	if ((unseen & LEDGER_UNSEEN_FULL) && !is_empty)
 		add_limit(load->profile, &load->view.header);
@@ -103,13 +101,13 @@ static void load_bits(struct seep_ledger_load *load)
 			load->profile, "rows-full",
 			"the ledger had no room to keep epochs apart; marks from epoch %" PRIu32
 			" on are not exact",
-			LOAD(state->unexact_epoch));
+			LEDGER_GET(state->unexact_epoch));
 }
 
 /* In the words of the options that said so; a tool may have set the filter instead. */
 static void load_filters(struct seep_ledger_load *load)
 {
-	uint32_t mode = LOAD(ledger_view_control(&load->view)->mode);
+	uint32_t mode = LEDGER_GET(ledger_view_control(&load->view)->mode);
 	const char *options = load->profile->process.options;
 
 	if (!(mode & (LEDGER_MODE_SIZES | LEDGER_MODE_MODULES)))

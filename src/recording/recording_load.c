@@ -101,16 +101,14 @@ static bool parse_entry(const char **at, uint64_t frames, struct seep_profile_st
 }
 
 /* How many entries; 0 where the text is no list of them. */
-static uint32_t parse_frames(struct loading *l, const struct seep_row_bytes *text)
+static uint32_t parse_frames(struct loading *l, const char *at, size_t bytes)
 {
 	const uint64_t frames = l->reader.builder.profile->frame_count;
 	/* No entry is shorter than "1,". */
-	struct seep_profile_stack_entry *to = seep_builder_room(&l->reader.builder,
-								text->count / 2 + 1);
-	const char *at = text->at;
+	struct seep_profile_stack_entry *to = seep_builder_room(&l->reader.builder, bytes / 2 + 1);
 	uint32_t count = 0;
 
-	if (!at || *at != '[')
+	if (*at != '[')
 		return 0;
 	do {
 		at++;
@@ -118,7 +116,7 @@ static uint32_t parse_frames(struct loading *l, const struct seep_row_bytes *tex
 			return 0;
 		count++;
 	} while (*at == ',');
-	return at[0] == ']' && at + 1 == text->at + text->count ? count : 0;
+	return at[0] == ']' && at[1] == '\0' ? count : 0;
 }
 
 static int load_segment(void *loading, void *row)
@@ -126,15 +124,16 @@ static int load_segment(void *loading, void *row)
 	struct loading *l = loading;
 	const struct seep_segment_row *from = row;
 	struct seep_builder *builder = &l->reader.builder;
+	const size_t bytes = strlen(from->frames);
 	uint32_t count = 0;
 
 	if (from->parent > builder->piece_count)
 		return damaged(l, "a segment comes before its parent");
-	if (from->frames.count <= builder->text_left)
-		count = parse_frames(l, &from->frames);
+	if (bytes <= builder->text_left)
+		count = parse_frames(l, from->frames, bytes);
 	if (count == 0)
 		return damaged(l, "a segment names frames that are not there");
-	builder->text_left -= from->frames.count;
+	builder->text_left -= bytes;
 	return seep_builder_piece(builder, from->parent, count) > 0
 		       ? 0
 		       : damaged(l, "a stack is longer than any can be");

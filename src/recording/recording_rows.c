@@ -32,19 +32,16 @@ static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_c
 {
 	const void *from = (const char *)row + column->offset;
 	const struct seep_profile_module *module = from;
-	const struct seep_row_bytes *bytes = from;
 	const char *text = "";
 	int64_t number = (int64_t)w->count;
 
 	switch (column->type) {
 	case SEEP_COLUMN_TEXT:
 	case SEEP_COLUMN_NAME:
+	case SEEP_COLUMN_PASSING:
 		if (*(const char *const *)from || column->type == SEEP_COLUMN_TEXT)
 			text = *(const char *const *)from;
 		return sqlite3_bind_text(w->statement, at, text, -1, SQLITE_STATIC);
-	case SEEP_COLUMN_BYTES:
-		return sqlite3_bind_text(w->statement, at, bytes->at, (int)bytes->count,
-					 SQLITE_STATIC);
 	case SEEP_COLUMN_BUILD_ID:
 		return sqlite3_bind_blob(w->statement, at,
 					 module->build_id_bytes ? module->build_id : NULL,
@@ -241,7 +238,7 @@ static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement
 			      const struct seep_sql_column *column, uint64_t ordinal, void *row)
 {
 	void *to = (char *)row + column->offset;
-	struct seep_row_bytes *bytes = to;
+	const char *text;
 	uint64_t value;
 	bool is_null;
 
@@ -252,9 +249,9 @@ static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement
 		if (!*(char **)to && column->type == SEEP_COLUMN_NAME)
 			*(char **)to = seep_profile_strndup(r->builder.profile, "", 0);
 		return NULL;
-	case SEEP_COLUMN_BYTES:
-		bytes->at = (const char *)sqlite3_column_text(statement, at);
-		bytes->count = (size_t)sqlite3_column_bytes(statement, at);
+	case SEEP_COLUMN_PASSING:
+		text = (const char *)sqlite3_column_text(statement, at);
+		*(const char **)to = text ? text : "";
 		return NULL;
 	case SEEP_COLUMN_BUILD_ID:
 		get_build_id(statement, at, to);

@@ -82,7 +82,7 @@ static const struct seep_sql_column frame[] = {
 static const struct seep_sql_column segment[] = {
 	KEY(ORDINAL, "id", .comment = "1, 2, 3 ...; greater than its parent's"),
 	S(ID, parent, .comment = "what lies further out; NULL: nothing"),
-	S(BYTES, frames, .comment = "JSON, innermost first: frame, or [frame, period, repeats]"),
+	S(PASSING, frames, .comment = "JSON, innermost first: frame, or [frame, period, repeats]"),
 };
 
 #define R2(type, field, ...) COLUMN(type, seep_context_row, field, #field, __VA_ARGS__)
@@ -142,7 +142,7 @@ static const struct seep_sql_column unseen[] = {
 };
 
 static const struct seep_sql_column total[] = {
-	COLUMN(NAME, seep_total_row, name, "name"),
+	COLUMN(PASSING, seep_total_row, name, "name"),
 	COLUMN(COUNT, seep_total_row, value, "value"),
 };
 
@@ -232,7 +232,7 @@ static const char *declaration(const struct seep_sql_column *column)
 	case SEEP_COLUMN_TEXT:
 		return "TEXT";
 	case SEEP_COLUMN_NAME:
-	case SEEP_COLUMN_BYTES:
+	case SEEP_COLUMN_PASSING:
 		return "TEXT NOT NULL";
 	case SEEP_COLUMN_BUILD_ID:
 		return "BLOB";
@@ -244,7 +244,7 @@ static const char *declaration(const struct seep_sql_column *column)
 /* One integer as the key is the row's number in SQLite's tree; others need a tree by key. */
 static bool has_rowid(const struct seep_sql_table *table)
 {
-	return table->key_count == 1 && table->columns[0].type != SEEP_COLUMN_NAME;
+	return table->key_count == 1 && table->columns[0].type != SEEP_COLUMN_PASSING;
 }
 
 static void add_comment(struct seep_strbuf *sql, const char *comment)

@@ -34,7 +34,7 @@ enum seep_sql_type {
 	SEEP_COLUMN_STATUS,   /* int, 0 to 255; NULL for -1 */
 	SEEP_COLUMN_TEXT,     /* char *, may be NULL */
 	SEEP_COLUMN_NAME,     /* char *, "" for NULL */
-	SEEP_COLUMN_BYTES,    /* struct seep_row_bytes: a text that is not copied */
+	SEEP_COLUMN_PASSING,  /* const char *, "" for NULL; read, it is gone with the next row */
 	SEEP_COLUMN_BUILD_ID, /* build_id of struct seep_profile_module, and its length */
 };
 
@@ -94,14 +94,9 @@ struct seep_process_row {
 	uint32_t schema; /* of the seep that wrote the file */
 };
 
-struct seep_row_bytes {
-	const char *at; /* read: until the next row; a 0 follows */
-	size_t count;
-};
-
 struct seep_segment_row {
 	uint32_t parent;
-	struct seep_row_bytes frames;
+	const char *frames;
 };
 
 struct seep_context_row {

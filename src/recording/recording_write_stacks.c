@@ -150,9 +150,8 @@ static char *add_number(char *at, uint32_t number)
 	return at;
 }
 
-/* "[7,12,[5,1,300]]": see docs/recording.md. @text has room. Returns its length. */
-static size_t frames_text(const struct seep_profile_stack_entry *entries, uint32_t count,
-			  char *text)
+/* "[7,12,[5,1,300]]": see docs/recording.md. @text has room. */
+static void frames_text(const struct seep_profile_stack_entry *entries, uint32_t count, char *text)
 {
 	char *at = text;
 
@@ -172,7 +171,7 @@ static size_t frames_text(const struct seep_profile_stack_entry *entries, uint32
 		}
 	}
 	*at++ = ']';
-	return (size_t)(at - text);
+	*at = '\0';
 }
 
 /* What @stack has from where the path ends up to @end, counted from the root. */
@@ -191,8 +190,8 @@ static void write_segment(struct tree *tree, const struct stack *stack, uint32_t
 	}
 	tree->text = seep_xgrow(tree->text, &tree->text_capacity, count + 1, ENTRY_TEXT_BYTES_MAX);
 	row.parent = last.segment;
-	row.frames.at = tree->text;
-	row.frames.count = frames_text(stack->entries + (stack->count - end), count, tree->text);
+	row.frames = tree->text;
+	frames_text(stack->entries + (stack->count - end), count, tree->text);
 	seep_row_put(&tree->rows, &row);
 	tree->path = seep_xgrow(tree->path, &tree->path_capacity, tree->path_count + 1,
 				sizeof(*tree->path));
