@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "seep ps": the processes watched now, and the ledgers that dead ones left. */
+/* "seep ps": list recorded processes, and the ledgers that dead ones left. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

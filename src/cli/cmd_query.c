@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "seep query": one SELECT over a recording. The file is opened as every reader of recordings opens
- * it, so that it cannot do harm; the statement is its user's own, and cannot write either.
+ * "seep query": one SELECT over a recording. The file is opened with the checks that every reader of
+ * recordings makes, since it may be hostile. The statement is the user's own; it cannot write.
  */
 #include <math.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "seep report": what a recording, or a ledger, holds. */
+/* "seep report": print a recording or a ledger. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

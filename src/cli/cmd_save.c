@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "seep save": a recording of a process that runs with the library, or of a ledger left behind. */
+/* "seep save": make a recording of a running process, or of the ledger that a dead one left. */
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * What a command is, and the list of all of them. Help, completion, dispatch and the tests read
  * this list; there is no other. To add a command: write cmd_<name>.c with cmd_<name>() and
- * cmd_<name>_options, declare both here, add a line to the table in commands.c.
+ * cmd_<name>_options, declare both below, add a line to the table in commands.c.
  */
 #ifndef SEEP_CLI_COMMAND_H
 #define SEEP_CLI_COMMAND_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The only place that prints errors: to stderr, once, with hostile bytes escaped. */
+/* All errors are printed here: to standard error, once, with control bytes escaped. */
 #ifndef SEEP_CLI_COMPLAIN_H
 #define SEEP_CLI_COMPLAIN_H
 

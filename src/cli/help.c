@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Help, generated: what is not in the tables is not in the help. */
+/* Help is made from the tables of commands and options alone. */
 #include "cli/help.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tool's entry: finds the command and hands over. */
+/* main(): finds the command and runs it. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

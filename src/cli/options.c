@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The option parser: a table and an argument vector in, a struct of values out. */
+/* The option parser: reads the arguments into the variables that a table of options names. */
 #include "cli/options.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options about names and lines, which every command that looks them up has. */
+/* The options --symbols and --debuginfod of all commands that look up names and lines. */
 #ifndef SEEP_CLI_SYMBOL_OPTIONS_H
 #define SEEP_CLI_SYMBOL_OPTIONS_H
 

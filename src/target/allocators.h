@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of core/allocation.def by name, and the allocators that are linked into a program:
- * known by the names in its symbol tables, as long as it is not stripped.
+ * Looks up functions of core/allocation.def by name, and finds allocators that are linked into a
+ * program by the names in its symbol tables. In a stripped program it finds none.
  */
 #ifndef SEEP_TARGET_ALLOCATORS_H
 #define SEEP_TARGET_ALLOCATORS_H

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Sanitizers whose runtime insists on being first, or replaces malloc beneath us. */
+/* Sanitizers whose runtime must come first in the search order, or replaces malloc itself. */
 static const struct {
 	const char *library; /* prefix of a DT_NEEDED name */
 	const char *symbol;  /* in .dynsym when the runtime is linked statically */

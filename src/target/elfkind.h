@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an ELF program is, as far as it decides whether libseep.so can be preloaded into it.
+ * What kind of ELF file a program is: can libseep.so be preloaded into it?
  */
 #ifndef SEEP_TARGET_ELFKIND_H
 #define SEEP_TARGET_ELFKIND_H

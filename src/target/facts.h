@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What decides whether a program is recorded, and how much of it is seen: facts about this machine, a
- * program and a process. Looking is done here; target/reasons.h judges what was seen and does not
- * look, so that a test can make up the machine that it wants judged.
+ * Facts about this machine, a program and a process that decide whether the program is recorded, and
+ * how completely. The functions here collect facts; target/reasons.h draws the conclusions and looks
+ * at nothing else, so that a test can invent a machine.
  */
 #ifndef SEEP_TARGET_FACTS_H
 #define SEEP_TARGET_FACTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Language runtimes that take memory in large pieces, from malloc or from the kernel, and give out
- * parts of them: a recording shows the pieces.
+ * Language runtimes that take memory in large pieces, from malloc or from the kernel, and divide it
+ * themselves: a recording shows the pieces, not the objects in them.
  */
 #ifndef SEEP_TARGET_MEMORY_MANAGER_H
 #define SEEP_TARGET_MEMORY_MANAGER_H

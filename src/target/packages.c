@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From dpkg's lists of files, one per package. dpkg-query reads all of its database first, which
- * takes longer than the rest of a report.
+ * Searches dpkg's lists of files, one per package. "dpkg-query -S" gives the same answer, but reads
+ * the whole database first, which takes longer than the rest of a report.
  */
 #include "target/packages.h"
 

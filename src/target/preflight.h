@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Will the preloaded library get into this program? Asked before anything is started, because a
- * program that ignores LD_PRELOAD runs through without a word, and nothing is recorded.
+ * Can libseep.so be preloaded into this program? This is checked before the program starts, because a
+ * program that ignores LD_PRELOAD would run to its end unrecorded, without any message.
  */
 #ifndef SEEP_TARGET_PREFLIGHT_H
 #define SEEP_TARGET_PREFLIGHT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of reasons. Of one code the first row whose condition holds is the finding; a code
- * without one is well. The most telling come first: what a program is before how it was started, and
- * both before where.
+ * The table of reasons. For each code, the first entry whose condition holds becomes the finding; if
+ * none holds, the code is reported as ok. The most specific entries come first: what the program is,
+ * then how it was started, then where.
  */
 #include "target/reasons.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a program is not recorded, or less is seen of it than one might think: one table of reasons, each
- * a pure function of the facts with one sentence and one of advice. "seep doctor" asks before a run,
- * "seep run" after one that left no ledger, the recorder about programs that a process became.
+ * Why a program is not recorded, or only in part: one table of reasons. Each has a condition on the
+ * facts, a sentence and an advice. "seep doctor" uses it before a run, "seep run" after a run that
+ * left no ledger, and the recorder for programs that a process started by exec.
  */
 #ifndef SEEP_TARGET_REASONS_H
 #define SEEP_TARGET_REASONS_H

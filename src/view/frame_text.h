@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One frame in words: what it is called and where it stands. Not escaped: who prints it does that. */
+/* One frame as text: its name and its place in the source. Not escaped: the printer does that. */
 #ifndef SEEP_VIEW_FRAME_TEXT_H
 #define SEEP_VIEW_FRAME_TEXT_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The largest call stacks. Each starts at the function to blame; what lies between it and the
- * allocator is one line in front, what lies before main is left out, and the middle of a long stack
- * gives way, but for the program's own code.
+ * The largest call stacks. Each starts at the function to blame. The frames between it and the
+ * allocator are summed up in one line ("via …"), frames before main are left out, and so is the
+ * middle of a long stack, except for the program's own code.
  */
 #ifndef SEEP_VIEW_STACKS_VIEW_H
 #define SEEP_VIEW_STACKS_VIEW_H

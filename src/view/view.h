@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a reader is shown of a profile, before anybody knows how wide a terminal is or whether there
- * is one: sentences as lines, chosen stacks, rows of trees and tables. Pure functions of a profile
- * and of what was asked for; src/report prints them, and so may anything else.
+ * What is shown of a profile, without its layout: sentences, chosen stacks, rows of the tree. All are
+ * pure functions of the profile and the options; how wide a terminal is does not matter here.
+ * src/report prints them, and so may anything else.
  */
 #ifndef SEEP_VIEW_VIEW_H
 #define SEEP_VIEW_VIEW_H
@@ -27,7 +27,7 @@ struct seep_view_options {
 	void (*packages_of)(const char *const *paths, size_t count, char **ret_names);
 };
 
-/* What is around all views, and what they are made from. */
+/* What all views share: what they are made from, and the lines before and after them. */
 struct seep_view {
 	const struct seep_profile *profile;
 	const struct seep_sites *sites;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands after a view: what was not seen, what is counted elsewhere, what to do next. */
+/* The lines after a view: what was not seen, what is counted elsewhere, what to type next. */
 #ifndef SEEP_VIEW_VIEW_FOOT_H
 #define SEEP_VIEW_VIEW_FOOT_H
 

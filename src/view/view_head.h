@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands before a view: whose profile this is, how it went, where to look first. */
+/* The lines before a view: which process this is, how it ended, where to look first. */
 #ifndef SEEP_VIEW_VIEW_HEAD_H
 #define SEEP_VIEW_VIEW_HEAD_H
 
