@@ -31,10 +31,10 @@ struct tally {
 	uint32_t sizes;
 };
 
-/* What stands next to the allocator in one context: entries of its stack, and their functions. */
+/* What stands next to the allocator in one context, and what calls it. */
 struct near {
-	uint32_t at[NEAR];
 	uint32_t functions[NEAR];
+	uint32_t callers[NEAR];
 	uint32_t count;
 };
 
@@ -54,14 +54,17 @@ static uint32_t module_of(const struct search *s, uint32_t frame)
 	return module <= s->sites->profile->module_count ? module : 0;
 }
 
+enum pair { CALLER, SIZE };
+
 /* Two pairs that share 64 bits of hash are taken for one. */
-static bool is_new(struct search *s, uint64_t pair)
+static bool is_new(struct search *s, enum pair pair, uint32_t function, uint64_t with)
 {
+	const uint64_t hash = seep_hash_mix(seep_hash_mix(pair, function), with);
 	size_t at = SEEP_IDTABLE_START;
 
-	if (seep_idtable_find(&s->met, pair, &at) != SEEP_IDTABLE_NONE)
+	if (seep_idtable_find(&s->met, hash, &at) != SEEP_IDTABLE_NONE)
 		return false;
-	seep_idtable_add(&s->met, pair, 0);
+	seep_idtable_add(&s->met, hash, 0);
 	return true;
 }
 
@@ -112,14 +115,11 @@ static void count_pairs(struct search *s, const struct seep_profile_context *con
 
 	for (uint32_t i = 0; i < near->count; i++) {
 		struct tally *tally = &s->tallies[near->functions[i]];
-		const uint64_t caller = seep_hash_mix(1, near->functions[i]);
 
 		if (!is_always_near(tally))
 			continue;
-		tally->callers += is_new(s,
-					 seep_hash_mix(caller, caller_of(s, context, near->at[i])));
-		tally->sizes += is_new(s,
-				       seep_hash_mix(seep_hash_mix(2, near->functions[i]), size));
+		tally->callers += is_new(s, CALLER, near->functions[i], near->callers[i]);
+		tally->sizes += is_new(s, SIZE, near->functions[i], size);
 	}
 }
 
@@ -147,8 +147,8 @@ static void find_near(struct search *s, const struct seep_profile_context *conte
 			return;
 		if (i > first && of_frame[stack[i - 1].frame].function == site->function)
 			continue;
-		near->at[near->count] = i;
-		near->functions[near->count++] = site->function;
+		near->functions[near->count] = site->function;
+		near->callers[near->count++] = caller_of(s, context, i);
 		s->tallies[site->function].near++;
 		s->tallies[site->function].first += i == first;
 	}
