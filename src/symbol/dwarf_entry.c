@@ -129,9 +129,8 @@ bool dwarf_value_number(const struct dwarf_value *value, uint64_t *ret)
 	return true;
 }
 
-/* Item @index of a table of numbers of @bytes each. */
-static bool table_item(const struct seep_elf_bytes *table, uint64_t base, uint64_t index,
-		       size_t bytes, uint64_t *ret)
+bool dwarf_table_item(const struct seep_elf_bytes *table, uint64_t base, uint64_t index,
+		      size_t bytes, uint64_t *ret)
 {
 	struct byte_reader reader = reader_of(table->data, table->bytes);
 
@@ -146,8 +145,8 @@ bool dwarf_value_address(const struct dwarf_unit *unit, const struct dwarf_value
 			 uint64_t *ret)
 {
 	if (value->meaning == DWARF_ADDRESS_INDEX)
-		return table_item(&unit->file->parts.at[DWARF_ADDR], unit->addr_base, value->number,
-				  8, ret);
+		return dwarf_table_item(&unit->file->parts.at[DWARF_ADDR], unit->addr_base,
+					value->number, 8, ret);
 	if (value->meaning != DWARF_ADDRESS)
 		return false;
 	*ret = value->number;
@@ -178,8 +177,8 @@ const char *dwarf_value_text(const struct dwarf_unit *unit, const struct dwarf_v
 		return file->alternate ? text_at(&file->alternate->parts, DWARF_STR, value->number)
 				       : NULL;
 	case DWARF_TEXT_INDEX:
-		if (!table_item(&file->parts.at[DWARF_STR_OFFSETS], unit->str_offsets_base,
-				value->number, unit->offset_bytes, &offset))
+		if (!dwarf_table_item(&file->parts.at[DWARF_STR_OFFSETS], unit->str_offsets_base,
+				      value->number, unit->offset_bytes, &offset))
 			return NULL;
 		return text_at(&file->parts, DWARF_STR, offset);
 	default:

@@ -20,20 +20,6 @@ static bool find_only_stretch(const struct dwarf_entry *entry, struct dwarf_rang
 	return true;
 }
 
-/* The list's offset by an index into the table that is at the unit's base. */
-static bool offset_of_index(const struct dwarf_unit *unit, uint64_t index, uint64_t *ret)
-{
-	const struct seep_elf_bytes *section = &unit->file->parts.at[DWARF_RNGLISTS];
-	struct byte_reader reader = reader_of(section->data, section->bytes);
-
-	if (index > section->bytes / unit->offset_bytes ||
-	    !reader_skip(&reader, unit->ranges_base) ||
-	    !reader_skip(&reader, index * unit->offset_bytes))
-		return false;
-	*ret = unit->ranges_base + reader_number(&reader, unit->offset_bytes);
-	return !reader.failed;
-}
-
 static bool find_list(const struct dwarf_unit *unit, const struct dwarf_value *value,
 		      struct dwarf_ranges *ret)
 {
@@ -43,8 +29,11 @@ static bool find_list(const struct dwarf_unit *unit, const struct dwarf_value *v
 	uint64_t offset;
 
 	if (value->meaning == DWARF_LIST_INDEX) {
-		if (!offset_of_index(unit, value->number, &offset))
+		/* Of the table at the base, from where its offsets count too. */
+		if (!dwarf_table_item(&unit->file->parts.at[DWARF_RNGLISTS], unit->ranges_base,
+				      value->number, unit->offset_bytes, &offset))
 			return false;
+		offset += unit->ranges_base;
 	} else if (!dwarf_value_number(value, &offset)) {
 		return false;
 	}

@@ -3,18 +3,27 @@
 
 #include "base/xalloc.h"
 #include "core/notes.h"
-#include "symbol/inflate.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD 2
+#endif
 
 #define SECTIONS_MAX ((uint64_t)1 << 20)
 #define NOTES_MAX_BYTES ((uint64_t)1 << 20)
 #define CONTENTS_MAX_BYTES ((uint64_t)8 << 30)
+
+#define XZ_OUT_MAX_BYTES ((size_t)256 << 20)
+#define XZ_WORK_MAX_BYTES ((uint64_t)128 << 20)
 
 /* zstd can do better than this on zeros only; a claim beyond it is refused, not tried. */
 #define INFLATE_RATIO_MAX 4096
@@ -70,6 +79,23 @@ static const Elf64_Shdr *find_section(const struct seep_elf *elf, const char *na
 	return NULL;
 }
 
+/* @packing: ELFCOMPRESS_…. Exactly @out_bytes are written; anything else is a failure. */
+static bool inflate_section(uint32_t packing, const void *in, size_t in_bytes, void *out,
+			    size_t out_bytes)
+{
+	uLongf inflated = out_bytes;
+
+	switch (packing) {
+	case ELFCOMPRESS_ZLIB:
+		return uncompress(out, &inflated, in, in_bytes) == Z_OK && inflated == out_bytes;
+	case ELFCOMPRESS_ZSTD:
+		/* Its errors are sizes that none has. */
+		return ZSTD_decompress(out, out_bytes, in, in_bytes) == out_bytes;
+	default:
+		return false;
+	}
+}
+
 /* Inflated, and a zero after them; NULL when they are not in the file, or more than @bytes_max. */
 static uint8_t *read_contents(const struct seep_elf *elf, const Elf64_Shdr *section,
 			      uint64_t bytes_max, uint64_t *ret_bytes)
@@ -98,7 +124,7 @@ static uint8_t *read_contents(const struct seep_elf *elf, const Elf64_Shdr *sect
 	if (done && !(section->sh_flags & SHF_COMPRESSED))
 		return packed;
 	contents = done ? seep_xmalloc(*ret_bytes + 1) : NULL;
-	if (contents && seep_inflate(header.ch_type, packed, left, contents, *ret_bytes)) {
+	if (contents && inflate_section(header.ch_type, packed, left, contents, *ret_bytes)) {
 		contents[*ret_bytes] = 0;
 	} else {
 		free(contents);
@@ -136,6 +162,7 @@ void seep_elf_stop_reading(struct seep_elf *elf)
 	if (elf->fd >= 0)
 		(void)close(elf->fd);
 	elf->fd = -1;
+	free(elf->memory);
 	elf->memory = NULL;
 	elf->file_bytes = 0;
 }
@@ -347,15 +374,48 @@ bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_proble
 	return open_regular(fcntl(fd, F_DUPFD_CLOEXEC, 0), NULL, ret_elf, ret_problem);
 }
 
-bool seep_elf_open_memory(const void *memory, size_t bytes, struct seep_elf **ret_elf,
-			  const char **ret_problem)
+/*
+ * A whole .xz stream, whose size is known only afterwards. NULL when it is damaged or stands for more
+ * than 256 MiB.
+ */
+static uint8_t *inflate_xz(struct seep_elf_bytes in, uint64_t *ret_bytes)
 {
-	struct seep_elf *elf = seep_xcalloc(1, sizeof(*elf));
+	uint64_t work_bytes = XZ_WORK_MAX_BYTES;
+	size_t room = in.bytes < XZ_OUT_MAX_BYTES / 8 ? in.bytes * 8 + 4096 : XZ_OUT_MAX_BYTES;
+	uint8_t *out = NULL;
 
-	elf->fd = -1;
-	elf->memory = memory;
-	elf->file_bytes = bytes;
-	return finish_open(elf, ret_elf, ret_problem);
+	for (;;) {
+		size_t used_in = 0;
+		size_t used_out = 0;
+		lzma_ret status;
+
+		out = seep_xrealloc(out, room, 1);
+		status = lzma_stream_buffer_decode(&work_bytes, 0, NULL, in.data, &used_in,
+						   in.bytes, out, &used_out, room);
+		if (status == LZMA_OK) {
+			*ret_bytes = used_out;
+			return out;
+		}
+		if (status != LZMA_BUF_ERROR || used_in >= in.bytes || room >= XZ_OUT_MAX_BYTES)
+			break;
+		room = room < XZ_OUT_MAX_BYTES / 2 ? room * 2 : XZ_OUT_MAX_BYTES;
+	}
+	free(out);
+	return NULL;
+}
+
+bool seep_elf_open_mini(const struct seep_elf *elf, struct seep_elf **ret_elf)
+{
+	struct seep_elf_bytes packed = seep_elf_section(elf, ".gnu_debugdata");
+	struct seep_elf *mini;
+	const char *problem;
+
+	if (!packed.bytes)
+		return false;
+	mini = seep_xcalloc(1, sizeof(*mini));
+	mini->fd = -1;
+	mini->memory = inflate_xz(packed, &mini->file_bytes);
+	return finish_open(mini, ret_elf, &problem);
 }
 
 void seep_elf_close(struct seep_elf *elf)

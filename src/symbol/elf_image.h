@@ -23,9 +23,9 @@ struct seep_elf_bytes {
 };
 
 struct seep_elf {
-	int fd;		       /* -1: nothing more is read, or it is read from memory */
-	const uint8_t *memory; /* borrowed; NULL when read from fd */
-	char *path;	       /* as it was opened; NULL when read from memory */
+	int fd;		 /* -1: nothing more is read, or it is read from memory */
+	uint8_t *memory; /* NULL when read from fd */
+	char *path;	 /* as it was opened; NULL when read from memory */
 	uint64_t file_bytes;
 	Elf64_Ehdr header;
 	Elf64_Shdr *sections;
@@ -48,9 +48,8 @@ bool seep_elf_open(const char *path, struct seep_elf **ret_elf, const char **ret
 /* The same of an open file; @fd stays the caller's. */
 bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_problem);
 
-/* The same over @bytes at @memory, which must outlive it. */
-bool seep_elf_open_memory(const void *memory, size_t bytes, struct seep_elf **ret_elf,
-			  const char **ret_problem);
+/* The same of the file inside @elf that has the symbol table ("mini debug information"). */
+bool seep_elf_open_mini(const struct seep_elf *elf, struct seep_elf **ret_elf);
 
 /* NULL is a no-op. */
 void seep_elf_close(struct seep_elf *elf);

@@ -5,7 +5,6 @@
 #include "base/xalloc.h"
 #include "symbol/debug_file.h"
 #include "symbol/dwarf_index.h"
-#include "symbol/inflate.h"
 #include "symbol/symtab.h"
 
 #include <stdlib.h>
@@ -126,20 +125,6 @@ static void take_symbols(struct seep_symbol_module *module, struct seep_elf *elf
 	seep_elf_stop_reading(elf);
 }
 
-static void take_mini_symbols(struct seep_symbol_module *module)
-{
-	struct seep_elf_bytes packed = seep_elf_section(module->main, ".gnu_debugdata");
-	uint8_t *inflated;
-	const char *problem;
-	size_t bytes;
-
-	if (!packed.bytes || !seep_inflate_xz(packed.data, packed.bytes, &inflated, &bytes))
-		return;
-	if (seep_elf_open_memory(inflated, bytes, &module->mini, &problem))
-		take_symbols(module, module->mini);
-	free(inflated);
-}
-
 static void explain(struct seep_symbol_module *module)
 {
 	if (module->dwarf && !module->lacks_alternate)
@@ -175,8 +160,8 @@ static void open_files(struct seep_symbol_module *module)
 	}
 	if (!module->main && !module->dwarf)
 		module->main = seep_debug_fetch_main(dirs, &query);
-	if (module->main)
-		take_mini_symbols(module);
+	if (module->main && seep_elf_open_mini(module->main, &module->mini))
+		take_symbols(module, module->mini);
 	take_symbols(module, module->main);
 	take_symbols(module, module->separate);
 	seep_elf_stop_reading(module->alternate);
