@@ -2,8 +2,10 @@
 #include "base/procfs.h"
 
 #include "base/file.h"
+#include "base/xalloc.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PROC_FILE_MAX_BYTES = 64 << 20 };
 
@@ -34,6 +37,16 @@ static void copy_name(const char *text, char *name, size_t name_bytes)
 		bytes = name_bytes - 1;
 	memcpy(name, bytes ? begin + 1 : "", bytes);
 	name[bytes] = '\0';
+}
+
+char *seep_procfs_exe(uint32_t pid)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t bytes;
+
+	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	bytes = readlink(link, path, sizeof(path));
+	return bytes > 0 ? seep_xstrndup(path, (size_t)bytes) : NULL;
 }
 
 /* The name in field 2 may hold spaces and parentheses: the last ')' ends it. */

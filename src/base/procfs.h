@@ -43,6 +43,9 @@ char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes);
 SEEP_NODISCARD bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat);
 SEEP_NODISCARD bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status);
 
+/* The path of its program, for free(); NULL with errno: ENOENT of a kernel thread and at its end. */
+char *seep_procfs_exe(uint32_t pid);
+
 /*
  * Whether this very process still runs. A zombie does not: its memory is gone. One with threads
  * left does: its first thread has ended before the others. So does one that is there and cannot be

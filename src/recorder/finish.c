@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,20 +31,15 @@
 /* Symbols are shared by the jobs of a build that runs one compiler, but not kept for ever. */
 enum { JOBS_PER_SYMBOLS = 64 };
 
-struct job_queue {
-	struct seep_finish_job *first;
-	struct seep_finish_job **end;
-};
+/* Far fewer than a connection holds, so that neither end ever waits for room. */
+enum { UNDER_WAY_MAX = 64 };
 
 struct seep_finisher {
 	pthread_t thread;
-	pthread_mutex_t lock; /* leaf; guards all below */
-	pthread_cond_t changed;
-	struct job_queue todo;
-	struct job_queue done;
-	bool busy;
-	bool stop;
-	int event_fd;
+	/* Ends of one connection, which passes pointers to jobs there and back in order. */
+	int fd;
+	int thread_fd;
+	size_t under_way;
 
 	struct seep_symbols *symbols; /* the thread's own */
 	unsigned symbol_jobs;
@@ -243,30 +238,6 @@ void seep_finish(struct seep_finish_job *job)
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
-static void queue_init(struct job_queue *queue)
-{
-	*queue = (struct job_queue){ .end = &queue->first };
-}
-
-static void queue_put(struct job_queue *queue, struct seep_finish_job *job)
-{
-	job->next = NULL;
-	*queue->end = job;
-	queue->end = &job->next;
-}
-
-static struct seep_finish_job *queue_take(struct job_queue *queue)
-{
-	struct seep_finish_job *job = queue->first;
-
-	if (!job)
-		return NULL;
-	queue->first = job->next;
-	if (!queue->first)
-		queue->end = &queue->first;
-	return job;
-}
-
 static void work_on(struct seep_finisher *finisher, struct seep_finish_job *job)
 {
 	do_job(job, &finisher->symbols);
@@ -280,26 +251,12 @@ static void work_on(struct seep_finisher *finisher, struct seep_finish_job *job)
 static void *finish_jobs(void *argument)
 {
 	struct seep_finisher *finisher = argument;
-	const uint64_t one = 1;
+	struct seep_finish_job *job;
 
-	(void)pthread_mutex_lock(&finisher->lock);
-	while (!finisher->stop) {
-		struct seep_finish_job *job = queue_take(&finisher->todo);
-
-		if (!job) {
-			(void)pthread_cond_wait(&finisher->changed, &finisher->lock);
-			continue;
-		}
-		finisher->busy = true;
-		(void)pthread_mutex_unlock(&finisher->lock);
+	while (recv(finisher->thread_fd, &job, sizeof(job), 0) == sizeof(job)) {
 		work_on(finisher, job);
-		(void)pthread_mutex_lock(&finisher->lock);
-		finisher->busy = false;
-		queue_put(&finisher->done, job);
-		(void)pthread_cond_broadcast(&finisher->changed);
-		(void)!write(finisher->event_fd, &one, sizeof(one));
+		(void)send(finisher->thread_fd, &job, sizeof(job), MSG_NOSIGNAL);
 	}
-	(void)pthread_mutex_unlock(&finisher->lock);
 	return NULL;
 }
 
@@ -324,24 +281,22 @@ int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *er
 {
 	struct seep_finisher *finisher = seep_xcalloc(1, sizeof(*finisher));
 	sigset_t all, held;
-	int problem;
+	int ends[2], problem;
 
-	queue_init(&finisher->todo);
-	queue_init(&finisher->done);
-	(void)pthread_mutex_init(&finisher->lock, NULL);
-	(void)pthread_cond_init(&finisher->changed, NULL);
-	finisher->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	problem = finisher->event_fd < 0 ? errno : 0;
-	if (problem == 0) {
-		(void)sigfillset(&all);
-		(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
-		(void)pthread_sigmask(SIG_SETMASK, &all, &held);
-		problem = pthread_create(&finisher->thread, NULL, finish_jobs, finisher);
-		(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+		free(finisher);
+		return seep_fail_errno(err, errno, "cannot start the recorder");
 	}
+	finisher->fd = ends[0];
+	finisher->thread_fd = ends[1];
+	(void)sigfillset(&all);
+	(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
+	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
+	problem = pthread_create(&finisher->thread, NULL, finish_jobs, finisher);
+	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
 	if (problem != 0) {
-		if (finisher->event_fd >= 0)
-			(void)close(finisher->event_fd);
+		(void)close(finisher->fd);
+		(void)close(finisher->thread_fd);
 		free(finisher);
 		return fail_thread(err, problem);
 	}
@@ -351,54 +306,47 @@ int seep_finisher_new(struct seep_finisher **ret_finisher, struct seep_error *er
 
 int seep_finisher_fd(const struct seep_finisher *finisher)
 {
-	return finisher->event_fd;
+	return finisher->fd;
+}
+
+bool seep_finisher_has_room(const struct seep_finisher *finisher)
+{
+	return finisher->under_way < UNDER_WAY_MAX;
 }
 
 void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *job)
 {
-	(void)pthread_mutex_lock(&finisher->lock);
-	queue_put(&finisher->todo, job);
-	(void)pthread_cond_broadcast(&finisher->changed);
-	(void)pthread_mutex_unlock(&finisher->lock);
+	finisher->under_way++;
+	(void)send(finisher->fd, &job, sizeof(job), 0);
+}
+
+static struct seep_finish_job *receive(struct seep_finisher *finisher, int flags)
+{
+	struct seep_finish_job *job;
+
+	if (finisher->under_way == 0 || recv(finisher->fd, &job, sizeof(job), flags) != sizeof(job))
+		return NULL;
+	finisher->under_way--;
+	return job;
 }
 
 struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher)
 {
-	struct seep_finish_job *job;
-	uint64_t events;
-
-	(void)!read(finisher->event_fd, &events, sizeof(events));
-	(void)pthread_mutex_lock(&finisher->lock);
-	job = queue_take(&finisher->done);
-	(void)pthread_mutex_unlock(&finisher->lock);
-	return job;
+	return receive(finisher, MSG_DONTWAIT);
 }
 
 struct seep_finish_job *seep_finisher_wait(struct seep_finisher *finisher)
 {
-	struct seep_finish_job *job;
-
-	(void)pthread_mutex_lock(&finisher->lock);
-	while (!finisher->done.first && (finisher->todo.first || finisher->busy)) {
-		(void)pthread_cond_wait(&finisher->changed, &finisher->lock);
-	}
-	job = queue_take(&finisher->done);
-	(void)pthread_mutex_unlock(&finisher->lock);
-	return job;
+	return receive(finisher, 0);
 }
 
 void seep_finisher_free(struct seep_finisher *finisher)
 {
 	if (!finisher)
 		return;
-	(void)pthread_mutex_lock(&finisher->lock);
-	finisher->stop = true;
-	(void)pthread_cond_broadcast(&finisher->changed);
-	(void)pthread_mutex_unlock(&finisher->lock);
+	(void)close(finisher->fd);
 	(void)pthread_join(finisher->thread, NULL);
+	(void)close(finisher->thread_fd);
 	seep_symbols_free(finisher->symbols);
-	(void)close(finisher->event_fd);
-	(void)pthread_cond_destroy(&finisher->changed);
-	(void)pthread_mutex_destroy(&finisher->lock);
 	free(finisher);
 }

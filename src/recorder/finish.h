@@ -20,8 +20,6 @@ enum { SEEP_FINISH_SMALL_ALLOCS = 1000 };
 struct seep_finisher;
 
 struct seep_finish_job {
-	struct seep_finish_job *next;
-
 	/* What to do. The finisher owns none of this; the plans of its jobs have the same symbols. */
 	const struct seep_recorder_plan *plan;
 	struct seep_image image;   /* a copy: its ledger, and what was seen of it */
@@ -49,6 +47,9 @@ SEEP_NODISCARD int seep_finisher_new(struct seep_finisher **ret_finisher, struct
 /* Readable when a job is done. */
 int seep_finisher_fd(const struct seep_finisher *finisher);
 
+/* Is there room for another job? Otherwise put it when one has been taken. One thread asks and puts. */
+bool seep_finisher_has_room(const struct seep_finisher *finisher);
+
 /* @job stays the caller's and must not be touched until _take gives it back. */
 void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *job);
 
@@ -58,7 +59,7 @@ struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher);
 /* The same, but wait for one; NULL when none is under way. */
 struct seep_finish_job *seep_finisher_wait(struct seep_finisher *finisher);
 
-/* Waits for the job under way, leaves the others undone. NULL is a no-op. */
+/* Waits for all jobs, which are lost. NULL is a no-op. */
 void seep_finisher_free(struct seep_finisher *finisher);
 
 /* One job, now, in this thread. */

@@ -131,7 +131,8 @@ static void hand_over(struct seep_recorder *recorder, bool closing)
 	/* What is still to be met may be a child, or what a process became by exec. */
 	if (recorder->session.is_behind && !closing)
 		return;
-	while ((image = seep_session_next(&recorder->session, closing))) {
+	while (seep_finisher_has_room(recorder->finisher) &&
+	       (image = seep_session_next(&recorder->session, closing))) {
 		if (!image->followed) {
 			drop_image(recorder, image);
 			continue;
@@ -152,7 +153,8 @@ static void take_snapshots(struct seep_recorder *recorder)
 		if (image->state != SEEP_IMAGE_LIVE || !image->watch || image->left)
 			continue;
 		like = new_job(recorder, image, image->is_main);
-		job = seep_snapshots_begin(recorder->snapshots, &like);
+		job = seep_snapshots_begin(recorder->snapshots, &like,
+					   seep_finisher_has_room(recorder->finisher));
 		if (job)
 			seep_finisher_put(recorder->finisher, job);
 	}
@@ -174,8 +176,7 @@ static struct seep_profile_forked as_small(const struct seep_profile_other *shar
 /* No recording says so. */
 static void add_unrecorded(struct seep_recorder_result *result, const struct seep_image *image)
 {
-	struct seep_successor_words words = seep_successor_words(&image->gathered.successor);
-	char *text = seep_xasprintf("%s: %s", words.name, words.why);
+	char *text = seep_successor_text(&image->gathered.successor);
 
 	result->unrecorded_count++;
 	if (seep_texts_have(&result->unrecorded, text) ||
@@ -183,8 +184,6 @@ static void add_unrecorded(struct seep_recorder_result *result, const struct see
 		free(text);
 	else
 		seep_texts_take(&result->unrecorded, text);
-	free(words.name);
-	free(words.why);
 }
 
 static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)

@@ -22,7 +22,7 @@ struct seep_recorder_result {
 		*lead;	 /* of the one among them with the largest peak; NULL: FILE's is */
 	char *lead_path; /* its recording */
 	struct seep_profile_forked small_forks; /* of all processes, those without a recording */
-	/* Programs that processes without a recording became: "NAME: why"; how many such there were. */
+	/* What processes without a recording became: "PROGRAM was not recorded: why"; how often. */
 	struct seep_texts unrecorded;
 	size_t unrecorded_count;
 	size_t unwritten_count;	    /* other processes whose recording could not be made */

@@ -103,10 +103,9 @@ char *seep_run_unrecorded(const struct seep_recorder_result *run)
 
 	if (count == 0)
 		return NULL;
-	programs = seep_texts_join(&run->unrecorded, ", ", PROGRAMS_MAX);
-	text = seep_xasprintf("%zu process%s became %s not recorded: %s", count,
-			      count == 1 ? "" : "es",
-			      count == 1 ? "a program that was" : "programs that were", programs);
+	programs = seep_texts_join(&run->unrecorded, "; ", PROGRAMS_MAX);
+	text = seep_xasprintf("%zu process%s without a recording called exec: %s", count,
+			      count == 1 ? "" : "es", programs);
 	free(programs);
 	return text;
 }

@@ -16,7 +16,7 @@ void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other 
 /* Say in @profile, the main program's, what was not recorded of others, and is in no sum. */
 void seep_run_explain(struct seep_profile *profile, const struct seep_recorder_result *run);
 
-/* "2 processes became programs that were not recorded: ..."; NULL: none did. Release with free(). */
+/* "2 processes without a recording called exec: ..."; NULL: none did. Release with free(). */
 char *seep_run_unrecorded(const struct seep_recorder_result *run);
 
 #endif

@@ -123,13 +123,13 @@ static unsigned next_number(const struct ring *ring)
 }
 
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
-					     const struct seep_finish_job *like)
+					     const struct seep_finish_job *like, bool has_room)
 {
 	struct ring *ring = find_ring(snapshots, like->output);
 	struct snapshot *snapshot;
 	struct seep_image *image;
 
-	if (ring->busy) {
+	if (ring->busy || !has_room) {
 		snapshots->left_out++;
 		return NULL;
 	}
@@ -196,8 +196,8 @@ void seep_snapshots_result(const struct seep_snapshots *snapshots,
 					       snapshots->problem));
 	if (snapshots->left_out > 0)
 		seep_texts_take(&result->problems,
-				seep_xasprintf("%u snapshot%s left out: the one before was still "
-					       "being written",
+				seep_xasprintf("%u snapshot%s left out: earlier ones were "
+					       "still being written",
 					       snapshots->left_out,
 					       snapshots->left_out == 1 ? " was" : "s were"));
 	for (const struct ring *ring = snapshots->rings; ring; ring = ring->next) {

@@ -2,27 +2,14 @@
 #include "recorder/successor.h"
 
 #include "base/path.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "target/reasons.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { KERNEL_NAME_BYTES = 15 };
-
-/* NULL: it has ended, or may not be looked at. */
-static char *program_of(uint32_t pid)
-{
-	char link[32], path[PATH_MAX];
-	ssize_t bytes;
-
-	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
-	bytes = readlink(link, path, sizeof(path));
-	return bytes > 0 ? seep_xstrndup(path, (size_t)bytes) : NULL;
-}
 
 /* From here its root folder, if it has one of its own, is part of the path. */
 static bool ends_in(const char *path, const char *end)
@@ -34,7 +21,7 @@ static bool ends_in(const char *path, const char *end)
 
 bool seep_successor_catch(struct seep_successor *successor, const char *before, uint32_t pid)
 {
-	char *path = program_of(pid);
+	char *path = seep_procfs_exe(pid);
 
 	if (path && !ends_in(path, before)) {
 		free(successor->path);
@@ -130,34 +117,31 @@ static char *reason_of_file(const char *path)
 	return why;
 }
 
-struct seep_successor_words seep_successor_words(const struct seep_successor *successor)
+char *seep_successor_text(const struct seep_successor *successor)
 {
 	const char *name = successor->path ? successor->path : successor->name;
-	struct seep_successor_words words = { .name = seep_xstrdup(name ? name
-									: "another program") };
+	bool is_whole = successor->path || (name && strlen(name) != KERNEL_NAME_BYTES);
+	/* Of a name alone it is what PATH leads to. The kernel cuts long ones off. */
+	char *of_file = is_whole ? reason_of_file(name) : NULL;
+	const char *why = of_file ? of_file : successor->why;
+	char *text = seep_xasprintf("%s was not recorded: %s", name ? name : "another program",
+				    why ? why
+					: "it made no ledger (LD_PRELOAD may be missing in its "
+					  "environment, or its loader ignores it)");
 
-	/* The kernel cuts long names off. Of a short one it may be what PATH leads to. */
-	if (successor->path || (name && strlen(name) != KERNEL_NAME_BYTES))
-		words.why = reason_of_file(name);
-	if (!words.why)
-		words.why = seep_xstrdup(successor->why
-						 ? successor->why
-						 : "it made no ledger (LD_PRELOAD may be missing "
-						   "in its environment, or its loader ignores it)");
-	return words;
+	free(of_file);
+	return text;
 }
 
 void seep_successor_explain(const struct seep_successor *successor, struct seep_profile *profile)
 {
 	const char *before = profile->process.exe ? seep_path_base(profile->process.exe) : "";
-	struct seep_successor_words words = seep_successor_words(successor);
+	char *text = seep_successor_text(successor);
 
-	seep_profile_add_unseen(
-		profile, "exec-unrecorded",
-		"the process then called exec: this recording is of %s only; %s was not recorded: %s",
-		*before ? before : "the first program", words.name, words.why);
-	free(words.name);
-	free(words.why);
+	seep_profile_add_unseen(profile, "exec-unrecorded",
+				"the process then called exec: this recording is of %s only; %s",
+				*before ? before : "the first program", text);
+	free(text);
 }
 
 void seep_successor_done(struct seep_successor *successor)

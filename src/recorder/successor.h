@@ -48,12 +48,8 @@ void seep_successor_look_at_dead(struct seep_successor *successor,
 /* Add to @successor what only @other has seen, which is empty then. */
 void seep_successor_merge(struct seep_successor *successor, struct seep_successor *other);
 
-/* "st, which ..., was not recorded: " is what its two parts go into. Release them with free(). */
-struct seep_successor_words {
-	char *name;
-	char *why;
-};
-struct seep_successor_words seep_successor_words(const struct seep_successor *successor);
+/* "/bin/st was not recorded: it ...". Release with free(). */
+char *seep_successor_text(const struct seep_successor *successor) __attribute__((returns_nonnull));
 
 /* Add "exec-unrecorded" to profile->unseen. */
 void seep_successor_explain(const struct seep_successor *successor, struct seep_profile *profile);

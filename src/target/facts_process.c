@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,12 +98,11 @@ void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid)
 static void read_exe(struct seep_facts *facts)
 {
 	struct seep_process_facts *process = &facts->process;
-	char target[PATH_MAX];
-	ssize_t bytes = readlink(path_of(process->pid, "exe").text, target, sizeof(target));
+	char *exe = seep_procfs_exe(process->pid);
 
-	process->is_kernels = bytes < 0 && errno == ENOENT;
-	if (bytes > 0)
-		process->exe = seep_arena_strndup(facts->arena, target, (size_t)bytes);
+	process->is_kernels = !exe && errno == ENOENT;
+	process->exe = exe;
+	seep_arena_take(facts->arena, exe);
 }
 
 /* While it becomes another program, and at its end, a process has no maps. */

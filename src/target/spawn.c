@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -85,6 +86,17 @@ void seep_spawn_environment_free(char **list)
 
 /* ---- the child ---------------------------------------------------------------------------- */
 
+/* A number from the other end. -1: that is closed. */
+static int receive(int fd, int *ret_number)
+{
+	ssize_t got;
+
+	do {
+		got = recv(fd, ret_number, sizeof(*ret_number), 0);
+	} while (got < 0 && errno == EINTR);
+	return got == sizeof(*ret_number) ? 0 : -1;
+}
+
 /* As execvp(): a text that the kernel does not know is given to the shell. */
 static void exec_by_shell(const char *path, char *const argv[], char *const envp[])
 {
@@ -106,22 +118,17 @@ static void exec_by_shell(const char *path, char *const argv[], char *const envp
 }
 
 static void __attribute__((noreturn))
-run_child(int gate_fd, int report_fd, const char *path, char *const argv[], char *const envp[])
+run_child(int fd, const char *path, char *const argv[], char *const envp[])
 {
-	ssize_t got;
-	char go;
 	int problem;
 
-	do {
-		got = read(gate_fd, &go, 1);
-	} while (got < 0 && errno == EINTR);
-	if (got != 1)
+	if (receive(fd, &problem) != 0)
 		_exit(0);
 	(void)execve(path, argv, envp);
 	if (errno == ENOEXEC)
 		exec_by_shell(path, argv, envp);
 	problem = errno;
-	(void)!write(report_fd, &problem, sizeof(problem));
+	(void)send(fd, &problem, sizeof(problem), MSG_NOSIGNAL);
 	_exit(problem == ENOENT ? 127 : 126);
 }
 
@@ -131,75 +138,49 @@ int seep_spawn_fork(const char *path, char *const argv[],
 		    const struct seep_spawn_environment *environment, struct seep_spawn *ret_spawn,
 		    struct seep_error *err)
 {
-	int gate[2], report[2];
+	int ends[2], problem;
 	char **envp;
 	pid_t pid;
 
-	if (pipe2(gate, O_CLOEXEC) < 0)
-		return seep_fail_errno(err, errno, "cannot make a pipe");
-	if (pipe2(report, O_CLOEXEC) < 0) {
-		int problem = errno;
-
-		(void)close(gate[0]);
-		(void)close(gate[1]);
-		return seep_fail_errno(err, problem, "cannot make a pipe");
-	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		return seep_fail_errno(err, errno, "cannot make a connection to the program");
 	envp = seep_spawn_environment_list(environment);
 	(void)fflush(NULL);
 	pid = fork();
+	problem = errno;
 	if (pid == 0) {
-		/* Our copy of the write end would keep the gate open after seep is gone. */
-		(void)close(gate[1]);
-		run_child(gate[0], report[1], path, argv, envp);
+		/* Our copy of the other end would keep us waiting after seep is gone. */
+		(void)close(ends[0]);
+		run_child(ends[1], path, argv, envp);
 	}
 	seep_spawn_environment_free(envp);
-	(void)close(gate[0]);
-	(void)close(report[1]);
+	(void)close(ends[1]);
 	if (pid < 0) {
-		int problem = errno;
-
-		(void)close(gate[1]);
-		(void)close(report[0]);
+		(void)close(ends[0]);
 		return seep_fail_errno(err, problem, "cannot fork");
 	}
-	*ret_spawn = (struct seep_spawn){ .pid = pid, .gate_fd = gate[1], .report_fd = report[0] };
+	*ret_spawn = (struct seep_spawn){ .pid = pid, .fd = ends[0] };
 	return 0;
-}
-
-/* A child that was killed at the gate left no reader: no reason to die by SIGPIPE here. */
-static void open_gate(int fd)
-{
-	struct sigaction ignore = { .sa_handler = SIG_IGN }, held;
-
-	(void)sigaction(SIGPIPE, &ignore, &held);
-	(void)!write(fd, "", 1);
-	(void)sigaction(SIGPIPE, &held, NULL);
 }
 
 void seep_spawn_release(struct seep_spawn *spawn, int *ret_errno)
 {
-	int problem = 0;
-	ssize_t got;
+	const int go = 0;
 
-	open_gate(spawn->gate_fd);
-	(void)close(spawn->gate_fd);
-	spawn->gate_fd = -1;
-	do {
-		got = read(spawn->report_fd, &problem, sizeof(problem));
-	} while (got < 0 && errno == EINTR);
-	(void)close(spawn->report_fd);
-	spawn->report_fd = -1;
-	*ret_errno = got == (ssize_t)sizeof(problem) ? problem : 0;
+	/* A child that was killed at the gate reads nothing any more. */
+	(void)send(spawn->fd, &go, sizeof(go), MSG_NOSIGNAL);
+	if (receive(spawn->fd, ret_errno) != 0)
+		*ret_errno = 0;
+	(void)close(spawn->fd);
+	spawn->fd = -1;
 }
 
 void seep_spawn_abandon(struct seep_spawn *spawn)
 {
-	if (spawn->gate_fd < 0)
+	if (spawn->fd < 0)
 		return;
-	(void)close(spawn->gate_fd);
-	(void)close(spawn->report_fd);
-	spawn->gate_fd = -1;
-	spawn->report_fd = -1;
+	(void)close(spawn->fd);
+	spawn->fd = -1;
 	while (waitpid(spawn->pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 }

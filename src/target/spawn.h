@@ -15,8 +15,7 @@
 
 struct seep_spawn {
 	pid_t pid;
-	int gate_fd;   /* write end; -1 once opened or abandoned */
-	int report_fd; /* errno of a failed execve() */
+	int fd; /* to the child: lets it go, has the errno of a failed execve(); -1 once done */
 };
 
 /* What the runtime needs to know, by environment. Strings are borrowed. */

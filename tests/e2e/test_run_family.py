@@ -334,7 +334,7 @@ def test_children_that_become_unrecorded_programs_are_told_where_no_recording_do
     assert done.status == 3
     report = read_report(seep.command("report", "--json", out).stdout)
     (said,) = [u["detail"] for u in report["unseen"] if u["code"] == "exec-unrecorded"]
-    assert said.startswith("2 processes became programs that were not recorded: ")
+    assert said.startswith("2 processes without a recording called exec: ")
     assert said in done.stderr.decode()
     # Which, if the recorder was quick to see it.
     assert f"{static} is statically linked" in said or "it made no ledger" in said

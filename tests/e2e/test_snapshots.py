@@ -49,7 +49,7 @@ def test_snapshots_are_whole_recordings_of_a_moment_and_the_newest_are_kept(seep
         seep, *EVERY, "--snapshot-keep", "3", until=lambda: snapshot(seep, 7).exists()
     )
     # On a busy machine.
-    assert re.fullmatch("(seep run: .* left out: the one before was still being written\n)?", err)
+    assert re.fullmatch("(seep run: .* left out: earlier ones were still being written\n)?", err)
     kept = numbers(folder)
     assert len(kept) == 3 and kept == list(range(kept[0], kept[0] + 3)) and kept[0] > 4
     reports = [load(seep, snapshot(seep, n)) for n in kept] + [load(seep, folder / "run.seep")]
