@@ -7,48 +7,36 @@
 #include "profile/ledger_figure.h"
 #include "profile/ledger_parts.h"
 
-/* Room for sums that do not overflow: the totals of all rows that were taken so far. */
-struct taken {
-	uint64_t allocs;
-	uint64_t bytes;
-};
-
-/* At least what was freed; false when even that does not fit. */
-static bool take(uint64_t *came, uint64_t went, uint64_t *taken, uint8_t *in_doubt)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-	if (!seep_ledger_add(taken, went > *came ? went : *came))
-		return false;
-	if (went > *came) {
-		*came = went;
-		*in_doubt = 1;
-	}
-	return true;
+	return a > b ? a : b;
 }
 
-static bool take_row(struct seep_row_sum *sum, uint8_t *in_doubt, struct taken *taken)
-{
-	struct taken before = *taken;
-
-	if (!take(&sum->allocs, sum->frees, &taken->allocs, in_doubt) ||
-	    !take(&sum->alloc_bytes, sum->freed_bytes, &taken->bytes, in_doubt)) {
-		*taken = before;
-		return false;
-	}
-	if (sum->temporaries > sum->allocs)
-		sum->temporaries = sum->allocs;
-	return true;
-}
-
+/* The sums of all rows that are taken do not overflow. */
 void seep_ledger_mend_rows(struct seep_ledger_load *load)
 {
-	struct seep_rows *rows = &load->rows;
-	struct taken taken = { 0 };
+	uint64_t allocs_before = 0, bytes_before = 0;
 
-	for (uint64_t i = 0; i < rows->count; i++)
-		if (!take_row(&rows->sums[i], &rows->in_doubt[i], &taken)) {
-			rows->sums[i] = (struct seep_row_sum){ 0 };
+	for (uint64_t i = 0; i < load->rows.count; i++) {
+		struct seep_row_sum *sum = &load->rows.sums[i];
+		const uint64_t came = larger(sum->allocs, sum->frees);
+		const uint64_t came_bytes = larger(sum->alloc_bytes, sum->freed_bytes);
+		uint64_t allocs = allocs_before, bytes = bytes_before;
+
+		if (!seep_ledger_add(&allocs, came) || !seep_ledger_add(&bytes, came_bytes)) {
+			*sum = (struct seep_row_sum){ 0 };
 			load->impossible++;
+			continue;
 		}
+		if (came > sum->allocs || came_bytes > sum->alloc_bytes)
+			load->rows.in_doubt[i] = 1;
+		sum->allocs = came;
+		sum->alloc_bytes = came_bytes;
+		if (sum->temporaries > sum->allocs)
+			sum->temporaries = sum->allocs;
+		allocs_before = allocs;
+		bytes_before = bytes;
+	}
 }
 
 uint64_t seep_ledger_figure(struct seep_ledger_load *load, uint64_t value)

@@ -222,15 +222,7 @@ static bool end_row(const struct reader *r, uint64_t index)
 	return LEDGER_GET(row->sequence) == sum->sequence;
 }
 
-/* Close @index; rows that moved are noted for the next round. */
-static void settle_row(struct reader *r, uint64_t index)
-{
-	if (end_row(r, index))
-		r->rows->in_doubt[index] = DONE;
-	else
-		r->rows->wanted[r->wanted_count++] = (uint32_t)index;
-}
-
+/* Rows that move meanwhile are wanted again. */
 static void read_wanted_rows(struct reader *r)
 {
 	uint64_t count = r->wanted_count;
@@ -239,8 +231,14 @@ static void read_wanted_rows(struct reader *r)
 		begin_row(r, r->rows->wanted[i]);
 	read_all_slots(r);
 	r->wanted_count = 0;
-	for (uint64_t i = 0; i < count; i++)
-		settle_row(r, r->rows->wanted[i]);
+	for (uint64_t i = 0; i < count; i++) {
+		const uint32_t index = r->rows->wanted[i];
+
+		if (end_row(r, index))
+			r->rows->in_doubt[index] = DONE;
+		else
+			r->rows->wanted[r->wanted_count++] = index;
+	}
 }
 
 static void pause_for_writers(void)
@@ -275,11 +273,9 @@ static void read_rows(struct reader *r)
 	struct seep_rows *rows = r->rows;
 
 	for (uint64_t i = 0; i < rows->count; i++)
-		begin_row(r, i);
-	read_all_slots(r);
-	r->wanted_count = 0;
-	for (uint64_t i = 0; i < rows->count; i++)
-		settle_row(r, i);
+		rows->wanted[i] = (uint32_t)i;
+	r->wanted_count = rows->count;
+	read_wanted_rows(r);
 	retry_moved_rows(r);
 	rows->in_doubt_count = r->wanted_count;
 }

@@ -54,6 +54,8 @@ struct symboliser {
 	struct seep_symbol_frame *names; /* of one module's frames */
 	size_t name_capacity;
 	size_t name_count;
+	struct seep_profile_stack_entry *expanded; /* one stack */
+	size_t expanded_capacity;
 	struct seep_idtable text_ids;
 	struct known_text *texts;
 	size_t text_capacity;
@@ -233,7 +235,7 @@ static void look_up_all(struct symboliser *s, bool missing)
 
 /* ---- stacks -------------------------------------------------------------------------------- */
 
-/* @to: room for what an entry becomes, or NULL. Returns how many that are. */
+/* Returns how many entries at @to stand for @entry now. */
 static uint32_t expand_entry(const struct symboliser *s, const struct seep_profile_context *context,
 			     const struct seep_profile_stack_entry *entry,
 			     struct seep_profile_stack_entry *to)
@@ -248,60 +250,47 @@ static uint32_t expand_entry(const struct symboliser *s, const struct seep_profi
 		return 0;
 	if (!frame->inlined && (renewed || !context->expanded))
 		count = inlined->count;
-	for (uint32_t i = 0; i < count && to; i++)
+	for (uint32_t i = 0; i < count; i++)
 		to[i] = (struct seep_profile_stack_entry){ .frame = inlined->first + i };
-	if (to)
-		to[count] = *entry;
+	to[count] = *entry;
 	return count + 1;
 }
 
-static uint32_t expanded_count(const struct symboliser *s,
-			       const struct seep_profile_context *context)
+/* Into @s->expanded. Returns how many entries that are. */
+static uint32_t expand_stack(struct symboliser *s, const struct seep_profile_context *context)
 {
 	uint32_t count = 0;
 
-	if (context->expanded && !s->any_renewed)
-		return context->stack_count;
-	for (uint32_t i = 0; i < context->stack_count; i++)
-		count += expand_entry(s, context, &context->stack[i], NULL);
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		s->expanded = seep_xgrow(s->expanded, &s->expanded_capacity,
+					 (size_t)count + INLINED_MAX, sizeof(*s->expanded));
+		count += expand_entry(s, context, &context->stack[i], &s->expanded[count]);
+	}
 	return count;
-}
-
-static uint64_t all_entries(const struct symboliser *s)
-{
-	uint64_t count = 0;
-
-	for (uint32_t i = 0; i < s->profile->context_count; i++)
-		count += expanded_count(s, &s->profile->contexts[i]);
-	return count;
-}
-
-static void expand_stack(struct symboliser *s, struct seep_profile_context *context)
-{
-	uint32_t count = expanded_count(s, context);
-	struct seep_profile_stack_entry *stack;
-	uint32_t at = 0;
-
-	if (count == context->stack_count && !s->any_renewed)
-		return;
-	stack = seep_profile_calloc(s->profile, count, sizeof(*stack));
-	for (uint32_t i = 0; i < context->stack_count; i++)
-		at += expand_entry(s, context, &context->stack[i], &stack[at]);
-	context->stack = stack;
-	context->stack_count = count;
 }
 
 static int expand_stacks(struct symboliser *s, struct seep_error *err)
 {
-	if (all_entries(s) > ENTRIES_MAX)
-		return seep_fail(err, SEEP_ELIMIT, "the stacks have more than %llu frames together",
-				 ENTRIES_MAX);
+	uint64_t entries = 0;
+
 	for (uint32_t i = 0; i < s->profile->context_count; i++) {
 		struct seep_profile_context *context = &s->profile->contexts[i];
+		const bool is_done = context->expanded && !s->any_renewed;
+		const uint32_t count = is_done ? context->stack_count : expand_stack(s, context);
 
-		if (context->expanded && !s->any_renewed)
+		entries += count;
+		if (entries > ENTRIES_MAX)
+			return seep_fail(err, SEEP_ELIMIT,
+					 "the stacks have more than %llu frames together",
+					 ENTRIES_MAX);
+		if (is_done)
 			continue;
-		expand_stack(s, context);
+		if (count != context->stack_count)
+			context->stack = seep_profile_calloc(s->profile, count,
+							     sizeof(*context->stack));
+		if (count)
+			memcpy(context->stack, s->expanded, count * sizeof(*s->expanded));
+		context->stack_count = count;
 		context->expanded = true;
 		context->hash = 0;
 	}
@@ -335,6 +324,7 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	profile->symbolised = true;
 	seep_idtable_done(&s.text_ids);
 	free(s.texts);
+	free(s.expanded);
 	free(s.names);
 	free(s.wanted);
 	free(s.renewed);

@@ -30,7 +30,8 @@ typedef void (*seep_symbolise_progress)(void *user, uint64_t done, uint64_t all)
  * on the stack. The modules' problems follow; hashes that are void become 0.
  *
  * Returns: 0, or
- *   -SEEP_ELIMIT  the expanded stacks would have over 2^29 entries; they have the outermost names only
+ *   -SEEP_ELIMIT  the expanded stacks would have over 2^29 entries; the last ones have the outermost
+ *                 names only
  */
 SEEP_NODISCARD int seep_profile_symbolise(struct seep_profile *profile,
 					  struct seep_symbols *symbols, bool missing,

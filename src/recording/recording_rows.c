@@ -238,32 +238,18 @@ static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement
 			      const struct seep_sql_column *column, uint64_t ordinal, void *row)
 {
 	void *to = (char *)row + column->offset;
+	uint64_t value = 0;
 	const char *text;
-	uint64_t value;
-	bool is_null;
 
-	switch (column->type) {
-	case SEEP_COLUMN_TEXT:
-	case SEEP_COLUMN_NAME:
-		*(char **)to = get_text(r, statement, at);
-		if (!*(char **)to && column->type == SEEP_COLUMN_NAME)
-			*(char **)to = seep_profile_strndup(r->builder.profile, "", 0);
-		return NULL;
-	case SEEP_COLUMN_PASSING:
-		text = (const char *)sqlite3_column_text(statement, at);
-		*(const char **)to = text ? text : "";
-		return NULL;
-	case SEEP_COLUMN_BUILD_ID:
-		get_build_id(statement, at, to);
-		return NULL;
-	default:
+	if (column->type < SEEP_COLUMN_TEXT)
 		value = (uint64_t)sqlite3_column_int64(statement, at);
-	}
 	switch (column->type) {
 	case SEEP_COLUMN_ORDINAL:
 		return value == ordinal ? NULL : "gaps";
 	case SEEP_COLUMN_INDEX:
 		return value == ordinal - 1 ? NULL : "gaps";
+	case SEEP_COLUMN_POSITION:
+		break;
 	case SEEP_COLUMN_COUNT:
 		*(uint64_t *)to = value;
 		return value <= INT64_MAX ? NULL : "negative numbers";
@@ -277,8 +263,10 @@ static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement
 		*(uint32_t *)to = value <= UINT32_MAX ? (uint32_t)value : 0;
 		break;
 	case SEEP_COLUMN_STATUS:
-		is_null = sqlite3_column_type(statement, at) == SQLITE_NULL;
-		*(int *)to = is_null ? -1 : (int)(value & STATUS_MAX);
+		if (sqlite3_column_type(statement, at) == SQLITE_NULL)
+			*(int *)to = -1;
+		else
+			*(int *)to = (int)(value & STATUS_MAX);
 		break;
 	case SEEP_COLUMN_U8:
 		*(uint8_t *)to = value <= column->max ? (uint8_t)value : 0;
@@ -286,8 +274,18 @@ static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement
 	case SEEP_COLUMN_FLAG:
 		*(bool *)to = value != 0;
 		break;
-	default: /* only the order counts */
+	case SEEP_COLUMN_TEXT:
+	case SEEP_COLUMN_NAME:
+		*(char **)to = get_text(r, statement, at);
+		if (!*(char **)to && column->type == SEEP_COLUMN_NAME)
+			*(char **)to = seep_profile_strndup(r->builder.profile, "", 0);
 		break;
+	case SEEP_COLUMN_PASSING:
+		text = (const char *)sqlite3_column_text(statement, at);
+		*(const char **)to = text ? text : "";
+		break;
+	case SEEP_COLUMN_BUILD_ID:
+		get_build_id(statement, at, to);
 	}
 	return NULL;
 }
