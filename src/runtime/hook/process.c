@@ -76,35 +76,19 @@ RT_EXPORT void abort(void)
 		return failed;                \
 	} while (0)
 
-RT_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
-{
-	EXEC_BODY(rt_next.execve(path, argv, envp));
-}
+#define EXEC(symbol, parameters, arguments)          \
+	RT_EXPORT int symbol parameters              \
+	{                                            \
+		EXEC_BODY(rt_next.symbol arguments); \
+	}
 
-RT_EXPORT int execv(const char *path, char *const argv[])
-{
-	EXEC_BODY(rt_next.execv(path, argv));
-}
-
-RT_EXPORT int execvp(const char *file, char *const argv[])
-{
-	EXEC_BODY(rt_next.execvp(file, argv));
-}
-
-RT_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
-{
-	EXEC_BODY(rt_next.execvpe(file, argv, envp));
-}
-
-RT_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
-{
-	EXEC_BODY(rt_next.fexecve(fd, argv, envp));
-}
-
-RT_EXPORT int execveat(int fd, const char *path, char *const argv[], char *const envp[], int flags)
-{
-	EXEC_BODY(rt_next.execveat(fd, path, argv, envp, flags));
-}
+EXEC(execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp))
+EXEC(execv, (const char *path, char *const argv[]), (path, argv))
+EXEC(execvp, (const char *file, char *const argv[]), (file, argv))
+EXEC(execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp))
+EXEC(fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp))
+EXEC(execveat, (int fd, const char *path, char *const argv[], char *const envp[], int flags),
+     (fd, path, argv, envp, flags))
 
 static size_t count_arguments(va_list list)
 {
