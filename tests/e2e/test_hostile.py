@@ -120,6 +120,11 @@ def test_a_plugin_at_another_ones_address_keeps_its_own_name(seep):
         assert modules == {f"lib_hostile_plugin_{letter}.so"}
 
 
+def test_a_module_may_make_its_header_unreadable(seep):
+    recordings, truth = record_with_truth(seep, "hidden_header")
+    check_truth(recordings.main(), truth)
+
+
 # ---- forks ---------------------------------------------------------------------------------
 
 

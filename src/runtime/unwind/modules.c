@@ -7,6 +7,7 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/unwind/rules.h"
+#include "runtime/unwind/stack.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -203,7 +204,8 @@ static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t b
 	uintptr_t end = (uintptr_t)object->dlfo_map_end;
 	Elf64_Ehdr ehdr;
 
-	if ((uintptr_t)start & 4095)
+	/* Some programs hide it from whoever would dump them. */
+	if ((uintptr_t)start & 4095 || rt_is_unreadable((uintptr_t)start))
 		return 0;
 	memcpy(&ehdr, start, sizeof(ehdr));
 	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 || ehdr.e_phentsize != sizeof(Elf64_Phdr) ||
