@@ -160,7 +160,10 @@ static int fail_unknown(const char *what, const char *glob, const struct candida
 		seep_strbuf_addf(&list, " and %u more", known->count - CANDIDATES);
 	ret = seep_fail(err, SEEP_EUSAGE, "no %s of any stack matches \"%s\"%s%s%s%s%s", what, glob,
 			near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
-			known->count > 0 ? (near ? " Most have " : "; most have ") : "", list.text);
+			known->count > 0
+				? (near ? " The most frequent are " : "; the most frequent are ")
+				: "",
+			list.text);
 	seep_strbuf_done(&list);
 	return ret;
 }

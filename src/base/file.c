@@ -196,7 +196,7 @@ int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 	if (fd < 0) {
 		saved = errno;
 		release(&file);
-		return seep_fail_errno(err, saved, "cannot create a file beside %s", path);
+		return seep_fail_errno(err, saved, "cannot write to the folder of %s", path);
 	}
 	file.stream = fchmod(fd, mode) == 0 ? fdopen(fd, "w") : NULL;
 	if (!file.stream) {
@@ -204,7 +204,7 @@ int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 		(void)close(fd);
 		remove_temp(&file);
 		release(&file);
-		return seep_fail_errno(err, saved, "cannot write beside %s", path);
+		return seep_fail_errno(err, saved, "cannot write to the folder of %s", path);
 	}
 	file.path = seep_xstrdup(path);
 	*ret_file = file;

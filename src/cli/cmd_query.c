@@ -97,7 +97,7 @@ static int fail(sqlite3 *db, struct seep_error *err)
 		return seep_fail(err, SEEP_ECORRUPT, "the recording is damaged (%s)",
 				 sqlite3_errmsg(db));
 	default:
-		return seep_fail(err, SEEP_EUSAGE, "%s", sqlite3_errmsg(db));
+		return seep_fail(err, SEEP_EUSAGE, "SQLite says: %s", sqlite3_errmsg(db));
 	}
 }
 
@@ -362,7 +362,7 @@ int cmd_query(char **operands)
 	if (ret < 0) {
 		(void)fflush(stdout);
 		status = seep_complain("query", &err);
-		if (strncmp(err.text, "no such", 7) == 0)
+		if (strstr(err.text, "says: no such"))
 			seep_hint("\"seep query %s .schema\" shows the tables and their columns",
 				  operands[0]);
 		else if (err.code == SEEP_ENOTFOUND)

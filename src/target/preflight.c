@@ -279,7 +279,8 @@ int seep_runtime_find(char **ret_path, struct seep_error *err)
 	int rc;
 
 	if (!path && is_asked)
-		return seep_fail(err, SEEP_ENOTFOUND, "cannot read SEEP_LIB=%s", asked);
+		return seep_fail(err, SEEP_ENOTFOUND, "cannot read %s, which SEEP_LIB names",
+				 asked);
 	if (!path)
 		return seep_fail(err, SEEP_ENOTFOUND,
 				 "libseep.so is neither beside seep nor in %s; set SEEP_LIB to its "

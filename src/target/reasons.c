@@ -373,7 +373,7 @@ static void judge_machine(const struct seep_facts *facts, struct seep_findings *
 	       "malloc is that of %s (%s): all is counted, requests below 16 bytes as 16\n",
 	       p->allocator, p->allocator_library);
 	REASON("options", PROBLEM, has(m->tried, "SEEP_OPTIONS"),
-	       "seep's library does not record: %s\ncorrect SEEP_OPTIONS, or unset it",
+	       "libseep.so refuses its options: %s\ncorrect SEEP_OPTIONS, or unset it",
 	       strstr(m->tried, "SEEP_OPTIONS"));
 	say_error(found, "ledgers", m->ledgers_problem,
 		  "set SEEP_DIR to a folder of your own, of mode 0700");

@@ -405,11 +405,12 @@ static void a_glob_that_names_nothing_is_said_to(void **state)
 	assert_int_equal(seep_keep_check(sites, &(struct seep_keep_globs){ near, 1 }, &all, &err),
 			 -SEEP_EUSAGE);
 	assert_string_equal(err.text, "no module of any stack matches \"libui.so.2\"; did you mean "
-				      "libui.so.1? Most have app, libui.so.1");
+				      "libui.so.1? The most frequent are app, libui.so.1");
 	assert_int_equal(seep_keep_check(sites, &(struct seep_keep_globs){ none, 1 }, &all, &err),
 			 -SEEP_EUSAGE);
-	assert_string_equal(err.text, "no module of any stack matches \"nothing\"; most have app, "
-				      "libui.so.1");
+	assert_string_equal(
+		err.text, "no module of any stack matches \"nothing\"; the most frequent are app, "
+			  "libui.so.1");
 	assert_int_equal(seep_keep_check(sites, &all, &(struct seep_keep_globs){ thread, 1 }, &err),
 			 -SEEP_EUSAGE);
 	assert_non_null(strstr(err.text, "--by-thread"));
