@@ -79,6 +79,13 @@ struct seep_counts seep_counts_of(const struct seep_profile_context *context)
 	};
 }
 
+int64_t seep_context_value(const struct seep_profile_context *context, enum seep_measure measure)
+{
+	const struct seep_counts counts = seep_counts_of(context);
+
+	return seep_counts_value(&counts, measure);
+}
+
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context)
 {
 	const struct seep_counts more = seep_counts_of(context);

@@ -61,6 +61,7 @@ static inline void seep_counts_sum(int64_t *sum, int64_t more)
 
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more);
 struct seep_counts seep_counts_of(const struct seep_profile_context *context);
+int64_t seep_context_value(const struct seep_profile_context *context, enum seep_measure measure);
 void seep_counts_add_context(struct seep_counts *sum, const struct seep_profile_context *context);
 
 #endif

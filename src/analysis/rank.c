@@ -83,14 +83,11 @@ uint32_t seep_rank_contexts(const struct seep_profile *profile, enum seep_measur
 {
 	struct seep_ranked *ranked = seep_xcalloc(profile->context_count, sizeof(*ranked));
 
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_counts counts = seep_counts_of(&profile->contexts[i]);
-
+	for (uint32_t i = 0; i < profile->context_count; i++)
 		ranked[i] = (struct seep_ranked){
-			.value = seep_counts_value(&counts, measure),
+			.value = seep_context_value(&profile->contexts[i], measure),
 			.tie = profile->contexts[i].hash,
 			.index = i,
 		};
-	}
 	return seep_rank_order(ranked, profile->context_count, top, ret_order);
 }

@@ -39,6 +39,7 @@ struct grower {
 	size_t node_capacity;
 	uint32_t *order; /* contexts */
 	uint32_t *moved; /* room for as many */
+	uint32_t *keys;	 /* by place in order: a number for what comes next; NOWHERE: nothing */
 	uint32_t *left;	 /* by context: how many entries are not added yet, the innermost */
 	const struct seep_profile_stack_entry **stacks; /* by context: recursion folded */
 	struct seep_arena *folded;			/* those that differ from the context's */
@@ -51,13 +52,6 @@ struct grower {
 	size_t job_capacity;
 	size_t job_count;
 };
-
-static int64_t value_of(const struct grower *g, uint32_t context)
-{
-	const struct seep_counts counts = seep_counts_of(&g->sites->profile->contexts[context]);
-
-	return seep_counts_value(&counts, g->measure);
-}
 
 static uint32_t special_of(const struct seep_profile_context *context)
 {
@@ -72,33 +66,14 @@ static uint32_t special_of(const struct seep_profile_context *context)
 	return context->stack_count == 0 ? SEEP_TREE_NO_STACK : SEEP_TREE_ROOT;
 }
 
-/* The entry by which @context leaves the node it has reached; NULL when it ends there. */
-static const struct seep_profile_stack_entry *next_entry(const struct grower *g, uint32_t context)
+/* What stands below node @node for @context; SEEP_TREE_ROOT: it ends there. */
+static uint32_t next_frame(const struct grower *g, uint32_t node, uint32_t context)
 {
-	return g->left[context] ? &g->stacks[context][g->left[context] - 1] : NULL;
-}
+	const uint32_t special = special_of(&g->sites->profile->contexts[context]);
 
-/* What stands below node @node for @context: *ret_frame, and a small number for it. */
-static bool next_key(const struct grower *g, uint32_t node, uint32_t context, uint32_t *ret_key,
-		     uint32_t *ret_frame)
-{
-	const struct seep_profile_stack_entry *entry;
-
-	if (node == 0) {
-		const uint32_t special = special_of(&g->sites->profile->contexts[context]);
-
-		if (special != SEEP_TREE_ROOT) {
-			*ret_key = g->sites->function_count + (UINT32_MAX - special);
-			*ret_frame = special;
-			return true;
-		}
-	}
-	entry = next_entry(g, context);
-	if (entry == NULL)
-		return false;
-	*ret_key = g->sites->of_frame[entry->frame].function;
-	*ret_frame = entry->frame;
-	return true;
+	if (node == 0 && special != SEEP_TREE_ROOT)
+		return special;
+	return g->left[context] ? g->stacks[context][g->left[context] - 1].frame : SEEP_TREE_ROOT;
 }
 
 static struct sprout *sprout_for(struct grower *g, uint32_t node, uint32_t key, uint32_t frame)
@@ -121,8 +96,6 @@ static void note_entry(const struct grower *g, struct seep_tree_node *node,
 {
 	const struct seep_site *site = g->sites->of_frame;
 
-	if (entry == NULL)
-		return;
 	if (site[node->entry.frame].line != site[entry->frame].line)
 		node->several_lines = true;
 	/* The deepest recursion is shown. */
@@ -139,17 +112,22 @@ static void sprout(struct grower *g, const struct job *job)
 	g->sprout_count = 0;
 	for (uint32_t i = job->from; i < job->to; i++) {
 		const uint32_t context = g->order[i];
+		const uint32_t frame = next_frame(g, job->node, context);
+		const bool is_special = frame >= SEEP_TREE_SPECIAL;
 		struct sprout *child;
-		uint32_t frame;
-		uint32_t key;
 
-		if (!next_key(g, job->node, context, &key, &frame))
+		g->keys[i] = NOWHERE;
+		if (frame == SEEP_TREE_ROOT)
 			continue;
-		child = sprout_for(g, job->node, key, frame);
+		g->keys[i] = is_special ? g->sites->function_count + (UINT32_MAX - frame)
+					: g->sites->of_frame[frame].function;
+		child = sprout_for(g, job->node, g->keys[i], frame);
 		child->contexts++;
-		seep_counts_sum(&child->node.value, value_of(g, context));
-		note_entry(g, &child->node,
-			   frame < SEEP_TREE_SPECIAL ? next_entry(g, context) : NULL);
+		seep_counts_sum(
+			&child->node.value,
+			seep_context_value(&g->sites->profile->contexts[context], g->measure));
+		if (!is_special)
+			note_entry(g, &child->node, &g->stacks[context][--g->left[context]]);
 	}
 }
 
@@ -218,19 +196,13 @@ static void move_contexts(struct grower *g, const struct job *job)
 	memcpy(g->moved + job->from, g->order + job->from,
 	       (size_t)(job->to - job->from) * sizeof(*g->order));
 	for (uint32_t i = job->from; i < job->to; i++) {
-		const uint32_t context = g->moved[i];
 		struct sprout *child;
-		uint32_t frame;
-		uint32_t key;
 
-		if (!next_key(g, job->node, context, &key, &frame))
+		if (g->keys[i] == NOWHERE)
 			continue;
-		child = &g->sprouts[g->sprout_of_key[key]];
-		if (child->place == NOWHERE)
-			continue;
-		g->order[child->place++] = context;
-		if (frame < SEEP_TREE_SPECIAL)
-			g->left[context]--;
+		child = &g->sprouts[g->sprout_of_key[g->keys[i]]];
+		if (child->place != NOWHERE)
+			g->order[child->place++] = g->moved[i];
 	}
 }
 
@@ -264,7 +236,7 @@ static void plant(struct grower *g, bool whole)
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		g->order[i] = i;
 		prepare_stack(g, i, whole, &folder);
-		seep_counts_sum(&root.value, value_of(g, i));
+		seep_counts_sum(&root.value, seep_context_value(&profile->contexts[i], g->measure));
 	}
 	seep_folder_done(&folder);
 	g->jobs = seep_xgrow(g->jobs, &g->job_capacity, 1, sizeof(*g->jobs));
@@ -277,6 +249,7 @@ static void clear(struct grower *g)
 	free(g->stacks);
 	free(g->order);
 	free(g->moved);
+	free(g->keys);
 	free(g->left);
 	free(g->sprout_of_key);
 	free(g->stamps);
@@ -296,6 +269,7 @@ struct seep_tree *seep_tree_new(const struct seep_sites *sites, bool whole,
 		.least = least,
 		.order = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.moved = seep_xcalloc(contexts, sizeof(uint32_t)),
+		.keys = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.left = seep_xcalloc(contexts, sizeof(uint32_t)),
 		.stacks = seep_xcalloc(contexts, sizeof(void *)),
 		.folded = seep_arena_new(),

@@ -29,7 +29,7 @@ static void print_view(const struct seep_printer *printer, const struct seep_sit
 	seep_view_add_head(&view, "", false);
 	seep_lines_print(&view.head, printer);
 	fputc('\n', printer->out);
-	if (seep_counts_value(&view.total, view.measure) != 0)
+	if (view.total != 0)
 		print(printer, &view);
 	else
 		fprintf(printer->out, "There are no %s.\n",

@@ -93,12 +93,11 @@ static void add_children(struct builder *b, uint32_t node)
 
 void seep_tree_view_init(struct seep_tree_view *rows, const struct seep_view *view)
 {
-	const int64_t total = seep_counts_value(&view->total, view->measure);
 	struct builder b = { .view = rows };
 
 	*rows = (struct seep_tree_view){
 		.tree = seep_tree_new(view->sites, view->options->full, view->measure,
-				      total / 100 * SEEP_TREE_PRUNE_PERCENT),
+				      view->total / 100 * SEEP_TREE_PRUNE_PERCENT),
 	};
 	seep_strbuf_init(&b.open, SEEP_LINE_BYTES_MAX);
 	add_children(&b, 0);

@@ -42,19 +42,19 @@ enum seep_measure seep_view_measure(const struct seep_profile *profile,
 void seep_view_init(struct seep_view *view, const struct seep_profile *profile,
 		    const struct seep_sites *sites, const struct seep_view_options *options)
 {
-	struct seep_counts left_out = { 0 };
-
 	*view = (struct seep_view){
 		.profile = profile,
 		.sites = sites,
 		.options = options,
 		.measure = seep_view_measure(profile, options),
 	};
-	for (uint32_t i = 0; i < profile->context_count + profile->left_out_count; i++)
-		seep_counts_add_context(i < profile->context_count ? &view->shown : &left_out,
-					&profile->contexts[i]);
-	view->total = view->shown;
-	seep_counts_add(&view->total, &left_out);
+	for (uint32_t i = 0; i < profile->context_count + profile->left_out_count; i++) {
+		const int64_t value = seep_context_value(&profile->contexts[i], view->measure);
+
+		seep_counts_sum(&view->total, value);
+		if (i < profile->context_count)
+			seep_counts_sum(&view->shown, value);
+	}
 }
 
 void seep_view_done(struct seep_view *view)
@@ -65,6 +65,5 @@ void seep_view_done(struct seep_view *view)
 
 struct seep_unit_text seep_view_share(const struct seep_view *view, int64_t value)
 {
-	return seep_percent_text((uint64_t)value,
-				 (uint64_t)seep_counts_value(&view->total, view->measure));
+	return seep_percent_text((uint64_t)value, (uint64_t)view->total);
 }

@@ -33,9 +33,9 @@ struct seep_view {
 	const struct seep_sites *sites;
 	const struct seep_view_options *options;
 	enum seep_measure measure;
-	struct seep_counts shown; /* of all contexts, */
-	struct seep_counts total; /* and of those that were left out too */
-	struct seep_lines head;	  /* whose profile this is, how it went, where to look first */
+	int64_t shown;		/* of all contexts, in the measure */
+	int64_t total;		/* of those that were left out too */
+	struct seep_lines head; /* whose profile this is, how it went, where to look first */
 	struct seep_lines foot; /* what was not seen, what is counted elsewhere, what to do next */
 };
 

@@ -196,8 +196,7 @@ static void add_shown(struct seep_view *view)
 	seep_lines_add(&view->head, SEEP_STYLE_BOLD,
 		       "Shown: %s only, %s of the %s; totals and percentages are of the whole "
 		       "program",
-		       view->options->shown,
-		       seep_view_share(view, seep_counts_value(&view->shown, view->measure)).text,
+		       view->options->shown, seep_view_share(view, view->shown).text,
 		       seep_measure_words(view->profile, view->measure));
 }
 

@@ -38,7 +38,7 @@ static uint32_t kept_by(const char *const *modules, const char *const *threads)
 	assert_int_equal(kept + profile->left_out_count, before);
 	/* Shares are of the whole, whatever is shown. */
 	seep_view_init(&view, profile, sites, &(struct seep_view_options){ .by = SEEP_BY_LIVE });
-	assert_int_equal(view.total.live_bytes, live_bytes);
+	assert_int_equal(view.total, live_bytes);
 	seep_view_done(&view);
 	seep_sites_free(sites);
 	seep_profile_free(profile);
