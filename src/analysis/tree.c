@@ -87,7 +87,7 @@ static struct sprout *sprout_for(struct grower *g, uint32_t node, uint32_t key, 
 	g->sprouts = seep_xgrow(g->sprouts, &g->sprout_capacity, (size_t)g->sprout_count + 1,
 				sizeof(*g->sprouts));
 	sprout = &g->sprouts[g->sprout_count++];
-	*sprout = (struct sprout){ .node = { .entry.frame = frame, .parent = node }, .key = key };
+	*sprout = (struct sprout){ .node = { .entry.frame = frame }, .key = key };
 	return sprout;
 }
 

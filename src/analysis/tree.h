@@ -23,7 +23,6 @@ enum {
 struct seep_tree_node {
 	/* One frame of the function, or SEEP_TREE_*; with the deepest recursion folded here. */
 	struct seep_profile_stack_entry entry;
-	uint32_t parent;      /* node index; smaller than the node's own. The root's is 0 */
 	uint32_t first_child; /* node index, 0 = none; the largest */
 	uint32_t next;	      /* sibling, 0 = last */
 	bool several_lines;   /* called from (or allocated at) more than the frame's line */

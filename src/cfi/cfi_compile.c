@@ -58,7 +58,7 @@ static bool take_literal(struct cfi_reader *r, unsigned *ret_value)
 }
 
 /*
- * What linkers write for .plt, where the stack grows within each slot:
+ * What linkers write for .plt, where the stack grows within each entry:
  * SP + offset + ((pc & mask) >= bound) << shift.
  */
 static bool match_plt(struct cfi_reader r, uintptr_t pc, int64_t *ret_offset)

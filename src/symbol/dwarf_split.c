@@ -122,13 +122,13 @@ static struct dwarf_unit *unit_of_id(struct dwarf_file *file, const struct dwarf
  * part of each section starts, and how long it is. Version 2 is GNU's, version 5 the standard's;
  * they differ in what the columns' numbers mean.
  */
-enum { COLUMNS_MAX = 16, SLOTS_MAX = 1 << 26 };
+enum { COLUMNS_MAX = 16, BUCKETS_MAX = 1 << 26 };
 
 struct package_index {
 	uint32_t version;
 	uint32_t column_count;
 	uint32_t row_count;
-	uint32_t slot_count;
+	uint32_t bucket_count;
 	struct seep_elf_bytes bytes; /* what follows the header */
 };
 
@@ -142,13 +142,14 @@ static bool read_index(const struct seep_elf *elf, struct package_index *ret)
 	ret->version = (uint32_t)reader_number(&reader, 4);
 	ret->column_count = (uint32_t)reader_number(&reader, 4);
 	ret->row_count = (uint32_t)reader_number(&reader, 4);
-	ret->slot_count = (uint32_t)reader_number(&reader, 4);
+	ret->bucket_count = (uint32_t)reader_number(&reader, 4);
 	if (reader.failed || (ret->version != 2 && ret->version != 5) ||
-	    ret->column_count > COLUMNS_MAX || ret->slot_count > SLOTS_MAX ||
-	    ret->row_count > ret->slot_count || (ret->slot_count & (ret->slot_count - 1)) != 0)
+	    ret->column_count > COLUMNS_MAX || ret->bucket_count > BUCKETS_MAX ||
+	    ret->row_count > ret->bucket_count ||
+	    (ret->bucket_count & (ret->bucket_count - 1)) != 0)
 		return false;
 	ret->bytes = (struct seep_elf_bytes){ reader.at, reader_left(&reader) };
-	needed = (uint64_t)ret->slot_count * 12 +
+	needed = (uint64_t)ret->bucket_count * 12 +
 		 (uint64_t)ret->column_count * 4 * (1 + 2 * (uint64_t)ret->row_count);
 	return needed <= ret->bytes.bytes;
 }
@@ -164,19 +165,19 @@ static uint64_t number_at(const struct package_index *index, uint64_t offset, si
 /* The row of @id, from 1; 0: it is not there. */
 static uint32_t find_row(const struct package_index *index, uint64_t id)
 {
-	uint64_t mask = (uint64_t)index->slot_count - 1;
-	uint64_t slot = id & mask;
+	uint64_t mask = (uint64_t)index->bucket_count - 1;
+	uint64_t bucket = id & mask;
 	uint32_t steps;
 
-	for (steps = 0; steps < index->slot_count; steps++) {
-		uint64_t found = number_at(index, slot * 8, 8);
-		uint64_t row = number_at(index, (uint64_t)index->slot_count * 8 + slot * 4, 4);
+	for (steps = 0; steps < index->bucket_count; steps++) {
+		uint64_t found = number_at(index, bucket * 8, 8);
+		uint64_t row = number_at(index, (uint64_t)index->bucket_count * 8 + bucket * 4, 4);
 
 		if (row == 0 || row > index->row_count)
 			return 0;
 		if (found == id)
 			return (uint32_t)row;
-		slot = (slot + ((id >> 32 & mask) | 1)) & mask;
+		bucket = (bucket + ((id >> 32 & mask) | 1)) & mask;
 	}
 	return 0;
 }
@@ -225,7 +226,7 @@ static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_par
 	if (row == 0)
 		return false;
 	dwarf_parts_of(elf, true, ret);
-	columns_at = (uint64_t)index.slot_count * 12;
+	columns_at = (uint64_t)index.bucket_count * 12;
 	offsets_at = columns_at + (uint64_t)index.column_count * 4 * row;
 	sizes_at = offsets_at + (uint64_t)index.column_count * 4 * index.row_count;
 	for (i = 0; i < index.column_count; i++) {

@@ -3,18 +3,360 @@
 
 #include "base/search.h"
 #include "base/xalloc.h"
-#include "symbol/line_parts.h"
+#include "symbol/byte_reader.h"
+#include "symbol/dwarf_entry.h"
 
+#include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer than any path the system would open. */
-enum { PATH_MAX_BYTES = 16 << 10 };
+enum {
+	OPCODES_MAX = 256,
+	FORMATS_MAX = 16,
+	PATH_MAX_BYTES = 16 << 10, /* longer than any path the system would open */
+};
+
+struct row {
+	uint64_t address;
+	uint32_t file;
+	uint32_t line;
+};
+
+/* Rows of ascending address, of which the first is at from. */
+struct sequence {
+	uint64_t from;
+	uint64_t to;
+	size_t first;
+	size_t count;
+};
+
+struct file {
+	const char *name;
+	uint64_t dir;
+	const char *path; /* NULL until asked for */
+};
+
+struct seep_line_table {
+	struct seep_line_source source;
+	struct seep_arena *arena;
+	uint16_t version;
+	struct row *rows;
+	size_t row_count;
+	size_t row_room;
+	struct sequence *sequences; /* ascending by from */
+	size_t sequence_count;
+	size_t sequence_room;
+	const char **dirs;
+	size_t dir_count;
+	size_t dir_room;
+	struct file *files;
+	size_t file_count;
+	size_t file_room;
+};
+
+/* What the header says about the program. */
+struct program {
+	struct byte_reader code;
+	uint8_t offset_bytes; /* 4 or 8: 32-bit or 64-bit DWARF */
+	uint8_t min_instruction;
+	int8_t line_base;
+	uint8_t line_range;
+	uint8_t opcode_base;
+	uint8_t operand_count[OPCODES_MAX];
+};
+
+/* ---- the header: what a unit says about its program and files ------------------------------- */
+
+static void add_dir(struct seep_line_table *table, const char *dir)
+{
+	table->dirs = seep_xgrow(table->dirs, &table->dir_room, table->dir_count + 1,
+				 sizeof(*table->dirs));
+	table->dirs[table->dir_count++] = dir;
+}
+
+static void add_file(struct seep_line_table *table, const char *name, uint64_t dir)
+{
+	table->files = seep_xgrow(table->files, &table->file_room, table->file_count + 1,
+				  sizeof(*table->files));
+	table->files[table->file_count++] = (struct file){ .name = name, .dir = dir };
+}
+
+/* Version 2 to 4: number 0 is the unit's own directory and file, which the list leaves out. */
+static void read_old_lists(struct seep_line_table *table, struct byte_reader *header)
+{
+	const char *text;
+
+	add_dir(table, table->source.unit_dir ? table->source.unit_dir : "");
+	add_file(table, table->source.unit_name ? table->source.unit_name : "", 0);
+	while (*(text = reader_string(header)) != '\0')
+		add_dir(table, text);
+	while (!header->failed && *(text = reader_string(header)) != '\0') {
+		uint64_t dir = reader_uleb(header);
+
+		(void)reader_uleb(header); /* time */
+		(void)reader_uleb(header); /* size */
+		add_file(table, text, dir);
+	}
+}
+
+/* One of version 5's two lists: of directories, then of files, each described by formats. */
+static bool read_new_list(struct seep_line_table *table, const struct program *program,
+			  struct byte_reader *header, bool is_dirs)
+{
+	/* Texts are found as a unit's are. What is said by index has no table here. */
+	struct dwarf_file file = { .parts = *table->source.parts };
+	const struct dwarf_unit unit = { .file = &file,
+					 .offset_bytes = program->offset_bytes,
+					 .str_offsets_base = UINT64_MAX };
+	struct dwarf_attribute formats[FORMATS_MAX] = { 0 };
+	size_t format_count = reader_byte(header);
+	struct dwarf_value value;
+	uint64_t count;
+	size_t i;
+
+	if (format_count > FORMATS_MAX)
+		return false;
+	for (i = 0; i < format_count; i++) {
+		formats[i].name = (uint16_t)reader_uleb(header);
+		formats[i].form = dwarf_form_of(reader_uleb(header), table->version,
+						program->offset_bytes);
+	}
+	count = reader_uleb(header);
+	/* Each entry takes at least a byte: a count beyond that is a lie, which would never end. */
+	if (header->failed || (count && !format_count) || count > reader_left(header))
+		return false;
+	while (count--) {
+		const char *name = NULL;
+		uint64_t dir = 0;
+
+		for (i = 0; i < format_count; i++) {
+			if (!dwarf_value_read(&formats[i], header, &value))
+				return false;
+			if (formats[i].name == DW_LNCT_path)
+				name = dwarf_value_text(&unit, &value);
+			else if (formats[i].name == DW_LNCT_directory_index)
+				(void)dwarf_value_number(&value, &dir);
+		}
+		if (is_dirs)
+			add_dir(table, name ? name : "");
+		else
+			add_file(table, name ? name : "", dir);
+	}
+	return true;
+}
+
+/* False: the header is damaged, or of an unknown version. */
+static bool read_header(struct seep_line_table *table, struct program *program)
+{
+	const struct seep_elf_bytes section = table->source.parts->at[DWARF_LINE];
+	struct byte_reader unit = reader_of(section.data, section.bytes);
+	struct byte_reader header;
+	uint64_t bytes;
+	size_t i;
+
+	(void)reader_skip(&unit, table->source.offset);
+	bytes = reader_length(&unit, &program->offset_bytes);
+	if (unit.failed || bytes > reader_left(&unit))
+		return false;
+	unit.end = unit.at + bytes;
+	table->version = (uint16_t)reader_number(&unit, 2);
+	if (table->version < 2 || table->version > 5)
+		return false;
+	if (table->version >= 5) {
+		(void)reader_byte(&unit); /* address size */
+		(void)reader_byte(&unit); /* segment selector size */
+	}
+	bytes = reader_number(&unit, program->offset_bytes);
+	if (unit.failed || bytes > reader_left(&unit))
+		return false;
+	header = reader_of(unit.at, bytes);
+	program->code = reader_of(unit.at + bytes, reader_left(&unit) - bytes);
+	program->min_instruction = reader_byte(&header);
+	if (table->version >= 4)
+		(void)reader_byte(&header); /* operations per instruction: VLIW machines only */
+	(void)reader_byte(&header);	    /* default_is_stmt: every row counts */
+	program->line_base = (int8_t)reader_byte(&header);
+	program->line_range = reader_byte(&header);
+	program->opcode_base = reader_byte(&header);
+	for (i = 1; i < program->opcode_base; i++)
+		program->operand_count[i] = reader_byte(&header);
+	if (header.failed || program->opcode_base == 0)
+		return false;
+	if (table->version < 5) {
+		read_old_lists(table, &header);
+		return true;
+	}
+	return read_new_list(table, program, &header, true) &&
+	       read_new_list(table, program, &header, false);
+}
+
+/* ---- the program: rows ----------------------------------------------------------------------- */
+
+/* The state machine's registers that matter here. */
+struct registers {
+	uint64_t address;
+	uint32_t file;
+	uint32_t line;
+	bool open; /* a sequence has rows */
+};
+
+static struct sequence *last_sequence(struct seep_line_table *table)
+{
+	return &table->sequences[table->sequence_count - 1];
+}
+
+static void open_sequence(struct seep_line_table *table, struct registers *regs)
+{
+	table->sequences = seep_xgrow(table->sequences, &table->sequence_room,
+				      table->sequence_count + 1, sizeof(*table->sequences));
+	table->sequences[table->sequence_count++] = (struct sequence){ .from = regs->address,
+								       .first = table->row_count };
+	regs->open = true;
+}
+
+static void add_row(struct seep_line_table *table, struct registers *regs)
+{
+	struct row row = { .address = regs->address, .file = regs->file, .line = regs->line };
+	struct row *last;
+
+	if (!regs->open)
+		open_sequence(table, regs);
+	if (table->row_count > last_sequence(table)->first) {
+		last = &table->rows[table->row_count - 1];
+		/* Of several rows for one address the last describes it; backward is damage. */
+		if (row.address < last->address)
+			return;
+		if (row.address == last->address) {
+			*last = row;
+			return;
+		}
+		if (row.file == last->file && row.line == last->line)
+			return;
+	}
+	table->rows = seep_xgrow(table->rows, &table->row_room, table->row_count + 1,
+				 sizeof(*table->rows));
+	table->rows[table->row_count++] = row;
+}
+
+/* A sequence of code that the linker dropped starts at 0 or -1, where no code is. */
+static void end_sequence(struct seep_line_table *table, const struct registers *regs)
+{
+	struct sequence *sequence;
+
+	if (!regs->open)
+		return;
+	sequence = last_sequence(table);
+	sequence->to = regs->address;
+	sequence->count = table->row_count - sequence->first;
+	if (sequence->to > sequence->from && seep_elf_is_code(table->source.elf, sequence->from))
+		return;
+	table->row_count = sequence->first;
+	table->sequence_count--;
+}
+
+static const struct registers registers_at_start = { .file = 1, .line = 1 };
+
+static void run_extended(struct seep_line_table *table, struct program *program,
+			 struct registers *regs)
+{
+	uint64_t bytes = reader_uleb(&program->code);
+	struct byte_reader body = program->code;
+
+	if (!reader_skip(&program->code, bytes) || bytes == 0)
+		return;
+	body.end = program->code.at;
+	switch (reader_byte(&body)) {
+	case DW_LNE_end_sequence:
+		end_sequence(table, regs);
+		*regs = registers_at_start;
+		break;
+	case DW_LNE_set_address:
+		regs->address = reader_number(&body, reader_left(&body));
+		break;
+	case DW_LNE_define_file: {
+		const char *name = reader_string(&body);
+
+		add_file(table, name, reader_uleb(&body));
+		break;
+	}
+	default:
+		break;
+	}
+}
+
+static void run_standard(struct seep_line_table *table, struct program *program,
+			 struct registers *regs, uint8_t opcode)
+{
+	size_t i;
+
+	switch (opcode) {
+	case DW_LNS_copy:
+		add_row(table, regs);
+		break;
+	case DW_LNS_advance_pc:
+		regs->address += reader_uleb(&program->code) * program->min_instruction;
+		break;
+	case DW_LNS_advance_line:
+		regs->line += (uint32_t)reader_sleb(&program->code);
+		break;
+	case DW_LNS_set_file:
+		regs->file = (uint32_t)reader_uleb(&program->code);
+		break;
+	case DW_LNS_const_add_pc:
+		if (program->line_range)
+			regs->address +=
+				(uint64_t)((255 - program->opcode_base) / program->line_range) *
+				program->min_instruction;
+		break;
+	case DW_LNS_fixed_advance_pc:
+		regs->address += reader_number(&program->code, 2);
+		break;
+	default:
+		for (i = 0; i < program->operand_count[opcode]; i++)
+			(void)reader_uleb(&program->code);
+		break;
+	}
+}
+
+static void run_special(struct seep_line_table *table, const struct program *program,
+			struct registers *regs, uint8_t opcode)
+{
+	unsigned int adjusted = (unsigned int)opcode - program->opcode_base;
+
+	if (program->line_range) {
+		regs->address += (uint64_t)(adjusted / program->line_range) *
+				 program->min_instruction;
+		regs->line +=
+			(uint32_t)(program->line_base + (int)(adjusted % program->line_range));
+	}
+	add_row(table, regs);
+}
+
+/* Append rows and sequences, the latter in the order of the program, up to damage. */
+static void run_program(struct seep_line_table *table, struct program *program)
+{
+	struct registers regs = registers_at_start;
+
+	while (!program->code.failed && reader_left(&program->code)) {
+		uint8_t opcode = reader_byte(&program->code);
+
+		if (opcode >= program->opcode_base)
+			run_special(table, program, &regs, opcode);
+		else if (opcode == 0)
+			run_extended(table, program, &regs);
+		else
+			run_standard(table, program, &regs, opcode);
+	}
+	/* Without its end a sequence covers up to its last row. */
+	end_sequence(table, &regs);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static int compare_sequences(const void *a, const void *b)
 {
-	const struct line_sequence *x = a;
-	const struct line_sequence *y = b;
+	const struct sequence *x = a;
+	const struct sequence *y = b;
 
 	if (x->from != y->from)
 		return x->from < y->from ? -1 : 1;
@@ -25,18 +367,18 @@ struct seep_line_table *seep_line_table_new(const struct seep_line_source *sourc
 					    struct seep_arena *arena)
 {
 	struct seep_line_table *table = seep_xcalloc(1, sizeof(*table));
-	struct line_program program = { 0 };
+	struct program program = { 0 };
 
 	table->source = *source;
 	table->arena = arena;
-	if (line_header_read(table, &program))
-		line_program_run(table, &program);
+	if (read_header(table, &program))
+		run_program(table, &program);
 	if (table->sequence_count)
 		qsort(table->sequences, table->sequence_count, sizeof(*table->sequences),
 		      compare_sequences);
 	if (table->row_count < table->row_room / 2) {
 		table->row_room = table->row_count;
-		table->rows = seep_xrealloc(table->rows, table->row_room, sizeof(struct line_row));
+		table->rows = seep_xrealloc(table->rows, table->row_room, sizeof(struct row));
 	}
 	return table;
 }
@@ -53,8 +395,7 @@ void seep_line_table_free(struct seep_line_table *table)
 }
 
 /* Sequences do not overlap in honest files; a few steps back forgive those that touch. */
-static const struct line_sequence *find_sequence(const struct seep_line_table *table,
-						 uint64_t address)
+static const struct sequence *find_sequence(const struct seep_line_table *table, uint64_t address)
 {
 	size_t low = seep_search_upto(table->sequences, table->sequence_count,
 				      sizeof(*table->sequences), address);
@@ -69,8 +410,8 @@ static const struct line_sequence *find_sequence(const struct seep_line_table *t
 bool seep_line_table_find(const struct seep_line_table *table, uint64_t address, uint32_t *ret_file,
 			  uint32_t *ret_line)
 {
-	const struct line_sequence *sequence = find_sequence(table, address);
-	const struct line_row *rows;
+	const struct sequence *sequence = find_sequence(table, address);
+	const struct row *rows;
 	size_t count;
 
 	if (!sequence || !sequence->count)
@@ -112,7 +453,7 @@ static size_t append(char *path, size_t used, const char *part)
 	return used;
 }
 
-static const char *make_path(struct seep_line_table *table, const struct line_file *file)
+static const char *make_path(struct seep_line_table *table, const struct file *file)
 {
 	const char *unit_dir = table->source.unit_dir;
 	char path[PATH_MAX_BYTES];

@@ -17,7 +17,6 @@ SEVERAL = {
     "src/profile/ledger_parts.h": "the loader's steps, a file each",
     "src/recording/recording.h": "the room's interface: write, open, load",
     "src/report/report.h": "the room's interface: one function per kind of report, a file each",
-    "src/symbol/line_parts.h": "a line table from the inside, a file per step",
     "src/target/facts.h": "the facts, looked for in a file per subject",
 }
 
