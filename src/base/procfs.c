@@ -8,7 +8,9 @@
 #include <limits.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,30 +150,53 @@ static unsigned hex_value(char c)
 	return (unsigned)(tolower((unsigned char)c) - 'a') + 10;
 }
 
-void seep_procfs_boot_id(uint8_t ret_id[16])
+static uint8_t boot_id[16];
+
+static void read_boot_id(void)
 {
 	unsigned nibbles = 0;
 	char *text;
 
-	memset(ret_id, 0, 16);
 	if (seep_file_read("/proc/sys/kernel/random/boot_id", PROC_FILE_MAX_BYTES, &text, NULL,
 			   NULL) < 0)
 		return;
 	for (const char *at = text; *at && nibbles < 32; at++) {
 		if (!isxdigit((unsigned char)*at))
 			continue;
-		ret_id[nibbles / 2] = (uint8_t)(ret_id[nibbles / 2] << 4 | hex_value(*at));
+		boot_id[nibbles / 2] = (uint8_t)(boot_id[nibbles / 2] << 4 | hex_value(*at));
 		nibbles++;
 	}
 	free(text);
 }
 
-uint64_t seep_procfs_pid_namespace(uint32_t pid)
+void seep_procfs_boot_id(uint8_t ret_id[16])
 {
-	char path[64] = "/proc/self/ns/pid";
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, read_boot_id);
+	memcpy(ret_id, boot_id, sizeof(boot_id));
+}
+
+static uint64_t pid_namespace(const char *path)
+{
 	struct stat st;
 
-	if (pid)
-		(void)snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
 	return stat(path, &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+uint64_t seep_procfs_pid_namespace(uint32_t pid)
+{
+	static _Atomic uint64_t ours; /* never changes; a recorder asks for each process */
+	char path[64];
+	uint64_t known = atomic_load_explicit(&ours, memory_order_relaxed);
+
+	if (pid) {
+		(void)snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+		return pid_namespace(path);
+	}
+	if (!known) {
+		known = pid_namespace("/proc/self/ns/pid");
+		atomic_store_explicit(&ours, known, memory_order_relaxed);
+	}
+	return known;
 }

@@ -28,6 +28,10 @@ static bool is_it(const struct ledger_header *header, uint32_t pid)
 	if (!seep_procfs_alive(pid, header->start_ticks))
 		return false;
 	namespace = seep_procfs_pid_namespace(pid);
+	/* In ours it has no other number. */
+	if (namespace != 0 && namespace == header->pid_namespace &&
+	    namespace == seep_procfs_pid_namespace(0))
+		return pid == header->pid;
 	return (header->pid_namespace == 0 || namespace == 0 ||
 		namespace == header->pid_namespace) &&
 	       seep_procfs_status(pid, &status) && status.own_pid == header->pid;

@@ -144,13 +144,14 @@ static void retire_ledger(const struct seep_finish_job *job)
 {
 	struct seep_ledger ledger;
 
+	if (!job->image.keep_ledger &&
+	    unlinkat(job->plan->ledger_dir_fd, job->image.file_name, 0) == 0)
+		return;
 	if (seep_ledger_open(job->plan->ledger_dir_fd, job->image.file_name, SEEP_LEDGER_WRITE,
 			     &ledger, NULL) == 0) {
 		atomic_store_explicit(&ledger.control->recorder_done, 1, memory_order_release);
 		seep_ledger_close(&ledger);
 	}
-	if (!job->image.keep_ledger)
-		(void)unlinkat(job->plan->ledger_dir_fd, job->image.file_name, 0);
 }
 
 /* No recording replaces the ledger: who reads why is to find it. */

@@ -30,7 +30,8 @@ struct seep_image *seep_image_new(const struct seep_ledger *ledger)
 	image->created_ns = header->created_ns;
 	image->start_ticks = header->start_ticks;
 	image->is_fork = header->origin == LEDGER_ORIGIN_FORK;
-	image->reachable = seep_ledger_life(ledger) != SEEP_PROCESS_UNKNOWN;
+	image->reachable = !seep_profile_is_elsewhere(header) ||
+			   seep_ledger_life(ledger) != SEEP_PROCESS_UNKNOWN;
 	/* Opened first, looked at afterwards: the pid may have passed to another process. */
 	image->pidfd = image->reachable ? open_process(image->pid) : -1;
 	if (image->pidfd >= 0 && !seep_procfs_alive(image->pid, image->start_ticks)) {

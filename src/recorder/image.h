@@ -40,6 +40,7 @@ struct seep_image {
 	enum seep_image_state state;
 	int pidfd;		  /* -1 none */
 	struct seep_watch *watch; /* NULL when not followed, or stopped */
+	uint64_t follow_at_ns;	  /* 0: its watch follows it, or there is none */
 	char *output; /* its recording's name, once that is settled; not of a main image */
 
 	bool has_status;

@@ -306,9 +306,18 @@ static void bury_the_dead(struct seep_recorder *recorder)
 	seep_session_bury(&recorder->session);
 }
 
-static int poll_timeout_ms(const struct seep_recorder *recorder, bool silent_images)
+static void lower(int *timeout_ms, uint64_t now_ns, uint64_t then_ns)
 {
-	uint64_t now = seep_monotonic_ns();
+	int left_ms = then_ns > now_ns ? (int)((then_ns - now_ns) / 1000000) + 1 : 1;
+
+	if (*timeout_ms < 0 || left_ms < *timeout_ms)
+		*timeout_ms = left_ms;
+}
+
+static int poll_timeout_ms(struct seep_recorder *recorder, bool silent_images)
+{
+	uint64_t now = seep_monotonic_ns(), next;
+	struct seep_error err = { 0 };
 	int timeout = -1;
 
 	if (!recorder->main_ended)
@@ -316,13 +325,13 @@ static int poll_timeout_ms(const struct seep_recorder *recorder, bool silent_ima
 	if ((silent_images || recorder->inotify_fd < 0 || recorder->session.is_behind) &&
 	    (timeout < 0 || timeout > FALLBACK_POLL_MS))
 		timeout = FALLBACK_POLL_MS;
-	if (recorder->main_ended) {
-		uint64_t left = recorder->grace_ends_ns > now ? recorder->grace_ends_ns - now : 0;
-		int left_ms = (int)(left / 1000000) + 1;
-
-		if (timeout < 0 || left_ms < timeout)
-			timeout = left_ms;
-	}
+	if (recorder->main_ended)
+		lower(&timeout, now, recorder->grace_ends_ns);
+	next = seep_session_follow(&recorder->session, now, &err);
+	if (err.code != 0)
+		add_problem(recorder->result, &err);
+	if (next != UINT64_MAX)
+		lower(&timeout, now, next);
 	return timeout;
 }
 

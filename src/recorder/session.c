@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/session.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/xalloc.h"
 #include "recorder/ledgerdir.h"
@@ -114,6 +115,38 @@ static void switch_off(struct ledger_control *control)
 	atomic_store_explicit(&control->mode, LEDGER_MODE_OFF, memory_order_release);
 }
 
+static int follow(struct seep_image *image, struct seep_error *err)
+{
+	int rc = seep_watch_follow(image->watch, err);
+
+	image->follow_at_ns = 0;
+	if (rc < 0)
+		seep_error_prefix(err, "%s (pid %u) is recorded without a timeline", image->exe,
+				  image->pid);
+	return rc;
+}
+
+/* Shells fork by the thousand: a thread for each would cost more than the child. */
+static bool may_be_short(const struct seep_image *image)
+{
+	return image->is_fork && image->reachable && !image->is_main;
+}
+
+uint64_t seep_session_follow(struct seep_session *session, uint64_t now_ns, struct seep_error *err)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct seep_image *image = session->images; image; image = image->next) {
+		if (image->follow_at_ns == 0 || !image->watch)
+			continue;
+		if (image->follow_at_ns > now_ns)
+			next = image->follow_at_ns < next ? image->follow_at_ns : next;
+		else
+			(void)follow(image, err);
+	}
+	return next;
+}
+
 static int add_image(struct seep_session *session, struct seep_ledger *ledger,
 		     struct seep_error *err)
 {
@@ -126,14 +159,16 @@ static int add_image(struct seep_session *session, struct seep_ledger *ledger,
 	session->images = image;
 	link_images(session, image);
 	take_kept_status(session, image);
-	/* Of one that is gone already it takes the one sample that there can be. */
-	if (!image->followed)
+	if (!image->followed) {
 		switch_off(ledger->control);
+		return 0;
+	}
+	/* Of one that is gone already it takes the one sample that there can be. */
+	image->watch = seep_watch_new(ledger, image->reachable);
+	if (may_be_short(image))
+		image->follow_at_ns = seep_monotonic_ns() + SEEP_SESSION_FOLLOW_AFTER_NS;
 	else
-		rc = seep_watch_start(ledger, &image->watch, err);
-	if (rc < 0)
-		seep_error_prefix(err, "%s (pid %u) is recorded without a timeline", image->exe,
-				  image->pid);
+		rc = follow(image, err);
 	return rc;
 }
 

@@ -20,6 +20,9 @@
 
 enum { SEEP_SESSION_STATUS_KEPT = 256 };
 
+/* Forked processes that run their parent's program are followed so long after they were met. */
+#define SEEP_SESSION_FOLLOW_AFTER_NS UINT64_C(25000000)
+
 struct seep_session {
 	int dir_fd; /* borrowed */
 	uint64_t id;
@@ -53,6 +56,12 @@ SEEP_NODISCARD int seep_session_meet(struct seep_session *session, const char *f
 
 /* The same for every file in the folder. Problems are the last one's. */
 SEEP_NODISCARD int seep_session_scan(struct seep_session *session, struct seep_error *err);
+
+/*
+ * Follow those forked processes that are old enough now. Returns the time of the next one, UINT64_MAX
+ * for none. @err is filled where one of them is recorded without a timeline.
+ */
+uint64_t seep_session_follow(struct seep_session *session, uint64_t now_ns, struct seep_error *err);
 
 /* waitpid() will give a status: what /proc still says of the process is gone after that. */
 void seep_session_dying(struct seep_session *session, uint32_t pid);

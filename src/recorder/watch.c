@@ -46,6 +46,7 @@ struct seep_watch {
 	uint64_t next_sample_ns;
 	uint64_t next_epoch_ns;
 	uint64_t epoch_age_ns;
+	bool follows; /* there is a thread, and the process knows of us */
 	bool answered;
 	unsigned catch_tries; /* left, to see what an exec leads to */
 	bool looked;	      /* outside, at an early age */
@@ -292,30 +293,33 @@ static void unregister_recorder(struct seep_ledger *ledger)
 	answer(ledger);
 }
 
-int seep_watch_start(struct seep_ledger *ledger, struct seep_watch **ret_watch,
-		     struct seep_error *err)
+struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable)
 {
 	struct seep_watch *watch = seep_xcalloc(1, sizeof(*watch));
-	int problem;
 
 	watch->ledger = *ledger;
-	if (seep_ledger_life(ledger) != SEEP_PROCESS_UNKNOWN)
+	if (reachable)
 		watch->pid = ledger->view.header.pid;
 	watch->epoch_age_ns = SEEP_NS_PER_S;
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->seen.perf_map_fd = -1;
 	seep_timeline_init(&watch->seen.timeline);
+	*ledger = (struct seep_ledger){ .fd = -1 };
+	return watch;
+}
+
+int seep_watch_follow(struct seep_watch *watch, struct seep_error *err)
+{
+	int problem;
+
 	plan_epoch(watch, seep_monotonic_ns());
 	register_recorder(watch->ledger.control);
 	problem = start_thread(watch);
 	if (problem != 0) {
 		unregister_recorder(&watch->ledger);
-		(void)pthread_mutex_destroy(&watch->lock);
-		free(watch);
 		return seep_fail_errno(err, problem, "cannot start a thread");
 	}
-	*ledger = (struct seep_ledger){ .fd = -1 };
-	*ret_watch = watch;
+	watch->follows = true;
 	return 0;
 }
 
@@ -339,14 +343,22 @@ void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *r
 	ret_result->successor = (struct seep_successor){ 0 };
 }
 
+static void stop_thread(struct seep_watch *watch)
+{
+	_Atomic uint32_t *attention = &watch->ledger.state->attention;
+
+	atomic_store_explicit(&watch->stop, 1, memory_order_release);
+	atomic_fetch_add_explicit(attention, 1, memory_order_acq_rel);
+	futex_wake(attention);
+	(void)pthread_join(watch->thread, NULL);
+}
+
 void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result)
 {
 	struct seep_ledger *ledger = &watch->ledger;
 
-	atomic_store_explicit(&watch->stop, 1, memory_order_release);
-	atomic_fetch_add_explicit(&ledger->state->attention, 1, memory_order_acq_rel);
-	futex_wake(&ledger->state->attention);
-	(void)pthread_join(watch->thread, NULL);
+	if (watch->follows)
+		stop_thread(watch);
 	if (!dead)
 		unregister_recorder(ledger);
 	else if (!watch->answered) {

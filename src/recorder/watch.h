@@ -18,16 +18,21 @@
 
 struct seep_watch;
 
+/*
+ * A watch that does not follow yet. @ledger: writable; moved into the watch. @reachable: in our PID
+ * namespace. End with seep_watch_stop().
+ */
+struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable)
+	__attribute__((returns_nonnull));
+
 /**
- * seep_watch_start - register as the recorder of a ledger and follow it
- * @ledger:      writable; moved into the watch on success, the caller's on failure. How long the process waits for
- *              its answer at most is its own affair (exit_wait_ms)
- * @ret_watch: set on success only; end with seep_watch_stop()
+ * seep_watch_follow - register as the recorder of a watch's ledger and follow it from now on
+ *
+ * How long the process waits for its answer at most is its own affair (exit_wait_ms).
  *
  * Returns: 0, or -SEEP_ESYS (no thread to be had).
  */
-SEEP_NODISCARD int seep_watch_start(struct seep_ledger *ledger, struct seep_watch **ret_watch,
-				    struct seep_error *err);
+SEEP_NODISCARD int seep_watch_follow(struct seep_watch *watch, struct seep_error *err);
 
 /* Borrowed; fields that do not change (name, header) may be read at any time. */
 const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch);
@@ -48,7 +53,7 @@ struct seep_watch_result {
 void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *ret_result);
 
 /**
- * seep_watch_stop - end the thread and give back what it gathered
+ * seep_watch_stop - end the thread, if there is one, and give back what it gathered
  * @dead: the process is gone: one last sample of the ledger is taken. Otherwise it goes on without
  *        a recorder: it is let go at once should it be waiting, and will not wait at its end
  * @ret_result: all is set; to successor is added what was seen in life

@@ -322,6 +322,60 @@ static void a_process_at_its_end_is_answered_and_sampled(void **state)
 	assert_true(image->gathered.peak_rss_bytes >= last->rss_bytes);
 }
 
+/* Many end before that, and a thread costs more than they do. */
+static void a_forked_process_is_followed_after_some_time(void **state)
+{
+	struct ledger_fake fake = { .origin = LEDGER_ORIGIN_FORK, .allocs = 3 };
+	const struct ledger_control *control;
+	struct seep_error err = { 0 };
+	struct seep_image *image;
+	uint64_t at_ns;
+	bool ready;
+	int status, go;
+	pid_t pid;
+
+	(void)state;
+	pid = start_child(&fake, &go, &ready);
+	assert_true(ready);
+	scan_and_bury();
+	image = session.images;
+	assert_non_null(image);
+	at_ns = image->follow_at_ns;
+	control = seep_watch_ledger(image->watch)->control;
+	assert_int_equal(seep_session_follow(&session, at_ns - 1, &err), at_ns);
+	assert_int_equal(atomic_load(&control->recorder_pid), 0);
+	assert_true(seep_session_follow(&session, at_ns, &err) == UINT64_MAX);
+	assert_int_equal(atomic_load(&control->recorder_pid), getpid());
+	assert_true(seep_session_follow(&session, UINT64_MAX, &err) == UINT64_MAX);
+	assert_int_equal(err.code, 0);
+	(void)close(go);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	scan_and_bury();
+	assert_true(next()->gathered.peak_rss_bytes > 0);
+}
+
+static void one_that_ends_before_has_a_sample(void **state)
+{
+	struct ledger_fake parent = { 0 }, child = { .origin = LEDGER_ORIGIN_FORK, .allocs = 7 };
+	const struct seep_timeline *timeline;
+	struct seep_error err = { 0 };
+	struct seep_image *image;
+
+	(void)state;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	child.parent = parent.file_name;
+	write_dead(&child, CHILD_PID, MAIN_PID, 0);
+	scan_and_bury();
+	assert_true(seep_session_follow(&session, UINT64_MAX, &err) == UINT64_MAX);
+	image = next();
+	assert_int_equal(image->pid, CHILD_PID);
+	timeline = &image->gathered.timeline;
+	assert_int_equal(timeline->count, 1);
+	assert_int_equal(timeline->samples[0].allocs, 7);
+	close_small(image, 7);
+}
+
 static void a_process_that_is_left_does_not_wait_and_keeps_its_ancestors(void **state)
 {
 	struct ledger_fake parent = { 0 }, fake = { .origin = LEDGER_ORIGIN_FORK };
@@ -435,6 +489,8 @@ int main(void)
 		SESSION_TEST(a_status_that_came_before_the_ledger_is_kept),
 		SESSION_TEST(not_following_leaves_out_all_but_the_main_program),
 		SESSION_TEST(a_process_at_its_end_is_answered_and_sampled),
+		SESSION_TEST(a_forked_process_is_followed_after_some_time),
+		SESSION_TEST(one_that_ends_before_has_a_sample),
 		SESSION_TEST(a_process_that_is_left_does_not_wait_and_keeps_its_ancestors),
 		SESSION_TEST(a_killed_process_is_sampled_once_more),
 	};
