@@ -20,6 +20,11 @@
 #define RT_HOT __attribute__((hot))
 /* Apart, though not so rare that what leads to it should be moved out of the way. */
 #define RT_APART __attribute__((noinline))
+/*
+ * For arrays: the linker sorts variables by their alignment, so all that are small lie together. Each
+ * page of them that a forked child writes to is a page fault and a copy.
+ */
+#define RT_LARGE _Alignas(4096)
 /* Where the call itself would be a good part of the cost. */
 #define RT_INLINE static inline __attribute__((always_inline))
 #define RT_LIKELY(x) CORE_LIKELY(x)
@@ -83,6 +88,7 @@ struct rt_global {
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
 	uint32_t pid;
 	uint32_t verify_every; /* 0 = off */
+	uint32_t forked;       /* tables begin with a page: most such children need no more */
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */
 	uintptr_t loader_start;		 /* extent of ld.so */

@@ -41,27 +41,29 @@ static void parse_boot_id(const char *text, uint8_t *ret_id)
 
 void rt_identify(struct rt_identity *id)
 {
-	/* A forked child has its parent's. */
-	static uint8_t boot_id[sizeof(id->boot_id)];
-	static bool boot_id_known;
+	bool is_first = id->exe_bytes == 0;
+	uint32_t before = id->pid;
 	char text[1024];
 	struct stat namespace;
 	long got;
 
-	memset(id, 0, sizeof(*id));
 	id->pid = rt_getpid();
 	id->ppid = (uint32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
 	id->uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
+	id->start_ticks = 0;
 	if (rt_read_file("/proc/self/stat", text, sizeof(text)) > 0)
 		id->start_ticks = parse_start_ticks(text);
-	if (!boot_id_known &&
-	    rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0)
-		parse_boot_id(text, boot_id);
-	boot_id_known = true;
-	memcpy(id->boot_id, boot_id, sizeof(boot_id));
-	if (rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&namespace, 0, 0,
-			0) == 0)
-		id->pid_namespace = namespace.st_ino;
+	/* A child that sees its parent under the parent's own number is in the same namespace. */
+	if (before <= 1 || id->ppid != before) {
+		bool known = rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid",
+					 (long)&namespace, 0, 0, 0) == 0;
+
+		id->pid_namespace = known ? namespace.st_ino : 0;
+	}
+	if (!is_first)
+		return;
+	if (rt_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text)) > 0)
+		parse_boot_id(text, id->boot_id);
 	got = rt_syscall6(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)id->exe,
 			  sizeof(id->exe) - 1, 0, 0);
 	id->exe_bytes = got > 0 ? (size_t)got : 0;

@@ -19,7 +19,10 @@ struct rt_identity {
 	size_t exe_bytes;
 };
 
-/* What /proc does not tell stays 0 or empty. */
-void rt_identify(struct rt_identity *ret_id);
+/*
+ * @id: zeros, or what was filled in before a fork; a child has the same boot and program. What /proc
+ * does not tell is 0 or empty.
+ */
+void rt_identify(struct rt_identity *id);
 
 #endif

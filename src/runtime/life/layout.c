@@ -67,7 +67,8 @@ uint64_t rt_ledger_max_wanted(const struct rt_options *options)
  */
 static uint64_t group_max(bool is_fork)
 {
-	static struct core_cgroup_buffers buffers; /* too large for a stack that may be tiny */
+	static RT_LARGE struct core_cgroup_buffers
+		buffers; /* too large for a stack that may be tiny */
 	static uint64_t room = UINT64_MAX;
 	struct core_cgroup group;
 	uint64_t least;

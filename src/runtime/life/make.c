@@ -79,7 +79,7 @@ static long open_private(const char *path, uint32_t uid)
 static long open_directory(const char *given, uint32_t uid)
 {
 	static const char *const roots[] = { "/dev/shm", "/tmp" };
-	static char path[PATH_BYTES]; /* not on a stack that may be tiny */
+	static RT_LARGE char path[PATH_BYTES]; /* not on a stack that may be tiny */
 	long fd = -ENOENT;
 
 	if (given) {
@@ -207,7 +207,7 @@ static struct ledger_string put_arguments(char *const *arguments)
 static void fill_strings(struct ledger_header *header, const struct rt_make *make,
 			 const struct rt_identity *id)
 {
-	static char cwd[PATH_BYTES]; /* not on a stack that may be tiny */
+	static RT_LARGE char cwd[PATH_BYTES]; /* not on a stack that may be tiny */
 	long got = rt_syscall3(SYS_getcwd, (long)cwd, sizeof(cwd), 0);
 
 	header->exe = rt_table_string(id->exe, id->exe_bytes);
@@ -324,7 +324,7 @@ static void note_directory(long fd)
 
 bool rt_ledger_make(const struct rt_make *make)
 {
-	static struct rt_identity id; /* too large for a stack that may be a signal's */
+	static RT_LARGE struct rt_identity id; /* too large for a stack that may be a signal's */
 	struct rt_global before = rt_global;
 	struct file file = { .dir = -1, .fd = -1 };
 	bool made = false;

@@ -16,7 +16,7 @@ struct option {
 	char *text;		  /* TEXT_MAX bytes to keep any text in; the value points there */
 };
 
-static char modules[TEXT_MAX];
+static RT_LARGE char modules[TEXT_MAX];
 
 static const char *const modes[] = { "all", "off", NULL };
 static const char *const thread_keys[] = { "off", "name", NULL };
@@ -154,7 +154,7 @@ static bool set_one(struct rt_options *into, const char *key, const char *value)
 
 static bool parse(struct rt_options *into, const char *text)
 {
-	static char value[TEXT_MAX]; /* as long as all of them: never cut */
+	static RT_LARGE char value[TEXT_MAX]; /* as long as all of them: never cut */
 
 	while (*text) {
 		char key[KEY_MAX * 2];
@@ -182,7 +182,7 @@ static void print_help(void)
 
 bool rt_options_read(const char *text, struct rt_options *ret_options)
 {
-	static char kept[TEXT_MAX];
+	static RT_LARGE char kept[TEXT_MAX];
 
 	*ret_options = (struct rt_options){
 		.size_max = UINT64_MAX,

@@ -66,12 +66,12 @@ static bool map_mine(void)
 /* Marks are appended by tools; give them pages now, so that they need none later. */
 static void reserve_marks(void)
 {
-	enum { MARKS_AT_START = 256 };
+	enum { PAGE = LEDGER_PAGE_BYTES / sizeof(struct ledger_mark) };
 	struct ledger_table_state *marks = &rt_global.state->table[LEDGER_TABLE_MARKS];
 	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_MARKS].capacity;
+	uint64_t count = rt_global.header->origin == LEDGER_ORIGIN_FORK ? PAGE : 4 * PAGE;
 
-	(void)rt_table_take(LEDGER_TABLE_MARKS,
-			    capacity < MARKS_AT_START ? capacity : MARKS_AT_START);
+	(void)rt_table_take(LEDGER_TABLE_MARKS, capacity < count ? capacity : count);
 	rt_store(&marks->reserved, 0);
 }
 
@@ -91,7 +91,7 @@ static struct ledger_control *open_books(void)
 /* A program may write its title over its environment: forked children need a copy. */
 static const char *keep_dir(const char *given)
 {
-	static char kept[DIR_MAX];
+	static RT_LARGE char kept[DIR_MAX];
 	size_t length = given ? strlen(given) : 0;
 
 	if (!given || length >= sizeof(kept))
@@ -248,6 +248,7 @@ static struct ledger_control *start_child(void)
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	if (!made)
 		return NULL;
+	rt_global.forked = 1;
 	rt_store(&rt_global.control->mode, mode);
 	rt_store(&rt_global.control->filtered_once, filtered_once);
 	rt_store(&rt_global.control->size_min_bytes, size_min);

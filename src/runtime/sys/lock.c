@@ -11,8 +11,9 @@ enum { SPINS = 200, WAIT_MS = 10, WAITS = 20 };
 #define SLEEPERS (1u << 31)
 #define LONGEST_NS 5000000000ull
 
-static _Atomic uint32_t owner;
-static _Atomic uint32_t
+/* Each on a line of its own: what every hook reads may lie beside them. */
+static _Alignas(64) _Atomic uint32_t owner;
+static _Alignas(64) _Atomic uint32_t
 	tenures; /* counts owners, so that waiters see that it is not one for ever */
 
 /*
@@ -20,7 +21,7 @@ static _Atomic uint32_t
  * thousand threads that all wake each other do nothing else. Cleared by whoever comes out of a wait,
  * so it cannot stay for longer than one.
  */
-static _Atomic uint32_t waking;
+static _Alignas(64) _Atomic uint32_t waking;
 
 static bool try_take(uint32_t from, uint32_t word)
 {

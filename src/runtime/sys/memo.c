@@ -3,7 +3,7 @@
 
 #include "runtime/sys/sys.h"
 
-enum { BUCKETS_FIRST = 1 << 12 };
+enum { BUCKETS_FIRST = 1 << 12, BUCKETS_FIRST_FORKED = 1 << 7 };
 
 static uint64_t bytes_of(uint64_t buckets)
 {
@@ -69,7 +69,8 @@ static struct rt_memo_table *replace(rt_memo *memo, struct rt_memo_table *old, u
 static struct rt_memo_table *renew(rt_memo *memo, struct rt_memo_table *old, uint64_t generation,
 				   uint64_t most_bytes)
 {
-	uint64_t buckets = old ? (old->mask + 1) * 2 : BUCKETS_FIRST;
+	uint64_t first = rt_global.forked ? BUCKETS_FIRST_FORKED : BUCKETS_FIRST;
+	uint64_t buckets = old ? (old->mask + 1) * 2 : first;
 	struct rt_memo_table *table = NULL;
 
 	if (!old || (rt_load(&old->generation) == generation && bytes_of(buckets) <= most_bytes))
@@ -97,4 +98,13 @@ void rt_memo_empty(rt_memo *memo)
 
 	if (table)
 		empty(table, rt_load(&table->generation));
+}
+
+void rt_memo_drop(rt_memo *memo)
+{
+	struct rt_memo_table *table = rt_load_acquire(memo);
+
+	rt_store_release(memo, NULL);
+	if (table)
+		rt_munmap(table, bytes_of(table->mask + 1));
 }

@@ -66,4 +66,7 @@ RT_COLD void rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, uint64_t g
 /* Forget all. */
 RT_COLD void rt_memo_empty(rt_memo *memo);
 
+/* The same where nobody reads it; the next table is small. */
+RT_COLD void rt_memo_drop(rt_memo *memo);
+
 #endif

@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-void *rt_mmap_sparse(size_t bytes)
+static void *map(size_t bytes, int flags)
 {
 	long ret = rt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 
 	if (ret < 0 && ret > -4096)
 		return NULL;
@@ -20,9 +20,15 @@ void *rt_mmap_sparse(size_t bytes)
 	return (void *)ret;
 }
 
+void *rt_mmap_sparse(size_t bytes)
+{
+	return map(bytes, 0);
+}
+
 void *rt_mmap(size_t bytes)
 {
-	void *start = rt_mmap_sparse(bytes);
+	/* A page is written to at once. A table's would cost two faults: it is read before that. */
+	void *start = map(bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
 
 	if (start && rt_global.state)
 		rt_add(&rt_global.state->private_bytes, bytes);

@@ -182,6 +182,11 @@ bool rt_contexts_start(void)
 {
 	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_CONTEXTS].capacity;
 
+	/* In a forked child its parent's, if the ledger is of the same size. */
+	if (present && present_bytes != capacity * sizeof(*present)) {
+		(void)rt_syscall3(SYS_munmap, (long)present, (long)present_bytes, 0);
+		present = NULL;
+	}
 	if (!present) {
 		present_bytes = capacity * sizeof(*present);
 		present = rt_mmap_sparse(present_bytes);
@@ -192,11 +197,10 @@ bool rt_contexts_start(void)
 
 void rt_contexts_forked(void)
 {
-	rt_memo_empty(&rt_raw_rows);
+	rt_memo_drop(&rt_raw_rows);
 	rt_munmap(contexts.entries, (contexts.mask + 1) * sizeof(*contexts.entries));
 	contexts = (struct rt_index_set){ 0 };
 	if (present)
-		(void)rt_syscall3(SYS_munmap, (long)present, (long)present_bytes, 0);
-	present = NULL;
+		rt_empty_table(present, 0, present_bytes);
 	rt_nodes_forked();
 }

@@ -5,7 +5,7 @@
 #include "runtime/sys/tables.h"
 #include "runtime/unwind/modules.h"
 
-enum { PERIOD_MAX = 8, SET_FIRST = 1 << 12, FOLDED_MAX = UINT16_MAX };
+enum { PERIOD_MAX = 8, SET_FIRST = 1 << 12, SET_FIRST_FORKED = 1 << 8, FOLDED_MAX = UINT16_MAX };
 
 /* A frame after folding. */
 struct folded {
@@ -24,7 +24,8 @@ static struct rt_index_set nodes;
 
 bool rt_index_reserve(struct rt_index_set *set)
 {
-	uint64_t size = set->entries ? (set->mask + 1) * 2 : SET_FIRST;
+	uint64_t first = rt_global.forked ? SET_FIRST_FORKED : SET_FIRST;
+	uint64_t size = set->entries ? (set->mask + 1) * 2 : first;
 	uint64_t *entries, *old;
 
 	if (set->entries && set->used * 3 < set->mask * 2)

@@ -3,7 +3,7 @@
 
 #include "runtime/track/operation.h"
 
-uint16_t rt_usable_class[RT_CLASSED_BYTES];
+RT_LARGE uint16_t rt_usable_class[RT_CLASSED_BYTES];
 _Atomic uint32_t rt_usable_met;
 
 /* Of the first answers. tcmalloc's makes an object by operator new, which is us again. */

@@ -262,7 +262,7 @@ static bool same_file(const struct ledger_module *m, const uint8_t *id, uint32_t
 
 static uint32_t list_module(const struct dl_find_object *object)
 {
-	static char path[PATH_MAX_BYTES]; /* under the slow lock */
+	static RT_LARGE char path[PATH_MAX_BYTES]; /* under the slow lock */
 	const struct link_map *map = object->dlfo_link_map;
 	struct listed now = { (uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
 			      map->l_addr, 0 };

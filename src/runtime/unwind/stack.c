@@ -103,7 +103,7 @@ bool rt_stack_holds(struct rt_stack *stack, uintptr_t sp, uintptr_t at, uintptr_
  * Goroutines whose stacks were looked at. Go never gives their memory back, and while one calls C
  * its stack stays where its bounds say: what the kernel said of both once need not be asked again.
  */
-static _Atomic uintptr_t goroutines[GOROUTINES];
+static RT_LARGE _Atomic uintptr_t goroutines[GOROUTINES];
 
 static _Atomic uintptr_t *place_of_goroutine(uintptr_t g)
 {

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+// build: -pthread
+/*
+ * fork_kinds WHAT N: N forked children, one after the other, each with its truth in $TRUTH_FILE.<pid>.
+ *   none      ends at once           exec      runs true at once
+ *   few       allocates 10 blocks, frees 5 of them and 2 that it inherited
+ *   many      5,000 blocks           killed    500 blocks, then SIGKILL
+ *   thread    3 blocks, and 40 in a thread of its own
+ *   vfork     a vfork child, which runs true
+ *   nested    3 blocks, and a child of its own with 7
+ *   daemon    forks twice, and ends in between; the last one has 20 blocks
+ *   handler   forked in a signal handler
+ *   threads   forked by a thread while others allocate
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+
+#include "truth.h"
+
+enum { BYTES = 100, INHERITED = 2, OTHERS = 3 };
+
+TRUTH_SITE(allocate);
+TRUTH_SITE(churn);
+
+static const char *what;
+static void *inherited[INHERITED];
+static int stop;
+
+static SITE void *allocate(unsigned count)
+{
+	void *block = NULL;
+
+	for (unsigned i = 0; i < count; i++) {
+		block = truth_hide_ptr(malloc(BYTES));
+		truth_alloced(&site_allocate, BYTES);
+	}
+	return block;
+}
+
+static void release(void *block)
+{
+	truth_freed(&site_allocate, BYTES);
+	free(block);
+}
+
+static bool is(const char *name)
+{
+	return strcmp(what, name) == 0;
+}
+
+static void *in_thread(void *unused)
+{
+	(void)allocate(40);
+	return unused;
+}
+
+static void few(void)
+{
+	for (int i = 0; i < 5; i++)
+		release(allocate(2));
+	for (int i = 0; i < INHERITED; i++)
+		free(inherited[i]);
+}
+
+static pid_t fork_again(unsigned count)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		truth_reset();
+		(void)allocate(count);
+		truth_print_child();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void be_child(void)
+{
+	pthread_t thread;
+
+	truth_reset();
+	if (is("none"))
+		_exit(0);
+	if (is("exec"))
+		(void)execl("/bin/true", "true", (char *)NULL);
+	if (is("few") || is("handler") || is("threads"))
+		few();
+	if (is("many"))
+		(void)allocate(5000);
+	if (is("killed") || is("thread") || is("nested"))
+		(void)allocate(is("killed") ? 500 : 3);
+	if (is("thread")) {
+		EXPECT(pthread_create(&thread, NULL, in_thread, NULL) == 0);
+		EXPECT(pthread_join(thread, NULL) == 0);
+	}
+	if (is("nested"))
+		EXPECT(waitpid(fork_again(7), NULL, 0) > 0);
+	if (is("daemon"))
+		EXPECT(setsid() > 0 && fork_again(20) > 0);
+	else
+		truth_print_child();
+	if (is("killed"))
+		(void)raise(SIGKILL);
+	_exit(truth_failures != 0);
+}
+
+static void fork_one(void)
+{
+	pid_t pid = is("vfork") ? vfork() : fork();
+
+	if (pid == 0 && is("vfork")) {
+		(void)execl("/bin/true", "true", (char *)NULL);
+		_exit(127);
+	}
+	if (pid == 0)
+		be_child();
+	EXPECT(waitpid(pid, NULL, 0) == pid);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	fork_one();
+}
+
+static SITE void *churn(void *unused)
+{
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		free(truth_hide_ptr(malloc(BYTES)));
+		truth_alloced(&site_churn, BYTES);
+		truth_freed(&site_churn, BYTES);
+	}
+	return unused;
+}
+
+static void *fork_them(void *count)
+{
+	for (int i = 0; i < *(int *)count; i++)
+		if (is("handler"))
+			(void)raise(SIGUSR1);
+		else
+			fork_one();
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int count = argc > 2 ? atoi(argv[2]) : 1;
+	pthread_t others[OTHERS];
+
+	what = argc > 1 ? argv[1] : "";
+	for (int i = 0; i < INHERITED; i++)
+		inherited[i] = allocate(1);
+	(void)signal(SIGUSR1, on_signal);
+	for (int i = 0; is("threads") && i < OTHERS; i++)
+		EXPECT(pthread_create(&others[i], NULL, i ? churn : fork_them, &count) == 0);
+	if (is("threads"))
+		EXPECT(pthread_join(others[0], NULL) == 0);
+	else
+		(void)fork_them(&count);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	for (int i = 1; is("threads") && i < OTHERS; i++)
+		EXPECT(pthread_join(others[i], NULL) == 0);
+	truth_print();
+	return truth_failures != 0;
+}
