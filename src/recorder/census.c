@@ -138,8 +138,7 @@ out:
 
 static bool runs(const struct seep_census_entry *entry)
 {
-	return entry->state == SEEP_CENSUS_RUNNING || entry->state == SEEP_CENSUS_RECORDED ||
-	       entry->state == SEEP_CENSUS_RECORDER_GONE;
+	return entry->state <= SEEP_CENSUS_RECORDER_GONE;
 }
 
 static int compare_entries(const void *left, const void *right)

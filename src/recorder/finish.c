@@ -182,7 +182,7 @@ static void add_present(struct seep_profile *profile)
 static bool is_worth_a_recording(const struct seep_finish_job *job,
 				 const struct seep_profile *profile)
 {
-	if (job->only_running && profile->process.ended != SEEP_ENDED_RUNNING)
+	if (job->ring && profile->process.ended != SEEP_ENDED_RUNNING)
 		return false;
 	return job->keep_small || profile->totals.allocs >= SEEP_FINISH_SMALL_ALLOCS ||
 	       seep_profile_is_void(profile);
@@ -223,7 +223,7 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 		retire_ledger(job);
 	else if (!job->snapshot)
 		say_where(job);
-	if (job->keep_profile || (job->recorded && job->share.peak_bytes > job->keep_above_bytes))
+	if (job->keep_profile)
 		job->profile = profile;
 	else
 		seep_profile_free(profile);

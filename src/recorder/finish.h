@@ -22,14 +22,14 @@ struct seep_finisher;
 struct seep_finish_job {
 	/* What to do. The finisher owns none of this; the plans of its jobs have the same symbols. */
 	const struct seep_recorder_plan *plan;
-	struct seep_image image;   /* a copy: its ledger, and what was seen of it */
-	const char *output;	   /* its recording */
-	const char *folder;	   /* that this lies in, made if it is not there; NULL: it is */
-	bool snapshot;		   /* the ledger is left as it is: its process may go on */
-	bool only_running;	   /* nothing is written of a process that has ended */
-	bool keep_small;	   /* a recording, however few allocations there were */
-	bool keep_profile;	   /* give the profile back... */
-	uint64_t keep_above_bytes; /* ...or do so if its peak is larger; UINT64_MAX: not */
+	struct seep_image image; /* a copy: its ledger, and what was seen of it */
+	const char *output;	 /* its recording */
+	const char *folder;	 /* that this lies in, made if it is not there; NULL: it is */
+	bool snapshot;		 /* the ledger is left as it is: its process may go on */
+	/* The snapshots that it is one of: nothing is written of a process that has ended; or NULL. */
+	struct seep_snapshot_ring *ring;
+	bool keep_small;   /* a recording, however few allocations there were */
+	bool keep_profile; /* give the profile back */
 	const struct seep_recorder_result *run; /* what to sum up of the others; NULL: nothing */
 	struct seep_image *owner;		/* the caller's */
 

@@ -73,6 +73,18 @@ void seep_image_add_child(struct seep_image *image, uint32_t pid)
 	image->children[image->child_count++] = pid;
 }
 
+struct seep_profile_forked seep_forked_of(const struct seep_profile_other *share)
+{
+	return (struct seep_profile_forked){
+		.processes = 1,
+		.allocs = share->allocs,
+		.alloc_bytes = share->alloc_bytes,
+		.frees = share->frees,
+		.freed_bytes = share->freed_bytes,
+		.live_bytes = share->live_bytes,
+	};
+}
+
 void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from)
 {
 	struct seep_profile_forked sums = *to;

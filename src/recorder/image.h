@@ -62,6 +62,9 @@ void seep_image_free(struct seep_image *image);
 
 void seep_image_add_child(struct seep_image *image, uint32_t pid);
 
+/* What its parent's recording gets of a fork that has none. */
+struct seep_profile_forked seep_forked_of(const struct seep_profile_other *share);
+
 /* Add figure by figure. */
 void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from);
 

@@ -80,11 +80,6 @@ static const char *settled_output(struct seep_recorder *recorder, struct seep_im
 	return image->output;
 }
 
-static uint64_t lead_bytes(const struct seep_recorder_result *result)
-{
-	return result->lead ? result->lead->totals.peak_bytes : 0;
-}
-
 /* @is_file: of the recording that FILE is. */
 static struct seep_finish_job new_job(struct seep_recorder *recorder, struct seep_image *image,
 				      bool is_file)
@@ -97,7 +92,6 @@ static struct seep_finish_job new_job(struct seep_recorder *recorder, struct see
 		.output = is_file ? plan->output : settled_output(recorder, image),
 		.folder = is_file ? NULL : recorder->folder,
 		.keep_small = is_file || !image->is_fork || plan->follow_exe,
-		.keep_above_bytes = UINT64_MAX,
 		.owner = image,
 	};
 }
@@ -109,8 +103,6 @@ static struct seep_finish_job *last_job(struct seep_recorder *recorder, struct s
 
 	job.keep_profile = is_file;
 	job.run = is_file ? recorder->result : NULL;
-	if (!recorder->plan.quiet)
-		job.keep_above_bytes = lead_bytes(recorder->result);
 	return seep_xmemdup(&job, sizeof(job));
 }
 
@@ -160,19 +152,6 @@ static void take_snapshots(struct seep_recorder *recorder)
 	}
 }
 
-/* What its parent's recording gets of a fork that has none. */
-static struct seep_profile_forked as_small(const struct seep_profile_other *share)
-{
-	return (struct seep_profile_forked){
-		.processes = 1,
-		.allocs = share->allocs,
-		.alloc_bytes = share->alloc_bytes,
-		.frees = share->frees,
-		.freed_bytes = share->freed_bytes,
-		.live_bytes = share->live_bytes,
-	};
-}
-
 /* No recording says so. */
 static void add_unrecorded(struct seep_recorder_result *result, const struct seep_image *image)
 {
@@ -205,9 +184,9 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		result->profile = job->profile;
 		result->recorded = job->recorded;
 	} else if (job->recorded) {
-		seep_recorder_add_other(result, &job->share, image->exe, job->output, job->profile);
+		seep_recorder_add_other(result, &job->share, image->exe, job->output);
 	} else if (job->err.code == 0) {
-		outcome.small = as_small(&job->share);
+		outcome.small = seep_forked_of(&job->share);
 		seep_forked_add(&result->small_forks, &outcome.small);
 	}
 	free(job);
@@ -216,7 +195,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 
 static void take_back(struct seep_recorder *recorder, struct seep_finish_job *job)
 {
-	if (job->snapshot)
+	if (job->ring)
 		seep_snapshots_end(recorder->snapshots, job);
 	else
 		collect(recorder, job);
@@ -445,14 +424,6 @@ static void close_all(struct seep_recorder *recorder)
 	} while (job);
 }
 
-static void drop_lesser_lead(struct seep_recorder_result *result)
-{
-	if (result->profile && result->profile->totals.peak_bytes >= lead_bytes(result)) {
-		seep_profile_free(result->lead);
-		result->lead = NULL;
-	}
-}
-
 static void clear_output(struct seep_recorder *recorder)
 {
 	size_t kept = seep_outname_clear(recorder->plan.output);
@@ -514,9 +485,10 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	seep_snapshots_result(recorder->snapshots, ret_result);
 	if (ret_result->unrecorded_count)
 		seep_texts_take(&ret_result->notes, seep_run_unrecorded(ret_result));
-	drop_lesser_lead(ret_result);
 	ret_result->folder = recorder->folder;
 	recorder->folder = NULL;
+	if (!recorder->plan.quiet)
+		seep_recorder_find_lead(ret_result);
 }
 
 /* ---- making and releasing ----------------------------------------------------------------- */
@@ -550,17 +522,15 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 	};
 	recorder->polls = seep_xgrow(NULL, &recorder->poll_capacity, POLL_FIXED,
 				     sizeof(*recorder->polls));
+	open_inotify(recorder);
 	rc = seep_run_signals_begin(&recorder->signals, err);
 	if (rc == 0)
 		rc = seep_finisher_new(&recorder->finisher, err);
 	if (rc < 0) {
-		free(recorder->folder);
-		free(recorder->polls);
-		free(recorder);
+		seep_recorder_free(recorder);
 		return rc;
 	}
 	recorder->snapshots = seep_snapshots_new(&recorder->plan);
-	open_inotify(recorder);
 	/* Daemons of the target come to us instead of to init, so that their status is seen. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	*ret_recorder = recorder;

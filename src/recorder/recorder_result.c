@@ -3,12 +3,13 @@
 
 #include "base/path.h"
 #include "base/xalloc.h"
+#include "recording/recording.h"
 
 #include <stdlib.h>
 
 void seep_recorder_add_other(struct seep_recorder_result *result,
 			     const struct seep_profile_other *share, const char *exe,
-			     const char *path, struct seep_profile *profile)
+			     const char *path)
 {
 	struct seep_profile_other *other;
 
@@ -18,14 +19,23 @@ void seep_recorder_add_other(struct seep_recorder_result *result,
 	*other = *share;
 	other->exe = seep_xstrdup(exe);
 	other->file = seep_xstrdup(seep_path_base(path));
-	if (!profile || (result->lead && result->lead->totals.peak_bytes >= share->peak_bytes)) {
-		seep_profile_free(profile);
+}
+
+void seep_recorder_find_lead(struct seep_recorder_result *result)
+{
+	uint64_t peak_bytes = result->profile ? result->profile->totals.peak_bytes : 0;
+	const char *file = NULL;
+
+	for (size_t i = 0; i < result->other_count; i++)
+		if (result->others[i].peak_bytes > peak_bytes) {
+			peak_bytes = result->others[i].peak_bytes;
+			file = result->others[i].file;
+		}
+	if (!file)
 		return;
-	}
-	seep_profile_free(result->lead);
-	free(result->lead_path);
-	result->lead = profile;
-	result->lead_path = seep_xstrdup(path);
+	result->lead_path = seep_xasprintf("%s/%s", result->folder, file);
+	if (seep_recording_load(result->lead_path, &result->lead, NULL) < 0)
+		result->lead = NULL;
 }
 
 void seep_recorder_result_done(struct seep_recorder_result *result)

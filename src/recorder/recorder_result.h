@@ -34,9 +34,12 @@ struct seep_recorder_result {
 /* Release all that it holds; zeroed again. */
 void seep_recorder_result_done(struct seep_recorder_result *result);
 
-/* @share: with a recording at @path. @profile: its own if that was kept, the result's from here. */
+/* @share: with a recording at @path. */
 void seep_recorder_add_other(struct seep_recorder_result *result,
 			     const struct seep_profile_other *share, const char *exe,
-			     const char *path, struct seep_profile *profile);
+			     const char *path);
+
+/* When all recordings are written: read the one with the largest peak, unless that is FILE. */
+void seep_recorder_find_lead(struct seep_recorder_result *result);
 
 #endif

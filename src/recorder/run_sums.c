@@ -3,6 +3,7 @@
 
 #include "base/xalloc.h"
 #include "profile/ledger_figure.h"
+#include "recorder/image.h"
 
 #include <stdlib.h>
 
@@ -55,20 +56,13 @@ static uint64_t peaks_at_once(const struct seep_profile_other *own,
 	return most_bytes;
 }
 
-/* All or nothing, as in a profile: no figure is over what a recording can hold. */
 static void add_share(struct seep_profile_run *run, const struct seep_profile_other *share)
 {
-	struct seep_profile_run with = *run;
+	const struct seep_profile_forked figures = seep_forked_of(share);
 
-	if (!seep_ledger_add(&with.sums.allocs, share->allocs) ||
-	    !seep_ledger_add(&with.sums.alloc_bytes, share->alloc_bytes) ||
-	    !seep_ledger_add(&with.peaks_bytes, share->peak_bytes))
-		return;
-	/* Parts of what was allocated. */
-	with.sums.frees += share->frees;
-	with.sums.freed_bytes += share->freed_bytes;
-	with.sums.live_bytes += share->live_bytes;
-	*run = with;
+	seep_forked_add(&run->sums, &figures);
+	/* Where that is more than a recording can hold it is left out. */
+	(void)seep_ledger_add(&run->peaks_bytes, share->peak_bytes);
 }
 
 void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other *others,
@@ -89,7 +83,6 @@ void seep_run_sum(struct seep_profile *profile, const struct seep_profile_other 
 		profile->others[i].file = seep_profile_strdup(profile, others[i].file);
 		add_share(run, &others[i]);
 	}
-	run->sums.processes += 1 + count;
 	run->peaks_at_once_bytes = peaks_at_once(&own, others, count);
 	/* Of figures that no process has. */
 	if (run->peaks_at_once_bytes > run->peaks_bytes)

@@ -13,26 +13,20 @@
 #define NS_PER_MS 1000000ull
 
 /* The snapshots of one recording's name. */
-struct ring {
-	struct ring *next;
+struct seep_snapshot_ring {
+	struct seep_snapshot_ring *next;
 	char *output;
-	unsigned number;  /* of the newest, 0 none */
+	unsigned number;  /* of the newest that was begun, 0 none */
 	unsigned *kept;	  /* numbers of those that exist, oldest first */
 	unsigned count;	  /* of kept */
 	unsigned written; /* ever */
 	bool busy;
 };
 
-struct snapshot {
-	struct seep_finish_job job; /* first: what the finisher gives back */
-	struct ring *ring;
-	unsigned number;
-};
-
 struct seep_snapshots {
 	const struct seep_recorder_plan *plan;
 	uint64_t next_ns;
-	struct ring *rings;
+	struct seep_snapshot_ring *rings;
 	unsigned left_out;
 	unsigned failed;
 	char *problem; /* the first failure */
@@ -52,7 +46,7 @@ void seep_snapshots_free(struct seep_snapshots *snapshots)
 	if (!snapshots)
 		return;
 	while (snapshots->rings) {
-		struct ring *ring = snapshots->rings;
+		struct seep_snapshot_ring *ring = snapshots->rings;
 
 		snapshots->rings = ring->next;
 		free(ring->output);
@@ -92,9 +86,9 @@ bool seep_snapshots_due(struct seep_snapshots *snapshots)
 
 /* ---- one snapshot ------------------------------------------------------------------------- */
 
-static struct ring *find_ring(struct seep_snapshots *snapshots, const char *output)
+static struct seep_snapshot_ring *find_ring(struct seep_snapshots *snapshots, const char *output)
 {
-	struct ring *ring;
+	struct seep_snapshot_ring *ring;
 
 	for (ring = snapshots->rings; ring; ring = ring->next)
 		if (strcmp(ring->output, output) == 0)
@@ -108,7 +102,7 @@ static struct ring *find_ring(struct seep_snapshots *snapshots, const char *outp
 }
 
 /* The next number whose file is not there from an earlier run. */
-static unsigned next_number(const struct ring *ring)
+static unsigned next_number(const struct seep_snapshot_ring *ring)
 {
 	unsigned number = ring->number;
 	bool taken = true;
@@ -125,31 +119,28 @@ static unsigned next_number(const struct ring *ring)
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 					     const struct seep_finish_job *like, bool has_room)
 {
-	struct ring *ring = find_ring(snapshots, like->output);
-	struct snapshot *snapshot;
-	struct seep_image *image;
+	struct seep_snapshot_ring *ring = find_ring(snapshots, like->output);
+	struct seep_finish_job *job;
 
 	if (ring->busy || !has_room) {
 		snapshots->left_out++;
 		return NULL;
 	}
 	ring->busy = true;
-	snapshot = seep_xcalloc(1, sizeof(*snapshot));
-	snapshot->ring = ring;
-	snapshot->number = next_number(ring);
-	snapshot->job = *like;
-	snapshot->job.output = seep_outname_snapshot(ring->output, snapshot->number);
-	snapshot->job.snapshot = snapshot->job.only_running = true;
+	ring->number = next_number(ring);
+	job = seep_xmemdup(like, sizeof(*like));
+	job->output = seep_outname_snapshot(ring->output, ring->number);
+	job->snapshot = true;
+	job->ring = ring;
 	/* Copies: the event loop goes on with its own. */
-	image = &snapshot->job.image;
-	image->children = seep_xmemdup(image->children,
-				       image->child_count * sizeof(*image->children));
-	seep_watch_result_now(image->watch, &image->gathered);
-	seep_outside_look(&image->gathered.outside, image->reachable ? image->pid : 0);
-	return &snapshot->job;
+	job->image.children = seep_xmemdup(job->image.children,
+					   job->image.child_count * sizeof(*job->image.children));
+	seep_watch_result_now(job->image.watch, &job->image.gathered);
+	seep_outside_look(&job->image.gathered.outside, job->image.reachable ? job->image.pid : 0);
+	return job;
 }
 
-static void drop_oldest(struct ring *ring)
+static void drop_oldest(struct seep_snapshot_ring *ring)
 {
 	char *path = seep_outname_snapshot(ring->output, ring->kept[0]);
 
@@ -161,14 +152,12 @@ static void drop_oldest(struct ring *ring)
 
 void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job *job)
 {
-	struct snapshot *snapshot = (struct snapshot *)job;
-	struct ring *ring = snapshot->ring;
+	struct seep_snapshot_ring *ring = job->ring;
 
 	ring->busy = false;
 	if (job->recorded) {
 		ring->written++;
-		ring->number = snapshot->number;
-		ring->kept[ring->count++] = snapshot->number;
+		ring->kept[ring->count++] = ring->number;
 		if (ring->count > snapshots->plan->snapshot_keep)
 			drop_oldest(ring);
 	} else if (job->err.code != 0 && snapshots->failed++ == 0) {
@@ -178,7 +167,7 @@ void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job
 	seep_outside_done(&job->image.gathered.outside);
 	free(job->image.children);
 	free((char *)(uintptr_t)job->output);
-	free(snapshot);
+	free(job);
 }
 
 /* ---- afterwards --------------------------------------------------------------------------- */
@@ -200,19 +189,17 @@ void seep_snapshots_result(const struct seep_snapshots *snapshots,
 					       "still being written",
 					       snapshots->left_out,
 					       snapshots->left_out == 1 ? " was" : "s were"));
-	for (const struct ring *ring = snapshots->rings; ring; ring = ring->next) {
+	for (const struct seep_snapshot_ring *ring = snapshots->rings; ring; ring = ring->next) {
 		char *newest;
 
-		if (strcmp(ring->output, snapshots->plan->output) != 0) {
+		if (strcmp(ring->output, snapshots->plan->output) != 0 || !ring->count) {
 			others += ring->written;
 			continue;
 		}
-		newest = seep_outname_snapshot(ring->output, ring->number);
-		if (ring->written > 0)
-			seep_texts_take(&result->notes,
-					seep_xasprintf("%u snapshot%s, the newest is %s",
-						       ring->written, ring->written == 1 ? "" : "s",
-						       newest));
+		newest = seep_outname_snapshot(ring->output, ring->kept[ring->count - 1]);
+		seep_texts_take(&result->notes,
+				seep_xasprintf("%u snapshot%s, the newest is %s", ring->written,
+					       ring->written == 1 ? "" : "s", newest));
 		free(newest);
 	}
 	if (others > 0)

@@ -150,28 +150,30 @@ static struct proc_path path_in(const char *folder, const char *file)
 	return path;
 }
 
-static int open_memory(const char *folder)
-{
-	return open(path_in(folder, "mem").text, O_RDONLY | O_CLOEXEC);
-}
-
-/* The first thread may have ended before the others; its folder shows nothing any more. */
-static int open_memory_of_any_thread(uint32_t pid, char folder[FOLDER_BYTES])
+/*
+ * By the folder of any thread: the first may have ended before the others, and shows nothing any
+ * more. Returns -1 with errno.
+ */
+static int open_memory(uint32_t pid, char folder[FOLDER_BYTES])
 {
 	struct dirent *entry;
-	int fd = -1;
+	int fd = -1, problem;
 	DIR *tasks;
 
 	(void)snprintf(folder, FOLDER_BYTES, "/proc/%" PRIu32 "/task", pid);
 	tasks = opendir(folder);
+	problem = errno;
 	while (tasks && fd < 0 && (entry = readdir(tasks))) {
 		(void)snprintf(folder, FOLDER_BYTES, "/proc/%" PRIu32 "/task/%.10s", pid,
 			       entry->d_name);
-		if (entry->d_name[0] != '.')
-			fd = open_memory(folder);
+		if (entry->d_name[0] == '.')
+			continue;
+		fd = open(path_in(folder, "mem").text, O_RDONLY | O_CLOEXEC);
+		problem = errno;
 	}
 	if (tasks)
 		(void)closedir(tasks);
+	errno = problem;
 	return fd;
 }
 
@@ -181,10 +183,7 @@ static int open_process(uint32_t pid, struct process *ret_process, struct seep_e
 	int rc;
 
 	*ret_process = (struct process){ .memory = { .file_bytes = UINT64_MAX } };
-	(void)snprintf(folder, sizeof(folder), "/proc/%" PRIu32, pid);
-	ret_process->memory.fd = open_memory(folder);
-	if (ret_process->memory.fd < 0 && errno == ESRCH)
-		ret_process->memory.fd = open_memory_of_any_thread(pid, folder);
+	ret_process->memory.fd = open_memory(pid, folder);
 	if (ret_process->memory.fd < 0 && (errno == ENOENT || errno == ESRCH))
 		return seep_fail(err, SEEP_ENOTFOUND, "process %" PRIu32 " has ended", pid);
 	if (ret_process->memory.fd < 0)

@@ -69,7 +69,7 @@ int seep_capture_run(char *const argv[], char *const envp[], enum seep_capture_s
 		     struct seep_capture *ret_capture, struct seep_error *err)
 {
 	struct seep_strbuf text;
-	int ends[2], problem, status = 0;
+	int ends[2], problem;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
@@ -84,12 +84,11 @@ int seep_capture_run(char *const argv[], char *const envp[], enum seep_capture_s
 	if (!read_all(ends[0], &text))
 		(void)kill(pid, SIGKILL);
 	(void)close(ends[0]);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 	*ret_capture = (struct seep_capture){
 		.text = seep_strbuf_take(&text),
 		.pid = (uint32_t)pid,
-		.status = status,
 	};
 	return 0;
 }

@@ -14,7 +14,6 @@ enum seep_capture_stream { SEEP_CAPTURE_STDOUT = 1, SEEP_CAPTURE_STDERR = 2 };
 struct seep_capture {
 	char *text; /* terminated; release with free() */
 	uint32_t pid;
-	int status; /* as waitpid() gives it; killed when it took too long */
 };
 
 /**

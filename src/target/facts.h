@@ -136,9 +136,6 @@ void seep_facts_done(struct seep_facts *facts);
 /* A copy of @text that lives as long as @facts; NULL stays NULL. */
 const char *seep_facts_keep(struct seep_facts *facts, const char *text);
 
-/* The first line of @text, kept; NULL when it is empty. */
-const char *seep_facts_keep_line(struct seep_facts *facts, const char *text);
-
 /**
  * seep_facts_look_at_machine - what holds for every program started from here
  * @ledger_dir:     the folder of ledgers, made already where that was possible

@@ -39,7 +39,8 @@ const char *seep_facts_keep(struct seep_facts *facts, const char *text)
 	return text ? seep_arena_strndup(facts->arena, text, strlen(text)) : NULL;
 }
 
-const char *seep_facts_keep_line(struct seep_facts *facts, const char *text)
+/* The first line of @text; NULL when it is empty. */
+static const char *keep_line(struct seep_facts *facts, const char *text)
 {
 	size_t bytes = strcspn(text, "\n");
 
@@ -90,7 +91,7 @@ static const char *confinement(struct seep_facts *facts)
 
 	(void)seep_file_read_start("/proc/self/attr/current", text, sizeof(text));
 	if (strstr(text, "(enforce)") || (strchr(text, ':') && !strstr(text, "unconfined")))
-		return seep_facts_keep_line(facts, text);
+		return keep_line(facts, text);
 	return NULL;
 }
 
@@ -137,7 +138,7 @@ static void try_it(struct seep_facts *facts)
 	envp = seep_spawn_environment_list(&environment);
 	if (seep_capture_run(argv, envp, SEEP_CAPTURE_STDERR, &capture, NULL) == 0) {
 		machine->was_tried = true;
-		machine->tried = seep_facts_keep_line(facts, capture.text);
+		machine->tried = keep_line(facts, capture.text);
 		machine->tried_well = remove_ledgers(machine->ledger_dir, capture.pid);
 		free(capture.text);
 	}

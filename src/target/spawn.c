@@ -97,26 +97,6 @@ static int receive(int fd, int *ret_number)
 	return got == sizeof(*ret_number) ? 0 : -1;
 }
 
-/* As execvp(): a text that the kernel does not know is given to the shell. */
-static void exec_by_shell(const char *path, char *const argv[], char *const envp[])
-{
-	size_t count = 0;
-	char **shell_argv;
-
-	while (argv[count]) {
-		count++;
-	}
-	shell_argv = calloc(count + 2, sizeof(*shell_argv));
-	if (!shell_argv)
-		return;
-	shell_argv[0] = (char *)"/bin/sh";
-	shell_argv[1] = (char *)path;
-	for (size_t i = 1; i < count; i++) {
-		shell_argv[i + 1] = argv[i];
-	}
-	(void)execve(shell_argv[0], shell_argv, envp);
-}
-
 static void __attribute__((noreturn))
 run_child(int fd, const char *path, char *const argv[], char *const envp[])
 {
@@ -124,9 +104,8 @@ run_child(int fd, const char *path, char *const argv[], char *const envp[])
 
 	if (receive(fd, &problem) != 0)
 		_exit(0);
-	(void)execve(path, argv, envp);
-	if (errno == ENOEXEC)
-		exec_by_shell(path, argv, envp);
+	/* A text that the kernel does not know is given to the shell. @path has a slash: PATH is not asked. */
+	(void)execvpe(path, argv, envp);
 	problem = errno;
 	(void)send(fd, &problem, sizeof(problem), MSG_NOSIGNAL);
 	_exit(problem == ENOENT ? 127 : 126);
