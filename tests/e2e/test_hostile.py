@@ -155,6 +155,10 @@ def test_an_inherited_block_is_not_subtracted_from_what_the_child_uses(seep):
     assert report["totals"]["inherited_freed_bytes"] == 100 << 20
 
 
+def test_forks_of_forks_leave_their_data_segment_to_the_program(seep):
+    check_same(seep, [program("fork_chain")])
+
+
 # ---- other libraries -----------------------------------------------------------------------
 
 

@@ -207,8 +207,9 @@ static void note_unrecorded(struct ledger_state *state)
 /*
  * In a forked child everything private is a copy of the parent's and stays valid: the page map,
  * the rules. What belongs to the parent's ledger is forgotten. The mapping of that ledger is
- * replaced by private memory at the same place, because the fork may have been called from a
- * signal handler inside one of our hooks, which will go on writing there when it returns.
+ * replaced by other memory at the same place, because the fork may have been called from a
+ * signal handler inside one of our hooks, which will go on writing there when it returns. It is
+ * shared with nobody but our own children, in name: private memory counts under RLIMIT_DATA.
  */
 static struct ledger_control *start_child(void)
 {
@@ -245,7 +246,7 @@ static struct ledger_control *start_child(void)
 		(void)rt_syscall3(SYS_munmap, (long)parent_state, LEDGER_PAGE_BYTES, 0);
 	parent_state = NULL;
 	(void)rt_syscall6(SYS_mmap, (long)parent.base, (long)parent.bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+			  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	if (!made)
 		return NULL;
 	rt_global.forked = 1;
