@@ -92,20 +92,12 @@ static uint64_t status_bytes(const char *text, const char *key)
 static uint32_t status_own_pid(const char *text)
 {
 	const char *at = strstr(text, "\nNSpid:");
-	const char *line_end = at ? strchr(at + 1, '\n') : NULL;
-	uint32_t number = 0;
-	char *end;
 
-	if (!line_end)
+	if (!at)
 		return 0;
-	for (at += strlen("\nNSpid:"); at < line_end; at = end) {
-		unsigned long next = strtoul(at, &end, 10);
-
-		if (end == at || end > line_end)
-			break;
-		number = (uint32_t)next;
-	}
-	return number;
+	for (at += strcspn(at + 1, "\n"); isdigit((unsigned char)*at); at--)
+		;
+	return (uint32_t)strtoul(at + 1, NULL, 10);
 }
 
 bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status)
@@ -143,30 +135,18 @@ bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 	return stat.state != 'X' && (stat.state != 'Z' || stat.threads > 1);
 }
 
-static unsigned hex_value(char c)
-{
-	if (isdigit((unsigned char)c))
-		return (unsigned)(c - '0');
-	return (unsigned)(tolower((unsigned char)c) - 'a') + 10;
-}
-
 static uint8_t boot_id[16];
 
 static void read_boot_id(void)
 {
-	unsigned nibbles = 0;
-	char *text;
+	char text[64];
+	const char *at = text;
 
-	if (seep_file_read("/proc/sys/kernel/random/boot_id", PROC_FILE_MAX_BYTES, &text, NULL,
-			   NULL) < 0)
-		return;
-	for (const char *at = text; *at && nibbles < 32; at++) {
-		if (!isxdigit((unsigned char)*at))
-			continue;
-		boot_id[nibbles / 2] = (uint8_t)(boot_id[nibbles / 2] << 4 | hex_value(*at));
-		nibbles++;
+	(void)seep_file_read_start("/proc/sys/kernel/random/boot_id", text, sizeof(text));
+	for (int i = 0; i < 16 && sscanf(at, "%2hhx", &boot_id[i]) == 1; i++) {
+		at += 2;
+		at += *at == '-';
 	}
-	free(text);
 }
 
 void seep_procfs_boot_id(uint8_t ret_id[16])

@@ -110,11 +110,6 @@ void seep_escape(struct seep_strbuf *buf, const char *text, size_t bytes)
 	seep_strbuf_add(buf, text, safe);
 }
 
-void seep_escapes(struct seep_strbuf *buf, const char *text)
-{
-	seep_escape(buf, text, strlen(text));
-}
-
 char *seep_escape_dup(const char *text)
 {
 	size_t bytes = strlen(text);

@@ -28,9 +28,6 @@ bool seep_terminal_color(int fd);
  */
 void seep_escape(struct seep_strbuf *buf, const char *text, size_t bytes);
 
-/* The same of text that ends with a zero byte. */
-void seep_escapes(struct seep_strbuf *buf, const char *text);
-
 /* The same for a whole string, into new memory; release with free(). */
 char *seep_escape_dup(const char *text);
 

@@ -10,6 +10,16 @@
 #define CORE_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CORE_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+static inline uint64_t core_smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t core_larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* Number of significant bits: 0 for 0, 1 for 1, 64 for 2^63 and more. */
 static inline unsigned core_bit_width(uint64_t x)
 {

@@ -2,12 +2,9 @@
 /* The nearest known word to a mistyped one. */
 #include "core/nearest.h"
 
-#include <string.h>
+#include "core/bits.h"
 
-static size_t min(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
+#include <string.h>
 
 static size_t edit_distance(const char *a, const char *b)
 {
@@ -29,9 +26,10 @@ static size_t edit_distance(const char *a, const char *b)
 		for (size_t j = 1; j <= b_length; j++) {
 			size_t cost = a[i - 1] != b[j - 1];
 
-			row[j] = min(min(above[j], row[j - 1]) + 1, above[j - 1] + cost);
+			row[j] = core_smaller(core_smaller(above[j], row[j - 1]) + 1,
+					      above[j - 1] + cost);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = min(row[j], two_above[j - 2] + 1);
+				row[j] = core_smaller(row[j], two_above[j - 2] + 1);
 		}
 	}
 	return rows[a_length % 3][b_length];

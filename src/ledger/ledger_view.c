@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "ledger/ledger_view.h"
 
+#include "core/bits.h"
+
 #include <string.h>
 
 enum { MAP_ALIGN = 64, SLOTS_LOG2_MASK = 0xff };
@@ -36,11 +38,6 @@ static int tables_fit(const struct ledger_header *header)
 	return 1;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* A file that ends early has what is before its end, as long as nobody asks for more. */
 static void cut_tables(struct ledger_view *view)
 {
@@ -52,9 +49,9 @@ static void cut_tables(struct ledger_view *view)
 		uint64_t real = LEDGER_GET(state->table[t].ready);
 		uint64_t used = LEDGER_GET(state->table[t].reserved);
 
-		used = smaller(smaller(used, real), table->capacity);
-		table->capacity = smaller(table->capacity, left / table->item_bytes);
-		view->lost += used - smaller(used, table->capacity);
+		used = core_smaller(core_smaller(used, real), table->capacity);
+		table->capacity = core_smaller(table->capacity, left / table->item_bytes);
+		view->lost += used - core_smaller(used, table->capacity);
 	}
 }
 
@@ -90,8 +87,8 @@ void ledger_view_refresh(struct ledger_view *view)
 		const struct ledger_table_state *table = &state->table[t];
 		uint64_t count = LEDGER_GET(table->reserved);
 
-		count = smaller(count, LEDGER_GET(table->ready));
-		view->count[t] = smaller(count, view->header.table[t].capacity);
+		count = core_smaller(count, LEDGER_GET(table->ready));
+		view->count[t] = core_smaller(count, view->header.table[t].capacity);
 	}
 }
 

@@ -4,13 +4,9 @@
  * may be seen before its allocation: then the allocation is counted in. Numbers that no program
  * reaches were written over; they count as 0, and the report says how many there were.
  */
+#include "core/bits.h"
 #include "profile/ledger_figure.h"
 #include "profile/ledger_parts.h"
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* The sums of all rows that are taken do not overflow. */
 void seep_ledger_mend_rows(struct seep_ledger_load *load)
@@ -19,8 +15,8 @@ void seep_ledger_mend_rows(struct seep_ledger_load *load)
 
 	for (uint64_t i = 0; i < load->rows.count; i++) {
 		struct seep_row_sum *sum = &load->rows.sums[i];
-		const uint64_t came = larger(sum->allocs, sum->frees);
-		const uint64_t came_bytes = larger(sum->alloc_bytes, sum->freed_bytes);
+		const uint64_t came = core_larger(sum->allocs, sum->frees);
+		const uint64_t came_bytes = core_larger(sum->alloc_bytes, sum->freed_bytes);
 		uint64_t allocs = allocs_before, bytes = bytes_before;
 
 		if (!seep_ledger_add(&allocs, came) || !seep_ledger_add(&bytes, came_bytes)) {

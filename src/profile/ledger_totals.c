@@ -2,16 +2,12 @@
 #include "profile/ledger_parts.h"
 
 #include "base/clock.h"
+#include "core/bits.h"
 #include "profile/ledger_figure.h"
 #include "profile/profile_check.h"
 #include "profile/total_fields.h"
 
 #include <string.h>
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* "verify" with a value other than 0 among key=value:key=value. */
 static bool asks_for_verify(const char *options)
@@ -78,10 +74,10 @@ static void derive(struct seep_ledger_load *load)
 	uint64_t went = seep_ledger_figure(load, caches->usable_freed_bytes);
 	uint64_t full = seep_ledger_figure(load, caches->walks_full);
 
-	totals->usable_bytes = came - smaller(went, came);
-	totals->temporary_bytes = smaller(totals->temporary_bytes, totals->alloc_bytes);
-	totals->walks_landed = totals->walks - smaller(full, totals->walks);
-	totals->walks_truncated = smaller(totals->walks_truncated, totals->walks);
+	totals->usable_bytes = came - core_smaller(went, came);
+	totals->temporary_bytes = core_smaller(totals->temporary_bytes, totals->alloc_bytes);
+	totals->walks_landed = totals->walks - core_smaller(full, totals->walks);
+	totals->walks_truncated = core_smaller(totals->walks_truncated, totals->walks);
 	totals->peak_at_ns = seep_ledger_figure(load, peak_at_ns(load));
 	totals->verify.asked = totals->verify.walks > 0 ||
 			       asks_for_verify(load->profile->process.options);
@@ -103,13 +99,13 @@ static uint64_t direct_bytes(struct seep_ledger_load *load)
  */
 static uint64_t kept_back_bytes(uint64_t peak, uint64_t n)
 {
-	uint64_t all = smaller(peak / 64, 1024 * n); /* k T */
+	uint64_t all = core_smaller(peak / 64, 1024 * n); /* k T */
 
 	if (n <= 1)
 		return 0;
 	if (all < peak / 1024)
 		all = peak / 1024;
-	return 2 * smaller(all, 65536 * n) +
+	return 2 * core_smaller(all, 65536 * n) +
 	       (uint64_t)ledger_peak_threshold_bytes((int64_t)peak, 2);
 }
 

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "recorder/ledger_control.h"
 #include "recorder/perf_map_file.h"
 
@@ -68,16 +69,6 @@ static void futex_wake(_Atomic uint32_t *word)
 
 /* ---- samples ------------------------------------------------------------------------------ */
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* A fork has its parent's modules; only one that lives on may load others. */
 static void look_outside(struct seep_watch *watch)
 {
@@ -100,7 +91,7 @@ static void read_memory(struct seep_watch *watch, uint64_t usable_bytes)
 	(void)pthread_mutex_lock(&watch->lock);
 	seep_outside_sample(&watch->seen.outside, watch->ledger.state, usable_bytes,
 			    memory.anon_rss_bytes);
-	watch->seen.peak_rss_bytes = larger(watch->seen.peak_rss_bytes, memory.peak_rss_bytes);
+	watch->seen.peak_rss_bytes = core_larger(watch->seen.peak_rss_bytes, memory.peak_rss_bytes);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
@@ -112,8 +103,8 @@ static void take_sample(struct seep_watch *watch)
 	uint64_t cost;
 
 	/* A pass over counters that move may come out low; counts never fall. */
-	watch->allocs = larger(watch->allocs, sums.allocs);
-	watch->frees = larger(watch->frees, sums.frees);
+	watch->allocs = core_larger(watch->allocs, sums.allocs);
+	watch->frees = core_larger(watch->frees, sums.frees);
 	read_memory(watch, sums.usable_bytes);
 	sample = (struct seep_profile_sample){
 		.live_bytes = sums.live_bytes,
@@ -131,8 +122,8 @@ static void take_sample(struct seep_watch *watch)
 	if (!watch->looked && sample.at_ns - watch->ledger.view.header.created_ns > EARLY_LOOK_NS)
 		look_outside(watch);
 	cost = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-	watch->next_sample_ns = sample.at_ns +
-				larger(watch->seen.timeline.interval_ns, cost * SAMPLE_COST_SHARE);
+	watch->next_sample_ns = sample.at_ns + core_larger(watch->seen.timeline.interval_ns,
+							   cost * SAMPLE_COST_SHARE);
 }
 
 /* ---- epochs ------------------------------------------------------------------------------- */
@@ -247,9 +238,10 @@ static void *follow(void *argument)
 		now_ns = seep_monotonic_ns();
 		if (watch->answered)
 			futex_wait(attention, seen, look_at_successor(watch));
-		else if (smaller(watch->next_sample_ns, watch->next_epoch_ns) > now_ns)
+		else if (core_smaller(watch->next_sample_ns, watch->next_epoch_ns) > now_ns)
 			futex_wait(attention, seen,
-				   smaller(watch->next_sample_ns, watch->next_epoch_ns) - now_ns);
+				   core_smaller(watch->next_sample_ns, watch->next_epoch_ns) -
+					   now_ns);
 	}
 }
 

@@ -20,20 +20,17 @@
 static char *frame_line(const struct seep_profile *profile, const struct seep_profile_frame *frame)
 {
 	const char *path = seep_frame_module_path(profile, frame);
+	const char *function = frame->function ? frame->function : "??";
 	uint64_t bias = 0;
-	struct seep_strbuf line;
-	char *copy;
+	char *line, *escaped;
 
 	if (frame->module > 0 && frame->module <= profile->module_count)
 		bias = profile->modules[frame->module - 1].bias;
-	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	seep_strbuf_addf(&line, "0x%" PRIx64 ": ", frame->address + bias);
-	seep_escapes(&line, path != NULL ? path : "??");
-	seep_strbuf_addf(&line, " + 0x%" PRIx64 " : ", frame->address);
-	seep_escapes(&line, frame->function != NULL ? frame->function : "??");
-	copy = seep_xstrdup(line.text);
-	seep_strbuf_done(&line);
-	return copy;
+	line = seep_xasprintf("0x%" PRIx64 ": %s + 0x%" PRIx64 " : %s", frame->address + bias,
+			      path ? path : "??", frame->address, function);
+	escaped = seep_escape_dup(line);
+	free(line);
+	return escaped;
 }
 
 static void print_context(FILE *out, const struct seep_profile *profile,
