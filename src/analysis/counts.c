@@ -40,17 +40,9 @@ int64_t seep_counts_value(const struct seep_counts *counts, enum seep_measure me
 
 int64_t seep_counts_blocks(const struct seep_counts *counts, enum seep_measure measure)
 {
-	switch (measure) {
-	case SEEP_BY_PEAK:
-		return counts->peak_blocks;
-	case SEEP_BY_ALLOCS:
-	case SEEP_BY_TEMPORARY:
-		return seep_counts_value(counts, measure);
-	case SEEP_BY_LIVE:
-	case SEEP_MEASURE_COUNT:
-		break;
-	}
-	return counts->live_blocks;
+	if (measure == SEEP_BY_LIVE)
+		return counts->live_blocks;
+	return measure == SEEP_BY_PEAK ? counts->peak_blocks : seep_counts_value(counts, measure);
 }
 
 void seep_counts_add(struct seep_counts *sum, const struct seep_counts *more)
