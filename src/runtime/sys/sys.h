@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 /* Linux 5.14; the C library's headers may be older. */
-enum { RT_MADV_POPULATE_WRITE = 23 };
+enum { RT_MADV_POPULATE_READ = 22, RT_MADV_POPULATE_WRITE = 23 };
 
 static inline long rt_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {

@@ -4,7 +4,6 @@
 #include "runtime/sys/sys.h"
 #include "runtime/rt.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -27,24 +26,13 @@ uintptr_t rt_stack_main_end(void)
 	return (uintptr_t)__libc_stack_end;
 }
 
-static long read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes)
+bool rt_read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes)
 {
 	struct iovec local = { ret_copy, bytes };
 	struct iovec remote = { (void *)address, bytes };
 
-	return rt_syscall6(SYS_process_vm_readv, rt_getpid(), (long)&local, 1, (long)&remote, 1, 0);
-}
-
-bool rt_read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes)
-{
-	return read_memory(address, ret_copy, bytes) == (long)bytes;
-}
-
-bool rt_is_unreadable(uintptr_t address)
-{
-	char byte;
-
-	return read_memory(address, &byte, 1) == -EFAULT;
+	return rt_syscall6(SYS_process_vm_readv, rt_getpid(), (long)&local, 1, (long)&remote, 1,
+			   0) == (long)bytes;
 }
 
 bool rt_is_readable(uintptr_t address)

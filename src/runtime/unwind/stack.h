@@ -45,9 +45,6 @@ uintptr_t rt_stack_before_cgo(struct rt_stack *stack, uintptr_t sp, uintptr_t *f
 /* Is the word at @address readable? By the kernel's word. */
 bool rt_is_readable(uintptr_t address);
 
-/* By the kernel's word, where it gives it: a filter of the program's may refuse to say. */
-bool rt_is_unreadable(uintptr_t address);
-
 /* Copy @bytes from @address, readable or not; false when it is not. */
 bool rt_read_memory(uintptr_t address, void *ret_copy, uintptr_t bytes);
 
