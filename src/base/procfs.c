@@ -6,10 +6,8 @@
 
 #include <ctype.h>
 #include <limits.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,10 +123,12 @@ bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status)
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 {
 	struct seep_procfs_stat stat;
+	char path[64];
 
-	/* Where descriptors have run out, it lives that has its pid. */
+	/* Where descriptors have run out, who has its pid is taken for it. */
+	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	if (!seep_procfs_stat(pid, &stat))
-		return pid && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+		return access(path, F_OK) == 0;
 	if (stat.start_ticks != start_ticks)
 		return false;
 	/* With threads left it is a process whose first thread has ended before the others. */
