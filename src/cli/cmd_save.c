@@ -100,16 +100,6 @@ static int choose_output(const char *ledger_name, char **ret_output, struct seep
 	return rc;
 }
 
-static void summarise(const struct seep_finish_job *job)
-{
-	const struct seep_printer printer = seep_printer_for(stderr, 80);
-	const struct seep_view_options view = { .path = job->output, .by = SEEP_BY_CHOICE };
-	struct seep_sites *sites = seep_sites_new(job->profile);
-
-	seep_report_summary(&printer, sites, &view);
-	seep_sites_free(sites);
-}
-
 /* @output: FILE, which can be written. */
 static int save(const struct ledger *ledger, char *output, struct seep_error *err)
 {
@@ -133,6 +123,7 @@ static int save(const struct ledger *ledger, char *output, struct seep_error *er
 		.keep_small = true,
 		.keep_profile = true,
 	};
+	const struct seep_printer printer = seep_printer_for(stderr, 80);
 	int rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
 
 	if (rc == 0) {
@@ -143,7 +134,7 @@ static int save(const struct ledger *ledger, char *output, struct seep_error *er
 		rc = -job.err.code;
 	}
 	if (rc == 0 && !asked.quiet)
-		summarise(&job);
+		seep_report_summary(&printer, job.profile, output);
 	/* The children that still run, if there are any, may need it. */
 	if (rc == 0 && !job.snapshot) {
 		seep_census_tidy(plan.ledger_dir_fd);

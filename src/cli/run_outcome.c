@@ -42,15 +42,9 @@ static void summarise(const char *output, const struct seep_recorder_result *res
 	const struct seep_profile *lead = result->lead ? result->lead : result->profile;
 	const struct seep_printer printer = seep_printer_for(stderr, 80);
 	const char *path = result->recorded ? output : NULL;
-	const struct seep_view_options options = {
-		.path = result->lead ? result->lead_path : path,
-		.by = SEEP_BY_CHOICE,
-	};
-	struct seep_sites *sites = lead ? seep_sites_new(lead) : NULL;
 
 	if (lead)
-		seep_report_summary(&printer, sites, &options);
-	seep_sites_free(sites);
+		seep_report_summary(&printer, lead, result->lead ? result->lead_path : path);
 	for (size_t i = 0; i < result->notes.count; i++)
 		seep_complainf(NULL, "%s", result->notes.items[i]);
 	if (result->profile)

@@ -8,9 +8,9 @@
 
 #include "view/view.h"
 
-/* The few lines after "seep run": at most 24 lines of 80 columns, whatever the profile holds. */
-void seep_report_summary(const struct seep_printer *printer, const struct seep_sites *sites,
-			 const struct seep_view_options *options);
+/* The few lines after "seep run": at most 24 of 80 columns, whatever it holds. @path: its, or NULL. */
+void seep_report_summary(const struct seep_printer *printer, const struct seep_profile *profile,
+			 const char *path);
 
 /**
  * seep_report_others - the other processes of the run whose FILE @profile is, and all together

@@ -11,6 +11,13 @@
 
 enum { THREADS_SHOWN = 8 };
 
+const struct seep_column seep_report_ranked[4] = {
+	{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+	{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+	{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+	{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
+};
+
 void seep_report_add_name(struct seep_table *table, const struct seep_view *view,
 			  const struct seep_profile_frame *frame, const char *prefix,
 			  const char *suffix, enum seep_style style)

@@ -12,6 +12,9 @@ void seep_report_add_name(struct seep_table *table, const struct seep_view *view
 			  const struct seep_profile_frame *frame, const char *prefix,
 			  const char *suffix, enum seep_style style);
 
+/* Figure, share, name and place; the place goes first where there is little room. */
+extern const struct seep_column seep_report_ranked[4];
+
 /* Print and release @table; whole names and stacks are not cut. */
 void seep_report_print_table(const struct seep_printer *printer, const struct seep_view *view,
 			     struct seep_table *table, size_t indent);

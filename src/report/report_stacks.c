@@ -155,13 +155,7 @@ static void add_summary(struct seep_table *table, const struct seep_view *view,
 
 static void print_summaries(const struct seep_printer *printer, const struct seep_view *view)
 {
-	static const struct seep_column columns[] = {
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
-	};
-	struct seep_table *table = seep_table_new(columns, 4);
+	struct seep_table *table = seep_table_new(seep_report_ranked, 4);
 	struct seep_stacks_view stacks;
 
 	seep_stacks_view_init(&stacks, view,
@@ -177,13 +171,15 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 	seep_stacks_view_done(&stacks);
 }
 
-void seep_report_summary(const struct seep_printer *printer, const struct seep_sites *sites,
-			 const struct seep_view_options *options)
+void seep_report_summary(const struct seep_printer *printer, const struct seep_profile *profile,
+			 const char *path)
 {
+	const struct seep_view_options options = { .path = path, .by = SEEP_BY_CHOICE };
 	static const struct seep_next_command next[] = {
 		{ "", "the largest stacks in full" },
 		{ " --tree", "who called whom" },
 	};
+	struct seep_sites *sites = seep_sites_new(profile);
 	struct seep_printer narrow = *printer;
 	struct seep_view view;
 
@@ -191,7 +187,7 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_s
 		narrow.width = 80;
 	if (narrow.width < WIDTH_MIN)
 		narrow.width = WIDTH_MIN;
-	seep_view_init(&view, sites->profile, sites, options);
+	seep_view_init(&view, profile, sites, &options);
 	seep_view_add_head(&view, "seep: ", false);
 	seep_view_add_start_at(&view);
 	seep_lines_print(&view.head, &narrow);
@@ -201,4 +197,5 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_s
 	seep_view_add_next(&view, next, sizeof(next) / sizeof(next[0]));
 	seep_lines_print(&view.foot, &narrow);
 	seep_view_done(&view);
+	seep_sites_free(sites);
 }

@@ -66,13 +66,7 @@ static void add_node(struct seep_table *table, const struct seep_view *view,
 
 static void print_tree(const struct seep_printer *printer, const struct seep_view *view)
 {
-	static const struct seep_column columns[] = {
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
-		{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
-	};
-	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+	struct seep_table *table = seep_table_new(seep_report_ranked, 4);
 	struct seep_tree_view rows;
 
 	seep_tree_view_init(&rows, view);

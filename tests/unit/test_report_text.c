@@ -50,6 +50,12 @@ static void report_json(const struct seep_printer *to, const struct seep_sites *
 	seep_report_json(to->out, sites->profile, options, false);
 }
 
+static void report_summary(const struct seep_printer *to, const struct seep_sites *sites,
+			   const struct seep_view_options *options)
+{
+	seep_report_summary(to, sites->profile, options->path);
+}
+
 static int make_plain(void **state)
 {
 	(void)state;
@@ -207,7 +213,7 @@ static void report_others(const struct seep_printer *to, const struct seep_sites
 static void every_view_fits_a_terminal_of_forty_columns(void **state)
 {
 	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
-						    seep_report_flat, seep_report_summary,
+						    seep_report_flat, report_summary,
 						    report_others };
 	static const size_t widths[] = { 40, 60, 80, 120 };
 	struct seep_profile_other other = { .pid = 4194304,
@@ -290,7 +296,7 @@ static void raw_looks_as_agreed(void **state)
 static void summary_looks_as_agreed(void **state)
 {
 	(void)state;
-	check_view("report_summary", seep_report_summary, &plain);
+	check_view("report_summary", report_summary, &plain);
 }
 
 static void summary_never_exceeds_24_lines(void **state)
@@ -312,7 +318,7 @@ static void summary_never_exceeds_24_lines(void **state)
 	profile->process.core_dumped = true;
 	profile->process.child_count = 3;
 	profile->totals.untracked_frees = 3;
-	text = render(seep_report_summary, profile, &plain);
+	text = render(report_summary, profile, &plain);
 	assert_fits(text, 80);
 	if (lines_of(text) > 24)
 		fail_msg("%u lines:\n%s", lines_of(text), text);
@@ -323,7 +329,7 @@ static void summary_never_exceeds_24_lines(void **state)
 static void summary_of_nothing_is_short_and_says_so(void **state)
 {
 	struct seep_profile *profile = seep_profile_new();
-	char *text = render(seep_report_summary, profile, &plain);
+	char *text = render(report_summary, profile, &plain);
 
 	(void)state;
 	compare_with_golden("report_summary_nothing", text);
