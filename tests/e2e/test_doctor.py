@@ -206,6 +206,10 @@ def test_lines_and_names_are_missed_only_where_they_are_missing(seep):
     assert "names, but no lines" in doctor(seep, bare)[1]["names"]["sentence"]
     subprocess.run(["strip", "-o", bare, whole], check=True)
     assert "names only of exported functions" in doctor(seep, bare)[1]["names"]["sentence"]
+    debug = seep.directory / "bare.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", whole, debug], check=True)
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", bare], check=True)
+    assert doctor(seep, bare)[1]["names"]["result"] == "ok"
 
 
 # ---- a process ---------------------------------------------------------------------------------
