@@ -2,6 +2,7 @@
 #include "profile/builder.h"
 
 #include "base/xalloc.h"
+#include "core/bits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +25,6 @@ struct seep_epoch_item {
 	struct seep_profile_epoch epoch;
 };
 
-uint64_t seep_builder_stack_entries_max(uint64_t held_bytes)
-{
-	if (held_bytes > (STACK_ENTRIES_MAX - STACK_ENTRIES_MIN) / STACK_ENTRIES_PER_BYTE)
-		return STACK_ENTRIES_MAX;
-	return STACK_ENTRIES_MIN + held_bytes * STACK_ENTRIES_PER_BYTE;
-}
-
 void seep_builder_init(struct seep_builder *b, uint64_t held_bytes)
 {
 	memset(b, 0, sizeof(*b));
@@ -45,7 +39,11 @@ void seep_builder_hold(struct seep_builder *b, uint64_t held_bytes)
 	if (held_bytes > b->held_bytes)
 		b->text_left += held_bytes - b->held_bytes;
 	b->held_bytes = held_bytes;
-	b->entries_max = seep_builder_stack_entries_max(held_bytes);
+	/* Enough for stacks that are deep and many, not what a small file can name. */
+	b->entries_max =
+		core_smaller(STACK_ENTRIES_MIN + core_smaller(held_bytes, STACK_ENTRIES_MAX) *
+							 STACK_ENTRIES_PER_BYTE,
+			     STACK_ENTRIES_MAX);
 }
 
 void seep_builder_done(struct seep_builder *b)

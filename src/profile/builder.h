@@ -43,9 +43,6 @@ struct seep_builder {
 /* What stacks keep of their innermost frames where the profile has as many entries as it may. */
 enum { SEEP_PROFILE_CUT_DEPTH = 64 };
 
-/* How many those are: enough for stacks that are deep and many, not what a small file can name. */
-uint64_t seep_builder_stack_entries_max(uint64_t held_bytes);
-
 /* @held_bytes: of the source, holes left out. Texts and stacks are bounded by it. */
 void seep_builder_init(struct seep_builder *builder, uint64_t held_bytes);
 

@@ -272,8 +272,7 @@ int seep_recording_load(const char *path, struct seep_profile **ret_profile, str
 
 	if (r < 0)
 		return r;
-	l.reader.held_bytes = seep_file_held_bytes(path);
-	seep_builder_init(&l.reader.builder, l.reader.held_bytes);
+	seep_builder_init(&l.reader.builder, seep_file_held_bytes(path));
 	r = load_all(&l);
 	(void)sqlite3_close(l.reader.db);
 	if (r == 0) {

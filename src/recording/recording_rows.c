@@ -294,7 +294,7 @@ static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement
 static int check_count(struct seep_row_reader *r, const struct seep_sql_table *table,
 		       uint64_t count)
 {
-	if (count > r->held_bytes / ROW_BYTES_MIN)
+	if (count > r->builder.held_bytes / ROW_BYTES_MIN)
 		return seep_fail(r->err, SEEP_ECORRUPT,
 				 "it has more rows than fit into a file of its size");
 	if (count > table->rows_max)

@@ -54,9 +54,9 @@ SEEP_NODISCARD int seep_sql_look(struct sqlite3 *db, struct seep_sql_found *ret_
 struct seep_row_reader {
 	struct sqlite3 *db;
 	struct seep_sql_found found;
-	struct seep_builder builder; /* gets the texts */
+	struct seep_builder
+		builder; /* gets the texts; its held_bytes bounds how many rows there can be */
 	struct seep_error *err;
-	uint64_t held_bytes; /* of the file, holes left out: bounds how many rows there can be */
 };
 
 /**

@@ -183,6 +183,7 @@ enum { DEEP_FRAMES = 3000, DEEP_STACKS = 12000 };
 /* 36 million entries, of less than a megabyte. */
 static void stacks_that_share_are_cut_where_the_file_is_small(void **state)
 {
+	struct seep_builder bounded;
 	uint64_t entries = 0;
 	struct stat st;
 	char sql[1024];
@@ -211,8 +212,9 @@ static void stacks_that_share_are_cut_where_the_file_is_small(void **state)
 	assert_int_equal(loaded->context_count, DEEP_STACKS + 2);
 	for (uint32_t i = 0; i < loaded->context_count; i++)
 		entries += loaded->contexts[i].stack_count;
-	assert_true(entries <= seep_builder_stack_entries_max((uint64_t)st.st_size) +
-				       DEEP_STACKS * SEEP_PROFILE_CUT_DEPTH);
+	seep_builder_init(&bounded, (uint64_t)st.st_size);
+	assert_true(entries <= bounded.entries_max + DEEP_STACKS * SEEP_PROFILE_CUT_DEPTH);
+	seep_builder_done(&bounded);
 	assert_int_equal(loaded->contexts[2].stack_count, DEEP_FRAMES + 1);
 	assert_int_equal(loaded->contexts[DEEP_STACKS + 1].stack_count, SEEP_PROFILE_CUT_DEPTH);
 	assert_int_equal(loaded->contexts[DEEP_STACKS + 1].stack[0].frame, 1);
