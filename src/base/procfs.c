@@ -114,7 +114,6 @@ bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status)
 		.rss_bytes = status_bytes(text, "\nVmRSS:"),
 		.peak_rss_bytes = status_bytes(text, "\nVmHWM:"),
 		.anon_rss_bytes = status_bytes(text, "\nRssAnon:"),
-		.locked_bytes = status_bytes(text, "\nVmLck:"),
 	};
 	free(text);
 	return true;

@@ -29,7 +29,6 @@ struct seep_procfs_status {
 	uint64_t rss_bytes;
 	uint64_t peak_rss_bytes;
 	uint64_t anon_rss_bytes; /* of the first, what no file is behind */
-	uint64_t locked_bytes;	 /* by mlock */
 };
 
 /*

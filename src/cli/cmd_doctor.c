@@ -74,10 +74,8 @@ static void look_at_ledger(struct seep_process_facts *process)
 	if (seep_census_take(&census, NULL) < 0)
 		return;
 	entry = seep_census_find(&census, process->pid);
-	if (entry && entry->state <= SEEP_CENSUS_RECORDER_GONE) {
+	if (entry && entry->state <= SEEP_CENSUS_RECORDER_GONE)
 		process->recorded = seep_census_state_name(entry->state);
-		process->live_bytes = entry->live_bytes;
-	}
 	seep_census_done(&census);
 }
 

@@ -78,9 +78,6 @@ struct seep_program_facts {
 	const char *allocator;	       /* that a library provides; NULL none that is known */
 	const char *allocator_library; /* its path */
 	const struct seep_memory_manager *manager; /* NULL none that is known, or it is off */
-	bool has_lines;				   /* DWARF, in it or in a separate file */
-	bool has_names;				   /* a symbol table, in it or there */
-	const char *package;			   /* of the distribution; NULL none or unknown */
 };
 
 struct seep_process_facts {
@@ -103,13 +100,9 @@ struct seep_process_facts {
 	bool asked_for_library; /* its LD_PRELOAD names libseep.so */
 	const char *ledger;	/* mapped, by its path as the process has it; NULL none */
 	const char *recorded;	/* state of its ledger, a word of "seep ps"; NULL: there is none */
-	uint64_t live_bytes;	/* of that ledger */
 	unsigned seccomp;	/* 0 none, 1 strict, 2 filter */
 	bool other_pid_namespace;
 	bool other_root; /* another mount namespace or root directory */
-	uint64_t rss_bytes;
-	uint64_t anonymous_bytes; /* of these: what can be heap */
-	uint64_t locked_bytes;	  /* by mlock */
 };
 
 struct seep_facts {
@@ -157,7 +150,7 @@ void seep_facts_look_inside_program(struct seep_facts *facts, const char *name);
 
 /*
  * A process by its pid; also one that has ended and that nobody has waited for, if it is ours. What
- * only its ledger knows (recorded, live_bytes) is the caller's to fill.
+ * only its ledger knows (recorded) is the caller's to fill.
  */
 void seep_facts_look_at_process(struct seep_facts *facts, uint32_t pid);
 

@@ -70,9 +70,6 @@ static bool read_status(struct seep_facts *facts)
 	process->real_uid = status.real_uid;
 	process->uid = status.uid;
 	process->seccomp = status.seccomp;
-	process->rss_bytes = status.rss_bytes;
-	process->anonymous_bytes = status.anon_rss_bytes;
-	process->locked_bytes = status.locked_bytes;
 	return true;
 }
 

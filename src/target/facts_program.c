@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
 #include "base/xalloc.h"
-#include "symbol/debug_file.h"
 #include "target/allocators.h"
 #include "target/capture.h"
 #include "target/facts.h"
-#include "target/packages.h"
 #include "target/preflight.h"
 
 #include <fcntl.h>
@@ -69,48 +67,6 @@ static void list_libraries(struct seep_facts *facts)
 	}
 	free(search);
 	free(real);
-}
-
-/* ---- names -------------------------------------------------------------------------------- */
-
-static bool has_names(const struct seep_elf *elf)
-{
-	return elf && (seep_elf_has_section(elf, ".symtab") ||
-		       seep_elf_has_section(elf, ".gnu_debugdata"));
-}
-
-static void look_at_symbols(struct seep_program_facts *program)
-{
-	const struct seep_debug_dirs dirs = { 0 };
-	struct seep_debug_query query = { .path = program->loaded };
-	struct seep_elf *elf = NULL, *separate;
-	const char *problem;
-
-	if (!seep_elf_open(program->loaded, &elf, &problem))
-		return;
-	query.build_id = elf->build_id_bytes ? elf->build_id : NULL;
-	query.build_id_bytes = elf->build_id_bytes;
-	program->has_lines = seep_elf_has_dwarf(elf);
-	program->has_names = has_names(elf);
-	if (!program->has_lines) {
-		separate = seep_debug_find_separate(&dirs, &query, elf);
-		program->has_lines = separate != NULL;
-		program->has_names |= has_names(separate);
-		seep_elf_close(separate);
-	}
-	seep_elf_close(elf);
-}
-
-static const char *package_of(struct seep_facts *facts, const char *path)
-{
-	const char *found = NULL;
-	char *name;
-
-	seep_packages_of(&path, 1, &name);
-	if (name)
-		found = seep_arena_strndup(facts->arena, name, strlen(name));
-	free(name);
-	return found;
 }
 
 /* ---- the program -------------------------------------------------------------------------- */
@@ -208,7 +164,4 @@ void seep_facts_look_inside_program(struct seep_facts *facts, const char *name)
 	list_libraries(facts);
 	if (is_turned_off(facts))
 		program->manager = NULL;
-	look_at_symbols(program);
-	if (!program->has_lines)
-		program->package = package_of(facts, program->loaded);
 }

@@ -27,8 +27,6 @@
 #define ROOM_MIN_BYTES MIB(1)
 #define PLENTY_BYTES MIB(64)
 #define GROUP_MIN_BYTES MIB(16)
-/* Below this nobody looks for the rest. */
-#define REMARKABLE_BYTES MIB(64)
 
 /* ---- the table's machinery ---------------------------------------------------------------- */
 
@@ -105,8 +103,6 @@ static size_t count_problems(const struct seep_findings *found)
 static void judge_inside(const struct seep_facts *facts, struct seep_findings *found)
 {
 	const struct seep_program_facts *p = &facts->program;
-	const char *names = p->has_names ? "names, but no lines"
-					 : "no lines, and names only of exported functions";
 	bool own_malloc = p->linked_allocator && strcmp(p->linked_allocator, "malloc") == 0;
 
 	REASON("memory-manager", NOTE, p->manager, "%s\n%s", p->manager->sentence,
@@ -134,14 +130,6 @@ static void judge_inside(const struct seep_facts *facts, struct seep_findings *f
 	       "and end there otherwise\ncompile with -fasynchronous-unwind-tables, and do not "
 	       "strip .eh_frame",
 	       p->loaded);
-	REASON("names", NOTE, !p->has_lines && p->package,
-	       "%s has no debug information: its frames have %s\ninstall %s-dbgsym (or %s-dbg) from "
-	       "a debug archive of the distribution; the figures are right without it",
-	       p->loaded, names, p->package, p->package);
-	REASON("names", NOTE, !p->has_lines,
-	       "%s has no debug information: its frames have %s\ncompile with -g, and do not strip; "
-	       "the figures are right anyway",
-	       p->loaded, names);
 }
 
 static void judge_program(const struct seep_facts *facts, struct seep_findings *found)
@@ -212,28 +200,6 @@ static void judge_start(const struct seep_facts *facts, struct seep_findings *fo
 	       x->uid, x->uid, as_user(facts).text);
 }
 
-static void judge_memory(const struct seep_facts *facts, struct seep_findings *found)
-{
-	const struct seep_process_facts *x = &facts->process;
-	uint64_t rss = x->rss_bytes, anonymous = x->anonymous_bytes;
-	uint64_t other = rss > anonymous ? rss - anonymous : 0;
-
-	REASON("memory", NOTE, x->locked_bytes > rss / 2,
-	       "it locks memory: after mlockall() all 460 MB of the ledger are in memory\n"
-	       "use MCL_ONFAULT, or limit its address space");
-	REASON("memory", NOTE, rss >= REMARKABLE_BYTES && other > anonymous,
-	       "of its %s in memory at most %s are heap; %s are files and shared memory\n"
-	       "see /proc/%u/smaps for what the rest is",
-	       seep_bytes_text(rss).text, seep_bytes_text(anonymous).text,
-	       seep_bytes_text(other).text, x->pid);
-	REASON("memory", NOTE,
-	       x->recorded && anonymous >= REMARKABLE_BYTES && x->live_bytes < anonymous / 4,
-	       "of its %s of private memory %s are live blocks; the rest is freed memory that the "
-	       "allocator keeps, stacks, or what the program maps itself\ntry malloc_trim(0) or "
-	       "MALLOC_ARENA_MAX=2: they show how much the allocator keeps",
-	       seep_bytes_text(anonymous).text, seep_bytes_text(x->live_bytes).text);
-}
-
 static void judge_surroundings(const struct seep_facts *facts, struct seep_findings *found)
 {
 	const struct seep_process_facts *x = &facts->process;
@@ -254,7 +220,6 @@ static void judge_surroundings(const struct seep_facts *facts, struct seep_findi
 	REASON("seccomp", NOTE, x->seccomp,
 	       "a seccomp filter restricts its system calls\nallow madvise, mmap, munmap, futex and "
 	       "gettid if the filter kills for them (docs/limits.md, \"Sandboxes\")");
-	judge_memory(facts, found);
 }
 
 static void judge_process(const struct seep_facts *facts, struct seep_findings *found)

@@ -199,19 +199,6 @@ def test_a_script_is_judged_by_what_runs_it(seep):
     assert "PYTHONMALLOC=malloc" in findings["memory-manager"]["advice"]
 
 
-def test_lines_and_names_are_missed_only_where_they_are_missing(seep):
-    whole, bare = program("api_all"), seep.directory / "bare"
-    assert doctor(seep, whole)[1]["names"]["result"] == "ok"
-    subprocess.run(["strip", "-g", "-o", bare, whole], check=True)
-    assert "names, but no lines" in doctor(seep, bare)[1]["names"]["sentence"]
-    subprocess.run(["strip", "-o", bare, whole], check=True)
-    assert "names only of exported functions" in doctor(seep, bare)[1]["names"]["sentence"]
-    debug = seep.directory / "bare.debug"
-    subprocess.run(["objcopy", "--only-keep-debug", whole, debug], check=True)
-    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", bare], check=True)
-    assert doctor(seep, bare)[1]["names"]["result"] == "ok"
-
-
 # ---- a process ---------------------------------------------------------------------------------
 
 WAIT = "import sys; print('ready', flush=True); sys.stdin.read()"
