@@ -9,6 +9,7 @@
 
 #include "base/idtable.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 
 enum {
 	ROUNDS = 4,
@@ -17,6 +18,7 @@ enum {
 	FAMILY_SIZES = 3,
 	FAMILY_PERCENT = 50,
 	LAYER_CALLERS = 16,
+	LAYER_SIZES = 10, /* enough whoever calls: a pool asks for few */
 	LAYER_PERCENT = 10,
 	ALWAYS_PERCENT = 95, /* a stack in twenty may be cut, or something else for once */
 };
@@ -170,7 +172,8 @@ static bool is_wrapper(const struct search *s, uint32_t function)
 		return false;
 	if (is_family(tally) && is_most(s->families[module], s->contexts[module], FAMILY_PERCENT))
 		return true;
-	return tally->callers >= LAYER_CALLERS && 4 * tally->sizes >= tally->callers &&
+	return tally->callers >= LAYER_CALLERS &&
+	       4 * tally->sizes >= (uint32_t)core_smaller(tally->callers, 4 * LAYER_SIZES) &&
 	       is_always_near(tally) && is_most(tally->near, s->contexts[module], LAYER_PERCENT);
 }
 
