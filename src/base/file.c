@@ -281,7 +281,8 @@ int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 	else if (saved)
 		remove_temp(file);
 	if (saved == EEXIST && file->keep_old)
-		ret = seep_fail(err, SEEP_EEXIST, "%s was created in the meantime and was kept",
+		ret = seep_fail(err, SEEP_EEXIST,
+				"something else created %s in the meantime; it was not replaced",
 				file->path);
 	else if (saved)
 		ret = seep_fail_errno(err, saved, "cannot write %s", file->path);

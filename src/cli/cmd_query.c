@@ -113,7 +113,8 @@ static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement,
 			return fail(db, err);
 		if (next && *ret_statement) {
 			(void)sqlite3_finalize(next);
-			return seep_fail(err, SEEP_EUSAGE, "one statement at a time");
+			return seep_fail(err, SEEP_EUSAGE,
+					 "the SQL has several statements; give one");
 		}
 		if (next)
 			*ret_statement = next;

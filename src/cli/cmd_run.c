@@ -115,7 +115,8 @@ const struct seep_option_table cmd_run_options = {
 		"FILE.NNN.seep.\n"
 		"\n"
 		"GLOB is compared with the file name of the module that calls malloc or operator\n"
-		"new: a library such as \"libfoo.so*\", or the program. Several are alternatives.\n"
+		"new: a library such as \"libfoo.so*\", or the program. Several (--module again, or\n"
+		"commas) are alternatives.\n"
 		"\n"
 		"seep ends with the program's exit status, or by the same signal. 125: seep could\n"
 		"not start the program; 126: it cannot be executed; 127: it does not exist.\n"
@@ -222,7 +223,9 @@ static int check_options(struct run *run, struct seep_error *err)
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
 	run->runtime_options = runtime_options();
 	if (!run->runtime_options)
-		return seep_fail(err, SEEP_EUSAGE, "the options are longer than %d bytes together",
+		return seep_fail(err, SEEP_EUSAGE,
+				 "the values of --module are too long: all options together have "
+				 "room for %d bytes",
 				 OPTIONS_MAX_BYTES);
 	if (!asked.follow)
 		return 0;
@@ -231,7 +234,8 @@ static int check_options(struct run *run, struct seep_error *err)
 	problem = regcomp(&run->follow_exe, asked.follow, REG_EXTENDED | REG_NOSUB);
 	if (problem != 0) {
 		(void)regerror(problem, &run->follow_exe, reason, sizeof(reason));
-		return seep_fail(err, SEEP_EUSAGE, "--follow %s: %s", asked.follow, reason);
+		return seep_fail(err, SEEP_EUSAGE, "--follow: '%s' is not a regular expression: %s",
+				 asked.follow, reason);
 	}
 	run->plan.follow_exe = &run->follow_exe;
 	return 0;

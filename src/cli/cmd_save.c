@@ -79,8 +79,7 @@ static int find_ledger(const struct seep_census *census, const char *operand, st
 		return seep_fail(err, SEEP_EEXIST, "its recorder (pid %u) is writing the recording",
 				 ret->entry->recorder_pid);
 	if (!ret->entry && is_pid)
-		return seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of a process %s",
-				 operand);
+		return seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %s", operand);
 	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
 	return 0;
 }

@@ -20,16 +20,19 @@ int seep_ledger_refuse(const struct ledger_view *view, enum ledger_view_status s
 	static const char *const problems[] = {
 		[LEDGER_VIEW_SHORT] = "too short to be a ledger",
 		[LEDGER_VIEW_FOREIGN] = "not a ledger",
-		[LEDGER_VIEW_HEADER] = "its header contradicts its layout version",
-		[LEDGER_VIEW_TABLE] = "a table lies outside the file or over another",
+		[LEDGER_VIEW_HEADER] = "damaged: its header contradicts its layout version",
+		[LEDGER_VIEW_TABLE] = "damaged: a table lies outside the file or over another",
 		[LEDGER_VIEW_MISALIGNED] = "mapped at an odd address",
 	};
 
 	if (status == LEDGER_VIEW_NEWER)
-		return seep_fail(err, SEEP_EVERSION, "layout version %u, this seep reads %d",
-				 view->header.version, LEDGER_VERSION);
+		return seep_fail(
+			err, SEEP_EVERSION,
+			"another version of seep wrote it (layout %u, this seep reads %d); read it "
+			"with that one",
+			view->header.version, LEDGER_VERSION);
 	if (status == LEDGER_VIEW_TRUNCATED)
-		return seep_fail(err, SEEP_ETRUNC, "file is %llu bytes, its header says %llu",
+		return seep_fail(err, SEEP_ETRUNC, "the file has %llu bytes, its header says %llu",
 				 (unsigned long long)view->bytes,
 				 (unsigned long long)view->header.file_bytes);
 	return seep_fail(err, status == LEDGER_VIEW_SHORT ? SEEP_ETRUNC : SEEP_ECORRUPT, "%s",

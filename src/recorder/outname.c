@@ -229,8 +229,10 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 	int rc;
 
 	if (strcmp(path, "-") == 0)
-		return seep_fail(err, SEEP_EUSAGE,
-				 "a recording cannot be written to standard output; ./- is a file");
+		return seep_fail(
+			err, SEEP_EUSAGE,
+			"a recording cannot be written to standard output; write ./- for a "
+			"file named -");
 	if (stat(path, &st) == 0) {
 		if (!S_ISREG(st.st_mode))
 			return seep_fail(err, SEEP_EEXIST, "%s exists and is not a regular file",

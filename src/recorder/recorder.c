@@ -406,10 +406,11 @@ static void meet_the_rest(struct seep_recorder *recorder)
 				       "recorded for processes that started later",
 				       recorder->plan.ledger_dir));
 	if (session->is_behind)
-		seep_texts_take(&recorder->result->problems,
-				seep_xasprintf("there may be processes that were not recorded, "
-					       "whose ledgers are kept in %s: %s",
-					       recorder->plan.ledger_dir, session->why.text));
+		seep_texts_take(
+			&recorder->result->problems,
+			seep_xasprintf("some processes may have no recording, only a ledger in %s "
+				       "(%s); \"seep ps\" lists them",
+				       recorder->plan.ledger_dir, session->why.text));
 }
 
 static void close_all(struct seep_recorder *recorder)

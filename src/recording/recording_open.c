@@ -108,10 +108,16 @@ static int check_head(const char *path, struct seep_error *err)
 	if (r < 0)
 		return r;
 	if (!is_recording(head, read.count))
-		return seep_fail(err, SEEP_ECORRUPT, "%s: not a recording", path);
+		return seep_fail(
+			err, SEEP_ECORRUPT,
+			"%s: not a recording; if it is a ledger, \"seep save\" makes one of it",
+			path);
 	if (big_endian(head + USER_VERSION_AT) != SEEP_RECORDING_VERSION)
-		return seep_fail(err, SEEP_EVERSION, "%s: version %u, this seep reads %d", path,
-				 big_endian(head + USER_VERSION_AT), SEEP_RECORDING_VERSION);
+		return seep_fail(
+			err, SEEP_EVERSION,
+			"%s: another version of seep wrote it (format %u, this seep reads %d); "
+			"read it with that one",
+			path, big_endian(head + USER_VERSION_AT), SEEP_RECORDING_VERSION);
 	if (is_cut(&read))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: damaged: its end is missing", path);
 	return 0;

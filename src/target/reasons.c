@@ -218,8 +218,9 @@ static void judge_surroundings(const struct seep_facts *facts, struct seep_findi
 	       "it is in another PID namespace\nit is recorded, but not watched while it runs; run "
 	       "seep inside for that");
 	REASON("seccomp", NOTE, x->seccomp,
-	       "a seccomp filter restricts its system calls\nallow madvise, mmap, munmap, futex and "
-	       "gettid if the filter kills for them (docs/limits.md, \"Sandboxes\")");
+	       "a seccomp filter restricts its system calls\nif the filter kills, let it "
+	       "allow madvise, mmap, munmap, mremap, futex, getpid, getpgid, gettid, tgkill, "
+	       "clock_gettime, sched_yield, getcwd, process_vm_readv, and prctl for --by-thread");
 }
 
 static void judge_process(const struct seep_facts *facts, struct seep_findings *found)

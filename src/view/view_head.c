@@ -172,9 +172,8 @@ static void add_lead(struct seep_view *view)
 
 	if (seep_profile_is_void(profile)) {
 		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "Nothing was counted: %s",
-			       seep_profile_says(profile, "no-memory")
-				       ? "there was no memory for it"
-				       : "the ledger got no room");
+			       seep_profile_says(profile, "no-memory") ? "the library got no memory"
+								       : "the ledger got no room");
 		return;
 	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);

@@ -111,7 +111,7 @@ def test_filters_by_module_and_size_work_together_and_in_children(seep):
     [
         (["--size-min", "2K", "--size-max", "1K"], b"--size-max is below --size-min"),
         (["--module", ""], b"--module needs the name"),
-        (["--module", "x" * 5000], b"longer than 4095 bytes"),
+        (["--module", "x" * 5000], b"--module are too long: all options together have room for 4095 bytes"),
         (["--size-max", "99E"], b"--size-max: '99E' is too large"),
         (["--size-max", "much"], b"--size-max: 'much' is not a size"),
     ],

@@ -120,7 +120,7 @@ def test_a_process_with_a_recorder_is_saved_beside_it(seep):
 
 
 @pytest.mark.parametrize("what, said", [
-    ("4000000000", b"there is no ledger of a process 4000000000\n  hint: \"seep ps\""),
+    ("4000000000", b"there is no ledger of process 4000000000\n  hint: \"seep ps\""),
     ("/no/such.1.2.3.ledger", b"no such file"),
     ("text", b"ledger"),
     (".", b"not a "),

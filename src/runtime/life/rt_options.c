@@ -34,11 +34,12 @@ static const struct option options[] = {
 	OPTION(modules, "GLOB,!GLOB: record only what these modules allocate, or not these",
 	       .text = modules),
 	OPTION(depth, "N: keep the N innermost frames of a stack, after folding; 0 = all"),
-	OPTION(by_thread, "off (default) | name: contexts by their thread's name too",
+	OPTION(by_thread,
+	       "off (default) | name: keep call stacks apart by the name of their thread",
 	       .words = thread_keys),
 	OPTION(verify, "N: compare every Nth stack with libgcc's unwinder; slow"),
-	OPTION(ledger_max, "BYTES: real size at which the ledger stops growing; 256K or more"),
-	OPTION(exit_wait_ms, "N: wait at most so long at exit for a live recorder"),
+	OPTION(ledger_max, "BYTES: memory or disk at which the ledger stops growing; 256K or more"),
+	OPTION(exit_wait_ms, "N: wait at most N ms at exit for the recorder"),
 	OPTION(argv, "0 | 1: keep the program's arguments in the ledger"),
 	OPTION(help, "1: print this list"),
 };
@@ -64,7 +65,7 @@ static void say_unknown(const char *key)
 		say("SEEP_OPTIONS: unknown key ", key, "; did you mean ",
 		    core_nearest_word(&nearest));
 	else
-		say("SEEP_OPTIONS: unknown key ", key, "; help=1 lists all", "");
+		say("SEEP_OPTIONS: unknown key ", key, "; SEEP_OPTIONS=help=1 lists all", "");
 }
 
 static bool parse_number(const char *text, uint64_t *ret_value)
