@@ -112,11 +112,12 @@ void seep_run_explain(struct seep_profile *profile, const struct seep_recorder_r
 	free(unrecorded);
 	if (run->unwritten_count)
 		seep_profile_add_unseen(profile, "run-incomplete",
-					"sums of all processes leave out %zu whose recording could "
-					"not be written",
+					"the sums of all processes are without %zu whose recording "
+					"could not be written",
 					run->unwritten_count);
 	if (run->left.count)
-		seep_profile_add_unseen(profile, "run-incomplete",
-					"sums of all processes leave out %zu that went on running",
-					run->left.count);
+		seep_profile_add_unseen(
+			profile, "run-incomplete",
+			"the sums of all processes are without %zu that went on running",
+			run->left.count);
 }

@@ -426,7 +426,7 @@ def test_sums_say_that_they_leave_out_what_could_not_be_written(seep):
     done = seep.command(*words)
     assert done.status == 3
     assert done.stderr.count(b"the ledger is kept: ") == 2, done.stderr.decode()
-    said = "sums of all processes leave out 2 whose recording could not be written"
+    said = "the sums of all processes are without 2 whose recording could not be written"
     assert said in " ".join(done.stderr.decode().split())
     report = read_report(seep.command("report", "--json", path).stdout)
     assert incomplete(report) == [said]
@@ -436,7 +436,8 @@ def test_sums_say_that_they_leave_out_what_goes_on(seep):
     _, recordings = seep.run(["/bin/sh", "-c", "(sleep 60 >pid.out 2>&1 & echo $! > pid); true; exit"],
                              cwd=seep.directory)
     os.kill(int((seep.directory / "pid").read_text()), signal.SIGKILL)
-    assert incomplete(recordings.main()) == ["sums of all processes leave out 1 that went on running"]
+    said = "the sums of all processes are without 1 that went on running"
+    assert incomplete(recordings.main()) == [said]
 
 
 # ---- files ---------------------------------------------------------------------------------------
