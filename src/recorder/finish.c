@@ -198,7 +198,7 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	free(path);
 	if (rc < 0) {
 		if (job->image.exe)
-			seep_error_prefix(&job->err, "nothing was recorded for %s (%u)%s",
+			seep_error_prefix(&job->err, "nothing was recorded for %s (pid %u)%s",
 					  seep_path_base(job->image.exe), job->image.pid,
 					  rc == -SEEP_ENOTFOUND ? ": its ledger was removed" : "");
 		return;

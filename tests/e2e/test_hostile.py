@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that once broke the runtime, one by one: they end as they do without it, and the account
+"""Programs that once broke the runtime, one by one: they end as they do without it, and the recording
 is right. Each program's first comment says what it does to its profiler."""
 
 import os
@@ -93,7 +93,7 @@ def test_a_stack_of_seventy_thousand_frames_is_walked_as_libgcc_does(seep):
 
 
 @pytest.mark.parametrize("way", ["plain", "fork"])
-def test_a_page_of_stack_is_enough_to_begin_an_account(seep, way):
+def test_a_page_of_stack_is_enough_to_begin_a_ledger(seep, way):
     recordings, truth = record_with_truth(seep, "hostile_small_stack", way, "4096")
     report = recordings.main()
     check_truth(report, truth)
@@ -101,7 +101,7 @@ def test_a_page_of_stack_is_enough_to_begin_an_account(seep, way):
     assert report["forked"]["allocs"] == (way == "fork")
 
 
-def test_a_handler_on_a_small_stack_may_begin_the_account(seep):
+def test_a_handler_on_a_small_stack_may_begin_the_ledger(seep):
     room = os.sysconf("SC_MINSIGSTKSZ") + 2560
     recordings, truth = record_with_truth(seep, "hostile_small_stack", "signal", str(room))
     check_truth(recordings.main(), truth)
@@ -137,7 +137,7 @@ def test_a_child_does_not_read_its_arguments_after_they_were_overwritten(seep, w
     assert report["forked"]["allocs"] == 1
 
 
-def test_threads_that_begin_a_childs_account_together_are_all_counted(seep):
+def test_threads_that_begin_a_childs_ledger_together_are_all_counted(seep):
     recordings, truth = record_with_truth(seep, "hostile_fork_threads")
     check_truth(recordings.main(), truth)
     pid, truth = truth_of_child(seep)
@@ -206,7 +206,7 @@ def test_a_child_whose_start_was_left_by_longjmp_does_not_wait_for_the_rest_of_i
 
 
 @pytest.mark.parametrize("mode", ["fork", "forkwork"])
-def test_a_fork_in_the_middle_of_our_books_leaves_both_accounts_right(seep, mode):
+def test_a_fork_in_the_middle_of_our_books_leaves_both_ledgers_right(seep, mode):
     recordings, truth = record_with_truth(seep, "hostile_step", mode)
     report = recordings.main()
     check_truth(report, truth)
@@ -225,7 +225,7 @@ def test_what_a_handler_frees_at_any_instruction_is_counted_at_its_site(seep, bl
     check_truth(recordings.main(), truth)
 
 
-def test_children_of_such_a_fork_that_have_no_account_are_noted(seep):
+def test_children_of_such_a_fork_that_have_no_ledger_are_noted(seep):
     recordings, truth = record_with_truth(seep, "hostile_step", "forklost")
     report = recordings.main()
     check_truth(report, truth)
@@ -265,7 +265,7 @@ def test_after_an_abort_that_was_left_the_process_is_followed_to_its_end(seep):
     assert process["end_ns"] - last["at_ns"] < 10**9
 
 
-def test_an_abort_that_was_left_does_not_end_the_account(seep):
+def test_an_abort_that_was_left_does_not_end_the_recording(seep):
     recordings, truth = record_with_truth(seep, "hostile_abort")
     report = recordings.main()
     check_truth(report, truth)

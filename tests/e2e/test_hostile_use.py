@@ -32,7 +32,7 @@ def shell(seep, text, **how):
 # ---- the output ----------------------------------------------------------------------------
 
 
-def test_a_file_that_came_during_the_run_is_kept_and_so_is_the_account(seep):
+def test_a_file_that_came_during_the_run_is_kept_and_so_is_the_ledger(seep):
     made = shell(seep, '$SEEP run -q -o x.seep sh -c "echo mine >x.seep; $LEAKY"')
     assert made.returncode == 0
     assert b"x.seep in the meantime" in made.stderr

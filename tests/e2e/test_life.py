@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""However a process ends, and whatever family it has, its account is complete."""
+"""However a process ends, and whatever family it has, its recording is complete."""
 
 import re
 import signal
@@ -34,7 +34,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("mode", ENDS)
-def test_every_end_keeps_the_account_and_the_status(seep, mode):
+def test_every_end_keeps_the_recording_and_the_status(seep, mode):
     recordings, truth = record_with_truth(seep, "exits", mode)
     # Threads that spin while the process ends leave operations half done.
     report = recordings.load(recordings.path) if mode == "spin" else recordings.main()
@@ -96,7 +96,7 @@ def child_truths(seep):
     return forked, execd
 
 
-def test_fork_storm_gives_each_child_its_own_account(seep):
+def test_fork_storm_gives_each_child_its_own_recording(seep):
     recordings, truth = record_with_truth(seep, "fork_storm", "50", "1500")
     check_truth(recordings.main(), truth)
     forked, execd = child_truths(seep)

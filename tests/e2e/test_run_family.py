@@ -137,7 +137,7 @@ def test_a_process_that_runs_one_program_again_and_again_has_a_file_for_each(see
     assert reports[0]["process"]["ended"] == "exit"
 
 
-def test_failed_execs_cost_no_time_and_no_account(seep):
+def test_failed_execs_cost_no_time_and_no_recording(seep):
     script = r"""
 import os
 for _ in range(200):
@@ -182,7 +182,7 @@ os._exit(4)
     told = (seep.directory / "err").read_text()
     (daemon,) = watched(seep, "running")
     assert f"seep save {daemon['pid']} " in told
-    # The parent's account explains what the daemon inherited, so it stays as well.
+    # The parent's ledger explains what the daemon inherited, so it stays as well.
     (parent,) = watched(seep, "done")
     assert seep.command("report", daemon["ledger"]).status == 0
     stop.write_text("")

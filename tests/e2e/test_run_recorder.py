@@ -110,7 +110,7 @@ def test_armed_but_off_records_nothing(seep):
     assert report["totals"]["allocs"] == 0
 
 
-def test_a_full_folder_costs_the_account_but_not_the_run(seep):
+def test_a_full_folder_costs_the_recording_but_not_the_run(seep):
     small = seep.directory / "small"
     small.mkdir(mode=0o700)
     mount = f'mount -t tmpfs -o size=4k,mode=700 none {small} && exec "$@"'

@@ -333,7 +333,7 @@ def test_privileges_dropped(place):
     done = run_both(place, ["work", 100, "setuid", "work", 60000, "fork", 9000])
     found = ledgers(place)
     assert_complete(found[0], truth_of(done.stdout))
-    # The child may write elsewhere only: the parent's account says so.
+    # The child may write elsewhere only: the parent's recording says so.
     assert len(found) == 1
     assert found[0]["totals"]["unrecorded_children"] == 1
     child = ledger_of_nobody(done, "child")

@@ -2,7 +2,7 @@
 // build: -lpthread
 /*
  * In a forked child another thread allocates before the thread that forked does: the child's
- * account is then begun by a thread whose own state is new, while the forking thread still holds
+ * ledger is then begun by a thread whose own state is new, while the forking thread still holds
  * what it had in the parent. A thread that the parent had leaves its stack to the child, so that
  * pthread_create() itself allocates nothing there.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Overwrites argv[1] and forks: with "number" by a pointer that is none, with "unmapped" by one
- * to memory that is gone. The child's account must not follow it.
+ * to memory that is gone. The child's ledger must not follow it.
  */
 #include <sys/mman.h>
 #include <sys/wait.h>

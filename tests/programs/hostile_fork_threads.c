@@ -2,7 +2,7 @@
 // build: -lpthread
 /*
  * Four threads of a forked child allocate for the first time at the same moment: one of them
- * begins the child's account, and the others' first blocks are counted too. Threads that the parent
+ * begins the child's ledger, and the others' first blocks are counted too. Threads that the parent
  * had leave their stacks to the child, so that pthread_create() itself allocates nothing there.
  */
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 // build: -Wl,-z,now
 /*
- * Allocates, or with "fork" lets a child begin its account, on a stack of argv[2] bytes below
+ * Allocates, or with "fork" lets a child begin its ledger, on a stack of argv[2] bytes below
  * which nothing can be written; with "signal" in the handler of an overflowed main stack.
  */
 #include <setjmp.h>

@@ -7,7 +7,7 @@
  *   begin     leave a forked child's first allocation; its threads must not wait for the rest of it
  *   fork      fork in the handler; the child returns into the operation
  *   forkwork  the same, and the child allocates before it returns
- *   forklost  fork in the handler, a child that can have no account
+ *   forklost  fork in the handler, a child that can have no ledger
  *   frees N   free N blocks in the handler, which the interrupted operation has nothing to do with
  *   exit N    in a forked child: free N blocks in the handler, then end by _exit
  *   exec N    the same, and end by becoming another program, which fails at first

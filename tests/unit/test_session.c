@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose child is whose, and which account can be closed when. */
+/* Whose child is whose, and which ledger can be closed when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
