@@ -50,11 +50,6 @@ struct seep_recorder {
 	size_t poll_capacity;
 };
 
-static void add_problem(struct seep_recorder_result *result, const struct seep_error *err)
-{
-	seep_texts_take(&result->problems, seep_xstrdup(err->text));
-}
-
 /* ---- recordings --------------------------------------------------------------------------- */
 
 static bool is_taken(const struct seep_recorder *recorder, const char *output)
@@ -175,7 +170,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	};
 
 	if (job->err.code != 0) {
-		add_problem(result, &job->err);
+		seep_texts_take(&result->problems, seep_xstrdup(job->err.text));
 		result->unwritten_count++;
 	}
 	if (job->became_unrecorded && !job->recorded && job->err.code == 0)
@@ -211,38 +206,22 @@ static void collect_done(struct seep_recorder *recorder)
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-static void meet(struct seep_recorder *recorder, const char *file_name)
-{
-	struct seep_error err = { 0 };
-
-	if (seep_session_meet(&recorder->session, file_name, &err) < 0)
-		add_problem(recorder->result, &err);
-}
-
-static void scan(struct seep_recorder *recorder)
-{
-	struct seep_error err = { 0 };
-
-	if (seep_session_scan(&recorder->session, &err) < 0)
-		add_problem(recorder->result, &err);
-}
-
 static void read_new_ledgers(struct seep_recorder *recorder)
 {
 	_Alignas(struct inotify_event) char buffer[INOTIFY_BUFFER_BYTES];
 	ssize_t bytes;
 
 	if (recorder->inotify_fd < 0 || recorder->session.is_behind)
-		scan(recorder);
+		seep_session_scan(&recorder->session);
 	while (recorder->inotify_fd >= 0 &&
 	       (bytes = read(recorder->inotify_fd, buffer, sizeof(buffer))) > 0) {
 		for (ssize_t at = 0; at < bytes;) {
 			const struct inotify_event *event = (const void *)(buffer + at);
 
 			if (event->mask & IN_Q_OVERFLOW)
-				scan(recorder);
+				seep_session_scan(&recorder->session);
 			else if (event->len > 0)
-				meet(recorder, event->name);
+				seep_session_meet(&recorder->session, event->name);
 			at += (ssize_t)(sizeof(*event) + event->len);
 		}
 	}
@@ -296,7 +275,6 @@ static void lower(int *timeout_ms, uint64_t now_ns, uint64_t then_ns)
 static int poll_timeout_ms(struct seep_recorder *recorder, bool silent_images)
 {
 	uint64_t now = seep_monotonic_ns(), next;
-	struct seep_error err = { 0 };
 	int timeout = -1;
 
 	if (!recorder->main_ended)
@@ -306,9 +284,7 @@ static int poll_timeout_ms(struct seep_recorder *recorder, bool silent_images)
 		timeout = FALLBACK_POLL_MS;
 	if (recorder->main_ended)
 		lower(&timeout, now, recorder->grace_ends_ns);
-	next = seep_session_follow(&recorder->session, now, &err);
-	if (err.code != 0)
-		add_problem(recorder->result, &err);
+	next = seep_session_follow(&recorder->session, now);
 	if (next != UINT64_MAX)
 		lower(&timeout, now, next);
 	return timeout;
@@ -394,7 +370,7 @@ static void meet_the_rest(struct seep_recorder *recorder)
 
 	do {
 		newest = session->images;
-		scan(recorder);
+		seep_session_scan(&recorder->session);
 		bury_the_dead(recorder);
 		seep_session_bury_elsewhere(session);
 		leave_the_living(recorder);
@@ -460,10 +436,11 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 {
 	*ret_result = (struct seep_recorder_result){ 0 };
 	recorder->result = ret_result;
+	recorder->session.problems = &ret_result->problems;
 	if (recorder->plan.force)
 		clear_output(recorder);
 	recorder->session.room = room_for_images();
-	scan(recorder);
+	seep_session_scan(&recorder->session);
 	while (goes_on(recorder)) {
 		wait_for_events(recorder);
 		handle_signals(recorder);

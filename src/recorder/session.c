@@ -115,15 +115,15 @@ static void switch_off(struct ledger_control *control)
 	atomic_store_explicit(&control->mode, LEDGER_MODE_OFF, memory_order_release);
 }
 
-static int follow(struct seep_image *image, struct seep_error *err)
+static void follow(struct seep_session *session, struct seep_image *image)
 {
-	int rc = seep_watch_follow(image->watch, err);
+	struct seep_error err;
 
 	image->follow_at_ns = 0;
-	if (rc < 0)
-		seep_error_prefix(err, "%s (pid %u) is recorded without a timeline", image->exe,
-				  image->pid);
-	return rc;
+	if (seep_watch_follow(image->watch, &err) < 0)
+		seep_texts_take(session->problems,
+				seep_xasprintf("%s (pid %u) is recorded without a timeline: %s",
+					       image->exe, image->pid, err.text));
 }
 
 /* Shells fork by the thousand: a thread for each would cost more than the child. */
@@ -132,7 +132,7 @@ static bool may_be_short(const struct seep_image *image)
 	return image->is_fork && image->reachable && !image->is_main;
 }
 
-uint64_t seep_session_follow(struct seep_session *session, uint64_t now_ns, struct seep_error *err)
+uint64_t seep_session_follow(struct seep_session *session, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -142,16 +142,14 @@ uint64_t seep_session_follow(struct seep_session *session, uint64_t now_ns, stru
 		if (image->follow_at_ns > now_ns)
 			next = image->follow_at_ns < next ? image->follow_at_ns : next;
 		else
-			(void)follow(image, err);
+			follow(session, image);
 	}
 	return next;
 }
 
-static int add_image(struct seep_session *session, struct seep_ledger *ledger,
-		     struct seep_error *err)
+static void add_image(struct seep_session *session, struct seep_ledger *ledger)
 {
 	struct seep_image *image = seep_image_new(ledger);
-	int rc = 0;
 
 	image->is_main = image->pid == session->main_pid && image->reachable;
 	image->followed = is_followed(session, image);
@@ -161,15 +159,14 @@ static int add_image(struct seep_session *session, struct seep_ledger *ledger,
 	take_kept_status(session, image);
 	if (!image->followed) {
 		switch_off(ledger->control);
-		return 0;
+		return;
 	}
 	/* Of one that is gone already it takes the one sample that there can be. */
 	image->watch = seep_watch_new(ledger, image->reachable);
 	if (may_be_short(image))
 		image->follow_at_ns = seep_monotonic_ns() + SEEP_SESSION_FOLLOW_AFTER_NS;
 	else
-		rc = follow(image, err);
-	return rc;
+		follow(session, image);
 }
 
 /* A later image of a process may take the name of one whose ledger was removed just now. */
@@ -203,53 +200,39 @@ static bool has_room(const struct seep_session *session)
 	return holders < session->room;
 }
 
-int seep_session_meet(struct seep_session *session, const char *file_name, struct seep_error *err)
+void seep_session_meet(struct seep_session *session, const char *file_name)
 {
 	struct seep_ledgerdir_name name;
 	struct seep_ledger ledger;
 	int rc;
 
 	if (!seep_ledgerdir_parse(file_name, &name))
-		return 0;
+		return;
 	if (!has_room(session)) {
 		session->is_behind = true;
-		return 0;
+		return;
 	}
 	rc = seep_ledger_open(session->dir_fd, file_name, SEEP_LEDGER_WRITE, &ledger,
 			      &session->why);
 	session->is_behind |= rc == -SEEP_ESYS;
 	if (rc < 0)
-		return 0;
+		return;
 	if (ledger.view.header.session == session->id && !is_known(session, &ledger))
-		rc = add_image(session, &ledger, err);
+		add_image(session, &ledger);
 	seep_ledger_close(&ledger);
-	return rc;
 }
 
-struct scan {
-	struct seep_session *session;
-	struct seep_error *err;
-	int rc;
-};
-
-static void meet(int dir_fd, const char *file_name, void *context)
+static void meet(int dir_fd, const char *file_name, void *session)
 {
-	struct scan *scan = context;
-	int rc = seep_session_meet(scan->session, file_name, scan->err);
-
 	(void)dir_fd;
-	if (rc < 0)
-		scan->rc = rc;
+	seep_session_meet(session, file_name);
 }
 
-int seep_session_scan(struct seep_session *session, struct seep_error *err)
+void seep_session_scan(struct seep_session *session)
 {
-	struct scan scan = { .session = session, .err = err };
-
 	session->is_behind = false;
-	if (seep_folder_each(session->dir_fd, meet, &scan, &session->why) < 0)
+	if (seep_folder_each(session->dir_fd, meet, session, &session->why) < 0)
 		session->is_behind = true;
-	return scan.rc;
 }
 
 /* ---- going -------------------------------------------------------------------------------- */

@@ -33,6 +33,7 @@ struct seep_session {
 	/* Something in the folder waits to be looked at by another scan; @why: it could not be. */
 	bool is_behind;
 	struct seep_error why;
+	struct seep_texts *problems; /* sentences go there. Borrowed */
 	struct seep_image *images;
 	/* Statuses that came before their ledger was found. */
 	struct {
@@ -48,20 +49,17 @@ struct seep_session {
  *
  * A file that is none, or another session's, or known already, is passed over in silence. One that
  * has to wait until others have ended is met by a later scan: see is_behind.
- *
- * Returns: 0, or -SEEP_ESYS when it is ours and cannot be followed: it is closed when it ends.
  */
-SEEP_NODISCARD int seep_session_meet(struct seep_session *session, const char *file_name,
-				     struct seep_error *err);
+void seep_session_meet(struct seep_session *session, const char *file_name);
 
-/* The same for every file in the folder. Problems are the last one's. */
-SEEP_NODISCARD int seep_session_scan(struct seep_session *session, struct seep_error *err);
+/* The same for every file in the folder. */
+void seep_session_scan(struct seep_session *session);
 
 /*
  * Follow those forked processes that are old enough now. Returns the time of the next one, UINT64_MAX
- * for none. @err is filled where one of them is recorded without a timeline.
+ * for none.
  */
-uint64_t seep_session_follow(struct seep_session *session, uint64_t now_ns, struct seep_error *err);
+uint64_t seep_session_follow(struct seep_session *session, uint64_t now_ns);
 
 /* waitpid() will give a status: what /proc still says of the process is gone after that. */
 void seep_session_dying(struct seep_session *session, uint32_t pid);
