@@ -161,8 +161,8 @@ static void print_summaries(const struct seep_printer *printer, const struct see
 	seep_stacks_view_init(&stacks, view,
 			      view->profile->unseen_count > 1 ? STACKS_CROWDED : STACKS);
 	if (stacks.count > 0)
-		seep_line_print(printer, "Largest of %s call stacks, by %s:",
-				seep_digits_text(stacks.all).text,
+		seep_line_print(printer, "Largest of %s, by %s:",
+				seep_things_text(stacks.all, "call stack").text,
 				seep_measure_words(view->profile, view->measure));
 	for (uint32_t i = 0; i < stacks.count; i++)
 		add_summary(table, view, &stacks.items[i]);
