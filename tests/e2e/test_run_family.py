@@ -347,7 +347,7 @@ def test_a_process_whose_ledger_was_removed_is_said_to_have_no_recording(seep):
     script = 'rm "$SEEP_DIR"/*sh.*.ledger; exit 3'
     done = seep.command("run", "-q", "-o", seep.directory / "run.seep", "bash", "-c", script)
     assert done.status == 3
-    said = rb"seep run: nothing was recorded for bash \(\d+\): its ledger was removed: "
+    said = rb"seep run: nothing was recorded for bash \(pid \d+\): its ledger was removed: "
     assert re.match(said, done.stderr), done.stderr
 
 
