@@ -163,7 +163,6 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_ROWS_FULL = 1 << 1, /* marks after unexact_epoch are not exact */
 	LEDGER_UNSEEN_NO_SPACE = 1 << 2,  /* file system full */
 	LEDGER_UNSEEN_ALLOCATOR = 1 << 3, /* not glibc's: requests below 16 became 16 */
-	LEDGER_UNSEEN_DOUBLE_FREE_OFF = 1 << 4,
 	LEDGER_UNSEEN_UNRECORDED_CHILD = 1 << 6,
 	LEDGER_UNSEEN_CACHES_FULL = 1 << 7, /* threads counted without stacks */
 	LEDGER_UNSEEN_MODULES_FULL = 1 << 8,

@@ -137,8 +137,7 @@ static void look_through_bindings(const struct seep_outside *outside, const char
 /* Nothing that came by was passed over: what is missing went past us. */
 static bool is_whole(const struct seep_profile *profile)
 {
-	return !seep_profile_says(profile, "double-free-off") &&
-	       !seep_profile_says(profile, "filtered");
+	return profile->process.mode == LEDGER_MODE_ALL && !seep_profile_says(profile, "filtered");
 }
 
 static bool explain_excess(const struct seep_outside *outside, struct seep_profile *profile)

@@ -209,7 +209,8 @@ static void judge_surroundings(const struct seep_facts *facts, struct seep_findi
 			    : "have \"seep run -o FILE -- PROGRAM\" started in its place, or "
 			      "record each service that it starts";
 
-	REASON("recorded", NOTE, !x->recorded, "it is not recorded: it has no ledger\n%s", to_do);
+	REASON("recorded", NOTE, !x->recorded,
+	       "no ledger of it was found, so it is not recorded\n%s", to_do);
 	REASON("namespaces", NOTE, x->other_root,
 	       "it sees other files than you do%s\nrun seep where it runs; libseep.so and the folder "
 	       "of ledgers have to be there too. From here its ledgers are below /proc/%u/root",

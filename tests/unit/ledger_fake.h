@@ -75,7 +75,7 @@ static inline void ledger_fake_header(const struct ledger_fake *fake, struct bui
 		(void)snprintf(header->parent, sizeof(header->parent), "%s", fake->parent);
 }
 
-static inline void ledger_fake_account(const struct ledger_fake *fake, struct built_ledger *b)
+static inline void ledger_fake_figures(const struct ledger_fake *fake, struct built_ledger *b)
 {
 	struct ledger_row *row = &b->rows[0];
 
@@ -111,7 +111,7 @@ static inline uint8_t *ledger_fake_map(struct ledger_fake *fake, int dir_fd)
 
 	built_init(&built, &ledger_fake_sizes);
 	ledger_fake_header(fake, &built);
-	ledger_fake_account(fake, &built);
+	ledger_fake_figures(fake, &built);
 	(void)snprintf(fake->file_name, sizeof(fake->file_name), "%.100s.%u.%llu.%u.ledger",
 		       slash ? slash + 1 : fake->exe, fake->pid,
 		       (unsigned long long)fake->start_ticks, fake->instance);

@@ -238,8 +238,8 @@ static struct seep_profile *sample_profile(void)
 	p->timeline = sample_array(p, timeline, 2, sizeof(timeline[0]));
 	p->forked = (struct seep_profile_forked){ 2, 310, 40000, 300, 39000, 1000 };
 	p->symbolised = true;
-	seep_profile_add_unseen(p, "double-free-off",
-				"double frees were not judged: a filter was in force");
+	seep_profile_add_unseen(p, "filtered",
+				"only some allocations were recorded, by size: size_min=64");
 	return p;
 }
 

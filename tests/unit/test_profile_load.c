@@ -360,10 +360,10 @@ static void a_running_programs_peak_may_be_now(void **state)
 static void every_unseen_bit_has_a_code_and_a_sentence(void **state)
 {
 	static const char *const codes[] = {
-		"ledger-full",	   "rows-full",	       "no-space",     "other-allocator",
-		"double-free-off", "unrecorded-child", "caches-full",  "modules-full",
-		"page-map",	   "by-frame-pointer", "thread-names", "unaligned",
-		"ledger-refused",  "no-memory",
+		"ledger-full",	    "rows-full",    "no-space",	    "other-allocator",
+		"unrecorded-child", "caches-full",  "modules-full", "page-map",
+		"by-frame-pointer", "thread-names", "unaligned",    "ledger-refused",
+		"no-memory",
 	};
 
 	(void)state;

@@ -130,8 +130,6 @@ static struct ledger_control *start(const struct rt_start *how)
 		return NULL;
 	if (!rt_global.glibc)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
-	if (options.mode || rt_options_filters(&options))
-		rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	rt_modules_start();
 	return open_books();
 }
@@ -254,7 +252,7 @@ static struct ledger_control *start_child(void)
 	rt_store(&rt_global.control->filtered_once, filtered_once);
 	rt_store(&rt_global.control->size_min_bytes, size_min);
 	rt_store(&rt_global.control->size_max_bytes, size_max);
-	rt_note_unseen(unseen & (LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_DOUBLE_FREE_OFF));
+	rt_note_unseen(unseen & LEDGER_UNSEEN_ALLOCATOR);
 	rt_store(&rt_global.threshold_bytes, 0);
 	rt_threads_forked();
 	rt_lock_forked();

@@ -87,7 +87,6 @@ static RT_COLD void record_unwanted(struct ledger_control *control, void *block,
 		rt_store(&control->filtered_once, 1);
 	if (rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
 		rt_forget_any(block, (struct rt_free){ .by = RT_BY_UNSEEN }, frame, control);
-	rt_note_unseen(LEDGER_UNSEEN_DOUBLE_FREE_OFF);
 	/* What its cell says is about an earlier block that was freed unseen. */
 	rt_block_unknow((uintptr_t)block);
 }
