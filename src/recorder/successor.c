@@ -11,19 +11,30 @@
 
 enum { KERNEL_NAME_BYTES = 15 };
 
-/* From here its root folder, if it has one of its own, is part of the path. */
-static bool ends_in(const char *path, const char *end)
-{
-	const size_t bytes = strlen(path), end_bytes = strlen(end);
+#define REMOVED " (deleted)" /* what the kernel adds to the path of a program whose file is gone */
 
-	return bytes >= end_bytes && strcmp(path + bytes - end_bytes, end) == 0;
+/* Does @end stand at the end of the first @bytes of @path? */
+static bool ends_in(const char *path, size_t bytes, const char *end)
+{
+	const size_t end_bytes = strlen(end);
+
+	return bytes >= end_bytes && memcmp(path + bytes - end_bytes, end, end_bytes) == 0;
+}
+
+/* From here its root folder, if it has one of its own, is part of the path. */
+static bool is_at(const char *path, const char *before)
+{
+	const size_t bytes = strlen(path);
+
+	return ends_in(path, bytes, before) ||
+	       (ends_in(path, bytes, REMOVED) && ends_in(path, bytes - strlen(REMOVED), before));
 }
 
 bool seep_successor_catch(struct seep_successor *successor, const char *before, uint32_t pid)
 {
 	char *path = seep_procfs_exe(pid);
 
-	if (path && !ends_in(path, before)) {
+	if (path && !is_at(path, before)) {
 		free(successor->path);
 		successor->path = path;
 		return true;
