@@ -66,13 +66,18 @@ static bool is_child(const struct seep_image *image, const struct seep_image *pa
 	return image->ppid == parent->pid;
 }
 
+/* A pid that comes again in the run may name a descendant as the parent: never in a circle. */
+static void adopt(struct seep_image *child, struct seep_image *parent)
+{
+	for (const struct seep_image *at = parent; at; at = at->parent)
+		if (at == child)
+			return;
+	child->parent = parent;
+}
+
 /* Images may be met in any order: a scan gives them as the folder holds them. */
 static void link_images(struct seep_session *session, struct seep_image *image)
 {
-	for (struct seep_image *other = session->images; other; other = other->next) {
-		if (!other->parent && other != image && is_child(other, image))
-			other->parent = image;
-	}
 	for (struct seep_image *other = session->images; other; other = other->next) {
 		if (other == image || other->pid != image->pid ||
 		    other->start_ticks != image->start_ticks)
@@ -87,6 +92,9 @@ static void link_images(struct seep_session *session, struct seep_image *image)
 		image->parent = by_name(session, image->parent_name);
 	if (!image->parent && image->ppid != image->pid)
 		image->parent = newest_of(session, image->ppid, image);
+	for (struct seep_image *other = session->images; other; other = other->next)
+		if (!other->parent && other != image && is_child(other, image))
+			adopt(other, image);
 }
 
 static void take_kept_status(struct seep_session *session, struct seep_image *image)

@@ -170,6 +170,31 @@ static void orphans_are_counted_to_the_main_program(void **state)
 	assert_int_equal(image->forked.allocs, 5);
 }
 
+/* The parent had no ledger; later its pid is that of a child of its child. */
+static void a_parents_pid_that_comes_again_holds_up_no_recording(void **state)
+{
+	struct ledger_fake first = { 0 }, child = { 0 };
+	struct ledger_fake late = { .origin = LEDGER_ORIGIN_FORK };
+	struct seep_image *image;
+
+	(void)state;
+	write_dead(&first, MAIN_PID, 1, 0);
+	write_dead(&child, CHILD_PID, ORPHAN_PID, 0);
+	scan_and_bury();
+	late.parent = child.file_name;
+	write_dead(&late, ORPHAN_PID, CHILD_PID, 1);
+	scan_and_bury();
+	image = next();
+	assert_non_null(image);
+	assert_int_equal(image->pid, ORPHAN_PID);
+	close_small(image, 7);
+	image = next();
+	assert_int_equal(image->pid, CHILD_PID);
+	assert_int_equal(image->forked.allocs, 7);
+	close_recorded(image);
+	assert_true(next()->is_main);
+}
+
 static void the_last_image_of_the_main_process_is_the_main_one(void **state)
 {
 	struct ledger_fake first = { 0 }, last = { 0 };
@@ -484,6 +509,7 @@ int main(void)
 		SESSION_TEST(a_ledger_is_met_once),
 		SESSION_TEST(a_childs_sums_go_to_its_parent_before_the_parent_is_closed),
 		SESSION_TEST(orphans_are_counted_to_the_main_program),
+		SESSION_TEST(a_parents_pid_that_comes_again_holds_up_no_recording),
 		SESSION_TEST(the_last_image_of_the_main_process_is_the_main_one),
 		SESSION_TEST(the_main_program_is_closed_only_at_the_end),
 		SESSION_TEST(a_status_that_came_before_the_ledger_is_kept),
