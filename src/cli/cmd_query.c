@@ -235,15 +235,23 @@ static int print_json(sqlite3_stmt *statement, struct seep_strbuf *cell, bool st
 /* Escaped for a terminal; as it is for a file. */
 static void print_csv_cell(const struct seep_strbuf *cell, const char *after)
 {
-	char *text = seep_terminal_is(STDOUT_FILENO) ? seep_escape_dup(cell->text)
-						     : seep_xstrdup(cell->text);
-	const char *quote = strpbrk(text, "\",\r\n") ? "\"" : "";
+	struct seep_strbuf text;
+	const char *quote;
 
+	seep_strbuf_init(&text, 4 * CELL_BYTES_MAX);
+	if (seep_terminal_is(STDOUT_FILENO))
+		seep_escape(&text, cell->text, cell->length);
+	else
+		seep_strbuf_add(&text, cell->text, cell->length);
+	quote = strcspn(text.text, "\",\r\n") < text.length ? "\"" : "";
 	(void)fputs(quote, stdout);
-	for (const char *at = text; *at; at++)
-		(void)printf(*at == '"' ? "\"%c" : "%c", *at);
+	for (size_t i = 0; i < text.length; i++) {
+		if (text.text[i] == '"')
+			(void)putc_unlocked('"', stdout);
+		(void)putc_unlocked(text.text[i], stdout);
+	}
 	(void)printf("%s%s", quote, after);
-	free(text);
+	seep_strbuf_done(&text);
 }
 
 static int print_csv(sqlite3_stmt *statement, struct seep_strbuf *cell)
