@@ -53,6 +53,8 @@ const struct seep_option_table cmd_save_options = {
 struct ledger {
 	char *path;
 	const struct seep_census_entry *entry; /* NULL: not in a folder of ledgers */
+	bool runs;			       /* its program does, now */
+	bool replaced; /* the process runs another program by now, which has a ledger too */
 };
 
 static bool is_same_file(const char *a, const char *b)
@@ -80,6 +82,10 @@ static int find_ledger(const struct seep_census *census, const char *operand, st
 				 ret->entry->recorder_pid);
 	if (!ret->entry && is_pid)
 		return seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %s", operand);
+	if (ret->entry && ret->entry->state <= SEEP_CENSUS_RECORDER_GONE) {
+		ret->replaced = seep_census_find(census, ret->entry->pid) != ret->entry;
+		ret->runs = !ret->replaced;
+	}
 	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
 	return 0;
 }
@@ -116,6 +122,7 @@ static int save(const struct ledger *ledger, char *output, struct seep_error *er
 		.plan = &plan,
 		.image.file_name = seep_xstrdup(seep_path_base(ledger->path)),
 		.image.keep_ledger = true,
+		.image.replaced = ledger->replaced,
 		.image.gathered.perf_map_fd = -1,
 		.output = output,
 		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
@@ -126,7 +133,7 @@ static int save(const struct ledger *ledger, char *output, struct seep_error *er
 	int rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
 
 	if (rc == 0) {
-		if (state <= SEEP_CENSUS_RECORDER_GONE)
+		if (ledger->runs)
 			seep_outside_look(&job.image.gathered.outside, ledger->entry->pid);
 		seep_finish(&job);
 		*err = job.err;

@@ -187,10 +187,13 @@ const struct seep_census_entry *seep_census_find(const struct seep_census *censu
 {
 	const struct seep_census_entry *found = NULL;
 
-	for (size_t i = 0; i < census->count; i++)
-		if (census->entries[i].pid == pid &&
-		    (!found || found->state > SEEP_CENSUS_RECORDER_GONE))
-			found = &census->entries[i];
+	/* Those that run come first, several where it called exec, and the newest is the last of each. */
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+
+		if (entry->pid == pid && (!found || runs(entry) || !runs(found)))
+			found = entry;
+	}
 	return found;
 }
 

@@ -52,6 +52,24 @@ def test_a_running_process_is_saved_and_goes_on(seep, alone):
     assert unaged(watched(seep, "running")) == unaged([ledger])
 
 
+def test_of_a_process_that_called_exec_the_program_that_runs_now_is_saved(seep):
+    process = subprocess.Popen(["sh", "-c", 'exec "$0" -c "$1"', PYTHON, KEEP],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})})
+    assert process.stdout.readline() == b"ready\n"
+    before, now = watched(seep, "running")
+    assert save(seep, "-o", "now.seep", str(process.pid)).status == 0
+    assert save(seep, "-o", "before.seep", before["ledger"]).status == 0
+    assert load(seep, "now.seep")["process"]["exe"] == now["exe"]
+    assert load(seep, "now.seep")["process"]["ended"] == "running"
+    report = load(seep, "before.seep")
+    assert report["process"]["exe"] == before["exe"] != now["exe"]
+    assert report["process"]["ended"] == "exec"
+    # The other program has a ledger of its own.
+    assert "exec-unrecorded" not in [line["code"] for line in report["unseen"]]
+    process.communicate(timeout=LIMIT_S)
+
+
 @pytest.mark.fast
 def test_what_a_dead_process_left_becomes_a_recording(seep, alone):
     alone.send_signal(signal.SIGKILL)
