@@ -80,7 +80,8 @@ void seep_builder_epoch(struct seep_builder *builder, uint32_t context,
 
 /*
  * The profile is consistent now: contexts have their epochs, ascending, those of one number together;
- * profile->unseen says so where stacks were cut. More may be added, and this be called again.
+ * profile->unseen says so where stacks were cut. More may be added, and this be called again, when each
+ * context's epoch_count is 0 again and its epochs have been added anew.
  */
 void seep_builder_finish(struct seep_builder *builder);
 

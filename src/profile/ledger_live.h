@@ -48,9 +48,9 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
  *
  * The indices of contexts, frames and modules stay; new ones come behind, and the arrays may move.
  * What is not of a process that can end (marks, epochs, unseen, totals) is made anew, and pointers to
- * it are void. New frames have no names yet. process.ended tells when the process has said that it ended; one that was killed says
- * nothing, and seep_profile_process_life() knows. What was left in the middle of an operation is
- * finished only by seep_profile_load_ledger().
+ * it are void. New frames have no names yet. process.ended tells when the process has said that it
+ * ended; one that was killed says nothing, and seep_profile_process_life() knows. What was left in the
+ * middle of an operation is finished only by seep_profile_load_ledger().
  *
  * Returns: 0, or -SEEP_ETRUNC when the file was cut; the profile is then of no use.
  */

@@ -18,7 +18,7 @@
  * @exe:      path or name of the program; its last component is used
  * @ret_path: set on success only; release with free()
  *
- * Returns: 0, or -SEEP_EUSAGE (another letter after %).
+ * Returns: 0, or -SEEP_EUSAGE (another letter after %; nothing is left, or more than PATH_MAX).
  */
 SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uint32_t pid,
 				       char **ret_path, struct seep_error *err);
@@ -29,9 +29,11 @@ SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uin
  * Asked before the program starts, so that nothing is lost at its end.
  *
  * Returns: 0, or
- *   -SEEP_EEXIST  the file exists, or its folder holds something, and @force is false; or they are
- *                 not a regular file and a folder
- *   -SEEP_ESYS    the folder that it lies in is missing or cannot be written to
+ *   -SEEP_EUSAGE  it is "-"
+ *   -SEEP_EEXIST  the file exists, or its folder holds something, and @force is false; or it is not
+ *                 a regular file
+ *   -SEEP_ESYS    the folder that it lies in is missing or cannot be written to; what should be the
+ *                 folder for children is none, or cannot be read
  */
 SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_error *err);
 

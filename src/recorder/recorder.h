@@ -44,7 +44,7 @@ struct seep_recorder;
  * seep_recorder_new - be ready for a target that waits at the gate
  * @plan: copied, what it points to must outlive the recorder
  *
- * Blocks the signals that the loop takes over; seep_recorder_free() does not unblock them.
+ * Blocks the signals that the loop takes over, until seep_recorder_run() returns or seep_recorder_free().
  *
  * Returns: 0, or -SEEP_ESYS.
  */

@@ -43,10 +43,12 @@ const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch);
  */
 struct seep_watch_result {
 	struct seep_timeline timeline;
-	uint64_t peak_rss_bytes;     /* 0 unknown */
-	int perf_map_fd;	     /* of the process's perf map; -1 none. The caller closes it */
-	struct seep_outside outside; /* of seep_watch_result_now(): without bindings */
-	struct seep_successor successor; /* of a process that ended by exec, and lived on */
+	uint64_t peak_rss_bytes; /* 0 unknown */
+	int perf_map_fd;	 /* of the process's perf map; -1 none. The caller closes it */
+	struct seep_outside
+		outside; /* of seep_watch_result_now(): without bindings, children_why */
+	/* Of a process that ended by exec, and lived on; of seep_watch_result_now(): empty. */
+	struct seep_successor successor;
 };
 
 /* What has been gathered so far, a copy; the watch goes on. Release as above. */
