@@ -125,6 +125,12 @@ def test_a_module_may_make_its_header_unreadable(seep):
     check_truth(recordings.main(), truth)
 
 
+@pytest.mark.parametrize("what", ["sum", "notes"])
+def test_a_module_may_write_over_its_header(seep, what):
+    recordings, truth = record_with_truth(seep, "hostile_header", what)
+    check_truth(recordings.main(), truth)
+
+
 # ---- forks ---------------------------------------------------------------------------------
 
 

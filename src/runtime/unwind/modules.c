@@ -196,6 +196,19 @@ bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module)
 	return true;
 }
 
+/*
+ * Some programs hide their header from whoever would dump them, or write over it. Asked by a call that
+ * sandboxes let pass; where they do not, it is as it is in all others.
+ */
+static bool is_readable(uintptr_t from, size_t bytes)
+{
+	const uintptr_t start = from & ~(uintptr_t)4095;
+	const long failed = rt_syscall3(SYS_madvise, (long)start, (long)(from + bytes - start),
+					RT_MADV_POPULATE_READ);
+
+	return failed != -EINVAL && failed != -ENOMEM && failed != -EFAULT;
+}
+
 /* Objects begin with their ELF header in the first mapped page, with the program headers. */
 static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t bias,
 				uint8_t *ret_id)
@@ -204,14 +217,11 @@ static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t b
 	uintptr_t end = (uintptr_t)object->dlfo_map_end;
 	Elf64_Ehdr ehdr;
 
-	if ((uintptr_t)start & 4095)
-		return 0;
-	/* Some programs hide it from whoever would dump them. Asked by a call that sandboxes let pass. */
-	if (rt_syscall3(SYS_madvise, (long)start, 4096, RT_MADV_POPULATE_READ) == -EINVAL)
+	if (((uintptr_t)start & 4095) || !is_readable((uintptr_t)start, 4096))
 		return 0;
 	memcpy(&ehdr, start, sizeof(ehdr));
 	if (memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 || ehdr.e_phentsize != sizeof(Elf64_Phdr) ||
-	    ehdr.e_phoff + (uint64_t)ehdr.e_phnum * sizeof(Elf64_Phdr) > 4096)
+	    ehdr.e_phoff > 4096 || ehdr.e_phnum > (4096 - ehdr.e_phoff) / sizeof(Elf64_Phdr))
 		return 0;
 	for (unsigned i = 0; i < ehdr.e_phnum; i++) {
 		Elf64_Phdr phdr;
@@ -222,7 +232,8 @@ static uint32_t module_build_id(const struct dl_find_object *object, uintptr_t b
 		memcpy(&phdr, start + ehdr.e_phoff + i * sizeof(phdr), sizeof(phdr));
 		at = bias + phdr.p_vaddr;
 		if (phdr.p_type != PT_NOTE || phdr.p_memsz > NOTES_MAX_BYTES ||
-		    at < (uintptr_t)start || at > end || phdr.p_memsz > end - at)
+		    at < (uintptr_t)start || at > end || phdr.p_memsz > end - at ||
+		    !is_readable(at, phdr.p_memsz))
 			continue;
 		id = core_notes_build_id((const uint8_t *)at, phdr.p_memsz, &bytes);
 		if (!id || bytes > LEDGER_BUILD_ID_BYTES)
