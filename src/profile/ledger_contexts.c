@@ -35,6 +35,7 @@ static void describe(struct seep_ledger_load *load, const struct ledger_context 
 	to->damaged = !seep_ledger_stack(load, from->leaf, &piece);
 	to->truncated = to->damaged || (flags & LEDGER_CONTEXT_TRUNCATED);
 	seep_builder_stack(&load->builder, to, piece);
+	seep_ledger_count_repeats(load, from->leaf, to);
 }
 
 /* The place of the context with this index in the profile, whose it becomes; 0 if it cannot be had. */

@@ -17,9 +17,8 @@ struct seep_ledger_load {
 	struct seep_rows rows;
 	uint64_t impossible; /* figures that were written over, and count as 0 */
 	struct seep_ledger_node {
-		uint32_t piece;	 /* of the builder; 0 = not published yet, or the root */
-		uint16_t folded; /* frames that repeats of entries up to it stand for */
-		bool damaged;	 /* the path to the root is not whole */
+		uint32_t piece; /* of the builder; 0 = not published yet, or the root */
+		bool damaged;	/* the path to the root is not whole */
 	} * nodes;
 	uint64_t node_count;
 	uint32_t *places; /* by context: index in profile->contexts + 1; 0 = not there */
@@ -70,6 +69,14 @@ void seep_ledger_load_nodes(struct seep_ledger_load *load);
  * Returns: false when the path was damaged; the part that could be read is there.
  */
 bool seep_ledger_stack(struct seep_ledger_load *load, uint32_t leaf, uint32_t *ret_piece);
+
+/*
+ * Set the repeats of @context's stack, whose innermost node is @leaf. A node says how much was folded
+ * up to it in the deepest of all stacks through it; of those that reach @leaf none is deeper than
+ * @leaf says. So all repeats together make the deepest of them, and no deeper one.
+ */
+void seep_ledger_count_repeats(struct seep_ledger_load *load, uint32_t leaf,
+			       struct seep_profile_context *context);
 
 /* Rows by context, with stacks and epochs; needs rows and nodes. */
 void seep_ledger_load_contexts(struct seep_ledger_load *load);

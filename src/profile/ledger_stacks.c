@@ -12,23 +12,12 @@ static uint32_t frame_of(struct seep_ledger_load *load, const struct ledger_node
 	return seep_builder_frame(&load->builder, &frame);
 }
 
-/* Of @folded frames those that are not told by the repeats of entries further out. */
-static uint16_t repeats_of(uint16_t period, uint16_t folded, uint16_t told)
-{
-	if (folded == UINT16_MAX)
-		return UINT16_MAX;
-	if (folded <= told)
-		return 0;
-	return (uint16_t)((folded - told) / period);
-}
-
 /* A node that is published becomes a piece of one entry inside of its parent's. */
 static void make_piece(struct seep_ledger_load *load, uint32_t index)
 {
 	const struct ledger_node *item = ledger_view_node(&load->view, index);
 	uint32_t ready = item ? LEDGER_GET(item->parent_ready) : 0;
 	struct seep_ledger_node *node = &load->nodes[index];
-	struct seep_profile_stack_entry *entry;
 	struct seep_ledger_node parent;
 
 	if (ready == 0)
@@ -36,14 +25,8 @@ static void make_piece(struct seep_ledger_load *load, uint32_t index)
 	/* A parent comes before its children; so a loop is damage, and no walk. */
 	parent = load->nodes[ready <= index ? ready - 1 : 0];
 	node->damaged = ready > index || parent.damaged || (ready > 1 && !parent.piece);
-	node->folded = parent.folded;
-	entry = seep_builder_room(&load->builder, 1);
-	*entry = (struct seep_profile_stack_entry){ frame_of(load, item), item->period, 0 };
-	if (entry->period) {
-		entry->repeats = repeats_of(entry->period, item->folded, parent.folded);
-		if (item->folded > node->folded)
-			node->folded = item->folded;
-	}
+	*seep_builder_room(&load->builder, 1) =
+		(struct seep_profile_stack_entry){ frame_of(load, item), item->period, 0 };
 	node->piece = seep_builder_piece(&load->builder, parent.piece, 1);
 }
 
@@ -55,6 +38,29 @@ void seep_ledger_load_nodes(struct seep_ledger_load *load)
 	for (uint32_t i = 1; i < load->node_count; i++)
 		if (load->nodes[i].piece == 0)
 			make_piece(load, i);
+}
+
+void seep_ledger_count_repeats(struct seep_ledger_load *load, uint32_t leaf,
+			       struct seep_profile_context *context)
+{
+	const struct ledger_node *node = ledger_view_node(&load->view, leaf);
+	uint32_t folded = node ? node->folded : 0;
+
+	for (uint32_t i = 0; i < context->stack_count && node; i++) {
+		struct seep_profile_stack_entry *entry = &context->stack[i];
+		uint32_t parent = LEDGER_GET(node->parent_ready);
+		uint32_t further_out;
+
+		node = parent > 1 ? ledger_view_node(&load->view, parent - 1) : NULL;
+		further_out = node && node->folded < folded ? node->folded : folded;
+		if (!node)
+			further_out = 0;
+		if (entry->period && folded > further_out)
+			entry->repeats = folded == UINT16_MAX ? UINT16_MAX
+							      : (uint16_t)((folded - further_out) /
+									   entry->period);
+		folded = further_out;
+	}
 }
 
 bool seep_ledger_stack(struct seep_ledger_load *load, uint32_t leaf, uint32_t *ret_piece)

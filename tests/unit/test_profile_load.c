@@ -154,6 +154,28 @@ static void one_frame_stands_once_however_many_stacks_have_it(void **state)
 	assert_false(profile->frames[profile->contexts[1].stack[1].frame].exact);
 }
 
+static void a_stack_repeats_no_more_than_its_leaf_says(void **state)
+{
+	static const uint16_t folded[] = { 6, 9, 4, 4 };
+	static const uint16_t wanted[] = { 0, 0, 0, 2 };
+	uint16_t module = built_module(&ledger, "/usr/bin/prog", 0);
+	uint32_t nodes[4] = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		nodes[i] = built_node(&ledger, i ? nodes[i - 1] : 0, module, 0x1000 * (i + 1));
+		ledger.nodes[nodes[i]].period = i == 0 ? 2 : i == 3 ? 0 : 1;
+		ledger.nodes[nodes[i]].folded = folded[i];
+	}
+	set_row(built_row(&ledger, built_context(&ledger, nodes[3], 0), 0), 1, 1, 0, 0);
+	set_row(built_row(&ledger, built_context(&ledger, nodes[1], 0), 0), 1, 1, 0, 0);
+	load();
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(profile->contexts[0].stack[i].repeats, wanted[i]);
+	assert_int_equal(profile->contexts[1].stack[0].repeats, 3);
+	assert_int_equal(profile->contexts[1].stack[1].repeats, 3);
+}
+
 static void epochs_ascend_and_add_up(void **state)
 {
 	uint32_t context;
@@ -410,6 +432,7 @@ int main(void)
 		TEST(a_cache_that_is_not_ready_is_left_out),
 		TEST(stacks_run_from_the_leaf_to_the_root),
 		TEST(one_frame_stands_once_however_many_stacks_have_it),
+		TEST(a_stack_repeats_no_more_than_its_leaf_says),
 		TEST(epochs_ascend_and_add_up),
 		TEST(fixed_contexts_appear_only_when_used),
 		TEST(caches_are_summed),
