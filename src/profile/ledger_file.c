@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 64 * 1024 };
+enum { CHUNK_BYTES = 16 * 1024 };
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
