@@ -120,6 +120,18 @@ def test_a_plugin_at_another_ones_address_keeps_its_own_name(seep):
         assert modules == {f"lib_hostile_plugin_{letter}.so"}
 
 
+def test_code_of_no_module_is_told_apart_when_modules_change(seep):
+    result, recordings = seep.run([program("hostile_generations")])
+    expected = {int(address): int(count) for address, count in
+                (line.split() for line in result.stdout.decode().splitlines())}
+    found = {address: 0 for address in expected}
+    for context in recordings.main()["contexts"]:
+        address = context["frames"][0]["address"] if context["frames"] else 0
+        if address in found:
+            found[address] += context["allocs"]
+    assert result.status == 0 and found == expected
+
+
 def test_a_module_may_make_its_header_unreadable(seep):
     recordings, truth = record_with_truth(seep, "hidden_header")
     check_truth(recordings.main(), truth)

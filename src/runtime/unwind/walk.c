@@ -40,6 +40,12 @@ RT_INLINE rt_rule need_here(rt_rule rule, rt_rule needed_outside)
 	return rule & RT_RULE_SAVES_FP ? 0 : needed_outside;
 }
 
+/* The hash of no frames. Mixed: two generations differ in a few bits, as two addresses do. */
+static inline uint64_t first_hash(const struct rt_memory *now)
+{
+	return core_hash_step(rt_global.seed, now->generation);
+}
+
 /*
  * Put the new frames upon the first @base remembered ones, whose words end before @word; returns
  * the hash of the path.
@@ -47,14 +53,16 @@ RT_INLINE rt_rule need_here(rt_rule rule, rt_rule needed_outside)
 static inline uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_word *word)
 {
 	struct rt_memory *now = walk->now;
-	uint64_t hash = rt_global.seed ^ now->generation;
 	const struct rt_fresh *fresh = walk->fresh + walk->fresh_count;
 	struct rt_frame *into = now->frames + base;
 	rt_rule needed = 0;
+	uint64_t hash;
 
 	if (RT_LIKELY(base != 0)) {
 		hash = into[-1].hash;
 		needed = into[-1].rule & RT_RULE_NEEDS_FP;
+	} else {
+		hash = first_hash(now);
 	}
 	for (; fresh-- != walk->fresh; into++) {
 		needed = need_here(fresh->rule, needed);
@@ -81,7 +89,7 @@ static inline uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_wor
 static RT_COLD uint64_t hash_only(struct rt_walk *walk, uint32_t base)
 {
 	struct rt_memory *now = walk->now;
-	uint64_t hash = base ? now->frames[base - 1].hash : rt_global.seed ^ now->generation;
+	uint64_t hash = base ? now->frames[base - 1].hash : first_hash(now);
 
 	for (uint32_t i = walk->fresh_count; i-- > 0;) {
 		const struct rt_fresh *fresh = &walk->fresh[i];
