@@ -185,6 +185,17 @@ class Run:
                 f"{self.stderr.decode(errors='replace')[:600]}"
             )
         self.answer("status", str(status))
+        self.save_daemons()
+
+    def save_daemons(self):
+        """What outlived `seep run` has a ledger and no recording; its ancestors have both."""
+        recorded = {str(report["process"]["pid"]) for report in self.reports()}
+        for ledger in sorted(self.ledgers.glob("*.ledger")):
+            if ledger.name.split(".")[-4] in recorded:
+                continue
+            output = self.folder / "recordings" / f"{ledger.name}.seep"
+            subprocess.run([self.tools.seep, "save", ledger, "-o", output], capture_output=True,
+                           check=True)  # fmt: skip
 
     def bury_orphans(self):
         """The processor time of processes that the program left behind; they have a second to end."""
