@@ -222,7 +222,9 @@ void seep_session_meet(struct seep_session *session, const char *file_name)
 	}
 	rc = seep_ledger_open(session->dir_fd, file_name, SEEP_LEDGER_WRITE, &ledger,
 			      &session->why);
-	session->is_behind |= rc == -SEEP_ESYS;
+	/* Where access is refused, waiting does not help. */
+	if (rc == -SEEP_ESYS && faccessat(session->dir_fd, file_name, R_OK | W_OK, AT_EACCESS) == 0)
+		session->is_behind = true;
 	if (rc < 0)
 		return;
 	if (ledger.view.header.session == session->id && !is_known(session, &ledger))

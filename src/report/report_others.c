@@ -58,7 +58,8 @@ static void print_together(const struct seep_printer *printer, const struct seep
 			   bool is_apart)
 {
 	const struct seep_profile_run *run = &profile->run;
-	const uint64_t small = run->sums.processes - profile->other_count - 1;
+	const uint64_t told = (uint64_t)profile->other_count + 1;
+	const uint64_t small = run->sums.processes > told ? run->sums.processes - told : 0;
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
