@@ -26,6 +26,8 @@ struct taking {
 	/* Folders that were looked through. */
 	struct stat taken[SEEP_LEDGERDIR_USUAL + 1];
 	unsigned taken_count;
+	size_t other_version_count;   /* of the ledgers in @dir */
+	size_t other_version_problem; /* index of the sentence about them */
 };
 
 static enum seep_census_state state_of(const struct seep_ledger *ledger)
@@ -82,10 +84,29 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 
 static void add_problem(struct taking *taking, const struct seep_error *err)
 {
+	struct seep_texts *problems = &taking->census->problems;
+
 	/* One that was removed meanwhile is none. */
-	if (err->code != SEEP_ENOTFOUND)
-		seep_texts_take(&taking->census->problems,
-				seep_xasprintf("in %s, %s", taking->dir, err->text));
+	if (err->code == SEEP_ENOTFOUND)
+		return;
+	if (err->code == SEEP_EVERSION && taking->other_version_count++ > 0)
+		return;
+	if (err->code == SEEP_EVERSION)
+		taking->other_version_problem = problems->count;
+	seep_texts_take(problems, seep_xasprintf("in %s, %s", taking->dir, err->text));
+}
+
+/* Of one its own sentence says more. */
+static void sum_other_versions(const struct taking *taking)
+{
+	char **sentence;
+
+	if (taking->other_version_count < 2)
+		return;
+	sentence = &taking->census->problems.items[taking->other_version_problem];
+	free(*sentence);
+	*sentence = seep_xasprintf("in %s, %zu ledgers that other versions of seep wrote",
+				   taking->dir, taking->other_version_count);
 }
 
 static void count_file(int dir_fd, const char *file_name, void *context)
@@ -130,7 +151,9 @@ static int take_folder(struct taking *taking, const char *dir, struct seep_error
 			goto out;
 	taking->taken_count++;
 	taking->dir = dir;
+	taking->other_version_count = 0;
 	rc = seep_folder_each(fd, count_file, taking, err);
+	sum_other_versions(taking);
 out:
 	(void)close(fd);
 	return rc;

@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import struct
 import subprocess
 
 import pytest
@@ -148,6 +149,20 @@ def test_of_many_that_cannot_be_read_some_are_named(seep):
     assert len(done.stderr.splitlines()) == 9
     assert int(done.stderr.split()[-6]) >= 22
     assert done.stderr.endswith(b" more that cannot be read\n")
+
+
+def test_ledgers_of_other_versions_are_counted(seep):
+    process = start_alone(seep)
+    (entry,) = watched(seep)
+    other = bytearray(open(entry["ledger"], "rb").read(3 * 4096))
+    other[8:12] = struct.pack("<I", 1)
+    for number in range(1, 13):
+        (seep.ledger_dir / f"other.{number}.2.0.ledger").write_bytes(other)
+    done = seep.command("ps")
+    process.communicate(timeout=LIMIT_S)
+    assert str(process.pid).encode() in done.stdout
+    (line,) = left_out(seep, done.stderr)
+    assert line == f"seep ps: not listed: in {seep.ledger_dir}, 12 ledgers that other versions of seep wrote"
 
 
 def test_hostile_files_in_the_folder_are_passed_over(seep):
