@@ -97,14 +97,20 @@ static void read_sections(int fd, struct seep_elfkind *kind)
 	seep_elf_close(elf);
 }
 
-static void read_loader(const struct seep_elf *elf, struct seep_elfkind *kind)
+/* Returns false where the kernel cannot read what it needs to start the file either. */
+static bool read_loader(const struct seep_elf *elf, struct seep_elfkind *kind)
 {
 	Elf64_Phdr segment;
+	size_t i = 0;
 
-	for (size_t i = 0; seep_elf_segment(elf, 0, i, &segment); i++)
-		if (segment.p_type == PT_INTERP && segment.p_filesz <= sizeof(kind->loader) &&
-		    seep_elf_read_at(elf, segment.p_offset, kind->loader, segment.p_filesz))
-			kind->loader[sizeof(kind->loader) - 1] = '\0';
+	for (; seep_elf_segment(elf, 0, i, &segment); i++) {
+		if (segment.p_type != PT_INTERP || segment.p_filesz > sizeof(kind->loader))
+			continue;
+		if (!seep_elf_read_at(elf, segment.p_offset, kind->loader, segment.p_filesz))
+			return false;
+		kind->loader[sizeof(kind->loader) - 1] = '\0';
+	}
+	return i > 0 && i == elf->header.e_phnum;
 }
 
 /* Which stands in the same place whatever the class. */
@@ -140,12 +146,13 @@ int seep_elfkind_read(int fd, const char *name, struct seep_elfkind *ret_kind,
 	if (!read_start(&elf, &kind))
 		return seep_fail(err, SEEP_ECORRUPT, "%s is a damaged ELF file", name);
 	is_ours = kind.is_64bit && kind.is_little_endian;
-	if (is_ours && !seep_elf_read_at(&elf, 0, &elf.header, sizeof(elf.header)))
+	if (is_ours && kind.type != ET_EXEC && kind.type != ET_DYN)
+		return seep_fail(err, SEEP_ECORRUPT, "%s is an ELF file, but not a program", name);
+	if (is_ours && (!seep_elf_read_at(&elf, 0, &elf.header, sizeof(elf.header)) ||
+			!read_loader(&elf, &kind)))
 		return seep_fail(err, SEEP_ECORRUPT, "%s is a damaged ELF file", name);
-	if (is_ours) {
-		read_loader(&elf, &kind);
+	if (is_ours)
 		read_sections(fd, &kind);
-	}
 	*ret_kind = kind;
 	return 0;
 }

@@ -74,6 +74,29 @@ def test_a_program_that_takes_no_library_is_refused_before_it_starts(seep, edit,
     assert os.listdir(seep.directory) == ["edited"]
 
 
+def cut(held):
+    return lambda data: data.__delitem__(slice(held, None))
+
+
+def set_object_type(data):
+    data[16] = 1
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "edit, words",
+    [(cut(size), "a damaged ELF file") for size in (64, 200, 800)]
+    + [(set_object_type, "an ELF file, but not a program")],
+    ids=["header", "segments", "loader", "object"],
+)
+def test_what_the_kernel_does_not_execute_ends_as_without_seep(seep, edit, words):
+    path = edit_true(seep.directory, "edited", edit)
+    plain = run_plain(["bash", "-c", '"$0"', path])
+    done = seep.command("run", path, cwd=seep.directory)
+    assert done.status == plain.status == 126
+    assert done.stderr.decode() == f"seep run: {path} is {words}\n"
+
+
 def test_a_damaged_or_32_bit_header_is_refused(seep):
     path = edit_true(seep.directory, "edited", set_class_32)
     done = seep.command("run", path, cwd=seep.directory)

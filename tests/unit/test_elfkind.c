@@ -19,6 +19,7 @@ enum { NAME_AT = 1, ENTRY_COUNT = 3 };
 /* A file of one dynamic section, which needs the library whose name is at NAME_AT. */
 struct file {
 	Elf64_Ehdr header;
+	Elf64_Phdr segment;
 	Elf64_Shdr sections[3];
 	Elf64_Dyn dynamic[ENTRY_COUNT];
 	char names[32];
@@ -34,6 +35,9 @@ static struct file honest_file(void)
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
 			.e_ehsize = sizeof(Elf64_Ehdr),
+			.e_phoff = offsetof(struct file, segment),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_phnum = 1,
 			.e_shoff = offsetof(struct file, sections),
 			.e_shentsize = sizeof(Elf64_Shdr),
 			.e_shnum = 3,
