@@ -129,6 +129,19 @@ uint64_t seep_file_held_bytes(const char *path)
 	return held;
 }
 
+int seep_target_look(const char *path, enum seep_target *ret_target, struct seep_error *err)
+{
+	struct stat st;
+
+	*ret_target = SEEP_TARGET_FREE;
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : seep_fail_errno(err, errno, "cannot write %s", path);
+	*ret_target = S_ISREG(st.st_mode)   ? SEEP_TARGET_FILE
+		      : S_ISLNK(st.st_mode) ? SEEP_TARGET_LINK
+					    : SEEP_TARGET_OTHER;
+	return 0;
+}
+
 static void release(struct seep_atomic_file *file)
 {
 	if (file->stream)
@@ -211,6 +224,32 @@ int seep_atomic_open(const char *path, mode_t mode, struct seep_atomic_file *ret
 	return 0;
 }
 
+int seep_output_open(const char *path, mode_t mode, struct seep_atomic_file *ret_file,
+		     struct seep_error *err)
+{
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY;
+	enum seep_target target;
+	int rc, fd;
+
+	*ret_file = (struct seep_atomic_file){ 0 };
+	rc = seep_target_look(path, &target, err);
+	if (rc < 0)
+		return rc;
+	if (target == SEEP_TARGET_FREE || target == SEEP_TARGET_FILE)
+		return seep_atomic_open(path, mode, ret_file, err);
+	fd = open(path, flags, mode);
+	if (fd < 0)
+		return seep_fail_errno(err, errno, "cannot write %s", path);
+	ret_file->stream = fdopen(fd, "w");
+	if (!ret_file->stream) {
+		rc = seep_fail_errno(err, errno, "cannot write %s", path);
+		(void)close(fd);
+		return rc;
+	}
+	ret_file->path = seep_xstrdup(path);
+	return 0;
+}
+
 /* Gives the finished file a name beside its own, for the moment up to the rename. 0 or an errno. */
 static int name_temp(struct seep_atomic_file *file)
 {
@@ -264,17 +303,17 @@ int seep_atomic_commit(struct seep_atomic_file *file, struct seep_error *err)
 	int ret = 0;
 
 	/* A full disk shows first at the flush; a network disk's shows first at the close. */
-	if (fflush(file->stream) != 0 || fsync(fileno(file->stream)) != 0)
+	if (fflush(file->stream) != 0 || (file->temp_path && fsync(fileno(file->stream)) != 0))
 		saved = errno;
 	else if (ferror(file->stream))
-		saved = EIO;
+		saved = errno ? errno : EIO; /* most likely of the write that failed */
 	else if (file->is_unnamed)
 		saved = file->keep_old ? give_name(file) : name_temp(file);
 	is_named = file->is_unnamed && !saved;
 	if (fclose(file->stream) != 0 && !saved)
 		saved = errno;
 	file->stream = NULL;
-	if (!saved && !is_named)
+	if (!saved && !is_named && file->temp_path)
 		saved = give_name(file);
 	if (saved && is_named)
 		(void)unlink(file->path);

@@ -58,6 +58,18 @@ bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to);
 /* How many bytes of the file are there, holes left out; of one that cannot be looked at, none. */
 uint64_t seep_file_held_bytes(const char *path);
 
+/* What stands at a path that is to be written; links are not followed. */
+enum seep_target {
+	SEEP_TARGET_FREE,
+	SEEP_TARGET_FILE,
+	SEEP_TARGET_LINK,  /* to wherever, /dev/fd/N too */
+	SEEP_TARGET_OTHER, /* a folder, device, pipe or socket */
+};
+
+/* Returns 0, or -SEEP_ESYS: it cannot be looked at. */
+SEEP_NODISCARD int seep_target_look(const char *path, enum seep_target *ret_target,
+				    struct seep_error *err);
+
 /*
  * A file that appears under its name only when it is complete. Until then it has none where the
  * file system can do that (O_TMPFILE), so that a kill leaves nothing behind; elsewhere it is
@@ -66,7 +78,7 @@ uint64_t seep_file_held_bytes(const char *path);
 struct seep_atomic_file {
 	FILE *stream; /* write here */
 	char *path;
-	char *temp_path; /* opens the same file again, until _commit or _abandon */
+	char *temp_path; /* opens the same file again, until _commit or _abandon; NULL: in place */
 	bool is_unnamed;
 	bool keep_old; /* _commit refuses if @path has come into being; set it after _open */
 };
@@ -79,6 +91,13 @@ struct seep_atomic_file {
  * Returns: 0, or -SEEP_ESYS.
  */
 SEEP_NODISCARD int seep_atomic_open(const char *path, mode_t mode,
+				    struct seep_atomic_file *ret_file, struct seep_error *err);
+
+/*
+ * seep_atomic_open() for what may go anywhere: into a link, device or pipe it is written in place, as
+ * a shell's ">" does, and what was in there is gone at once. @mode is for a new file.
+ */
+SEEP_NODISCARD int seep_output_open(const char *path, mode_t mode,
 				    struct seep_atomic_file *ret_file, struct seep_error *err);
 
 /*

@@ -75,6 +75,9 @@ const struct seep_option_table cmd_report_options = {
 		"(\"seep ps\" lists them). A stack starts at the function to look at: containers,\n"
 		"wrappers of malloc and what comes before main are left out; --full shows them.\n"
 		"\n"
+		"--json=JSON replaces a file, but no recording or ledger; into a link, pipe or\n"
+		"device it writes as the shell's > does.\n"
+		"\n"
 		"A recording holds its names. With --symbols or --debuginfod seep looks again for\n"
 		"those of programs and libraries whose names or lines are missing.\n",
 };

@@ -271,6 +271,8 @@ static bool is_for_recordings(const char *json, const char *output)
 
 static int check_json(const struct run *run, struct seep_error *err)
 {
+	int rc;
+
 	if (asked.json && strcmp(asked.json, "-") == 0)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--json=-: standard output belongs to the program; --json alone "
@@ -281,7 +283,8 @@ static int check_json(const struct run *run, struct seep_error *err)
 		return seep_fail(err, SEEP_EEXIST,
 				 "--json=%s is the name of the recording or of its folder",
 				 asked.json);
-	return seep_outname_check(asked.json, asked.force, err);
+	rc = seep_json_check(asked.json, err);
+	return rc < 0 ? rc : seep_outname_check(asked.json, asked.force, err);
 }
 
 static int complain_output(const struct seep_error *err)

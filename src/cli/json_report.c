@@ -5,11 +5,21 @@
 
 #include "base/file.h"
 #include "cli/options.h"
+#include "recording/recording.h"
 #include "report/report.h"
 
 bool seep_json_is_file(const char *value)
 {
 	return value && *value && strcmp(value, "-") != 0 && strcmp(value, seep_json_forms[0]) != 0;
+}
+
+int seep_json_check(const char *value, struct seep_error *err)
+{
+	const char *kind = seep_json_is_file(value) ? seep_profile_file_kind(value) : NULL;
+
+	return kind ? seep_fail(err, SEEP_EEXIST, "%s is a %s; JSON does not replace it", value,
+				kind)
+		    : 0;
 }
 
 int seep_json_report(const char *value, const struct seep_profile *profile,
@@ -22,7 +32,9 @@ int seep_json_report(const char *value, const struct seep_profile *profile,
 		seep_report_json(stdout, profile, view, strcmp(value, seep_json_forms[0]) == 0);
 		return 0;
 	}
-	ret = seep_atomic_open(value, 0600, &file, err);
+	ret = seep_json_check(value, err);
+	if (ret == 0)
+		ret = seep_output_open(value, 0600, &file, err);
 	if (ret < 0)
 		return ret;
 	seep_report_json(file.stream, profile, view, false);

@@ -225,7 +225,7 @@ static int check_children(const char *path, bool force, struct seep_error *err)
 
 int seep_outname_check(const char *path, bool force, struct seep_error *err)
 {
-	struct stat st;
+	enum seep_target target;
 	int rc;
 
 	if (strcmp(path, "-") == 0)
@@ -233,15 +233,16 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 			err, SEEP_EUSAGE,
 			"a recording cannot be written to standard output; write ./- for a "
 			"file named -");
-	if (stat(path, &st) == 0) {
-		if (!S_ISREG(st.st_mode))
-			return seep_fail(err, SEEP_EEXIST, "%s exists and is not a regular file",
-					 path);
-		if (!force)
-			return seep_fail(err, SEEP_EEXIST, "%s exists; --force replaces it", path);
-	} else if (errno != ENOENT) {
-		return seep_fail_errno(err, errno, "cannot write %s", path);
-	}
+	rc = seep_target_look(path, &target, err);
+	if (rc < 0)
+		return rc;
+	if (target == SEEP_TARGET_LINK)
+		return seep_fail(err, SEEP_EEXIST,
+				 "%s is a symbolic link; give the name of a file itself", path);
+	if (target == SEEP_TARGET_OTHER)
+		return seep_fail(err, SEEP_EEXIST, "%s exists and is not a regular file", path);
+	if (target == SEEP_TARGET_FILE && !force)
+		return seep_fail(err, SEEP_EEXIST, "%s exists; --force replaces it", path);
 	rc = check_folder(path, err);
 	return rc < 0 ? rc : check_children(path, force, err);
 }

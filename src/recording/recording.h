@@ -42,6 +42,9 @@ SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_prof
 /* Does the file begin as a recording does? False also of what cannot be read. */
 bool seep_recording_is_one(const char *path);
 
+/* "recording" or "ledger", of whatever version; NULL: the file is neither, or cannot be looked at. */
+const char *seep_profile_file_kind(const char *path);
+
 /**
  * seep_recording_load - read the whole recording at @path
  * @ret_profile: set on success only; release with seep_profile_free()

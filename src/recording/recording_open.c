@@ -83,6 +83,19 @@ bool seep_recording_is_one(const char *path)
 	return read_head(path, &head, NULL) == 0 && is_recording(head.bytes, head.count);
 }
 
+const char *seep_profile_file_kind(const char *path)
+{
+	struct head head;
+	struct stat st;
+
+	/* Opening a device can have effects. */
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode) || read_head(path, &head, NULL) < 0)
+		return NULL;
+	if (seep_profile_is_ledger(head.bytes, head.count))
+		return "ledger";
+	return is_recording(head.bytes, head.count) ? "recording" : NULL;
+}
+
 /*
  * SQLite takes what is missing of the last page for zeros. Its header has the number of pages, if
  * whoever changed the file last has written it there.

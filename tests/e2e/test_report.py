@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The text views of `seep report`: on recordings, on a ledger, and what it says when it cannot."""
 
+import os
 import re
+import stat
+import subprocess
 
 import pytest
 
@@ -150,3 +153,65 @@ def test_a_module_that_is_in_no_stack_is_an_error_that_names_those_that_are(seep
     assert done.status == 2 and done.stdout == b""
     assert b'no module of any stack matches "api_al"; did you mean api_all?' in done.stderr
     assert b"libc.so.6" in done.stderr
+
+
+# ---- where the JSON goes -------------------------------------------------------------------
+
+
+def test_json_goes_into_what_is_no_regular_file_as_a_shell_would_write_it(seep, recording):
+    folder = seep.directory
+    pipe, link, nothing = (folder / name for name in ("pipe", "link", "nothing"))
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    assert seep.command("report", recording.path, f"--json={pipe}").status == 0
+    assert harness.read_report(reader.communicate(timeout=harness.LIMIT_S)[0]) == recording.main()
+    assert pipe.is_fifo()
+    (folder / "far").mkdir()
+    for target in ("far/new", "far/old"):
+        (folder / "far" / "old").write_text("older")
+        link.unlink(missing_ok=True)
+        link.symlink_to(target)
+        assert seep.command("report", recording.path, f"--json={link}").status == 0
+        assert link.is_symlink() and harness.read_report(link.read_text()) == recording.main()
+    with open(nothing, "w+", encoding="utf-8") as file:
+        nothing.unlink()
+        subprocess.run(
+            [harness.SEEP, "report", recording.path, f"--json=/dev/fd/{file.fileno()}"],
+            pass_fds=[file.fileno()], check=True, timeout=harness.LIMIT_S,
+        )
+        assert harness.read_report(file.read()) == recording.main()
+
+
+def test_a_device_that_is_full_is_told_and_stays(seep, recording):
+    full = seep.directory / "full"
+    try:
+        os.mknod(full, stat.S_IFCHR | 0o600, os.makedev(1, 7))
+        full.open("w").close()
+    except OSError as problem:
+        pytest.skip(f"no device nodes can be made here: {problem}")
+    done = seep.command("report", recording.path, f"--json={full}")
+    assert done.status == 2 and b"No space left" in done.stderr
+    assert full.is_char_device()
+
+
+@pytest.mark.fast
+def test_json_replaces_neither_a_recording_nor_a_ledger(seep, recording):
+    folder, own = seep.directory, recording.path
+    (folder / "link").symlink_to(own)
+    os.link(own, folder / "again")
+    _, other = seep.run(["true"])
+    ledger = folder / "ledger"
+    ledger.write_bytes(b"SEEPLDG\0" + bytes(9000))
+    for target in (own, folder / "link", folder / "again", other.path, ledger):
+        before = target.read_bytes()
+        for words in (["report", own], ["run", "-f", "-o", "new.seep", "echo"]):
+            done = seep.command(words[0], f"--json={target}", *words[1:], cwd=folder)
+            assert done.status in (2, 125) and done.stdout == b""
+            assert done.stderr.count(b"\n") == 1
+            assert target.read_bytes() == before
+    done = seep.command("report", f"--json={own}", own)
+    assert done.stderr.decode() == f"seep report: {own} is a recording; JSON does not replace it\n"
+    plain = folder / "plain.json"
+    plain.write_text("older")
+    assert seep.command("report", own, f"--json={plain}").status == 0
+    assert harness.read_report(plain.read_text()) == recording.main()

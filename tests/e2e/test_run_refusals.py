@@ -170,7 +170,15 @@ def test_what_is_missing_is_told_before_the_start(seep):
     there.write_text("mine")
     open_dir = seep.directory / "open"
     open_dir.mkdir(mode=0o755)
+    for name, target in (("dangling", "nowhere"), ("link", there), ("out", "/proc/self/fd/1")):
+        (seep.directory / name).symlink_to(target)
+    os.mkfifo(seep.directory / "pipe")
     cases = [
+        (["-o", "dangling"], {}, b"dangling is a symbolic link"),
+        (["-f", "-o", "link"], {}, b"link is a symbolic link"),
+        (["-f", "-o", "out"], {}, b"out is a symbolic link"),
+        (["-f", "--json=dangling"], {}, b"dangling is a symbolic link"),
+        (["-f", "--json=pipe"], {}, b"pipe exists and is not a regular file"),
         (["-o", "no/such/folder/x"], {}, b"no/such/folder"),
         (["-o", there], {}, b"--force"),
         (["-o", seep.directory], {}, b"not a regular file"),
@@ -186,7 +194,7 @@ def test_what_is_missing_is_told_before_the_start(seep):
         assert done.status in (2, 125), done
         assert word in done.stderr
         assert done.stderr.count(b"\n") == 1
-    assert not marker.exists()
+    assert not marker.exists() and not list(seep.directory.glob("*.d"))
     assert there.read_text() == "mine"
 
 
