@@ -225,6 +225,7 @@ static int check_children(const char *path, bool force, struct seep_error *err)
 
 int seep_outname_check(const char *path, bool force, struct seep_error *err)
 {
+	const char *kind = seep_profile_file_kind(path);
 	enum seep_target target;
 	int rc;
 
@@ -241,6 +242,10 @@ int seep_outname_check(const char *path, bool force, struct seep_error *err)
 				 "%s is a symbolic link; give the name of a file itself", path);
 	if (target == SEEP_TARGET_OTHER)
 		return seep_fail(err, SEEP_EEXIST, "%s exists and is not a regular file", path);
+	/* Of a process that may still count into it. */
+	if (kind && strcmp(kind, "ledger") == 0)
+		return seep_fail(err, SEEP_EEXIST,
+				 "%s is a ledger; a recording does not replace it", path);
 	if (target == SEEP_TARGET_FILE && !force)
 		return seep_fail(err, SEEP_EEXIST, "%s exists; --force replaces it", path);
 	rc = check_folder(path, err);

@@ -31,7 +31,7 @@ SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uin
  * Returns: 0, or
  *   -SEEP_EUSAGE  it is "-"
  *   -SEEP_EEXIST  the file exists, or its folder holds something, and @force is false; or it is not
- *                 a regular file, but perhaps a link to one
+ *                 a regular file, but perhaps a link to one; or it is a ledger
  *   -SEEP_ESYS    the folder that it lies in is missing or cannot be written to; what should be the
  *                 folder for children is none, or cannot be read
  */

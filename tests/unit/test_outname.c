@@ -97,6 +97,19 @@ static void an_existing_file_needs_force(void **state)
 	assert_int_equal(unlink("there"), 0);
 }
 
+static void a_ledger_stays_even_with_force(void **state)
+{
+	struct seep_error err = { 0 };
+	int fd = open("ledger", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_int_equal(write(fd, "SEEPLDG\0", 8), 8);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(seep_outname_check("ledger", true, &err), -SEEP_EEXIST);
+	assert_string_equal(err.text, "ledger is a ledger; a recording does not replace it");
+	assert_int_equal(unlink("ledger"), 0);
+}
+
 static void folders_and_missing_folders_are_refused(void **state)
 {
 	struct seep_error err = { 0 };
@@ -250,6 +263,7 @@ int main(void)
 		cmocka_unit_test(wrong_patterns_are_refused),
 		cmocka_unit_test(a_program_name_cannot_climb_or_upset_a_terminal),
 		cmocka_unit_test(an_existing_file_needs_force),
+		cmocka_unit_test(a_ledger_stays_even_with_force),
 		cmocka_unit_test(folders_and_missing_folders_are_refused),
 		cmocka_unit_test(a_working_directory_that_was_removed_is_refused),
 		cmocka_unit_test(the_folder_of_a_long_name_has_a_name_that_fits),
