@@ -365,7 +365,8 @@ static int record(struct run *run, char **argv, struct seep_recorder_result *res
 	seep_spawn_release(&run->spawn, &problem);
 	if (problem == 0)
 		seep_recorder_run(recorder, result);
-	seep_recorder_free(recorder);
+	if (!result->gave_up)
+		seep_recorder_free(recorder);
 	if (problem == 0)
 		return 0;
 	/* Although everything looked well. */
@@ -416,6 +417,9 @@ int cmd_run(char **operands)
 	(void)signal(SIGPIPE, SIG_IGN);
 	seep_run_outcome_print(&run.program, &run.plan, asked.json, &result);
 	wait_status = result.wait_status;
+	/* The writer is still at work with what it borrows. */
+	if (result.gave_up)
+		seep_spawn_end_as(wait_status);
 	seep_recorder_result_done(&result);
 	run_done(&run);
 	seep_spawn_end_as(wait_status);

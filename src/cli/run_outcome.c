@@ -109,7 +109,7 @@ void seep_run_outcome_print(const struct seep_program *program,
 			    const struct seep_recorder_result *result)
 {
 	list_problems(result);
-	if (result->profile && !result->recorded)
+	if (result->gave_up || (result->profile && !result->recorded))
 		seep_hint(
 			"\"seep report\" reads the ledger, \"seep save\" makes a recording of it");
 	if (!result->profile && result->problems.count == 0)

@@ -139,6 +139,14 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 		job->recorded = true;
 }
 
+/* Held for good once the recorder gives up. */
+static pthread_mutex_t retiring = PTHREAD_MUTEX_INITIALIZER;
+
+void seep_finisher_give_up(void)
+{
+	(void)pthread_mutex_lock(&retiring);
+}
+
 /* The ledger has served; it stays where others name it or where no recording replaces it. */
 static void retire_ledger(const struct seep_finish_job *job)
 {
@@ -219,10 +227,13 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	}
 	if (is_worth_a_recording(job, profile))
 		write_recording(job, profile, symbols);
-	if (!job->snapshot && job->err.code == 0)
+	if (!job->snapshot && job->err.code == 0) {
+		(void)pthread_mutex_lock(&retiring);
 		retire_ledger(job);
-	else if (!job->snapshot)
+		(void)pthread_mutex_unlock(&retiring);
+	} else if (!job->snapshot) {
 		say_where(job);
+	}
 	if (job->keep_profile)
 		job->profile = profile;
 	else
@@ -321,24 +332,19 @@ void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *j
 	(void)send(finisher->fd, &job, sizeof(job), 0);
 }
 
-static struct seep_finish_job *receive(struct seep_finisher *finisher, int flags)
+struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher)
 {
 	struct seep_finish_job *job;
 
-	if (finisher->under_way == 0 || recv(finisher->fd, &job, sizeof(job), flags) != sizeof(job))
+	if (recv(finisher->fd, &job, sizeof(job), MSG_DONTWAIT) != sizeof(job))
 		return NULL;
 	finisher->under_way--;
 	return job;
 }
 
-struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher)
+bool seep_finisher_is_idle(const struct seep_finisher *finisher)
 {
-	return receive(finisher, MSG_DONTWAIT);
-}
-
-struct seep_finish_job *seep_finisher_wait(struct seep_finisher *finisher)
-{
-	return receive(finisher, 0);
+	return finisher->under_way == 0;
 }
 
 void seep_finisher_free(struct seep_finisher *finisher)

@@ -56,8 +56,14 @@ void seep_finisher_put(struct seep_finisher *finisher, struct seep_finish_job *j
 /* A job that is done, in the order given; NULL when none is. */
 struct seep_finish_job *seep_finisher_take(struct seep_finisher *finisher);
 
-/* The same, but wait for one; NULL when none is under way. */
-struct seep_finish_job *seep_finisher_wait(struct seep_finisher *finisher);
+bool seep_finisher_is_idle(const struct seep_finisher *finisher);
+
+/*
+ * From here on every ledger that is there stays, whatever becomes of its recording: this process is
+ * about to end and does not wait for the jobs. Neither the finisher nor what its jobs borrow may be
+ * released any more.
+ */
+void seep_finisher_give_up(void);
 
 /* Waits for all jobs, which are lost. NULL is a no-op. */
 void seep_finisher_free(struct seep_finisher *finisher);

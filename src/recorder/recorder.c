@@ -2,6 +2,7 @@
 #include "recorder/recorder.h"
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/procfs.h"
 #include "base/progress.h"
 #include "base/xalloc.h"
@@ -11,6 +12,7 @@
 #include "recorder/run_sums.h"
 #include "recorder/session.h"
 #include "recorder/snapshots.h"
+#include "symbol/debuginfod.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -34,6 +36,9 @@ enum {
 	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
 };
 
+/* Less than this apart, signals that ask to end are one wish. */
+#define INTERRUPT_APART_NS 1000000000ull
+
 struct seep_recorder {
 	struct seep_recorder_plan plan;
 	struct seep_session session;
@@ -43,7 +48,8 @@ struct seep_recorder {
 	int inotify_fd; /* -1: the folder is read again and again instead */
 	pid_t main_pid;
 	bool main_ended;
-	uint64_t grace_ends_ns; /* once main_ended */
+	uint64_t grace_ends_ns;	 /* once main_ended */
+	uint64_t interrupted_ns; /* while recordings were written; 0: not */
 	struct seep_recorder_result *result;
 	char *folder; /* for recordings of other processes */
 	struct pollfd *polls;
@@ -389,16 +395,70 @@ static void meet_the_rest(struct seep_recorder *recorder)
 				       recorder->plan.ledger_dir, session->why.text));
 }
 
+/*
+ * A terminal that is closed or a service manager sends several signals: those within a second are
+ * one. The first only ends what a recording can do without. Returns false on the next.
+ */
+static bool wait_for_writer(struct seep_recorder *recorder)
+{
+	struct pollfd polls[] = {
+		{ .fd = seep_finisher_fd(recorder->finisher), .events = POLLIN },
+		{ .fd = recorder->signals.fd, .events = POLLIN },
+	};
+	uint64_t now;
+
+	(void)poll(polls, sizeof(polls) / sizeof(*polls), -1);
+	if (!seep_run_signals_pass_on(&recorder->signals, 0))
+		return true;
+	now = seep_monotonic_ns();
+	if (recorder->interrupted_ns)
+		return now - recorder->interrupted_ns < INTERRUPT_APART_NS;
+	recorder->interrupted_ns = now;
+	seep_debuginfod_interrupt();
+	return true;
+}
+
+/* One that is finished, but not yet taken back, has no ledger any more. */
+static void say_interrupted(struct seep_recorder *recorder, const struct seep_image *image)
+{
+	const struct seep_recorder_plan *plan = &recorder->plan;
+
+	if (!image->followed || image->state == SEEP_IMAGE_LIVE ||
+	    faccessat(plan->ledger_dir_fd, image->file_name, F_OK, 0) < 0)
+		return;
+	seep_texts_take(&recorder->result->problems,
+			seep_xasprintf("interrupted before the recording of %s (pid %u) was "
+				       "complete; the ledger is kept: %s/%s",
+				       seep_path_base(image->exe), image->pid, plan->ledger_dir,
+				       image->file_name));
+}
+
+static void give_up(struct seep_recorder *recorder)
+{
+	const struct seep_image *main = seep_session_main(&recorder->session);
+
+	seep_finisher_give_up();
+	collect_done(recorder);
+	recorder->result->gave_up = true;
+	for (struct seep_image *image = recorder->session.images; image; image = image->next)
+		if (image != main)
+			say_interrupted(recorder, image);
+	if (main)
+		say_interrupted(recorder, main);
+}
+
 static void close_all(struct seep_recorder *recorder)
 {
-	struct seep_finish_job *job;
-
-	do {
+	for (;;) {
+		collect_done(recorder);
 		hand_over(recorder, true);
-		job = seep_finisher_wait(recorder->finisher);
-		if (job)
-			take_back(recorder, job);
-	} while (job);
+		if (seep_finisher_is_idle(recorder->finisher))
+			return;
+		if (!wait_for_writer(recorder)) {
+			give_up(recorder);
+			return;
+		}
+	}
 }
 
 static void clear_output(struct seep_recorder *recorder)
@@ -451,11 +511,7 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 		take_snapshots(recorder);
 	}
 	meet_the_rest(recorder);
-	/* An interrupt of downloads ends those and not us; it waits to be seen by who downloads. */
-	if (recorder->plan.symbols && recorder->plan.symbols->debuginfod)
-		(void)seep_run_signals_pass_on(&recorder->signals, 0);
-	else
-		seep_run_signals_end(&recorder->signals);
+	seep_run_signals_target_gone(&recorder->signals);
 	/* The terminal is ours now. */
 	seep_progress_silence(recorder->plan.quiet);
 	close_all(recorder);

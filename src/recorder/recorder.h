@@ -56,7 +56,9 @@ SEEP_NODISCARD int seep_recorder_new(const struct seep_recorder_plan *plan, pid_
  * @ret_result: always filled; release with seep_recorder_result_done()
  *
  * Returns when the main program has ended, its remaining children have ended or have had
- * SEEP_RECORDER_GRACE_MS to do so, and everything is written.
+ * SEEP_RECORDER_GRACE_MS to do so, and everything is written; or when a second signal does not let it
+ * be written (gave_up): then neither the recorder, its plan nor the result may be released, and the
+ * process is to end.
  */
 void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result);
 

@@ -14,7 +14,8 @@ struct seep_recorder_result {
 	int wait_status;	      /* the main program's */
 	struct seep_profile *profile; /* the main program's; NULL when there is none */
 	bool recorded;		      /* FILE is written */
-	char *folder;		      /* of the others' recordings */
+	bool gave_up; /* interrupted while recordings were written; the writer still runs */
+	char *folder; /* of the others' recordings */
 	struct seep_profile_other *others;
 	size_t other_count;
 	size_t other_capacity;

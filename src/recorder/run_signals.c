@@ -8,26 +8,26 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+/* Those of job control come first. */
 static const int taken[] = {
-	SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1,
-	SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT,
+	SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT, SIGCHLD, SIGINT,
+	SIGQUIT, SIGTERM, SIGHUP,  SIGUSR1, SIGUSR2,
 };
 
-enum { TAKEN_COUNT = sizeof(taken) / sizeof(taken[0]) };
+enum { JOB_CONTROL_COUNT = 4, TAKEN_COUNT = sizeof(taken) / sizeof(taken[0]) };
 
-static void taken_set(sigset_t *set)
+static void set_of(int count, sigset_t *set)
 {
 	(void)sigemptyset(set);
-	for (int i = 0; i < TAKEN_COUNT; i++) {
+	for (int i = 0; i < count; i++)
 		(void)sigaddset(set, taken[i]);
-	}
 }
 
 int seep_run_signals_begin(struct seep_run_signals *signals, struct seep_error *err)
 {
 	sigset_t set;
 
-	taken_set(&set);
+	set_of(TAKEN_COUNT, &set);
 	/* If it was handed to us ignored, children would vanish without a status. */
 	(void)signal(SIGCHLD, SIG_DFL);
 	/* What is too large for a limit is an error where it is written, not our end. */
@@ -92,18 +92,26 @@ void seep_run_signals_stopped(pid_t target)
 		(void)kill(target, SIGCONT);
 }
 
+void seep_run_signals_target_gone(struct seep_run_signals *signals)
+{
+	sigset_t set;
+
+	/* The interrupt that ended the target has come here too. */
+	(void)seep_run_signals_pass_on(signals, 0);
+	set_of(JOB_CONTROL_COUNT, &set);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 void seep_run_signals_end(struct seep_run_signals *signals)
 {
-	struct signalfd_siginfo info;
 	sigset_t set;
 
 	if (signals->fd < 0)
 		return;
-	/* The interrupt that ended the target has come here too and has had its effect. */
-	while (read(signals->fd, &info, sizeof(info)) > 0) {
-	}
+	/* What came in between has had its effect. */
+	(void)seep_run_signals_pass_on(signals, 0);
 	(void)close(signals->fd);
 	signals->fd = -1;
-	taken_set(&set);
+	set_of(TAKEN_COUNT, &set);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

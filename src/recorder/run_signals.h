@@ -30,6 +30,12 @@ bool seep_run_signals_pass_on(struct seep_run_signals *signals, pid_t target);
 /* @target was stopped: stop as well, and continue it when we are continued. */
 void seep_run_signals_stopped(pid_t target);
 
+/*
+ * The target has ended and what came up to then has had its effect. From here on the terminal stops
+ * and continues this process as any other; what asks to end still waits for _pass_on.
+ */
+void seep_run_signals_target_gone(struct seep_run_signals *signals);
+
 /* From here on a signal does to this process what it usually does. Twice is harmless. */
 void seep_run_signals_end(struct seep_run_signals *signals);
 

@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,13 +37,11 @@ struct seep_debuginfod {
 /* Whose transfer is under way in this thread: the library's own way to say so is younger than it. */
 static _Thread_local struct seep_debuginfod *asking;
 
-static bool is_interrupted(void)
-{
-	sigset_t pending;
+static _Atomic bool is_interrupted;
 
-	return sigpending(&pending) == 0 &&
-	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
-		sigismember(&pending, SIGHUP) == 1 || sigismember(&pending, SIGQUIT) == 1);
+void seep_debuginfod_interrupt(void)
+{
+	is_interrupted = true;
 }
 
 /* Called about once a second and for what arrives. */
@@ -56,7 +53,7 @@ static int note_progress(struct debuginfod_client *library, long done, long all)
 	client->progress.total = all > 0 ? (uint64_t)all : 0;
 	if (all > 0)
 		seep_progress_step(&client->progress, (uint64_t)done);
-	client->was_interrupted = is_interrupted();
+	client->was_interrupted = is_interrupted;
 	return client->was_interrupted;
 }
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Signals to `seep run`, from processes and from a terminal, reach the program once."""
 
+import ctypes
 import os
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from harness import SEEP
-from running import CATCH, PYTHON, Terminal, finish, start
+from running import CATCH, PYTHON, Terminal, finish, start, wait_until
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT", "SIGUSR1"])
@@ -86,3 +89,82 @@ def test_job_control_stops_and_continues_both(seep):
     terminal.drain()
     assert os.waitstatus_to_exitcode(terminal.wait()) == 9
     assert (seep.directory / "run.seep").exists()
+
+
+ENDING = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"]
+WAITS = "import os, sys; print(flush=True); sys.stdin.read(); sys.exit(9)"
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+WALL = 0x40000000
+
+
+def has_signal(process, kind, name):
+    """Is the signal in that set of the process: SigBlk (blocked), ShdPnd (pending)?"""
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+    (line,) = [x for x in status.splitlines() if x.startswith(f"{kind}:")]
+    return bool(int(line.split()[1], 16) & 1 << (getattr(signal, name) - 1))
+
+
+class StoppedWriter:
+    """A run whose program has ended with status 9, and whose thread that writes recordings is
+    stopped: what comes now comes while recordings are written, however fast the machine is."""
+
+    def __init__(self, seep, name):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.name = name
+        self.process = start(seep, [PYTHON, "-c", WAITS], "--no-follow", stdin=subprocess.PIPE)
+        self.process.stdout.readline()
+        # In the order in which they began: the first is the main thread.
+        self.thread = int(os.listdir(f"/proc/{self.process.pid}/task")[1])
+        if not self.ptrace(PTRACE_SEIZE):
+            pytest.skip(f"this test may not trace: {os.strerror(ctypes.get_errno())}")
+        assert self.ptrace(PTRACE_INTERRUPT)
+        os.waitpid(self.thread, WALL)
+        self.process.stdin.close()
+        self.process.stdin = None
+        # Job control is the terminal's again.
+        wait_until(lambda: not has_signal(self.process, "SigBlk", "SIGTSTP"), "the writing")
+
+    def ptrace(self, request):
+        return self.libc.ptrace(request, self.thread, None, None) == 0
+
+    def send(self):
+        self.process.send_signal(getattr(signal, self.name))
+
+    def detach(self):
+        assert self.ptrace(PTRACE_DETACH)
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_a_signal_does_not_end_the_writing_of_the_recording(seep, name):
+    run = StoppedWriter(seep, name)
+    run.send()
+    # A terminal that is closed sends its signal more than once.
+    wait_until(lambda: not has_signal(run.process, "ShdPnd", name), "the first signal")
+    run.send()
+    run.detach()
+    status, _, err = finish(run.process)
+    assert (status, err) == (9, b"")
+    assert (seep.directory / "run.seep").exists()
+    assert not list(seep.ledger_dir.iterdir())
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_a_later_signal_ends_the_writing_and_the_ledger_is_named(seep, name):
+    run = StoppedWriter(seep, name)
+    run.send()
+
+    def ends():
+        run.send()
+        # Until this process has heard of the thread's end, the whole cannot be waited for.
+        return os.waitpid(run.thread, WALL | os.WNOHANG)[0] == run.thread
+
+    wait_until(ends, "the end")
+    status, _, err = finish(run.process)
+    assert status == 9
+    (ledger,) = seep.ledger_dir.iterdir()
+    assert b"the ledger is kept: " + os.fsencode(ledger) in err
+    assert b"seep save" in err
+    assert not (seep.directory / "run.seep").exists()
+    saved = seep.command("save", "-o", seep.directory / "saved.seep", ledger)
+    assert saved.status == 0, saved.stderr.decode()
+    assert seep.command("report", seep.directory / "saved.seep").status == 0
