@@ -38,7 +38,9 @@ static void load_arguments(struct seep_ledger_load *load)
 	if (!bytes)
 		return;
 	for (uint32_t at = 0; at < count; at += (uint32_t)strlen(text) + 1) {
-		text = seep_builder_text(&load->builder, bytes + at, count - at);
+		/* Only what it takes: a text is charged against what the ledger may hold. */
+		text = seep_builder_text(&load->builder, bytes + at,
+					 strnlen(bytes + at, count - at));
 		if (!text)
 			break;
 		*(char **)seep_profile_add(load->profile, SEEP_ARRAY_ARGV) = text;

@@ -115,6 +115,12 @@ def test_a_recorded_program_gives_a_valid_document(seep, options):
     assert document["contexts"]
 
 
+def test_a_thousand_arguments_are_all_in_the_document(seep):
+    words = [str(i) for i in range(1000)]
+    _, recordings = seep.run(["/bin/true", *words])
+    assert recordings.main()["process"]["argv"] == ["/bin/true", *words]
+
+
 def test_a_hostile_argv_survives_the_document(seep):
     words = ["\x1b[31m", "tab\there", b"\xff\xfe not UTF-8", "back\\x41slash", "grün"]
     _, recordings = seep.run(["/bin/true", *words])
