@@ -21,6 +21,8 @@ static const struct {
 	{ "libclang_rt.tsan", "__tsan_init", "ThreadSanitizer" },
 	{ "libhwasan.so", "__hwasan_init", "HWAddressSanitizer" },
 	{ "libmsan.so", "__msan_init", "MemorySanitizer" },
+	{ "liblsan.so", "__lsan_init", "LeakSanitizer" },
+	{ "libclang_rt.lsan", "__lsan_init", "LeakSanitizer" },
 };
 
 enum { SANITIZER_COUNT = sizeof(sanitizers) / sizeof(sanitizers[0]) };

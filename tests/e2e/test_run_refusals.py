@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import RUNTIME, SEEP, need_open_to_others, run_plain
+from harness import RUNTIME, SEEP, need, need_open_to_others, run_plain
 from running import TRUE
 
 
@@ -207,3 +207,17 @@ def test_a_library_path_that_preloading_cannot_take_is_refused(seep):
     done = seep.command("run", TRUE, cwd=seep.directory, env={"SEEP_LIB": str(copy)})
     assert done.status == 125
     assert b"SEEP_LIB" in done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_program_with_leak_sanitizer_is_refused(seep, compiler):
+    source = seep.directory / "leak.c"
+    source.write_text("int main(void) { return 0; }\n")
+    program = seep.directory / "leak"
+    built = run_plain([need(compiler), "-fsanitize=leak", source, "-o", program])
+    assert built.status == 0, built.stderr.decode()
+    done = seep.command("run", program)
+    assert done.status == 125
+    assert b"is built with LeakSanitizer" in done.stderr
+    doctor = seep.command("doctor", program)
+    assert b"LeakSanitizer, which replaces malloc itself" in b" ".join(doctor.stdout.split())
