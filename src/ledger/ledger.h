@@ -172,6 +172,7 @@ enum ledger_unseen {
 	LEDGER_UNSEEN_UNALIGNED = 1 << 13,     /* blocks not at multiples of 16: not counted */
 	LEDGER_UNSEEN_REFUSED = 1 << 14,       /* the kernel refused pages, room or not */
 	LEDGER_UNSEEN_NO_MEMORY = 1 << 15,     /* no private memory at the start: nothing counted */
+	LEDGER_UNSEEN_ARGUMENTS = 1 << 16,     /* the last of them were too long to be kept */
 };
 
 struct ledger_table_state {

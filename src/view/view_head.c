@@ -126,6 +126,8 @@ static void add_command(struct seep_view *view, char *const *argv)
 		seep_strbuf_addc(&words, ' ');
 		seep_text_shell_word(&words, *argv);
 	}
+	if (seep_profile_says(view->profile, "arguments-cut"))
+		seep_strbuf_adds(&words, " …");
 	seep_lines_add(&view->head, SEEP_STYLE_DIM, "$%s", words.text)->cut = !view->options->full;
 	seep_strbuf_done(&words);
 }

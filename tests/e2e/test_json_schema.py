@@ -121,6 +121,17 @@ def test_a_thousand_arguments_are_all_in_the_document(seep):
     assert recordings.main()["process"]["argv"] == ["/bin/true", *words]
 
 
+def test_arguments_that_are_too_long_are_said_to_be_cut(seep):
+    words = ["x" * 40000, "y" * 40000]
+    _, recordings = seep.run(["/bin/true", *words])
+    document = recordings.main()
+    check(document)
+    assert document["process"]["argv"] == ["/bin/true", words[0]]
+    assert "arguments-cut" in {line["code"] for line in document["unseen"]}
+    report = seep.command("report", "--full", recordings.path)
+    assert ("x" * 40000 + " …").encode() in report.stdout.replace(b"\n  ", b"")
+
+
 def test_a_hostile_argv_survives_the_document(seep):
     words = ["\x1b[31m", "tab\there", b"\xff\xfe not UTF-8", "back\\x41slash", "grün"]
     _, recordings = seep.run(["/bin/true", *words])

@@ -382,14 +382,14 @@ static void a_running_programs_peak_may_be_now(void **state)
 static void every_unseen_bit_has_a_code_and_a_sentence(void **state)
 {
 	static const char *const codes[] = {
-		"ledger-full",	    "rows-full",    "no-space",	    "other-allocator",
-		"unrecorded-child", "caches-full",  "modules-full", "page-map",
-		"by-frame-pointer", "thread-names", "unaligned",    "ledger-refused",
-		"no-memory",
+		"ledger-full",	    "rows-full",     "no-space",     "other-allocator",
+		"unrecorded-child", "caches-full",   "modules-full", "page-map",
+		"by-frame-pointer", "thread-names",  "unaligned",    "ledger-refused",
+		"no-memory",	    "arguments-cut",
 	};
 
 	(void)state;
-	ledger.state->unseen = (LEDGER_UNSEEN_NO_MEMORY << 1) - 1;
+	ledger.state->unseen = (LEDGER_UNSEEN_ARGUMENTS << 1) - 1;
 	ledger.state->unexact_epoch = 12;
 	load();
 	assert_int_equal(profile->unseen_count, sizeof(codes) / sizeof(codes[0]));

@@ -197,8 +197,10 @@ static struct ledger_string put_arguments(char *const *arguments)
 	for (char *const *a = arguments; *a && *a == arguments[0] + bytes; a++) {
 		size_t length = strlen(*a) + 1;
 
-		if (bytes + length > ARGV_MAX)
+		if (bytes + length > ARGV_MAX) {
+			rt_note_unseen(LEDGER_UNSEEN_ARGUMENTS);
 			break;
+		}
 		bytes += length;
 	}
 	return rt_table_string(arguments[0], bytes);

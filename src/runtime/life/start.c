@@ -252,7 +252,7 @@ static struct ledger_control *start_child(void)
 	rt_store(&rt_global.control->filtered_once, filtered_once);
 	rt_store(&rt_global.control->size_min_bytes, size_min);
 	rt_store(&rt_global.control->size_max_bytes, size_max);
-	rt_note_unseen(unseen & LEDGER_UNSEEN_ALLOCATOR);
+	rt_note_unseen(unseen & (LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS));
 	rt_store(&rt_global.threshold_bytes, 0);
 	rt_threads_forked();
 	rt_lock_forked();
