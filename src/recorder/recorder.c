@@ -515,7 +515,9 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 	/* The terminal is ours now. */
 	seep_progress_silence(recorder->plan.quiet);
 	close_all(recorder);
-	seep_run_signals_end(&recorder->signals);
+	/* Otherwise the recorder is released first, which can take as long as reading symbols. */
+	if (ret_result->gave_up)
+		seep_run_signals_end(&recorder->signals);
 	seep_snapshots_result(recorder->snapshots, ret_result);
 	if (ret_result->unrecorded_count)
 		seep_texts_take(&ret_result->notes, seep_run_unrecorded(ret_result));
