@@ -50,7 +50,7 @@ static inline uint64_t first_hash(const struct rt_memory *now)
  * Put the new frames upon the first @base remembered ones, whose words end before @word; returns
  * the hash of the path.
  */
-static inline uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_word *word)
+RT_INLINE uint64_t append(struct rt_walk *walk, uint32_t base, struct rt_word *word)
 {
 	struct rt_memory *now = walk->now;
 	const struct rt_fresh *fresh = walk->fresh + walk->fresh_count;
