@@ -12,7 +12,7 @@ BENCH ?=
 #| make lint       format, names, includes and the like: half a minute
 #| make test       units, lints, end to end: up to 20 minutes on 2 cores
 #| make check      ./check, the same: installs what is missing, ends with a line of counts
-#| make programs   36 loads of real programs: 15 to 30 minutes
+#| make programs   38 loads of real programs: 15 to 30 minutes
 #| make fuzz       damaged files to the readers, MINUTES=10 for each of five: an hour
 #| make bench      speed beside plain runs and other tools: hours; BENCH=--quick: minutes
 #| make soak       what check leaves out, fuzz, and an hour of work: three hours

@@ -3,10 +3,11 @@
  * A memo: what was found out once, by 64-bit key, for every thread to read and to add to without a
  * lock. It may forget: whoever misses a key finds the answer again.
  *
- * A bucket holds a value, and its key in exclusive-or with that value (Hyatt and Mann, "A lockless
- * transposition table in parallel chess", 2002). Words of two different stores give no key that
- * anybody asks for. So a bucket may be changed or emptied at any moment, and a thread may stop between
- * two stores for good: left by longjmp, killed by a fork.
+ * A bucket holds a value, and its mixed key in exclusive-or with that value (Hyatt and Mann, "A
+ * lockless transposition table in parallel chess", 2002). Words of two different stores give no key
+ * that anybody asks for: keys and values may be near each other, mixed keys are not. So a bucket may
+ * be changed or emptied at any moment, and a thread may stop between two stores for good: left by
+ * longjmp, killed by a fork.
  */
 #ifndef SEEP_RUNTIME_MEMO_H
 #define SEEP_RUNTIME_MEMO_H
@@ -14,7 +15,7 @@
 #include "runtime/rt.h"
 
 struct rt_memo_bucket {
-	_Atomic uint64_t check; /* key ^ value; 0: free */
+	_Atomic uint64_t check; /* mixed key ^ value; 0: free */
 	_Atomic uint64_t value;
 };
 
@@ -31,23 +32,25 @@ typedef _Atomic(struct rt_memo_table *) rt_memo;
 
 enum { RT_MEMO_PROBES = 48 };
 
-RT_INLINE uint64_t rt_memo_place(uint64_t key)
+/* Each key becomes another; the first bucket to look at is in the upper half. */
+RT_INLINE uint64_t rt_memo_mixed(uint64_t key)
 {
-	return (key * 0x9e3779b97f4a7c15ull) >> 32;
+	return key * 0x9e3779b97f4a7c15ull;
 }
 
 /* The value of @key; 0: not there. */
 RT_INLINE uint64_t rt_memo_find(rt_memo *memo, uint64_t key)
 {
 	struct rt_memo_table *table = rt_load_acquire(memo);
-	uint64_t place = rt_memo_place(key);
+	uint64_t mixed = rt_memo_mixed(key);
+	uint64_t place = mixed >> 32;
 
 	for (unsigned i = 0; RT_LIKELY(table != NULL) && i < RT_MEMO_PROBES; i++) {
 		struct rt_memo_bucket *bucket = &table->buckets[(place + i) & table->mask];
 		uint64_t check = rt_load_acquire(&bucket->check);
 		uint64_t value = rt_load_acquire(&bucket->value);
 
-		if (RT_LIKELY((check ^ value) == key))
+		if (RT_LIKELY((check ^ value) == mixed))
 			return value;
 		if (check == 0)
 			break;
