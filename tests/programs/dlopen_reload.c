@@ -4,7 +4,6 @@
  * addresses with other frames. Blocks of an unloaded plugin must keep its name and path.
  */
 #include <dlfcn.h>
-#include <libgen.h>
 #include <link.h>
 
 #include "truth.h"
@@ -20,7 +19,6 @@ typedef void *entry_fn(size_t);
 
 static void *kept[2 * TURNS * EACH];
 static int kept_count;
-static char directory[4096];
 
 static SITE void *call_plugin(entry_fn *entry, size_t bytes)
 {
@@ -51,13 +49,12 @@ static void use(entry_fn *entry, struct truth_site *site)
 /* Gives the address at which the plugin stood. */
 static uintptr_t load_and_use(const char *name, struct truth_site *site)
 {
-	static char path[sizeof(directory) + 64];
+	const char *path = truth_beside(name);
 	struct link_map *map;
 	entry_fn *entry;
 	uintptr_t base;
 	void *handle;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	EXPECT(handle != NULL);
 	if (!handle)
@@ -74,11 +71,8 @@ static uintptr_t load_and_use(const char *name, struct truth_site *site)
 
 int main(void)
 {
-	ssize_t length = readlink("/proc/self/exe", directory, sizeof(directory) - 1);
 	int i, reused = 0;
 
-	EXPECT(length > 0);
-	(void)dirname(directory);
 	for (i = 0; i < TURNS; i++) {
 		uintptr_t first = load_and_use("lib_plugin_a.so", &site_plugin_a_alloc);
 

@@ -5,7 +5,6 @@
  * do. Prints each address and how often it allocated.
  */
 #include <dlfcn.h>
-#include <libgen.h>
 #include <sys/mman.h>
 
 #include "truth.h"
@@ -21,16 +20,9 @@ static const unsigned char code[] = { 0x55, 0x53, 0x31, 0xed, 0x48, 0x83, 0xec, 
 
 static void change_modules(void)
 {
-	static char path[8192];
-	ssize_t length = readlink("/proc/self/exe", path, 4096);
+	void *handle = dlopen(truth_beside("lib_hostile_plugin_a.so"), RTLD_NOW);
 	void (*run)(void);
-	void *handle;
 
-	EXPECT(length > 0);
-	path[length] = '\0';
-	(void)dirname(path);
-	(void)snprintf(path + strlen(path), 64, "/lib_hostile_plugin_a.so");
-	handle = dlopen(path, RTLD_NOW);
 	EXPECT(handle != NULL);
 	*(void **)&run = dlsym(handle, "hostile_run");
 	run();

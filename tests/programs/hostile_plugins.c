@@ -4,7 +4,6 @@
  * the second stands where the first did, and its allocation must not get the first one's name.
  */
 #include <dlfcn.h>
-#include <libgen.h>
 
 #include "truth.h"
 
@@ -15,16 +14,9 @@ TRUTH_SITE(hostile_site_b);
 
 static void use(const char *name, struct truth_site *site)
 {
-	static char path[8192];
-	ssize_t length = readlink("/proc/self/exe", path, 4096);
+	void *handle = dlopen(truth_beside(name), RTLD_NOW);
 	void (*run)(void);
-	void *handle;
 
-	EXPECT(length > 0);
-	path[length] = '\0';
-	(void)dirname(path);
-	(void)snprintf(path + strlen(path), 64, "/%s", name);
-	handle = dlopen(path, RTLD_NOW);
 	EXPECT(handle != NULL);
 	*(void **)&run = dlsym(handle, "hostile_run");
 	run();

@@ -246,6 +246,20 @@ static inline void *truth_hide_ptr(void *pointer)
 	return pointer;
 }
 
+/* The path of a file beside the program; the next call takes its place. */
+static inline const char *truth_beside(const char *name)
+{
+	static char path[8192];
+	ssize_t length = readlink("/proc/self/exe", path, 4096);
+
+	EXPECT(length > 0);
+	if (length <= 0)
+		return name;
+	path[length] = '\0';
+	(void)snprintf(strrchr(path, '/'), 256, "/%s", name);
+	return path;
+}
+
 /* A block of @bytes that @site allocates and frees at once, and says so. */
 #define TRUTH_TEMPORARY(site, bytes)                         \
 	do {                                                 \
