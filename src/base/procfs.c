@@ -128,7 +128,7 @@ bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks)
 	(void)snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	if (!seep_procfs_stat(pid, &stat))
 		return access(path, F_OK) == 0;
-	if (stat.start_ticks != start_ticks)
+	if (start_ticks != 0 && stat.start_ticks != start_ticks)
 		return false;
 	/* With threads left it is a process whose first thread has ended before the others. */
 	return stat.state != 'X' && (stat.state != 'Z' || stat.threads > 1);

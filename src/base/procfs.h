@@ -49,6 +49,7 @@ char *seep_procfs_exe(uint32_t pid);
  * Whether this very process still runs. A zombie does not: its memory is gone. One with threads
  * left does: its first thread has ended before the others. So does one that is there and cannot be
  * looked at now, for want of descriptors or in the middle of its end: who asks again will know.
+ * @start_ticks 0: not known; whoever has the pid is taken for it.
  */
 bool seep_procfs_alive(uint32_t pid, uint64_t start_ticks);
 

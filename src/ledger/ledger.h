@@ -99,7 +99,7 @@ struct ledger_header {
 	uint32_t ppid;
 	uint32_t uid;
 	uint32_t instance;    /* the <n> of the file name: exec keeps pid and start */
-	uint64_t start_ticks; /* field 22 of /proc/<pid>/stat */
+	uint64_t start_ticks; /* field 22 of /proc/<pid>/stat; 0: not known */
 	uint64_t created_ns;  /* monotonic */
 	uint64_t created_realtime_ns;
 	uint64_t session;	   /* given by the recorder that started the program, 0 none */

@@ -7,11 +7,13 @@ import os
 import pathlib
 import shutil
 import socket
+import subprocess
 
 import pytest
 
 from harness import (
     SEEP,
+    check_totals,
     check_truth,
     need,
     need_open_to_others,
@@ -20,7 +22,7 @@ from harness import (
     read_report,
     run_plain,
 )
-from running import apart
+from running import apart, finish, start, wait_until, watched
 
 
 def both(seep, command, env=None):
@@ -56,6 +58,24 @@ def test_a_filter_that_refuses_the_ledger_pages_is_told_from_a_full_file_system(
     assert not {"no-space", "ledger-full"} & codes.keys()
     assert ("caches-full" in codes) == (way == "threads")
     assert ("dropped" in codes) == (way == "stacks")
+
+
+@pytest.mark.parametrize("way", ["read", "getpid"])
+def test_a_child_that_may_not_ask_who_it_is_is_counted_to_its_end(seep, way):
+    """It is followed from its start, under its own pid."""
+    command = [program("refused"), str(errno.EPERM), way]
+    process = start(seep, command, stdin=subprocess.PIPE)
+    wait_until(lambda: len(watched(seep, "recorded")) == 2, "the child's ledger")
+    status, out, err = finish(process)
+    assert (status, err) == (0, b"")
+    path = seep.directory / "run.seep"
+    (child,) = read_report(seep.command("report", path, "--json").stdout)["process"]["children"]
+    (path,) = seep.directory.glob(f"run.seep.d/{child}.refused.seep")
+    report = read_report(seep.command("report", path, "--json").stdout)
+    check_totals(report)
+    check_truth(report, parse_truth(out.decode()))
+    assert report["process"]["pid"] == child < 2**22
+    assert report["process"]["ended"] == "exit"
 
 
 @pytest.mark.parametrize("way", ["user", "chroot", "namespaces"])

@@ -2,13 +2,16 @@
 // build: -pthread
 /*
  * Allocates, installs a seccomp filter that answers madvise with the error of that number, and goes
- * on under many new stacks, or in many new threads that live at once. Prints its truth.
+ * on under many new stacks, or in many new threads that live at once. Or the filter is about read
+ * or getpid, and a forked child goes on, a second time when its standard input ends. Prints its truth.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "truth.h"
 
@@ -61,16 +64,45 @@ static void in_threads(void)
 		EXPECT(pthread_join(threads[i], NULL) == 0);
 }
 
+static void in_stacks(void)
+{
+	for (unsigned i = 0; i < STACKS; i++)
+		(void)left_22(i);
+}
+
+static void in_a_child(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	int status = 0;
+	pid_t child = fork();
+
+	EXPECT(child >= 0);
+	if (child > 0) {
+		EXPECT(waitpid(child, &status, 0) == child && status == 0);
+		_exit(truth_failures != 0);
+	}
+	truth_reset();
+	in_stacks();
+	EXPECT(poll(&input, 1, -1) == 1);
+	in_stacks();
+}
+
 int main(int argc, char **argv)
 {
-	EXPECT(argc == 3);
+	const uint32_t error = argc == 3 ? (uint32_t)atoi(argv[1]) : 0;
+	const char *way = argc == 3 ? argv[2] : "";
+
 	(void)counted(BLOCK_BYTES);
-	refuse(SYS_madvise, (uint32_t)atoi(argv[1]));
-	if (strcmp(argv[2], "threads") == 0)
+	refuse(strcmp(way, "read") == 0	    ? SYS_read
+	       : strcmp(way, "getpid") == 0 ? SYS_getpid
+					    : SYS_madvise,
+	       error);
+	if (strcmp(way, "threads") == 0)
 		in_threads();
+	else if (strcmp(way, "stacks") == 0)
+		in_stacks();
 	else
-		for (unsigned i = 0; i < STACKS; i++)
-			(void)left_22(i);
+		in_a_child();
 	truth_print();
 	return truth_failures != 0;
 }

@@ -9,7 +9,7 @@ enum { CHECK_MS = 100 };
 
 static bool is_ours(void)
 {
-	return rt_mine.control && rt_getpid() == rt_global.pid;
+	return rt_mine.control && rt_getpid_or_tid() == rt_global.pid;
 }
 
 /*

@@ -47,7 +47,7 @@ void rt_identify(struct rt_identity *id)
 	struct stat namespace;
 	long got;
 
-	id->pid = rt_getpid();
+	id->pid = rt_getpid_or_tid();
 	id->ppid = (uint32_t)rt_syscall3(SYS_getppid, 0, 0, 0);
 	id->uid = (uint32_t)rt_syscall3(SYS_geteuid, 0, 0, 0);
 	id->start_ticks = 0;

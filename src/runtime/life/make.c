@@ -332,6 +332,8 @@ bool rt_ledger_make(const struct rt_make *make)
 	bool made = false;
 
 	rt_identify(&id);
+	if ((int32_t)id.pid <= 0)
+		return false;
 	file.dir = open_directory(make->dir, id.uid);
 	if (file.dir < 0)
 		return false;

@@ -89,6 +89,13 @@ uint32_t rt_gettid(void)
 	return (uint32_t)rt_syscall3(SYS_gettid, 0, 0, 0);
 }
 
+uint32_t rt_getpid_or_tid(void)
+{
+	const uint32_t pid = rt_getpid();
+
+	return (int32_t)pid > 0 ? pid : rt_gettid();
+}
+
 bool rt_is_gone(uint32_t pid, uint32_t tid)
 {
 	return rt_syscall3(SYS_tgkill, pid, tid, 0) == -ESRCH;

@@ -53,6 +53,9 @@ long rt_read_file(const char *path, char *buffer, size_t max);
 uint32_t rt_getpid(void);
 uint32_t rt_gettid(void);
 
+/* Where a filter of the program's refuses getpid: right in a process's first thread. */
+uint32_t rt_getpid_or_tid(void);
+
 /* No thread of the process @pid has the id @tid (any more). */
 bool rt_is_gone(uint32_t pid, uint32_t tid);
 
