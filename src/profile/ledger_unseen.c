@@ -19,9 +19,7 @@ static const struct {
 } bits[] = {
 	{ LEDGER_UNSEEN_FULL, "ledger-full", NULL, /* see add_limit() */
 	  "the limit of the ledger's size left no room; nothing was counted" },
-	{ LEDGER_UNSEEN_NO_SPACE, "no-space",
-	  "the file system of the ledger was full; stacks first met after that are counted together "
-	  "as other; SEEP_DIR=FOLDER puts the ledger elsewhere",
+	{ LEDGER_UNSEEN_NO_SPACE, "no-space", NULL, /* see add_no_space() */
 	  "the file system had no room for the ledger; nothing was counted" },
 	{ LEDGER_UNSEEN_REFUSED, "ledger-refused",
 	  "the kernel refused the ledger more pages, as it does under a seccomp filter without "
@@ -82,6 +80,15 @@ static void add_limit(struct seep_profile *profile, const struct ledger_header *
 			seep_bytes_text(header->ledger_max_bytes).text);
 }
 
+static void add_no_space(struct seep_profile *profile, const struct ledger_state *state)
+{
+	seep_profile_add_unseen(profile, "no-space",
+				"the file system of the ledger was full: it had room for %s of the "
+				"ledger; stacks first met after that are counted together as "
+				"other; SEEP_DIR=FOLDER puts ledgers where there is more room",
+				seep_bytes_text(LEDGER_GET(state->real_bytes)).text);
+}
+
 static void load_bits(struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
@@ -90,13 +97,16 @@ static void load_bits(struct seep_ledger_load *load)
 
 	if ((unseen & LEDGER_UNSEEN_FULL) && !is_empty)
 		add_limit(load->profile, &load->view.header);
+	if ((unseen & LEDGER_UNSEEN_NO_SPACE) && !is_empty)
+		add_no_space(load->profile, state);
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
 		const char *detail = is_empty && bits[i].nothing ? bits[i].nothing : bits[i].detail;
 
 		if ((unseen & bits[i].bit) && detail)
 			seep_profile_add_unseen(load->profile, bits[i].code, "%s", detail);
 	}
-	if (unseen & LEDGER_UNSEEN_ROWS_FULL)
+	/* Before the first mark there is nothing to keep apart. */
+	if ((unseen & LEDGER_UNSEEN_ROWS_FULL) && LEDGER_GET(state->unexact_epoch))
 		seep_profile_add_unseen(
 			load->profile, "rows-full",
 			"the ledger had no room to keep epochs apart; marks from epoch %" PRIu32

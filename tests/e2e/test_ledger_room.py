@@ -106,13 +106,16 @@ def test_a_memory_group_is_not_filled_by_the_ledger(seep, group):
     assert own["value"] < 5 << 20
 
 
-def in_small_shm(seep, tmp_path, *options):
+def in_small_shm(seep, tmp_path, *options, before="true", command=(), stacks=STACKS):
     """Record in a folder of a small /dev/shm, in a mount namespace."""
-    script = 'mount -t tmpfs -o size=16m none /dev/shm && mkdir -m 700 /dev/shm/here && exec "$@"'
+    script = (
+        "mount -t tmpfs -o size=16m none /dev/shm && mkdir -m 700 /dev/shm/here && "
+        f'{before} && exec "$@"'
+    )
     path = tmp_path / "run.seep"
     words = [*apart(), "sh", "-c", script, "sh", SEEP, "run", "-q", "-o", path, *options]
     done = subprocess.run(
-        [*words, "--", program("many_stacks"), str(STACKS)],
+        [*words, "--", *command, program("many_stacks"), str(stacks)],
         env={**os.environ, "SEEP_DIR": "/dev/shm/here"},
         capture_output=True,
         check=False,
@@ -131,3 +134,19 @@ def test_ledger_max_raises_the_limit(seep, tmp_path):
     own, other = figures(seep, path)
     assert own["allocs"] == truth.sites["counted"]["allocs"]
     assert other["allocs"] == 0
+
+
+def test_a_full_file_system_is_the_only_reason_that_is_named(seep, tmp_path):
+    """With a ledger so small that after it all that has no room is more than its tables hold."""
+    small = ("sh", "-c", 'ulimit -f 16000 && exec "$0" "$@"')
+    fill = "head -c 14M /dev/zero >/dev/shm/other"
+    path, truth = in_small_shm(seep, tmp_path, before=fill, command=small, stacks=5 * STACKS)
+    own, other = figures(seep, path)
+    assert own["allocs"] + other["allocs"] == truth.sites["counted"]["allocs"]
+    unseen = {u["code"]: u["detail"] for u in ask(seep, path, "SELECT code, detail FROM unseen")}
+    assert unseen.keys() - {"rows-full"} == {"no-space", "dropped"}
+    room = re.search(r"was full: it had room for (\d+\.\d) MB", unseen["no-space"])
+    assert 1 <= float(room[1]) <= 2
+    assert "SEEP_DIR=FOLDER" in unseen["no-space"]
+    # Marks are set by whoever asks, at times that nobody knows.
+    assert "epoch 0 " not in unseen.get("rows-full", "")

@@ -33,6 +33,18 @@ static uint32_t why_no_page(long error)
 	return is_room ? LEDGER_UNSEEN_NO_SPACE : LEDGER_UNSEEN_REFUSED;
 }
 
+/*
+ * Where pages could not be had, what is reserved in vain goes on past every limit: it is no limit that
+ * could be raised.
+ */
+static RT_COLD void note_full(void)
+{
+	const uint32_t unseen = rt_load(&rt_global.state->unseen);
+
+	if (!(unseen & (LEDGER_UNSEEN_NO_SPACE | LEDGER_UNSEEN_REFUSED)))
+		rt_note_unseen(LEDGER_UNSEEN_FULL);
+}
+
 /* Make items real up to @end; false when there is no room, with the reason noted. */
 static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 {
@@ -51,7 +63,7 @@ static RT_COLD bool grow(enum ledger_table_type type, uint64_t end)
 			step = limit - real;
 		if (rt_load(&rt_global.state->real_bytes) + step >
 		    rt_global.header->ledger_max_bytes) {
-			rt_note_unseen(LEDGER_UNSEEN_FULL);
+			note_full();
 			return false;
 		}
 		error = rt_syscall3(SYS_madvise, (long)(rt_global.base + table->offset + real),
@@ -89,7 +101,7 @@ uint64_t rt_table_take(enum ledger_table_type type, uint64_t count)
 		return RT_NO_INDEX;
 	return index;
 full:
-	rt_note_unseen(LEDGER_UNSEEN_FULL);
+	note_full();
 	return RT_NO_INDEX;
 }
 
