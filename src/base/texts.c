@@ -16,6 +16,13 @@ void seep_texts_take(struct seep_texts *texts, char *text)
 	texts->items[texts->count++] = text;
 }
 
+void seep_texts_take_first(struct seep_texts *texts, char *text)
+{
+	seep_texts_take(texts, text);
+	memmove(texts->items + 1, texts->items, (texts->count - 1) * sizeof(*texts->items));
+	texts->items[0] = text;
+}
+
 bool seep_texts_have(const struct seep_texts *texts, const char *text)
 {
 	for (size_t i = 0; i < texts->count; i++)

@@ -12,8 +12,9 @@ struct seep_texts {
 	size_t capacity;
 };
 
-/* @text becomes the list's. */
+/* @text becomes the list's, as its last or its first. */
 void seep_texts_take(struct seep_texts *texts, char *text);
+void seep_texts_take_first(struct seep_texts *texts, char *text);
 
 bool seep_texts_have(const struct seep_texts *texts, const char *text);
 

@@ -2,12 +2,16 @@
 #include "recorder/snapshots.h"
 
 #include "base/clock.h"
+#include "base/path.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 #include "recorder/outname.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define NS_PER_MS 1000000ull
@@ -20,6 +24,7 @@ struct seep_snapshot_ring {
 	unsigned *kept;	  /* numbers of those that exist, oldest first */
 	unsigned count;	  /* of kept */
 	unsigned written; /* ever */
+	uint64_t bytes;	  /* of the newest that was written; 0: not known */
 	bool busy;
 };
 
@@ -28,6 +33,8 @@ struct seep_snapshots {
 	uint64_t next_ns;
 	struct seep_snapshot_ring *rings;
 	unsigned left_out;
+	unsigned without_room;
+	char *room; /* what there was of it, the first time */
 	unsigned failed;
 	char *problem; /* the first failure */
 };
@@ -54,6 +61,7 @@ void seep_snapshots_free(struct seep_snapshots *snapshots)
 		free(ring);
 	}
 	free(snapshots->problem);
+	free(snapshots->room);
 	free(snapshots);
 }
 
@@ -116,6 +124,25 @@ static unsigned next_number(const struct seep_snapshot_ring *ring)
 	return number;
 }
 
+/* For one more, and for the recording at the end. */
+static bool has_room_for_two(struct seep_snapshots *snapshots,
+			     const struct seep_snapshot_ring *ring)
+{
+	char *folder = seep_path_folder(ring->output);
+	struct statvfs about;
+	uint64_t left = UINT64_MAX;
+
+	/* A tmpfs may have no bound. */
+	if (ring->bytes && statvfs(folder, &about) == 0 && about.f_blocks)
+		left = (uint64_t)about.f_bavail * about.f_frsize;
+	if (left / 2 < ring->bytes && snapshots->without_room++ == 0)
+		snapshots->room = seep_xasprintf("%s had %s left, the last snapshot took %s",
+						 folder, seep_bytes_text(left).text,
+						 seep_bytes_text(ring->bytes).text);
+	free(folder);
+	return left / 2 >= ring->bytes;
+}
+
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 					     const struct seep_finish_job *like, bool has_room)
 {
@@ -126,6 +153,8 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 		snapshots->left_out++;
 		return NULL;
 	}
+	if (!has_room_for_two(snapshots, ring))
+		return NULL;
 	ring->busy = true;
 	ring->number = next_number(ring);
 	job = seep_xmemdup(like, sizeof(*like));
@@ -153,9 +182,11 @@ static void drop_oldest(struct seep_snapshot_ring *ring)
 void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job *job)
 {
 	struct seep_snapshot_ring *ring = job->ring;
+	struct stat st;
 
 	ring->busy = false;
 	if (job->recorded) {
+		ring->bytes = stat(job->output, &st) == 0 ? (uint64_t)st.st_size : 0;
 		ring->written++;
 		ring->kept[ring->count++] = ring->number;
 		if (ring->count > snapshots->plan->snapshot_keep)
@@ -172,23 +203,30 @@ void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job
 
 /* ---- afterwards --------------------------------------------------------------------------- */
 
-/* One line for each kind of failure: what happened to FILE must not be lost among them. */
+/* One line for each kind of failure, before what happened to FILE, which hints follow. */
 void seep_snapshots_result(const struct seep_snapshots *snapshots,
 			   struct seep_recorder_result *result)
 {
 	unsigned others = 0;
 
-	if (snapshots->failed > 0)
-		seep_texts_take(&result->problems,
-				seep_xasprintf("%u snapshot%s could not be written: %s",
-					       snapshots->failed, snapshots->failed == 1 ? "" : "s",
-					       snapshots->problem));
 	if (snapshots->left_out > 0)
-		seep_texts_take(&result->problems,
-				seep_xasprintf("%u snapshot%s left out: earlier ones were "
-					       "still being written",
-					       snapshots->left_out,
-					       snapshots->left_out == 1 ? " was" : "s were"));
+		seep_texts_take_first(&result->problems,
+				      seep_xasprintf("%u snapshot%s left out: earlier ones were "
+						     "still being written",
+						     snapshots->left_out,
+						     snapshots->left_out == 1 ? " was" : "s were"));
+	if (snapshots->without_room > 0)
+		seep_texts_take_first(
+			&result->problems,
+			seep_xasprintf("%u snapshot%s left out, so that the recording has room: %s",
+				       snapshots->without_room,
+				       snapshots->without_room == 1 ? " was" : "s were",
+				       snapshots->room));
+	if (snapshots->failed > 0)
+		seep_texts_take_first(
+			&result->problems,
+			seep_xasprintf("%u snapshot%s could not be written: %s", snapshots->failed,
+				       snapshots->failed == 1 ? "" : "s", snapshots->problem));
 	for (const struct seep_snapshot_ring *ring = snapshots->rings; ring; ring = ring->next) {
 		char *newest;
 

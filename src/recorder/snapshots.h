@@ -32,7 +32,7 @@ bool seep_snapshots_due(struct seep_snapshots *snapshots);
  * @has_room: the finisher can take it; otherwise it is left out
  *
  * Returns: a job with snapshot set, to be handed back to seep_snapshots_end(); NULL: it is left out, also
- * because the last one of this name is still being written.
+ * because the last one of this name is still being written, or because twice its size is not free.
  */
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 					     const struct seep_finish_job *like, bool has_room);
@@ -40,7 +40,10 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 /* Note what was written, remove the oldest beyond the limit, release @job. */
 void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job *job);
 
-/* What was written, and what went wrong: one line for each kind of failure, however often it happened. */
+/*
+ * What was written, and what went wrong: one line for each kind of failure, however often it happened,
+ * before the other problems.
+ */
 void seep_snapshots_result(const struct seep_snapshots *snapshots,
 			   struct seep_recorder_result *result);
 

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 import subprocess
+import time
 
 import pytest
 
@@ -115,7 +116,40 @@ def test_a_full_disk_costs_snapshots_and_nothing_else(seep, tmp_path):
     lines = done.stderr.decode().splitlines()
     # One line for all of them, though there was one every 100 ms.
     assert len([line for line in lines if "snapshot" in line and "full" in line]) == 1, lines
-    assert [line for line in lines if "the ledger is kept" in line]
+    # What can be done about the recording follows what it is about.
+    (kept,) = [i for i, line in enumerate(lines) if "the ledger is kept" in line]
+    assert "hint: " in lines[kept + 1]
+
+
+def test_snapshots_leave_room_for_the_recording(seep, tmp_path):
+    """A file system that holds four or five: without a bound the last of them would be in its place."""
+    script = f'mount -t tmpfs -o size=400k none {tmp_path} && exec "$@"'
+    words = [*apart(), "sh", "-c", script, "sh", SEEP, "run", "-q", "-o", tmp_path / "run.seep"]
+    process = subprocess.Popen(
+        [*words, *EVERY, "--", program("busy_until")],
+        env={**os.environ, **seep.environment()},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    inside = f"/proc/{process.pid}/root{tmp_path}"
+    wait_until(lambda: os.path.exists(f"{inside}/run.003.seep"), "snapshots")
+    folder = os.open(inside, os.O_RDONLY)
+    try:
+        time.sleep(1)  # some more are due by then, and nothing is to be seen of them
+        status, _, err = finish(process)
+        assert status == 7
+        text = err.decode()
+        assert re.search(
+            r"^seep run: \d+ snapshots were left out, so that the recording has room: .* had "
+            r"\d+(\.\d)? KB left, the last snapshot took \d+(\.\d)? KB$",
+            text,
+            re.MULTILINE,
+        ), text
+        assert "cannot write" not in text and "could not" not in text
+        assert sorted(os.listdir(folder)) == [f"run.00{n}.seep" for n in (1, 2, 3)] + ["run.seep"]
+    finally:
+        os.close(folder)
 
 
 @pytest.mark.parametrize(
