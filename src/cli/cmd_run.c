@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <regex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,6 +13,7 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -385,6 +387,17 @@ static void run_done(struct run *run)
 	free(run->output);
 }
 
+static void say_still_writing(void)
+{
+	/* Perhaps nobody listens any more: the recordings are worth more than this line. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	/* Where the terminal has shown the key, and perhaps progress. */
+	if (seep_terminal_is(STDERR_FILENO))
+		(void)fputs("\r\033[K", stderr);
+	seep_complainf("run", "still writing recordings; Ctrl-C again gives up and keeps the "
+			      "ledgers");
+}
+
 int cmd_run(char **operands)
 {
 	struct run run = {
@@ -397,6 +410,7 @@ int cmd_run(char **operands)
 			.snapshot_keep = (unsigned)asked.snapshot_keep,
 			.symbols = &run.symbols,
 			.quiet = asked.quiet,
+			.on_first_signal = say_still_writing,
 		},
 	};
 	struct seep_recorder_result result = { 0 };

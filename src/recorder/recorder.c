@@ -414,6 +414,7 @@ static bool wait_for_writer(struct seep_recorder *recorder)
 	if (recorder->interrupted_ns)
 		return now - recorder->interrupted_ns < INTERRUPT_APART_NS;
 	recorder->interrupted_ns = now;
+	recorder->plan.on_first_signal();
 	seep_debuginfod_interrupt();
 	return true;
 }

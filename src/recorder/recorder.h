@@ -36,6 +36,7 @@ struct seep_recorder_plan {
 	unsigned snapshot_keep;	    /* of each process, the newest; at least 1 */
 	bool quiet;		    /* no progress lines, not even when the program has ended */
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
+	void (*on_first_signal)(void); /* one that asks to end came while recordings are written */
 };
 
 struct seep_recorder;
@@ -44,9 +45,13 @@ struct seep_recorder;
  * seep_recorder_new - be ready for a target that waits at the gate
  * @plan: copied, what it points to must outlive the recorder
  *
- * Blocks the signals that the loop takes over, until seep_recorder_run() returns or seep_recorder_free().
+ * On success SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and those of job control
+ * (SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT) are blocked. Those of job control are unblocked during
+ * seep_recorder_run(), when the run is over and recordings are written; the others by
+ * seep_recorder_free(), or when seep_recorder_run() gives up. What came until then has had its effect.
+ * SIGXFSZ is ignored and SIGCHLD has its default action from here on, for good.
  *
- * Returns: 0, or -SEEP_ESYS.
+ * Returns: 0, or -SEEP_ESYS with nothing blocked.
  */
 SEEP_NODISCARD int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 				     struct seep_recorder **ret_recorder, struct seep_error *err);
@@ -62,6 +67,7 @@ SEEP_NODISCARD int seep_recorder_new(const struct seep_recorder_plan *plan, pid_
  */
 void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result);
 
+/* Waits for what is still being written, then unblocks the signals. NULL is a no-op. */
 void seep_recorder_free(struct seep_recorder *recorder);
 
 #endif

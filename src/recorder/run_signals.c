@@ -32,10 +32,10 @@ int seep_run_signals_begin(struct seep_run_signals *signals, struct seep_error *
 	(void)signal(SIGCHLD, SIG_DFL);
 	/* What is too large for a limit is an error where it is written, not our end. */
 	(void)signal(SIGXFSZ, SIG_IGN);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signals->fd < 0)
 		return seep_fail_errno(err, errno, "cannot take over signals");
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	return 0;
 }
 

@@ -91,6 +91,9 @@ def test_job_control_stops_and_continues_both(seep):
     assert (seep.directory / "run.seep").exists()
 
 
+STILL_WRITING = (
+    b"seep run: still writing recordings; Ctrl-C again gives up and keeps the ledgers\n"
+)
 ENDING = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"]
 WAITS = "import os, sys; print(flush=True); sys.stdin.read(); sys.exit(9)"
 PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
@@ -143,7 +146,7 @@ def test_a_signal_does_not_end_the_writing_of_the_recording(seep, name):
     run.send()
     run.detach()
     status, _, err = finish(run.process)
-    assert (status, err) == (9, b"")
+    assert (status, err) == (9, STILL_WRITING)
     assert (seep.directory / "run.seep").exists()
     assert not list(seep.ledger_dir.iterdir())
 
@@ -162,6 +165,7 @@ def test_a_later_signal_ends_the_writing_and_the_ledger_is_named(seep, name):
     status, _, err = finish(run.process)
     assert status == 9
     (ledger,) = seep.ledger_dir.iterdir()
+    assert err.startswith(STILL_WRITING) and err.count(STILL_WRITING) == 1
     assert b"the ledger is kept: " + os.fsencode(ledger) in err
     assert b"seep save" in err
     assert not (seep.directory / "run.seep").exists()
