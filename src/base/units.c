@@ -162,6 +162,15 @@ struct seep_unit_text seep_duration_text(uint64_t ns)
 	return ret;
 }
 
+struct seep_unit_text seep_bound_text(struct seep_unit_text bound)
+{
+	char *zero = strstr(bound.text, ".0 ");
+
+	if (zero)
+		memmove(zero, zero + 2, strlen(zero + 2) + 1);
+	return bound;
+}
+
 struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole)
 {
 	struct seep_unit_text ret = { "-" };

@@ -39,6 +39,9 @@ struct seep_unit_text seep_change_text(int64_t value, struct seep_unit_text (*te
 /* "850 ns", "12.5 µs", "3.4 ms", "1.2 s", "2 min 5 s", "3 h 4 min", "2 d 3 h". */
 struct seep_unit_text seep_duration_text(uint64_t ns);
 
+/* Of a bound, which is exact: "10 ms", "4 KB" for "10.0 ms", "4.0 KB". */
+struct seep_unit_text seep_bound_text(struct seep_unit_text bound);
+
 /* @part of @whole as "12.3%"; "<0.1%" for what would round to 0; "-" when @whole is 0. */
 struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole);
 

@@ -318,7 +318,7 @@ static void limit_time(uint64_t ns)
 	(void)snprintf(out_of_time, sizeof(out_of_time),
 		       "seep query: the statement took longer than %s\n"
 		       "  hint: --timeout allows more\n",
-		       seep_duration_text(ns).text);
+		       seep_bound_text(seep_duration_text(ns)).text);
 	(void)signal(SIGPROF, give_up);
 	(void)setitimer(ITIMER_PROF, &timer, NULL);
 }

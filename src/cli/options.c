@@ -111,7 +111,7 @@ static int store_number(const struct cursor *at, const struct seep_option *optio
 	}
 	if (ret == 0 && *field < option->min)
 		ret = seep_fail(at->err, SEEP_EUSAGE, "'%.*s' is too small; the minimum is %s",
-				VALUE_SHOWN_BYTES, value, least.text);
+				VALUE_SHOWN_BYTES, value, seep_bound_text(least).text);
 	if (ret < 0)
 		seep_error_prefix(at->err, "--%s", option->name);
 	return ret;

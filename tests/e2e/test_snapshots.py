@@ -155,7 +155,7 @@ def test_snapshots_leave_room_for_the_recording(seep, tmp_path):
 @pytest.mark.parametrize(
     "options, complaint",
     [
-        (["--snapshot-every", "0"], b"the minimum is 10.0 ms"),
+        (["--snapshot-every", "0"], b"the minimum is 10 ms"),
         (["--snapshot-every", "5ms"], b"--snapshot-every: '5ms' is too small"),
         (["--snapshot-every", "soon"], b"soon"),
         (["--snapshot-every", "1s", "--snapshot-keep", "0"], b"--snapshot-keep: '0' is too small"),
