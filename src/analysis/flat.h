@@ -42,7 +42,8 @@ struct seep_flat *seep_flat_new(const struct seep_sites *sites, enum seep_measur
 void seep_flat_free(struct seep_flat *flat);
 
 /**
- * seep_flat_top - the largest rows: by their own figures, then, where those are 0, by inclusive ones
+ * seep_flat_top - the largest rows: by their own figures, then, where those are 0, by inclusive
+ * ones
  * @whole:   plumbing that has nothing of its own, too
  * @top:     how many at most
  * @ret_top: row indexes, room for @top

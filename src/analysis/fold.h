@@ -40,11 +40,11 @@ void seep_folder_done(struct seep_folder *folder);
 
 /**
  * seep_fold - fold what repeats, periods 1 to 8
- * @stack: innermost first, as in a context, folded in part already; where something folds, it points
- *         to the folder's own memory afterwards, which holds until the next call
+ * @stack: innermost first, as in a context, folded in part already; where something folds, it
+ *         points to the folder's own memory afterwards, which holds until the next call
  *
- * A folded entry stands for itself and the period - 1 outside of it. Where what is folded holds folds
- * already, their frames count too, so that the stack is as deep as it was.
+ * A folded entry stands for itself and the period - 1 outside of it. Where what is folded holds
+ * folds already, their frames count too, so that the stack is as deep as it was.
  *
  * Returns: the number of entries of the folded stack.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that a reader could not tell apart, summed: same kind, scope, thread if asked for, and the same
- * functions and lines all the way out. The addresses may differ (an unrolled loop, two copies of an
- * inlined call), and so may how deep a recursion went.
+ * Contexts that a reader could not tell apart, summed: same kind, scope, thread if asked for, and
+ * the same functions and lines all the way out. The addresses may differ (an unrolled loop, two
+ * copies of an inlined call), and so may how deep a recursion went.
  */
 #ifndef SEEP_ANALYSIS_GROUP_H
 #define SEEP_ANALYSIS_GROUP_H

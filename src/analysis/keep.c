@@ -88,7 +88,7 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	free(of_module);
 }
 
-/* ---- globs that name nothing ------------------------------------------------------------------ */
+/* ---- globs that name nothing ----------------------------------------------------------------- */
 
 enum { CANDIDATES = 5, CANDIDATES_BYTES_MAX = 512 };
 

@@ -17,8 +17,9 @@ struct seep_keep_globs {
 /**
  * seep_keep - keep the contexts that meet both conditions; the others stand behind them, left out
  * @sites:   of @profile
- * @modules: of the last components of modules' paths; from main inwards, a frame of one that is named is needed
- *           unless all globs exclude, and a frame of one that is excluded rules a context out
+ * @modules: of the last components of modules' paths; from main inwards, a frame of one that is
+ *           named is needed unless all globs exclude, and a frame of one that is excluded rules a
+ *           context out
  * @threads: of the name of the thread, "" where there is none
  */
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,

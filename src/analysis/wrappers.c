@@ -87,7 +87,7 @@ static void count_through(struct search *s)
 	}
 }
 
-/* The function that calls the one at @at, past its own recursion; UINT32_MAX: nobody is known to. */
+/* The function that calls the one at @at, past its own recursion; UINT32_MAX: none is known. */
 static uint32_t caller_of(const struct search *s, const struct seep_profile_context *context,
 			  uint32_t at)
 {

@@ -164,7 +164,7 @@ static char *temp_template(const char *path)
 	return seep_xasprintf("%.*s%s", (int)(folder_bytes + name_bytes), path, suffix);
 }
 
-/* A file without a name, of which nothing stays if we are killed; not every file system has them. */
+/* A file without a name: nothing stays of it if we are killed. Not every file system has them. */
 static int open_unnamed(const char *path, mode_t mode, char **ret_temp_path)
 {
 	char *folder = seep_path_folder(path);

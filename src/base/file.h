@@ -34,8 +34,8 @@ SEEP_NODISCARD int seep_file_read_fd(int fd, const char *name, size_t max_bytes,
 				     size_t *ret_bytes, struct seep_error *err);
 
 /*
- * The beginning of a file, @max - 1 bytes at most, ended by a zero. Returns the length, or -1 when it
- * cannot be opened or read.
+ * The beginning of a file, @max - 1 bytes at most, ended by a zero. Returns the length, or -1 when
+ * it cannot be opened or read.
  */
 long seep_file_read_start(const char *path, char *buffer, size_t max);
 
@@ -50,8 +50,8 @@ SEEP_NODISCARD int seep_folder_each(int dir_fd,
 				    void *context, struct seep_error *err);
 
 /*
- * The next bytes from *@from on that are no hole: *@from up to *@ret_to. Returns false where there are
- * none. A file system without holes has one run of bytes in each file.
+ * The next bytes from *@from on that are no hole: *@from up to *@ret_to. Returns false where there
+ * are none. A file system without holes has one run of bytes in each file.
  */
 bool seep_file_next_data(int fd, uint64_t *from, uint64_t *ret_to);
 
@@ -94,8 +94,8 @@ SEEP_NODISCARD int seep_atomic_open(const char *path, mode_t mode,
 				    struct seep_atomic_file *ret_file, struct seep_error *err);
 
 /*
- * seep_atomic_open() for what may go anywhere: into a link, device or pipe it is written in place, as
- * a shell's ">" does, and what was in there is gone at once. @mode is for a new file.
+ * seep_atomic_open() for what may go anywhere: into a link, device or pipe it is written in place,
+ * as a shell's ">" does, and what was in there is gone at once. @mode is for a new file.
  */
 SEEP_NODISCARD int seep_output_open(const char *path, mode_t mode,
 				    struct seep_atomic_file *ret_file, struct seep_error *err);

@@ -41,7 +41,7 @@ uint32_t seep_idtable_find(const struct seep_idtable *table, uint64_t hash, size
 /* Keep @id (not SEEP_IDTABLE_NONE) under @hash. */
 void seep_idtable_add(struct seep_idtable *table, uint64_t hash, uint32_t id);
 
-/* One step of a hash over words: mixes @word into @hash. Not for hostile flooding, only for speed. */
+/* One step of a hash over words: mixes @word into @hash. For speed, not against floods. */
 static inline uint64_t seep_hash_mix(uint64_t hash, uint64_t word)
 {
 	/* Multiply and fold, as in wyhash: the product's halves each depend on all input bits. */

@@ -42,7 +42,7 @@ char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes);
 SEEP_NODISCARD bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat);
 SEEP_NODISCARD bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status);
 
-/* The path of its program, for free(); NULL with errno: ENOENT of a kernel thread and at its end. */
+/* Its program's path, for free(); NULL with errno: ENOENT of a kernel thread and at its end. */
 char *seep_procfs_exe(uint32_t pid);
 
 /*

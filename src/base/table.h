@@ -36,8 +36,7 @@ struct seep_column {
 	const char *heading; /* NULL in all columns = no heading line; borrowed */
 	enum seep_align align;
 	enum seep_cut cut;
-	unsigned
-		drop; /* where names would have too little room it is left out: 1 first; 0 = never */
+	unsigned drop; /* left out where names would have too little room: 1 first; 0 = never */
 };
 
 struct seep_table;
@@ -79,7 +78,7 @@ void seep_table_print(const struct seep_table *table, const struct seep_printer 
 /* Whether seep_table_print() at @width overruns no line. */
 bool seep_table_fits(const struct seep_table *table, size_t width);
 
-/* For what does not fit: a line "HEADING  value" for each cell, uncut, and an empty one between rows. */
+/* For what does not fit: a line "HEADING  value" for each cell, uncut; empty lines between rows. */
 void seep_table_print_upright(const struct seep_table *table, FILE *out);
 
 #endif

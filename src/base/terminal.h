@@ -24,7 +24,8 @@ bool seep_terminal_color(int fd);
  *
  * Control bytes (C0, DEL, C1), malformed UTF-8 and the characters that reorder text (bidirectional
  * marks and overrides, line and paragraph separators) are written as \xNN, byte by byte; tab and
- * newline as \t and \n. Everything else stays. For display only: a literal backslash is not doubled.
+ * newline as \t and \n. Everything else stays. For display only: a literal backslash is not
+ * doubled.
  */
 void seep_escape(struct seep_strbuf *buf, const char *text, size_t bytes);
 

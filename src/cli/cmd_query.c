@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "seep query": one SELECT over a recording. The file is opened with the checks that every reader of
- * recordings makes, since it may be hostile. The statement is the user's own; it cannot write.
+ * "seep query": one SELECT over a recording. The file is opened with the checks that every reader
+ * of recordings makes, since it may be hostile. The statement is the user's own; it cannot write.
  */
 #include <math.h>
 #include <signal.h>

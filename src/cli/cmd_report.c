@@ -112,7 +112,8 @@ static void add_globs(struct seep_strbuf *text, const char *what,
 }
 
 /*
- * Leave out what was not asked for. *@ret_shown: what was, in words, released with free(); NULL: all.
+ * Leave out what was not asked for. *@ret_shown: what was, in words, released with free(); NULL:
+ * all.
  */
 static int keep_some(struct seep_profile *profile, const struct seep_sites *sites, char **ret_shown,
 		     struct seep_error *err)

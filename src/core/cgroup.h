@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much memory the control groups of a process leave it. A ledger in /dev/shm is charged to them,
- * and a group without room is killed.
+ * How much memory the control groups of a process leave it. A ledger in /dev/shm is charged to
+ * them, and a group without room is killed.
  *
  * The files are read by whoever asks: the library may use system calls only, and no stack to speak
  * of.
@@ -35,8 +35,8 @@ struct core_cgroup {
  *
  * Version 2 (memory.max and memory.high, whichever is lower) and version 1
  * (memory.limit_in_bytes, and memory.memsw.limit_in_bytes for memory and swap together), mounted
- * where every distribution has them. Cached file pages count as room, for the kernel takes them back
- * first; swap does not. In a container whose mount begins at its own group, that is the root.
+ * where every distribution has them. Cached file pages count as room, for the kernel takes them
+ * back first; swap does not. In a container whose mount begins at its own group, that is the root.
  *
  * Returns: false when there is no limit, or none can be read; @ret_group is untouched then.
  */

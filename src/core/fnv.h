@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FNV-1a, 64 bits (Fowler, Noll, Vo): a hash that is the same in every run and on every machine. For
- * keys that a run makes up for itself, core_hash_step() is quicker. A hash begins with
+ * FNV-1a, 64 bits (Fowler, Noll, Vo): a hash that is the same in every run and on every machine.
+ * For keys that a run makes up for itself, core_hash_step() is quicker. A hash begins with
  * CORE_FNV_BASIS and goes on from what was hashed before.
  */
 #ifndef SEEP_CORE_FNV_H

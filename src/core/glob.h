@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patterns of names: '*' any bytes, '?' one byte, "[abc]" "[a-z]" "[!a]" one of (none of) these; every
- * other byte stands for itself, and so does a '[' without its ']'. No locale, no allocation, and no
- * recursion: the time is bounded by the product of the lengths.
+ * Patterns of names: '*' any bytes, '?' one byte, "[abc]" "[a-z]" "[!a]" one of (none of) these;
+ * every other byte stands for itself, and so does a '[' without its ']'. No locale, no allocation,
+ * and no recursion: the time is bounded by the product of the lengths.
  */
 #ifndef SEEP_CORE_GLOB_H
 #define SEEP_CORE_GLOB_H
@@ -90,8 +90,8 @@ static inline bool core_glob_match(struct core_glob glob, const char *name, size
 }
 
 /*
- * A list "GLOB,GLOB,!GLOB": names that match a glob with '!' are out; of the others all are in if every
- * glob has one, else those that match a glob without.
+ * A list "GLOB,GLOB,!GLOB": names that match a glob with '!' are out; of the others all are in if
+ * every glob has one, else those that match a glob without.
  */
 static inline bool core_glob_list_match(const char *list, const char *name, size_t name_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * "Did you mean ...?" The nearest of some known words to what a person typed, by Damerau-Levenshtein
- * distance (optimal string alignment: a swap of neighbours costs one).
+ * "Did you mean ...?" The nearest of some known words to what a person typed, by
+ * Damerau-Levenshtein distance (optimal string alignment: a swap of neighbours costs one).
  *
  *	struct core_nearest nearest;
  *

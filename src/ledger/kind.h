@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kinds of allocation: the only list of them. A kind is part of a context, so allocations of two
- * kinds by one call stack are counted apart.
+ * The kinds of allocation: the only list of them. A kind is part of a context, so allocations of
+ * two kinds by one call stack are counted apart.
  */
 #ifndef SEEP_LEDGER_KIND_H
 #define SEEP_LEDGER_KIND_H
@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 /*
- * KIND(constant, name in reports, family, aligned). Numbered in this order, which is part of ledgers,
- * recordings and contexts' hashes: a new one goes to the end. Aligned: the caller gives an alignment.
+ * KIND(constant, name in reports, family, aligned). Numbered in this order, which is part of
+ * ledgers, recordings and contexts' hashes: a new one goes to the end. Aligned: the caller gives an
+ * alignment.
  */
 #define LEDGER_KINDS(KIND)                                                        \
 	KIND(MALLOC, "malloc", MALLOC, false)                                     \

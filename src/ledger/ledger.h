@@ -131,7 +131,7 @@ enum ledger_mode {
 	LEDGER_MODE_MODULES = 1 << 9, /* the same for a filter by the caller's module */
 };
 
-/* Page 1. Written by tools while the program runs, read by the runtime; peak_turn by the runtime. */
+/* Page 1. Tools write it at any time, the runtime reads it; peak_turn is the runtime's. */
 struct ledger_control {
 	/* One cache line: all that the hot path reads. */
 	_Atomic uint32_t mode;		 /* enum ledger_mode, with the bits of filters */
@@ -204,7 +204,7 @@ struct ledger_state {
 	_Atomic uint64_t verify_truncated;
 	_Atomic uint64_t verify_differences;
 
-	/* Peak: see docs/internals/ledger.md. live_bytes excludes what caches hold in sum and first. */
+	/* Peak: see docs/internals/ledger.md. live_bytes is without caches' sum and first. */
 	_Alignas(64) _Atomic int64_t live_bytes; /* G */
 	_Alignas(64) _Atomic int64_t peak_bytes; /* M */
 	_Atomic uint64_t peak_at_ns;		 /* 0 = before the first stamp */
@@ -237,8 +237,9 @@ struct ledger_row_values {
 };
 
 /*
- * Row = (context, epoch). Its totals are these values plus those of every slot with its id. Of row 0,
- * "no stack", which never stands in a slot, allocs and alloc_bytes are changed by atomic adds too.
+ * Row = (context, epoch). Its totals are these values plus those of every slot with its id. Of row
+ * 0, "no stack", which never stands in a slot, allocs and alloc_bytes are changed by atomic adds
+ * too.
  */
 struct ledger_row {
 	_Atomic uint32_t context_ready; /* context index + 1; 0 = not published */
@@ -252,7 +253,7 @@ struct ledger_row {
 	_Atomic uint64_t turn;
 	_Atomic int64_t at_blocks;
 	_Atomic int64_t at_bytes;
-	/* Frees that were counted without a slot: by atomic adds only, whatever the sequence says. */
+	/* Frees that were counted directly: by atomic adds only, whatever the sequence says. */
 	_Atomic uint64_t direct_frees;
 	_Atomic uint64_t direct_freed_bytes;
 };
@@ -380,9 +381,10 @@ _Static_assert(sizeof(struct ledger_mark) == 64, "mark layout");
 _Static_assert(sizeof(struct ledger_cache) == 640, "cache layout");
 
 /*
- * T of docs/internals/ledger.md, "Peak": what a thread may keep to itself of a change to the live total, when
- * @peak_bytes were once alive and @caches handed out. Usually a thousandth of the peak in all; small
- * heaps of many threads get more, up to 1 KiB, or every operation would change one shared word.
+ * T of docs/internals/ledger.md, "Peak": what a thread may keep to itself of a change to the live
+ * total, when @peak_bytes were once alive and @caches handed out. Usually a thousandth of the peak
+ * in all; small heaps of many threads get more, up to 1 KiB, or every operation would change one
+ * shared word.
  */
 static inline int64_t ledger_peak_threshold_bytes(int64_t peak_bytes, uint32_t caches)
 {

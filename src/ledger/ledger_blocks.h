@@ -5,8 +5,8 @@
  *
  * Two levels by address. A leaf stands for 64 MiB of address space and has a cell for every granule
  * of it, for blocks of less than 4 KiB, and a wider one for every 4 KiB, for larger blocks, so that
- * large blocks that are far apart do not make a page of cells real each. A granule is 32 bytes under
- * glibc, whose smallest chunk is 32 bytes, so that two blocks never share a cell; else 16.
+ * large blocks that are far apart do not make a page of cells real each. A granule is 32 bytes
+ * under glibc, whose smallest chunk is 32 bytes, so that two blocks never share a cell; else 16.
  */
 #ifndef SEEP_LEDGER_BLOCKS_H
 #define SEEP_LEDGER_BLOCKS_H

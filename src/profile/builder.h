@@ -55,7 +55,7 @@ void seep_builder_done(struct seep_builder *builder);
 /* A terminated copy for the profile; NULL when all texts together are longer than the source. */
 char *seep_builder_text(struct seep_builder *builder, const char *bytes, uint64_t count);
 
-/* The index of the one frame with @frame's module, address and exactness. It is added if it is new. */
+/* The index of the one frame with @frame's module, address and exactness, added if it is new. */
 uint32_t seep_builder_frame(struct seep_builder *builder, const struct seep_profile_frame *frame);
 
 /* Room for @count entries of the piece that comes next. Valid until the next call. */
@@ -79,9 +79,9 @@ void seep_builder_epoch(struct seep_builder *builder, uint32_t context,
 			const struct seep_profile_epoch *epoch);
 
 /*
- * The profile is consistent now: contexts have their epochs, ascending, those of one number together;
- * profile->unseen says so where stacks were cut. More may be added, and this be called again, when each
- * context's epoch_count is 0 again and its epochs have been added anew.
+ * The profile is consistent now: contexts have their epochs, ascending, those of one number
+ * together; profile->unseen says so where stacks were cut. More may be added, and this be called
+ * again, when each context's epoch_count is 0 again and its epochs have been added anew.
  */
 void seep_builder_finish(struct seep_builder *builder);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One profile: all that is known of one process, whatever it was read from (a live ledger, a dead one,
- * a recording). Everything downstream (report, analysis, export) sees only this.
+ * One profile: all that is known of one process, whatever it was read from (a live ledger, a dead
+ * one, a recording). Everything downstream (report, analysis, export) sees only this.
  *
  * A profile owns all that it points to. Strings are UTF-8 or raw bytes as the process had them
  * (paths, argv, names), always terminated; who prints them escapes them. Bytes and nanoseconds.
@@ -72,7 +72,7 @@ struct seep_profile_context {
 	uint8_t align_log2;
 	bool truncated; /* outer frames are missing: no unwind information, or too many frames */
 	bool cut;	/* outermost frames were left out on request (depth=) */
-	bool by_frame_pointer; /* a frame has no unwind information, and what called it is assumed */
+	bool by_frame_pointer; /* a frame has no unwind information; its caller is assumed */
 	bool no_stack;	       /* allocated while no walk was possible */
 	bool other;	       /* stacks met after the ledger was full, together */
 	bool in_doubt;	       /* read while it changed, or died in the middle of an operation */

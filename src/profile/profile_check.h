@@ -19,9 +19,9 @@ bool seep_profile_sum(const struct seep_profile *profile, struct seep_profile_to
 /**
  * seep_profile_check - look for contradictions
  *
- * Of every context: what is alive is what was allocated less what was freed, the peak's share and the
- * temporary ones are no more than was allocated, and the epochs, if there are any, sum to what is
- * alive. The totals are the sums of the contexts. Samples do not go back in time.
+ * Of every context: what is alive is what was allocated less what was freed, the peak's share and
+ * the temporary ones are no more than was allocated, and the epochs, if there are any, sum to what
+ * is alive. The totals are the sums of the contexts. Samples do not go back in time.
  *
  * Returns: 0, or -SEEP_ECORRUPT.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whose is a row? A block's cell names a row by its id, and in a forked child a block that it
- * inherited has a row of the ledger of its parent, or of the parent's parent. A ledger stays while a
- * living process descends from it.
+ * inherited has a row of the ledger of its parent, or of the parent's parent. A ledger stays while
+ * a living process descends from it.
  */
 #ifndef SEEP_PROFILE_ROW_OWNER_H
 #define SEEP_PROFILE_ROW_OWNER_H

@@ -17,21 +17,21 @@ typedef void (*seep_symbolise_progress)(void *user, uint64_t done, uint64_t all)
 /**
  * seep_profile_symbolise - look up frames that were not looked up yet, expand inlined calls
  * @symbols:  one cache may serve several profiles; strings are copied out of it
- * @missing:  look again where names or lines were missing, for a recording with symbols that may know
- *            more than those of then: a debug package that was installed since, another machine's
- *            files. Modules that had a problem are looked up as a whole; new answers replace the old
- *            ones only if more of the module's addresses have a name or a line now, so that nothing
- *            is lost. Without it what has names already is left as it is
+ * @missing:  look again where names or lines were missing, for a recording with symbols that may
+ *            know more than those of then: a debug package that was installed since, another
+ *            machine's files. Modules that had a problem are looked up as a whole; new answers
+ *            replace the old ones only if more of the module's addresses have a name or a line now,
+ *            so that nothing is lost. Without it what has names already is left as it is
  * @progress: may be NULL
  * @user:     handed to @progress
  *
  * Frames keep their index. An address at which calls were inlined becomes several entries of the
- * stacks, innermost first, and a repetition stays with the last of them, the function that is really
- * on the stack. The modules' problems follow; hashes that are void become 0.
+ * stacks, innermost first, and a repetition stays with the last of them, the function that is
+ * really on the stack. The modules' problems follow; hashes that are void become 0.
  *
  * Returns: 0, or
- *   -SEEP_ELIMIT  the expanded stacks would have over 2^29 entries; the last ones have the outermost
- *                 names only
+ *   -SEEP_ELIMIT  the expanded stacks would have over 2^29 entries; the last ones have the
+ *                 outermost names only
  */
 SEEP_NODISCARD int seep_profile_symbolise(struct seep_profile *profile,
 					  struct seep_symbols *symbols, bool missing,

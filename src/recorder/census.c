@@ -210,7 +210,7 @@ const struct seep_census_entry *seep_census_find(const struct seep_census *censu
 {
 	const struct seep_census_entry *found = NULL;
 
-	/* Those that run come first, several where it called exec, and the newest is the last of each. */
+	/* Those that run come first, several where it called exec; the newest of each is last. */
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
 

@@ -58,8 +58,8 @@ SEEP_NODISCARD int seep_census_take(struct seep_census *ret_census, struct seep_
 void seep_census_done(struct seep_census *census);
 
 /*
- * The ledger of process @pid: if it runs, that of what runs now, else the newest; NULL when there is
- * none.
+ * The ledger of process @pid: if it runs, that of what runs now, else the newest; NULL when there
+ * is none.
  */
 const struct seep_census_entry *seep_census_find(const struct seep_census *census, uint32_t pid);
 

@@ -75,8 +75,8 @@ bool seep_image_is_gone(const struct seep_image *image);
 void seep_image_look_at_dead(struct seep_image *image);
 
 /*
- * Of a process that is not reachable, whose death nobody sees: does its ledger say that it ended? It
- * may still be busy with what runs at its end.
+ * Of a process that is not reachable, whose death nobody sees: does its ledger say that it ended?
+ * It may still be busy with what runs at its end.
  */
 bool seep_image_says_ended(const struct seep_image *image);
 

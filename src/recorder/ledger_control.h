@@ -16,8 +16,8 @@
 uint32_t seep_ledger_mark(struct seep_ledger *ledger, uint64_t now_ns);
 
 /*
- * As seep_profile_process_life(), but SEEP_PROCESS_UNKNOWN also of a process that runs under another
- * pid here than its ledger says: who follows it takes the ledger's word for the pid.
+ * As seep_profile_process_life(), but SEEP_PROCESS_UNKNOWN also of a process that runs under
+ * another pid here than its ledger says: who follows it takes the ledger's word for the pid.
  */
 enum seep_process_life seep_ledger_life(const struct seep_ledger *ledger);
 

@@ -16,7 +16,7 @@ struct seep_ledger_place {
 	char *path; /* absolute */
 	int fd;	    /* of the folder, close-on-exec */
 	bool was_made;
-	/* One sentence, where it is another than usual, or has little room; NULL: nothing to say. */
+	/* One sentence, where it is not the usual one or has little room; NULL: nothing to say. */
 	char *note;
 };
 

@@ -15,8 +15,8 @@
 char *seep_ledgerdir_asked(void);
 
 /*
- * Where ledgers lie if nobody says: seep-<euid> in /dev/shm, in the user's run-time folder, in /var/tmp
- * and in /tmp; @i is below SEEP_LEDGERDIR_USUAL. Not all are there. Release with free().
+ * Where ledgers lie if nobody says: seep-<euid> in /dev/shm, in the user's run-time folder, in
+ * /var/tmp and in /tmp; @i is below SEEP_LEDGERDIR_USUAL. Not all are there. Release with free().
  */
 enum { SEEP_LEDGERDIR_USUAL = 4 };
 char *seep_ledgerdir_usual(unsigned i) __attribute__((returns_nonnull));

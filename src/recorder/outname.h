@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of recordings: what -o FILE and its patterns come to, and the folder FILE.d, which has those
- * of the children.
+ * Names of recordings: what -o FILE and its patterns come to, and the folder FILE.d, which has
+ * those of the children.
  */
 #ifndef SEEP_RECORDER_OUTNAME_H
 #define SEEP_RECORDER_OUTNAME_H
@@ -38,16 +38,16 @@ SEEP_NODISCARD int seep_outname_expand(const char *pattern, const char *exe, uin
 SEEP_NODISCARD int seep_outname_check(const char *path, bool force, struct seep_error *err);
 
 /*
- * "<main_path>.d": where the recordings of children are. What makes it too long for a file system is
- * cut from the end of <main_path>. Release with free().
+ * "<main_path>.d": where the recordings of children are. What makes it too long for a file system
+ * is cut from the end of <main_path>. Release with free().
  */
 char *seep_outname_folder(const char *main_path) __attribute__((returns_nonnull));
 
 /**
  * seep_outname_clear - remove what an earlier run left beside the recording @main_path
  *
- * That is its snapshots, the recordings in its folder, and the folder if nothing else is in it. What
- * is no recording, whatever its name, stays.
+ * That is its snapshots, the recordings in its folder, and the folder if nothing else is in it.
+ * What is no recording, whatever its name, stays.
  *
  * Returns: how many other files are in the folder.
  */

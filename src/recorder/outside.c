@@ -176,7 +176,7 @@ static void explain_manager(const struct seep_outside *outside, struct seep_prof
 					*manager->advice ? "; " : "", manager->advice);
 }
 
-/* An allocator linked into the program under a name of its own has no GOT entries that would tell. */
+/* An allocator linked into the program under its own name has no GOT entries that would tell. */
 static bool explain_names(struct seep_profile *profile)
 {
 	const char *name = seep_allocator_in(profile->process.exe);

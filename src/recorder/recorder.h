@@ -48,8 +48,8 @@ struct seep_recorder;
  * On success SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and those of job control
  * (SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT) are blocked. Those of job control are unblocked during
  * seep_recorder_run(), when the run is over and recordings are written; the others by
- * seep_recorder_free(), or when seep_recorder_run() gives up. What came until then has had its effect.
- * SIGXFSZ is ignored and SIGCHLD has its default action from here on, for good.
+ * seep_recorder_free(), or when seep_recorder_run() gives up. What came until then has had its
+ * effect. SIGXFSZ is ignored and SIGCHLD has its default action from here on, for good.
  *
  * Returns: 0, or -SEEP_ESYS with nothing blocked.
  */
@@ -61,9 +61,9 @@ SEEP_NODISCARD int seep_recorder_new(const struct seep_recorder_plan *plan, pid_
  * @ret_result: always filled; release with seep_recorder_result_done()
  *
  * Returns when the main program has ended, its remaining children have ended or have had
- * SEEP_RECORDER_GRACE_MS to do so, and everything is written; or when a second signal does not let it
- * be written (gave_up): then neither the recorder, its plan nor the result may be released, and the
- * process is to end.
+ * SEEP_RECORDER_GRACE_MS to do so, and everything is written; or when a second signal does not let
+ * it be written (gave_up): then neither the recorder, its plan nor the result may be released, and
+ * the process is to end.
  */
 void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_result *ret_result);
 

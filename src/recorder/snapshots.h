@@ -31,8 +31,9 @@ bool seep_snapshots_due(struct seep_snapshots *snapshots);
  * @like:     as for the process's end; its owner is alive and followed, and must outlive the job
  * @has_room: the finisher can take it; otherwise it is left out
  *
- * Returns: a job with snapshot set, to be handed back to seep_snapshots_end(); NULL: it is left out, also
- * because the last one of this name is still being written, or because twice its size is not free.
+ * Returns: a job with snapshot set, to be handed back to seep_snapshots_end(); NULL: it is left
+ * out, also because the last one of this name is still being written, or because twice its size is
+ * not free.
  */
 struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 					     const struct seep_finish_job *like, bool has_room);
@@ -41,8 +42,8 @@ struct seep_finish_job *seep_snapshots_begin(struct seep_snapshots *snapshots,
 void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job *job);
 
 /*
- * What was written, and what went wrong: one line for each kind of failure, however often it happened,
- * before the other problems.
+ * What was written, and what went wrong: one line for each kind of failure, however often it
+ * happened, before the other problems.
  */
 void seep_snapshots_result(const struct seep_snapshots *snapshots,
 			   struct seep_recorder_result *result);

@@ -114,7 +114,7 @@ void seep_successor_merge(struct seep_successor *successor, struct seep_successo
 	seep_successor_done(other);
 }
 
-/* What its file says, which holds whatever its process does. NULL: nothing, or it is not to be found. */
+/* What its file says, which holds whatever its process does. NULL: nothing, or it is not found. */
 static char *reason_of_file(const char *path)
 {
 	struct seep_facts facts;

@@ -3,8 +3,8 @@
  * The program that a process became by exec when that has no ledger: who it is and why, as far as
  * it can be seen from outside. What is recorded then is only the program before it.
  *
- * Its path is asked for again and again from the moment that the exec may begin, because it may live
- * for less than a millisecond; its environment once it lives on.
+ * Its path is asked for again and again from the moment that the exec may begin, because it may
+ * live for less than a millisecond; its environment once it lives on.
  */
 #ifndef SEEP_RECORDER_SUCCESSOR_H
 #define SEEP_RECORDER_SUCCESSOR_H
@@ -25,8 +25,8 @@ struct seep_successor {
 };
 
 /*
- * The process @pid, whose program was at @before as it saw it, may have become another by now. Returns
- * whether it is known which.
+ * The process @pid, whose program was at @before as it saw it, may have become another by now.
+ * Returns whether it is known which.
  */
 bool seep_successor_catch(struct seep_successor *successor, const char *before, uint32_t pid);
 
@@ -35,8 +35,8 @@ bool seep_successor_catch(struct seep_successor *successor, const char *before, 
  * @ledger: the header of that ledger
  * @pid:    its number here
  *
- * To be called again after a while until it has looked: once is not enough, since in the middle of an
- * exec a process has no environment yet.
+ * To be called again after a while until it has looked: once is not enough, since in the middle of
+ * an exec a process has no environment yet.
  */
 void seep_successor_look(struct seep_successor *successor, const struct ledger_header *ledger,
 			 uint32_t pid);

@@ -192,8 +192,8 @@ static void meet_end(struct seep_watch *watch)
 }
 
 /*
- * Until it is known; a program with a ledger of its own has a watch of its own. Returns when to look
- * again.
+ * Until it is known; a program with a ledger of its own has a watch of its own. Returns when to
+ * look again.
  */
 static uint64_t look_at_successor(struct seep_watch *watch)
 {

@@ -42,7 +42,7 @@ SEEP_NODISCARD int seep_recording_write(const char *path, const struct seep_prof
 /* Does the file begin as a recording does? False also of what cannot be read. */
 bool seep_recording_is_one(const char *path);
 
-/* "recording" or "ledger", of whatever version; NULL: the file is neither, or cannot be looked at. */
+/* "recording" or "ledger", of any version; NULL: the file is neither, or cannot be looked at. */
 const char *seep_profile_file_kind(const char *path);
 
 /**

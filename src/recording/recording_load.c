@@ -68,7 +68,7 @@ static int check_frame(void *loading, void *row)
 		       : damaged(l, "a frame names a module that is not there");
 }
 
-/* A number at **@at, which is moved behind it. Larger ones and what is none come back as @max + 1. */
+/* A number at **@at, which is moved behind it; @max + 1 for larger ones and what is none. */
 static uint64_t parse_number(const char **at, uint64_t max)
 {
 	const char *first = *at;
@@ -217,7 +217,7 @@ static int check_totals(struct loading *l)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* In the order of reference. Rows of a table with an array become its items; one row may be @into. */
+/* In the order of reference. A table with an array has its rows as items; one row may be @into. */
 static const struct {
 	enum seep_table_id table;
 	enum seep_array array;

@@ -150,8 +150,8 @@ static void make_uri(struct seep_strbuf *uri, const char *path)
 }
 
 /*
- * SQLite reads no journal beside an immutable file and takes no lock, which is right for a file that
- * never changes after its rename, and reads it the same from a read-only directory.
+ * SQLite reads no journal beside an immutable file and takes no lock, which is right for a file
+ * that never changes after its rename, and reads it the same from a read-only directory.
  */
 static int open_immutable(const char *path, struct sqlite3 **ret_db)
 {
@@ -181,10 +181,10 @@ static int drop_virtual_tables(struct sqlite3 *db)
 }
 
 /*
- * Reading is all that is left: no attached files, extensions, triggers or temporary files; functions
- * with side effects are not run from the file's schema; values, statements and patterns have
- * ceilings; SQLite checks every cell. Virtual tables, each of which reads bytes of the file as a
- * format of its own, are taken away but for json_each and json_tree, which recordings' views use.
+ * Reading is all that is left: no attached files, extensions, triggers or temporary files;
+ * functions with side effects are not run from the file's schema; values, statements and patterns
+ * have ceilings; SQLite checks every cell. Virtual tables, each of which reads bytes of the file as
+ * a format of its own, are taken away but for json_each and json_tree, which recordings' views use.
  */
 static int harden(struct sqlite3 *db)
 {

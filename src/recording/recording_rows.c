@@ -133,8 +133,8 @@ static int column_index(const struct seep_sql_table *table, const char *name)
 }
 
 /*
- * What the file says of a table's kind cannot be a lie, or SQLite refuses the schema as a whole. Not
- * by pragma_table_list: it works out the columns of every view in the file.
+ * What the file says of a table's kind cannot be a lie, or SQLite refuses the schema as a whole.
+ * Not by pragma_table_list: it works out the columns of every view in the file.
  */
 static int list_columns(struct sqlite3 *db, struct seep_sql_found *found, struct seep_error *err)
 {

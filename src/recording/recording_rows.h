@@ -42,9 +42,9 @@ struct seep_sql_found {
 /**
  * seep_sql_look - see to it that a file has what its schema has
  *
- * Each must be an ordinary table with ordinary columns: a view, a virtual table or a computed column
- * would run what the file's author wrote. What a schema later than the file's own has added may be
- * missing, and what is not known here is passed over.
+ * Each must be an ordinary table with ordinary columns: a view, a virtual table or a computed
+ * column would run what the file's author wrote. What a schema later than the file's own has added
+ * may be missing, and what is not known here is passed over.
  *
  * Returns: 0, or -SEEP_ECORRUPT, -SEEP_ESYS.
  */

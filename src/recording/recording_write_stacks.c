@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Stacks as a tree whose edges are pieces of stacks: what contexts share near the root is written
- * once, and a row for each fork instead of each frame. In the order of the stacks from the root on, a
- * context shares nothing with an earlier one that it does not share with the one before it, and where
- * later ones will leave it is known from what neighbours share. So every piece is written at once.
+ * once, and a row for each fork instead of each frame. In the order of the stacks from the root on,
+ * a context shares nothing with an earlier one that it does not share with the one before it, and
+ * where later ones will leave it is known from what neighbours share. So every piece is written at
+ * once.
  */
 #include "recording/recording_write_stacks.h"
 

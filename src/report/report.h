@@ -8,7 +8,7 @@
 
 #include "view/view.h"
 
-/* The few lines after "seep run": at most 24 of 80 columns, whatever it holds. @path: its, or NULL. */
+/* The few lines after "seep run": at most 24 of 80 columns, whatever it holds. @path: or NULL. */
 void seep_report_summary(const struct seep_printer *printer, const struct seep_profile *profile,
 			 const char *path);
 

@@ -21,8 +21,8 @@
 /* Apart, though not so rare that what leads to it should be moved out of the way. */
 #define RT_APART __attribute__((noinline))
 /*
- * For arrays: the linker sorts variables by their alignment, so all that are small lie together. Each
- * page of them that a forked child writes to is a page fault and a copy.
+ * For arrays: the linker sorts variables by their alignment, so all that are small lie together.
+ * Each page of them that a forked child writes to is a page fault and a copy.
  */
 #define RT_LARGE _Alignas(4096)
 /* Where the call itself would be a good part of the cost. */

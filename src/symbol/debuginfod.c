@@ -34,7 +34,7 @@ struct seep_debuginfod {
 	bool was_interrupted; /* the transfer under way */
 };
 
-/* Whose transfer is under way in this thread: the library's own way to say so is younger than it. */
+/* Whose transfer is under way in this thread: older libraries have no way to say so. */
 static _Thread_local struct seep_debuginfod *asking;
 
 static _Atomic bool is_interrupted;

@@ -20,8 +20,8 @@ const char *seep_demangle(struct seep_arena *arena, const char *name);
 /**
  * seep_name_base_bytes - how much of a linkage name the source code knows
  *
- * Optimisers append ".cold", ".constprop.0", ".lto_priv.1" to copies and pieces of a function. Other
- * dots belong to the name in some languages.
+ * Optimisers append ".cold", ".constprop.0", ".lto_priv.1" to copies and pieces of a function.
+ * Other dots belong to the name in some languages.
  *
  * Returns: the length of @name without that.
  */

@@ -33,7 +33,7 @@ const uint8_t *dwarf_entry_end(const struct dwarf_entry *entry, const uint8_t **
 /* The value of an attribute. False when the entry has none of that name. */
 bool dwarf_entry_find(const struct dwarf_entry *entry, unsigned int name, struct dwarf_value *ret);
 
-/* Item @index of a table of numbers of @bytes each, @base into a section. False: it is not there. */
+/* Item @index of a table of numbers of @bytes each, at @base in a section. False: not there. */
 bool dwarf_table_item(const struct seep_elf_bytes *table, uint64_t base, uint64_t index,
 		      size_t bytes, uint64_t *ret);
 

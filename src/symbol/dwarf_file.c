@@ -40,8 +40,8 @@ void dwarf_parts_of(const struct seep_elf *elf, bool split, struct dwarf_parts *
 }
 
 /*
- * What follows the length. False when seep cannot read such a unit, or need not: units of types have
- * no code, and compilers refer to them for types only, not for functions.
+ * What follows the length. False when seep cannot read such a unit, or need not: units of types
+ * have no code, and compilers refer to them for types only, not for functions.
  */
 static bool read_header(struct byte_reader *reader, struct dwarf_unit *unit,
 			uint64_t *ret_abbrev_offset)

@@ -215,7 +215,7 @@ size_t seep_dwarf_lookup(struct seep_dwarf *dwarf, uint64_t address,
 	while (node->parent != SEEP_INTERVAL_NONE) {
 		struct dwarf_node *parent = get_node(dwarf, index, node->parent);
 
-		/* Without room for all, the function that was really called takes the last place. */
+		/* Without room for all, the function really called takes the last place. */
 		if (count < frames_max)
 			count++;
 		frames[count - 1] = (struct seep_symbol_frame){

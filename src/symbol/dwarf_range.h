@@ -19,7 +19,7 @@ struct dwarf_ranges {
 /* Find the code of @entry. */
 void dwarf_ranges_begin(const struct dwarf_entry *entry, struct dwarf_ranges *ret);
 
-/* The next stretch, perhaps empty or backward. False after the last, and when there were too many. */
+/* The next stretch, perhaps empty or backward. False after the last or too many. */
 bool dwarf_ranges_next(struct dwarf_ranges *ranges, uint64_t *ret_from, uint64_t *ret_to);
 
 #endif

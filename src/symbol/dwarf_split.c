@@ -182,7 +182,7 @@ static uint32_t find_row(const struct package_index *index, uint64_t id)
 	return 0;
 }
 
-/* The section of a column; in version 2 some numbers mean others. DWARF_PART_COUNT: none of ours. */
+/* A column's section; in version 2 some numbers mean others. DWARF_PART_COUNT: none of ours. */
 static enum dwarf_part part_of_column(uint32_t version, uint64_t column)
 {
 	static const struct {
@@ -208,8 +208,8 @@ static bool cut(struct seep_elf_bytes *part, uint64_t from, uint64_t bytes)
 }
 
 /*
- * What the index of @elf, a loaded package, says about the unit @id: every section, cut to the unit's
- * part where it has one. False: the unit is not there, or the index is damaged.
+ * What the index of @elf, a loaded package, says about the unit @id: every section, cut to the
+ * unit's part where it has one. False: the unit is not there, or the index is damaged.
  */
 static bool find_parts(const struct seep_elf *elf, uint64_t id, struct dwarf_parts *ret)
 {

@@ -38,7 +38,7 @@ struct dwarf_unit_index {
 	size_t scope_room;
 };
 
-/* The tree of a prepared @unit, walked once, to a bounded depth. Code outside @elf's does not count. */
+/* The tree of a prepared @unit, walked once, to a bounded depth. Only code of @elf's counts. */
 const struct dwarf_unit_index *dwarf_unit_walk(struct dwarf_unit *unit, const struct seep_elf *elf);
 void dwarf_unit_index_free(struct dwarf_unit_index *index);
 

@@ -375,8 +375,8 @@ bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_proble
 }
 
 /*
- * A whole .xz stream, whose size is known only afterwards. NULL when it is damaged or stands for more
- * than 256 MiB.
+ * A whole .xz stream, whose size is known only afterwards. NULL when it is damaged or stands for
+ * more than 256 MiB.
  */
 static uint8_t *inflate_xz(struct seep_elf_bytes in, uint64_t *ret_bytes)
 {

@@ -204,7 +204,7 @@ const char *seep_symbol_module_problem(const struct seep_symbol_module *module)
 	return module->problem;
 }
 
-/* Under an alias without the underscores that a library has before its own: dlopen, not ___dlopen. */
+/* Under an alias without the underscores that libraries put in front: dlopen, not ___dlopen. */
 static bool is_public_name(const char *symbol, const char *own)
 {
 	return *own == '_' && strspn(symbol, "_") < strspn(own, "_") &&

@@ -271,7 +271,7 @@ static void look_at_entry(const struct process *process, const struct mapped *fr
 		return;
 	if (to == from && entry->may_be_lazy && is_lazy_stub(&process->memory, target))
 		return;
-	/* A program that takes the address of a function has a stub, which is that address for all. */
+	/* Where the program takes a function's address, its stub is that address for all. */
 	if (to->is_program && has_entry(to, entry->function))
 		return;
 	add_found(bindings, from, to, entry->function);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the calls of allocation functions in a running process lead. Calls between modules go
- * through entries of the global offset table (GOT), which the dynamic linker has filled in. A call whose
- * entry does not lead to libseep.so is not recorded: the program defines malloc itself, a plugin was
- * loaded with RTLD_DEEPBIND or into a namespace of its own, or the function has a name that nobody
- * hooks.
+ * through entries of the global offset table (GOT), which the dynamic linker has filled in. A call
+ * whose entry does not lead to libseep.so is not recorded: the program defines malloc itself, a
+ * plugin was loaded with RTLD_DEEPBIND or into a namespace of its own, or the function has a name
+ * that nobody hooks.
  *
  * Everything is read from the process's memory, as hostile input: modules that were deleted, or
  * lie in another mount namespace, are read like any other.
@@ -41,8 +41,8 @@ struct seep_bindings {
  * @bindings: what is found is added; what is there already is not added again
  *
  * Meant for a process that stands still or is at its end; of one that runs on, a module that comes
- * or goes meanwhile may be missed. Costs some 0.1 ms: what does not change is remembered by file, whose
- * first time costs up to 10 ms.
+ * or goes meanwhile may be missed. Costs some 0.1 ms: what does not change is remembered by file,
+ * whose first time costs up to 10 ms.
  *
  * Threads: any number at once.
  * Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS (we may not look).

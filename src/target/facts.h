@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Facts about this machine, a program and a process that decide whether the program is recorded, and
- * how completely. The functions here collect facts; target/reasons.h draws the conclusions and looks
- * at nothing else, so that a test can invent a machine.
+ * Facts about this machine, a program and a process that decide whether the program is recorded,
+ * and how completely. The functions here collect facts; target/reasons.h draws the conclusions and
+ * looks at nothing else, so that a test can invent a machine.
  */
 #ifndef SEEP_TARGET_FACTS_H
 #define SEEP_TARGET_FACTS_H
@@ -162,7 +162,7 @@ void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid);
 
 /* ---- between the files that look ---------------------------------------------------------- */
 
-/* The file system of @path, which is kept under the name @shown. All zero when it cannot be asked. */
+/* The file system of @path, kept under the name @shown. All zero when it cannot be asked. */
 struct seep_room seep_facts_room(struct seep_facts *facts, const char *path, const char *shown);
 
 /* A library, or the program itself: an allocator, or a runtime that manages memory? */

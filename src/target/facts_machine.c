@@ -84,7 +84,7 @@ static bool kernel_populates(void)
 	return done;
 }
 
-/* AppArmor: "profile (enforce)". SELinux: "user:role:type:level", of which "unconfined_t" is free. */
+/* AppArmor: "profile (enforce)". SELinux: "user:role:type:level"; type "unconfined_t" is free. */
 static const char *confinement(struct seep_facts *facts)
 {
 	char text[4096];

@@ -28,7 +28,7 @@ void seep_facts_note_library(struct seep_facts *facts, const char *path)
 		program->manager = seep_memory_manager_of(path);
 }
 
-/* "\tlibc.so.6 => /lib/.../libc.so.6 (0x7f...)", "\tlibx.so => not found", "\t/lib64/ld... (0x...)" */
+/* "\tlibc.so.6 => /lib/.../libc.so.6 (0x7f...)", "\tx.so => not found", "\t/lib64/ld... (0x...)" */
 static void take_line(struct seep_facts *facts, char *line)
 {
 	char *name = line + strspn(line, "\t "), *arrow = strstr(name, " => "), *end;

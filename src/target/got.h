@@ -38,7 +38,7 @@ struct seep_got_module {
 bool seep_got_find_module(const struct seep_elf *memory, uint64_t start,
 			  struct seep_got_module *ret_module);
 
-/* The module's entries; empty where something cannot be read. Release @ret_got->items with free(). */
+/* The module's entries; empty where something is unreadable. free() releases @ret_got->items. */
 void seep_got_read(const struct seep_got_module *module, struct seep_got *ret_got);
 
 /* Something that changes with the module's contents: of its headers and dynamic section. */

@@ -130,8 +130,8 @@ static int check_privileges(const char *path, struct seep_error *err)
 /* ---- what kind of file -------------------------------------------------------------------- */
 
 /*
- * The interpreter's path from "#! path arg", or NULL when the line names none. As the kernel has it:
- * the carriage return of a foreign line end is part of the name.
+ * The interpreter's path from "#! path arg", or NULL when the line names none. As the kernel has
+ * it: the carriage return of a foreign line end is part of the name.
  */
 static char *script_interpreter(const char *head, size_t bytes)
 {

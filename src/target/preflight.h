@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Can libseep.so be preloaded into this program? This is checked before the program starts, because a
- * program that ignores LD_PRELOAD would run to its end unrecorded, without any message.
+ * Can libseep.so be preloaded into this program? This is checked before the program starts, because
+ * a program that ignores LD_PRELOAD would run to its end unrecorded, without any message.
  */
 #ifndef SEEP_TARGET_PREFLIGHT_H
 #define SEEP_TARGET_PREFLIGHT_H
@@ -38,7 +38,8 @@ void seep_program_done(struct seep_program *program);
  * seep_runtime_find - where libseep.so is
  * @ret_path: absolute; set on success only; release with free()
  *
- * In this order: $SEEP_LIB, beside this executable, ../lib/seep/ from it, the installation's folder.
+ * In this order: $SEEP_LIB, beside this executable, ../lib/seep/ from it, the installation's
+ * folder.
  *
  * Returns: 0, -SEEP_ENOTFOUND (none of these), or -SEEP_EUNSUPPORTED (its path has a character that
  * separates libraries in LD_PRELOAD).

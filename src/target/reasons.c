@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of reasons. For each code, the first entry whose condition holds becomes the finding; if
- * none holds, the code is reported as ok. The most specific entries come first: what the program is,
- * then how it was started, then where.
+ * The table of reasons. For each code, the first entry whose condition holds becomes the finding;
+ * if none holds, the code is reported as ok. The most specific entries come first: what the program
+ * is, then how it was started, then where.
  */
 #include "target/reasons.h"
 
@@ -176,7 +176,7 @@ static void judge_start(const struct seep_facts *facts, struct seep_findings *fo
 {
 	const struct seep_process_facts *x = &facts->process;
 
-	/* One of ours may only just have been started: its loader has not mapped the library yet. */
+	/* One of ours may have just been started: its loader has not mapped the library yet. */
 	REASON("library-loaded", PROBLEM,
 	       !x->is_ours && x->can_look && !x->has_library && x->asked_for_library,
 	       "its LD_PRELOAD names libseep.so, which is not loaded: it is static, or was started "
@@ -311,7 +311,7 @@ static void judge_machine(const struct seep_facts *facts, struct seep_findings *
 {
 	const struct seep_machine_facts *m = &facts->machine;
 	const struct seep_program_facts *p = &facts->program;
-	/* "cannot be preloaded (...): ignored", "version `GLIBC_2.38' not found (required by ...)" */
+	/* "cannot be preloaded (...): ignored", "version `GLIBC_2.38' not found (required ...)" */
 	bool refused = has(m->tried, m->library) &&
 		       (has(m->tried, "cannot be preloaded") || has(m->tried, "not found"));
 	bool sanitizer = has(m->preload, "libasan") || has(m->preload, "libtsan") ||

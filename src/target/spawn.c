@@ -104,7 +104,7 @@ run_child(int fd, const char *path, char *const argv[], char *const envp[])
 
 	if (receive(fd, &problem) != 0)
 		_exit(0);
-	/* A text that the kernel does not know is given to the shell. @path has a slash: PATH is not asked. */
+	/* The shell gets a text that the kernel does not know. @path has a slash: no PATH. */
 	(void)execvpe(path, argv, envp);
 	problem = errno;
 	(void)send(fd, &problem, sizeof(problem), MSG_NOSIGNAL);

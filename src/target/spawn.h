@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts the target as if seep were not there: with the descriptors, directory, process group, signal
- * mask and signal dispositions that seep itself was started with. The child is forked and then waits
- * for a byte on a pipe (the gate), so that whatever needs its pid (the name of the output, the
- * recorder) is ready before the program's first instruction.
+ * Starts the target as if seep were not there: with the descriptors, directory, process group,
+ * signal mask and signal dispositions that seep itself was started with. The child is forked and
+ * then waits for a byte on a pipe (the gate), so that whatever needs its pid (the name of the
+ * output, the recorder) is ready before the program's first instruction.
  */
 #ifndef SEEP_TARGET_SPAWN_H
 #define SEEP_TARGET_SPAWN_H

@@ -25,8 +25,8 @@ char *seep_frame_place(const struct seep_profile *profile, const struct seep_pro
 		       bool line) SEEP_RETURNS_MEMORY;
 
 /*
- * How often recursion was folded, with a space before it: " ×17", " ×18 (period 2)", " ×65536+" when
- * that or more; "" when it was not, or not in the deepest stack.
+ * How often recursion was folded, with a space before it: " ×17", " ×18 (period 2)", " ×65536+"
+ * when that or more; "" when it was not, or not in the deepest stack.
  */
 char *seep_frame_repeats(const struct seep_profile_stack_entry *entry) SEEP_RETURNS_MEMORY;
 

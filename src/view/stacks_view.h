@@ -18,7 +18,7 @@ struct seep_stack_line {
 
 struct seep_stack_view {
 	const struct seep_group *group;
-	char *figures; /* escaped: "4.2 MB (34.1%) in 1,024 blocks, avg 4.1 KB, 20 of 1,044 freed, malloc" */
+	char *figures; /* escaped: "4.2 MB (34.1%) in 1,024 blocks, avg 4.1 KB, 20 of 1,044 freed" */
 	struct seep_stack_line *lines;
 	uint32_t line_count;
 	uint32_t blamed; /* index of the line that it starts at; of none when there are no frames */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call tree as rows from top to bottom. A function that is its caller's only callee stands below
- * it without indentation ("→"), so that only real branches move to the right.
+ * The call tree as rows from top to bottom. A function that is its caller's only callee stands
+ * below it without indentation ("→"), so that only real branches move to the right.
  */
 #ifndef SEEP_VIEW_TREE_VIEW_H
 #define SEEP_VIEW_TREE_VIEW_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is shown of a profile, without its layout: sentences, chosen stacks, rows of the tree. All are
- * pure functions of the profile and the options; how wide a terminal is does not matter here.
+ * What is shown of a profile, without its layout: sentences, chosen stacks, rows of the tree. All
+ * are pure functions of the profile and the options; how wide a terminal is does not matter here.
  * src/report prints them, and so may anything else.
  */
 #ifndef SEEP_VIEW_VIEW_H

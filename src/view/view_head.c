@@ -74,7 +74,7 @@ static bool begins_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Its file's name, and what it was started as when nobody would know it by that: sh, which is dash. */
+/* Its file's name, and what it was started as if nobody would know it by that: sh, that is dash. */
 static void add_program(struct seep_strbuf *line, const struct seep_profile_process *process)
 {
 	const char *exe = process->exe != NULL ? seep_path_base(process->exe) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the fuzzers share: a source of choices, system calls that fail when told to, and the bound on
- * what one input may cost. Each fuzzer is one program, so state is static.
+ * What the fuzzers share: a source of choices, system calls that fail when told to, and the bound
+ * on what one input may cost. Each fuzzer is one program, so state is static.
  */
 #ifndef SEEP_TESTS_FUZZ_COMMON_H
 #define SEEP_TESTS_FUZZ_COMMON_H

@@ -291,7 +291,7 @@ static SITE void api_errno_kept(size_t bytes)
 	EXPECT(malloc_usable_size(NULL) == 0 && errno == 7);
 }
 
-/* C23's forms exist in newer C libraries only; a program that asks for them gets the same answer. */
+/* C23's forms exist in newer C libraries only; who asks for them gets the same answer. */
 static void (*sized_free)(void *, size_t);
 static void (*aligned_free)(void *, size_t, size_t);
 

@@ -38,7 +38,7 @@ enum {
 
 enum phase { PHASE_NONE, PHASE_CHURN, PHASE_GROW, PHASE_FORK };
 
-/* ---- the shared file: test_kill.py reads this layout ------------------------------------------ */
+/* ---- the shared file: test_kill.py reads this layout ----------------------------------------- */
 
 struct counts {
 	uint64_t allocs, bytes, frees, freed_bytes;
@@ -77,7 +77,7 @@ struct truth_file {
 _Static_assert(sizeof(struct pending) == 72, "test_kill.py");
 _Static_assert(sizeof(struct thread_truth) == 24 + 2 * 72 + (SITES + 1) * 32, "test_kill.py");
 
-/* ---- state -------------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 struct header {
 	uint32_t site;
@@ -129,7 +129,7 @@ static uint32_t draw(struct worker *w, uint32_t below)
 	return (uint32_t)(((x * 0x2545f4914f6cdd1dull) >> 32) * below >> 32);
 }
 
-/* ---- operations --------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 /* x86 keeps stores in order; only the compiler has to be told. */
 static inline void in_order(void)
@@ -279,7 +279,7 @@ __attribute__((noipa)) static void operate(struct worker *w)
 						 memory_order_acq_rel);
 }
 
-/* ---- new call paths --------------------------------------------------------------------------- */
+/* ---- new call paths -------------------------------------------------------------------------- */
 
 static void path(struct worker *w, uint64_t route, int depth);
 
@@ -337,7 +337,7 @@ static void grow(struct worker *w)
 	atomic_store_explicit(&w->truth->phase, PHASE_CHURN, memory_order_relaxed);
 }
 
-/* ---- threads and processes -------------------------------------------------------------------- */
+/* ---- threads and processes ------------------------------------------------------------------- */
 
 static void work(struct worker *w, uint32_t rounds)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * Threads that get their names in every way, and change them between two allocations from one place.
- * Prints "thread NAME allocs=N bytes=N" of what kept() allocated under each name.
+ * Threads that get their names in every way, and change them between two allocations from one
+ * place. Prints "thread NAME allocs=N bytes=N" of what kept() allocated under each name.
  */
 #include "truth.h"
 
@@ -134,8 +134,8 @@ static void *many(void *argument)
 }
 
 /*
- * Eight threads allocate while all their names change, by themselves and by main(). The names differ in
- * their second halves only: the kernel changes and reads one in two pieces.
+ * Eight threads allocate while all their names change, by themselves and by main(). The names
+ * differ in their second halves only: the kernel changes and reads one in two pieces.
  */
 static void *storm(void *argument)
 {

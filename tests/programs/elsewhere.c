@@ -28,7 +28,7 @@ static SITE void counted(int stays)
 	truth_freed(&site_counted, 48);
 }
 
-/* Ours to the C library's free, which nobody sees; the plugin's to ours, of a block unknown here. */
+/* Ours to the C library's free, which nobody sees; the plugin's, a block unknown here, to ours. */
 static void deep(alloc_fn plugin_alloc, free_fn plugin_free)
 {
 	for (int i = 0; i < ROUNDS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A chain of forks, under RLIMIT_DATA, each of which allocates; the last one needs a good part of it. */
+/* A chain of forks under RLIMIT_DATA. Each allocates; the last one needs a good part of it. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 

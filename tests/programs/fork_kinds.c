@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * fork_kinds WHAT N: N forked children, one after the other, each with its truth in $TRUTH_FILE.<pid>.
+ * fork_kinds WHAT N: N forked children, one after the other, each with its truth in
+ * $TRUTH_FILE.<pid>.
  *   none      ends at once           exec      runs true at once
  *   few       allocates 10 blocks, frees 5 of them and 2 that it inherited
  *   many      5,000 blocks           killed    500 blocks, then SIGKILL

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Allocates from generated code, whose stacks have one frame only, and changes the list of modules
- * between any two allocations. Return addresses differ by single bits, as the numbers of such changes
- * do. Prints each address and how often it allocated.
+ * between any two allocations. Return addresses differ by single bits, as the numbers of such
+ * changes do. Prints each address and how often it allocated.
  */
 #include <dlfcn.h>
 #include <sys/mman.h>

@@ -21,7 +21,7 @@ static SITE void behind_header(void)
 	truth_freed(&site_behind_header, 100);
 }
 
-/* "sum": the end of the program headers is in the first page by a sum that wraps; "notes": not readable. */
+/* "sum": the program headers end in the first page by a sum that wraps; "notes": not readable. */
 int main(int argc, char **argv)
 {
 	Elf64_Ehdr *header = (void *)__ehdr_start;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The same return addresses in the same places, reached over another frame pointer: outer()
- * takes stack in the middle of itself, so that its own frame may stand higher or lower over the same
- * leaf(), and a signal between the two walks makes the first one forgotten in part.
+ * takes stack in the middle of itself, so that its own frame may stand higher or lower over the
+ * same leaf(), and a signal between the two walks makes the first one forgotten in part.
  */
 #include <alloca.h>
 #include <signal.h>

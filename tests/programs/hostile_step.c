@@ -11,7 +11,8 @@
  *   frees N   free N blocks in the handler, which the interrupted operation has nothing to do with
  *   exit N    in a forked child: free N blocks in the handler, then end by _exit
  *   exec N    the same, and end by becoming another program, which fails at first
- * Nothing else is interrupted, so what the handler does is allowed. It never acts without a profiler.
+ * Nothing else is interrupted, so what the handler does is allowed. It never acts without a
+ * profiler.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * late_start LIBRARY OFFSET DIRECTORY OPTIONS: loads the runtime into a process that has been running
- * for a while, as somebody who attaches does, hands it functions and options, and then allocates by its
- * hooks. OFFSET is rt_start_with()'s in LIBRARY, in hexadecimal; 0: it is not called.
+ * late_start LIBRARY OFFSET DIRECTORY OPTIONS: loads the runtime into a process that has been
+ * running for a while, as somebody who attaches does, hands it functions and options, and then
+ * allocates by its hooks. OFFSET is rt_start_with()'s in LIBRARY, in hexadecimal; 0: it is not
+ * called.
  */
 #include "runtime/life/start.h"
 #include "truth.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ledger_mark LEDGER NAME: set a mark in the ledger of a running process, as docs/internals/ledger.md has it:
- * advance control.epoch, append to the table of marks. Only among the first 256 marks, whose pages
- * the runtime has made real. Prints the new epoch.
+ * ledger_mark LEDGER NAME: set a mark in the ledger of a running process, as
+ * docs/internals/ledger.md has it: advance control.epoch, append to the table of marks. Only among
+ * the first 256 marks, whose pages the runtime has made real. Prints the new epoch.
  */
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* operator delete(void *, size_t) as an indirect function: the symbol is of the one that chooses. */
+/* operator delete(void *, size_t) as an indirect function: the symbol is its chooser's. */
 #include <stdlib.h>
 
 int chosen_deletes;

@@ -163,8 +163,8 @@ void *pvalloc(size_t size)
 }
 
 /*
- * operator new and delete, for an allocator behind us that has its own: its malloc gives the blocks.
- * The reserved names: Itanium C++ ABI, 5.1.
+ * operator new and delete, for an allocator behind us that has its own: its malloc gives the
+ * blocks. The reserved names: Itanium C++ ABI, 5.1.
  */
 static void *new_block(size_t size, size_t alignment, const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Blocks of every size and kind, some freed again, then a child that frees a part of what it inherits
- * and has more of its own. Each process prints its pid and its live blocks, "ADDRESS SIZE FAMILY" and
- * "." at the end, and waits until its standard input ends. Nothing else is allocated.
+ * Blocks of every size and kind, some freed again, then a child that frees a part of what it
+ * inherits and has more of its own. Each process prints its pid and its live blocks, "ADDRESS SIZE
+ * FAMILY" and "." at the end, and waits until its standard input ends. Nothing else is allocated.
  */
 #include <malloc.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes a block and frees it, and then grows until it ends: by _exit, or by SIGKILL. The peak is its
- * last state.
+ * Takes a block and frees it, and then grows until it ends: by _exit, or by SIGKILL. The peak is
+ * its last state.
  */
 #include <signal.h>
 

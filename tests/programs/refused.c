@@ -3,7 +3,8 @@
 /*
  * Allocates, installs a seccomp filter that answers madvise with the error of that number, and goes
  * on under many new stacks, or in many new threads that live at once. Or the filter is about read
- * or getpid, and a forked child goes on, a second time when its standard input ends. Prints its truth.
+ * or getpid, and a forked child goes on, a second time when its standard input ends. Prints its
+ * truth.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -416,7 +416,7 @@ static void use_plugin(const char *name, uint64_t *state)
 	loads++;
 }
 
-/* Only what is safe between fork and exec of a process with threads, and malloc, which glibc allows. */
+/* Only what is safe between fork and exec of a threaded process, and malloc, which glibc allows. */
 static void live_as_child(void)
 {
 	void *own[CHILD_ALLOCS];

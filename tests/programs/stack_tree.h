@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * left_22(N) calls counted() under one of 2^22 stacks: 22 pairs of functions, of which each calls one
- * of the next pair by a bit of N, so that nothing can be folded. Whoever includes this defines
+ * left_22(N) calls counted() under one of 2^22 stacks: 22 pairs of functions, of which each calls
+ * one of the next pair by a bit of N, so that nothing can be folded. Whoever includes this defines
  * counted() before.
  */
 #ifndef TESTS_PROGRAMS_STACK_TREE_H

@@ -101,7 +101,7 @@ static inline uint8_t *ledger_fake_file(const struct built_ledger *b, int dir_fd
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* Map a new ledger under its final name in @dir_fd; NULL when that fails. fake->file_name is set. */
+/* Map a new ledger under its final name in @dir_fd; NULL: that failed. fake->file_name is set. */
 static inline uint8_t *ledger_fake_map(struct ledger_fake *fake, int dir_fd)
 {
 	char temporary[LEDGER_NAME_BYTES + 8];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that keep their books in a ledger as docs/internals/ledger.md prescribes, without a heap behind
- * them: slots, flushes with redo records, and the peak protocol. sim_step() stands between any
- * two stores that a kill may separate.
+ * Threads that keep their books in a ledger as docs/internals/ledger.md prescribes, without a heap
+ * behind them: slots, flushes with redo records, and the peak protocol. sim_step() stands between
+ * any two stores that a kill may separate.
  */
 #ifndef SEEP_TESTS_LEDGER_SIM_H
 #define SEEP_TESTS_LEDGER_SIM_H

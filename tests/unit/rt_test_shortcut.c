@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a thread's shortcuts: what it finds again, and how large it becomes. The runtime's own
- * source, with walks made by hand.
+ * The table of a thread's shortcuts: what it finds again, and how large it becomes. The runtime's
+ * own source, with walks made by hand.
  */
 #include "runtime/sys/sys.c"
 #include "runtime/unwind/shortcut.c"

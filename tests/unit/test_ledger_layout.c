@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/internals/ledger.md describes the ledger byte by byte: every offset and size in it is true. */
+/* docs/internals/ledger.md describes the ledger byte by byte: its offsets and sizes are true. */
 #include "base/file.h"
 #include "ledger/ledger.h"
 #include "ledger/ledger_blocks.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile that is refreshed while its ledger grows and changes, beside one that is read afresh each
- * time: they say the same. What was published in another order than it is numbered, or not yet, is
- * among it. With a number of contexts as its argument the program measures instead.
+ * A profile that is refreshed while its ledger grows and changes, beside one that is read afresh
+ * each time: they say the same. What was published in another order than it is numbered, or not
+ * yet, is among it. With a number of contexts as its argument the program measures instead.
  */
 #include "ledger_sim.h"
 #include "profile/ledger_live.h"

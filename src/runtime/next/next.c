@@ -264,8 +264,9 @@ static bool any_is_replaced(const struct rt_next *next)
 }
 
 /*
- * As dlsym(RTLD_NEXT) does, which cannot be called: where there is no such symbol, and most programs have
- * no operators, it would allocate its message and leave it for the program's dlerror().
+ * As dlsym(RTLD_NEXT) does, which cannot be called: where there is no such symbol, and most
+ * programs have no operators, it would allocate its message and leave it for the program's
+ * dlerror().
  */
 static void *find_behind(const char *symbol)
 {
@@ -284,7 +285,7 @@ bool rt_next_is_behind(void)
 
 rt_class_function *rt_next_class_function(void)
 {
-	/* A name alone may be anything; beside a function that only this allocator has, it is known. */
+	/* A name alone may be anything; beside a function that only it has, it is known. */
 	static const struct {
 		const char *name, *known_by;
 	} functions[] = {

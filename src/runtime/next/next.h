@@ -29,14 +29,14 @@ extern size_t rt_min_request;
 void rt_next_find(void);
 
 /*
- * Use the functions in @next instead of searching, operators of whatever provider among them. False:
- * some are in use already.
+ * Use the functions in @next instead of searching, operators of whatever provider among them.
+ * False: some are in use already.
  */
 bool rt_next_use(const struct rt_next *next);
 
 /*
- * The loader has an allocator behind this library, as it has when it was preloaded; then calls come to
- * our hooks, and rt_next_find() finds it.
+ * The loader has an allocator behind this library, as it has when it was preloaded; then calls come
+ * to our hooks, and rt_next_find() finds it.
  */
 bool rt_next_is_behind(void);
 
@@ -47,14 +47,15 @@ extern bool rt_operators_replaced;
 extern bool rt_usable_unknown;
 
 /*
- * memalign and its like, or valloc and pvalloc, are not of the next malloc's object: what they give is
- * no block of it.
+ * memalign and its like, or valloc and pvalloc, are not of the next malloc's object: what they give
+ * is no block of it.
  */
 extern bool rt_aligned_foreign, rt_paged_foreign;
 
 /*
  * How many bytes the next malloc gives for a request, by its own word and with no call that
- * allocates: its nallocx() or mi_good_size(). The second argument of either is 0. NULL: it has none.
+ * allocates: its nallocx() or mi_good_size(). The second argument of either is 0. NULL: it has
+ * none.
  */
 typedef size_t rt_class_function(size_t size, int flags);
 rt_class_function *rt_next_class_function(void);

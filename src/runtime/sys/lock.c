@@ -18,8 +18,8 @@ static _Alignas(64) _Atomic uint32_t
 
 /*
  * Somebody was woken and has not run yet: no need to wake another at every release meanwhile. A
- * thousand threads that all wake each other do nothing else. Cleared by whoever comes out of a wait,
- * so it cannot stay for longer than one.
+ * thousand threads that all wake each other do nothing else. Cleared by whoever comes out of a
+ * wait, so it cannot stay for longer than one.
  */
 static _Alignas(64) _Atomic uint32_t waking;
 
@@ -32,7 +32,7 @@ static bool try_take(uint32_t from, uint32_t word)
 	return true;
 }
 
-/* Say that somebody sleeps, and sleep. True: the owner is one that kept it during the whole wait. */
+/* Say that somebody sleeps, and sleep. True: one owner kept it during the whole wait. */
 static bool sleep_once(uint32_t seen)
 {
 	const uint32_t before = rt_load(&tenures);
@@ -93,7 +93,7 @@ void rt_unlock_slow(uint32_t tid)
 		return;
 	if (!(atomic_exchange_explicit(&owner, 0, memory_order_release) & SLEEPERS))
 		return;
-	/* Who sleeps beside the one that is woken has marked the word, or will when it runs again. */
+	/* Others that sleep have marked the word, or will when they run again. */
 	if (!atomic_exchange_explicit(&waking, 1, memory_order_relaxed) &&
 	    rt_futex_wake_one(&owner) <= 0)
 		rt_store(&waking, 0);

@@ -10,7 +10,8 @@ enum { LEAST_STEP = 16 << 10, LAST_STEP = 1 << 20 };
 
 /*
  * Bytes to make real beyond @real so that @needed are: a quarter more each time, in bounds. A table
- * begins with one page: a forked child that lives briefly needs no more, and there may be thousands.
+ * begins with one page: a forked child that lives briefly needs no more, and there may be
+ * thousands.
  */
 static uint64_t next_step(uint64_t real, uint64_t needed)
 {
@@ -34,8 +35,8 @@ static uint32_t why_no_page(long error)
 }
 
 /*
- * Where pages could not be had, what is reserved in vain goes on past every limit: it is no limit that
- * could be raised.
+ * Where pages could not be had, what is reserved in vain goes on past every limit: it is no limit
+ * that could be raised.
  */
 static RT_COLD void note_full(void)
 {

@@ -88,8 +88,9 @@ RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_contro
 /*
  * Counting without a slot, by atomic adds to words that nobody stores to: what a thread without a
  * cache does, a handler that interrupted our bookkeeping, and a thread that found no slot in time.
- * An allocation counts without a stack, a free in its block's @row, which may be the "no stack" row.
- * rt_direct_* change the live total too, and do nothing in a forked child that has no ledger (yet).
+ * An allocation counts without a stack, a free in its block's @row, which may be the "no stack"
+ * row. rt_direct_* change the live total too, and do nothing in a forked child that has no ledger
+ * (yet).
  * @usable: what the block held, 0 if that was not counted. docs/internals/ledger.md, "Counters".
  */
 RT_COLD void rt_row_free(uint32_t row, uint64_t size);

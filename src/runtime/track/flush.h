@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Moving what a slot holds into its row, with a record of what the row is to hold, so that whoever
- * comes after a thread that stopped in the middle can complete it. docs/internals/ledger.md, "A flush"
- * and "Redo". The only stores to a row: what goes by without a slot adds to words of its own.
+ * comes after a thread that stopped in the middle can complete it. docs/internals/ledger.md, "A
+ * flush" and "Redo". The only stores to a row: what goes by without a slot adds to words of its
+ * own.
  */
 #ifndef SEEP_RUNTIME_FLUSH_H
 #define SEEP_RUNTIME_FLUSH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live total, and the new turn that begins when it falls from a maximum. docs/internals/ledger.md, "peak",
- * has how exact this is.
+ * The live total, and the new turn that begins when it falls from a maximum.
+ * docs/internals/ledger.md, "peak", has how exact this is.
  */
 #ifndef SEEP_RUNTIME_LIVE_PEAK_H
 #define SEEP_RUNTIME_LIVE_PEAK_H

@@ -31,8 +31,8 @@ static bool judge(uintptr_t address)
 }
 
 /*
- * Modules whose allocations are not wanted are never walked through: they are noted here, so that the
- * generation ends when they go.
+ * Modules whose allocations are not wanted are never walked through: they are noted here, so that
+ * the generation ends when they go.
  */
 static RT_COLD bool judge_and_keep(uintptr_t address, const void *frame)
 {

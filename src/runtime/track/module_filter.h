@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * modules=GLOB,GLOB: only allocations called from some modules are recorded. What counts is the base
- * name of the object that the hook returns into. It is judged once for each return address and
+ * modules=GLOB,GLOB: only allocations called from some modules are recorded. What counts is the
+ * base name of the object that the hook returns into. It is judged once for each return address and
  * generation of the module list.
  */
 #ifndef SEEP_RUNTIME_MODULE_FILTER_H

@@ -11,8 +11,9 @@
 
 /*
  * What makes a context beside its call stack. From the lowest bit: enum ledger_kind 8, log2 of the
- * alignment 8, the number of the thread's name 16 (thread_names.h); the rest is room for a scope. The first
- * two are the hook's, the name is the thread's at that moment. One word: one compare says all.
+ * alignment 8, the number of the thread's name 16 (thread_names.h); the rest is room for a scope.
+ * The first two are the hook's, the name is the thread's at that moment. One word: one compare says
+ * all.
  */
 struct rt_key {
 	uint64_t word;

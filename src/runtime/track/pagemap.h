@@ -98,8 +98,8 @@ RT_INLINE struct rt_block rt_block_at(uintptr_t address, unsigned granule_shift)
 }
 
 /*
- * Where to note a live block of @size; *@ret_field is what its cell says of the size. NULL: the page
- * is not real, or a block is in the way whose free was not seen.
+ * Where to note a live block of @size; *@ret_field is what its cell says of the size. NULL: the
+ * page is not real, or a block is in the way whose free was not seen.
  */
 RT_APART rt_cell *rt_large_ready(uintptr_t address, uint64_t size, uint64_t *ret_field);
 

@@ -2,10 +2,12 @@
 /*
  * The common case of one operation: a block whose usable size is known without a call, everything
  * recorded, for an allocation the same place as the last one, a counter slot that is at hand. First
- * all is looked at and nothing written but the busy word; if anything is not as usual, record.c does
- * it all. The figures are those of record.c. docs/internals/ledger.md, "Peak", says why the order may differ.
+ * all is looked at and nothing written but the busy word; if anything is not as usual, record.c
+ * does it all. The figures are those of record.c. docs/internals/ledger.md, "Peak", says why the
+ * order may differ.
  *
- * Inlined into the hooks for glibc's blocks, called from record.c for others': @quick is a constant.
+ * Inlined into the hooks for glibc's blocks, called from record.c for others': @quick is a
+ * constant.
  */
 #ifndef SEEP_RUNTIME_QUICK_H
 #define SEEP_RUNTIME_QUICK_H
@@ -30,7 +32,7 @@ RT_INLINE struct ledger_control *rt_quick_enter(struct rt_thread *thread, const 
 		return NULL;
 	rt_store(&thread->busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Looked at here and not before: see rt_enter. A state of the parent's finds no slot to count in. */
+	/* Looked at only here: see rt_enter. A state of the parent's finds no slot. */
 	if (RT_UNLIKELY(!rt_mine.control))
 		(void)rt_quick_give_up(thread);
 	return rt_mine.control;

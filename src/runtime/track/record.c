@@ -29,7 +29,7 @@ RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const v
 	       (!(mode & LEDGER_MODE_MODULES) || rt_module_filter_wants(frame));
 }
 
-/* Without a slot: of an ancestor's row, of "no stack", or in a handler that interrupted our bookkeeping. */
+/* Without a slot: of an ancestor's row, of "no stack", or in a handler within our bookkeeping. */
 static RT_COLD void count_free_directly(struct rt_thread *thread, uint32_t row, uint64_t size,
 					uint64_t usable)
 {
@@ -44,7 +44,7 @@ static RT_COLD void count_free_directly(struct rt_thread *thread, uint32_t row, 
 	}
 }
 
-/* The live total is the caller's. Returns the slot, NULL when the row was counted in without one. */
+/* The live total is the caller's. Returns the slot, NULL: it was counted in the row directly. */
 RT_INLINE struct ledger_slot *count_row_free(struct rt_thread *thread,
 					     const struct ledger_control *control, uint32_t row,
 					     uint64_t size)
@@ -151,7 +151,7 @@ static RT_COLD void close_live(struct rt_thread *thread, struct ledger_control *
 	count_free(thread, control, row, block->size);
 }
 
-/* Returns @flags, with the block foreign if its usable size is not known, for its free() to know. */
+/* Returns @flags, with "foreign" if the usable size is not known, for the block's free(). */
 RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *control,
 			       struct ledger_slot *slot, uintptr_t address, size_t size,
 			       uint32_t flags)

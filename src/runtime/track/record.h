@@ -10,7 +10,7 @@
 #include "runtime/rt.h"
 #include "runtime/track/operation.h"
 
-/* @block of @size requested bytes was allocated by a hook with frame address @frame; may be NULL. */
+/* @block, of @size requested bytes or NULL, was allocated by a hook with frame address @frame. */
 RT_HOT void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
 			  struct ledger_control *control);
 
@@ -24,8 +24,8 @@ RT_COLD void rt_record_from_other(void *block, size_t size, struct rt_alloc what
 RT_COLD uint64_t rt_record_mark(void);
 
 /*
- * @block is about to be freed by a hook with frame address @frame. Of one whose free is_others only an
- * operator's block is taken notice of.
+ * @block is about to be freed by a hook with frame address @frame. Of one whose free is_others only
+ * an operator's block is taken notice of.
  */
 RT_HOT void rt_forget_any(void *block, struct rt_free how, const void *frame,
 			  struct ledger_control *control);
@@ -43,7 +43,7 @@ void rt_resize_begin(struct ledger_control *control, void *block, const void *fr
 void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
 		   void *after, size_t size, const void *frame);
 
-/* Objects may have been unloaded: a hook with frame address @frame comes from dlclose or the loader. */
+/* Objects may have been unloaded: the hook at @frame comes from dlclose or the loader. */
 RT_COLD void rt_record_unload(const void *frame);
 
 #endif

@@ -47,11 +47,11 @@ RT_INLINE struct rt_thread *rt_thread_self(void)
 }
 
 /*
- * Begin and end of bookkeeping in a hook with frame address @frame. rt_enter gives the control line;
- * NULL when this thread is already in its bookkeeping further out, i.e. a signal handler interrupted
- * it, or the next allocator answers a question of ours. And when a handler has forked since the hook
- * looked, and this is the child. Then nothing but what needs no slot is allowed (counters.h), and
- * rt_leave is not called.
+ * Begin and end of bookkeeping in a hook with frame address @frame. rt_enter gives the control
+ * line; NULL when this thread is already in its bookkeeping further out, i.e. a signal handler
+ * interrupted it, or the next allocator answers a question of ours. And when a handler has forked
+ * since the hook looked, and this is the child. Then nothing but what needs no slot is allowed
+ * (counters.h), and rt_leave is not called.
  */
 RT_COLD bool rt_enter_again(struct rt_thread *thread, uintptr_t frame);
 
@@ -67,7 +67,7 @@ RT_INLINE struct ledger_control *rt_enter(struct rt_thread *thread, const void *
 		return NULL;
 	rt_store(&thread->busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Whose ledger is looked at only now: from here on a fork in a handler knows that we are here. */
+	/* Whose ledger, only now: from here on a fork in a handler knows that we are here. */
 	if (RT_LIKELY(rt_mine.control != NULL) && RT_LIKELY(rt_tls.thread == thread))
 		return rt_mine.control;
 	rt_leave(thread);

@@ -10,7 +10,7 @@ _Atomic uint32_t rt_usable_met;
 static _Atomic uint32_t answers;
 enum { NONE_YET, UNDER_WAY, THERE };
 
-/* In bookkeeping later answers may allocate too: such a hook sees that it is called by one of ours. */
+/* In bookkeeping later answers may allocate too: that hook sees that one of ours called it. */
 uint64_t rt_usable_ask(uintptr_t address)
 {
 	if (rt_usable_unknown || rt_load(&answers) == UNDER_WAY)
@@ -27,7 +27,7 @@ static uint16_t class_of(rt_class_function *function, size_t size)
 	return bytes >= request && bytes <= 2 * request ? (uint16_t)bytes : 0;
 }
 
-/* @bytes that the allocator says of a block of @size say whether its words about classes are true. */
+/* @bytes that the allocator says of a block of @size tell whether it told the truth of classes. */
 static void learn_classes(size_t size, uint64_t bytes)
 {
 	rt_class_function *function = rt_next_class_function();
