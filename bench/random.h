@@ -19,7 +19,7 @@ static inline uint64_t random_seed(uint64_t number)
 	return 88172645463325252ull + number * 0x9e3779b97f4a7c15ull;
 }
 
-/* A size as programs ask for them: mostly small, one in sixteen up to 4 KiB. */
+/* A size as programs ask for them: mostly small, one in sixteen up to 4 KB. */
 static inline uint32_t random_size(uint64_t *state)
 {
 	uint32_t dice = random_next(state);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small pieces come from chunks that double from 16 KiB to 1 MiB; pieces over a quarter of the
+ * Small pieces come from chunks that double from 16 KB to 1 MB; pieces over a quarter of the
  * largest chunk get a chunk of their own, which calloc() maps untouched.
  */
 #include "base/arena.h"

@@ -383,7 +383,7 @@ _Static_assert(sizeof(struct ledger_cache) == 640, "cache layout");
 /*
  * T of docs/internals/ledger.md, "Peak": what a thread may keep to itself of a change to the live
  * total, when @peak_bytes were once alive and @caches handed out. Usually a thousandth of the peak
- * in all; small heaps of many threads get more, up to 1 KiB, or every operation would change one
+ * in all; small heaps of many threads get more, up to 1 KB, or every operation would change one
  * shared word.
  */
 static inline int64_t ledger_peak_threshold_bytes(int64_t peak_bytes, uint32_t caches)

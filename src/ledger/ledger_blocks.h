@@ -3,8 +3,8 @@
  * Where a process notes its live blocks: in its own private memory, which another process can read.
  * header.blocks of its ledger says where it is. docs/internals/ledger.md, "Live blocks".
  *
- * Two levels by address. A leaf stands for 64 MiB of address space and has a cell for every granule
- * of it, for blocks of less than 4 KiB, and a wider one for every 4 KiB, for larger blocks, so that
+ * Two levels by address. A leaf stands for 64 MB of address space and has a cell for every granule
+ * of it, for blocks of less than 4 KB, and a wider one for every 4 KB, for larger blocks, so that
  * large blocks that are far apart do not make a page of cells real each. A granule is 32 bytes
  * under glibc, whose smallest chunk is 32 bytes, so that two blocks never share a cell; else 16.
  */
@@ -29,7 +29,7 @@ enum {
 	LEDGER_CELL_HALF_SHIFT = 25, /* bit 4 of the block's address */
 	LEDGER_CELL_STATE_SHIFT = 26,
 	LEDGER_CELL_FLAGS_SHIFT = 28,
-	LEDGER_CELL_SIZE_SHIFT = 33, /* of a large block its offset in its 4 KiB, in units of 16 */
+	LEDGER_CELL_SIZE_SHIFT = 33, /* of a large block its offset in its 4 KB, in units of 16 */
 	LEDGER_CELL_SIZE_BITS = 12,
 };
 
@@ -99,7 +99,7 @@ static inline uint64_t ledger_cell_begin(uint64_t cell, uint64_t address)
 	return (address & ~UINT64_C(31)) | (cell >> LEDGER_CELL_HALF_SHIFT & 1) << 4;
 }
 
-/* The same of the cell of a large block that begins in the 4 KiB around @address. */
+/* The same of the cell of a large block that begins in the 4 KB around @address. */
 static inline uint64_t ledger_large_begin(uint64_t cell, uint64_t address)
 {
 	return (address & ~(uint64_t)(LEDGER_LARGE_BYTES - 1)) +

@@ -36,7 +36,7 @@ bool seep_profile_is_ledger(const void *head, size_t bytes);
  *   -SEEP_ETRUNC     it is too short to hold anything, or was cut while it was mapped
  *   -SEEP_ECORRUPT   it is not a ledger, or its header makes no sense
  *   -SEEP_EVERSION   another version of seep wrote it
- *   -SEEP_ELIMIT     it is larger than 64 GiB, holes not counted
+ *   -SEEP_ELIMIT     it is larger than 64 GB, holes not counted
  */
 SEEP_NODISCARD int seep_profile_load_ledger(const char *path, bool dead,
 					    struct seep_profile **ret_profile,

@@ -51,7 +51,7 @@ static const struct {
 	{ LEDGER_UNSEEN_THREAD_NAMES, "thread-names",
 	  "threads had more than 1,024 names; those of later names are counted together", NULL },
 	{ LEDGER_UNSEEN_ARGUMENTS, "arguments-cut",
-	  "the last of the program's arguments are not shown: only the first 64 KiB are kept",
+	  "the last of the program's arguments are not shown: only the first 64 KB are kept",
 	  NULL },
 };
 

@@ -10,7 +10,7 @@
  * @arena: receives the text
  *
  * C++ (with parameters), Rust's legacy and v0 forms. The input may be hostile: names longer than
- * 4,096 bytes, or whose text would pass 16 KiB (a short name can stand for an exponentially long
+ * 4,096 bytes, or whose text would pass 16 KB (a short name can stand for an exponentially long
  * one), are left alone.
  *
  * Returns: NULL when @name is not a mangled one, or left alone.

@@ -376,7 +376,7 @@ bool seep_elf_open_fd(int fd, struct seep_elf **ret_elf, const char **ret_proble
 
 /*
  * A whole .xz stream, whose size is known only afterwards. NULL when it is damaged or stands for
- * more than 256 MiB.
+ * more than 256 MB.
  */
 static uint8_t *inflate_xz(struct seep_elf_bytes in, uint64_t *ret_bytes)
 {

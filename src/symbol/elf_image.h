@@ -69,7 +69,7 @@ bool seep_elf_segment(const struct seep_elf *elf, uint64_t base, size_t index,
 
 /*
  * The contents of the first section of that name; empty where it is not in the file, cannot be
- * inflated, or all that was read together exceeds the file or 8 GiB. They live as long as @elf.
+ * inflated, or all that was read together exceeds the file or 8 GB. They live as long as @elf.
  */
 struct seep_elf_bytes seep_elf_section(const struct seep_elf *elf, const char *name);
 

@@ -21,7 +21,7 @@ struct seep_capture {
  * @argv: NULL-terminated; argv[0] is the path
  * @envp: NULL-terminated
  *
- * The other stream and standard input are /dev/null. Text beyond 256 KiB is read and dropped; after
+ * The other stream and standard input are /dev/null. Text beyond 256 KB is read and dropped; after
  * ten seconds the helper is killed.
  *
  * Returns: 0, or -SEEP_ESYS when it cannot be started.

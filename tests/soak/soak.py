@@ -245,7 +245,7 @@ class Soak:
             f"{look.at_s:6.0f} s  {account['allocs']} allocs, {live_blocks} blocks live, "
             f"{live_bytes} bytes; {account['threads']} threads, {account['children']} forks, "
             f"{account['loads']} loads, {account['throws']} throws, {account['jumps']} jumps, "
-            f"{self.marks} marks, {self.viewers.looks} views | own {look.own_bytes >> 10} KiB, "
+            f"{self.marks} marks, {self.viewers.looks} views | own {look.own_bytes >> 10} KB, "
             f"{look.rows} rows, rss {look.rss_bytes >> 10} (plain {look.plain_rss_bytes >> 10}), "
             f"page tables {look.tables_bytes >> 10}, recorder {look.recorder_rss_bytes >> 10}, others' live {look.other_bytes}"
         )
@@ -281,7 +281,7 @@ class Soak:
 
     def check_flat(self, what, values, share, slack):
         then, later = self.warm_and_later(values)
-        self.say(f"{what}: {then >> 10} KiB after the warm-up, at most {later >> 10} KiB later")
+        self.say(f"{what}: {then >> 10} KB after the warm-up, at most {later >> 10} KB later")
         if later > then * (1 + share) + slack:
             self.problem(f"{what} grew from {then} to {later} bytes")
 

@@ -116,7 +116,7 @@ static void what_cannot_be_is_passed_over(void **state)
 {
 	struct process *p = *state;
 
-	/* Begins behind its 4 KiB, ends beyond all addresses. */
+	/* Begins behind its 4 KB, ends beyond all addresses. */
 	large(p, 2)[0] = live(10, 0, 0x100);
 	large(p, 3)[0] = live(10, 0, 0);
 	large(p, 3)[1] = UINT64_MAX;

@@ -276,7 +276,7 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 	if (base < 0 && base > -4096)
 		return NULL;
 	(void)rt_syscall3(SYS_madvise, base, (long)bytes, MADV_DONTDUMP);
-	/* Or a disk's file system reads ahead into the holes: up to 8 MiB of zeros for each page. */
+	/* Or a disk's file system reads ahead into the holes: up to 8 MB of zeros for each page. */
 	(void)rt_syscall3(SYS_madvise, base, (long)bytes, MADV_RANDOM);
 	if (rt_syscall3(SYS_madvise, base, RT_HEADER_PAGES * LEDGER_PAGE_BYTES,
 			RT_MADV_POPULATE_WRITE) == 0)

@@ -8,7 +8,7 @@
 enum {
 	GROUP = 4, /* slots in which a row may stand: its home and the three beside it */
 	GROW_FACTOR = 4,
-	SLOTS_MANY_THREADS = 1024, /* 64 KiB per thread; more only for a few threads */
+	SLOTS_MANY_THREADS = 1024, /* 64 KB per thread; more only for a few threads */
 	YIELDS = 50,		   /* at rows that other threads do not leave, */
 	SLEEPS = 10,		   /* of a millisecond */
 };

@@ -25,7 +25,7 @@ static rt_cell *leaf_make(uintptr_t leaf_index)
 		rt_note_unseen(LEDGER_UNSEEN_PAGE_MAP);
 		return NULL;
 	}
-	/* A huge page would cost 2 MiB for the cell of a single block in a sparse area. */
+	/* A huge page would cost 2 MB for the cell of a single block in a sparse area. */
 	(void)rt_syscall3(SYS_madvise, (long)leaf, (long)bytes, MADV_NOHUGEPAGE);
 	if (atomic_compare_exchange_strong_explicit(&rt_leaves[leaf_index], &expected, leaf,
 						    memory_order_acq_rel, memory_order_acquire))
@@ -125,7 +125,7 @@ bool rt_block_take_stale(uintptr_t address, uint64_t size, struct rt_block *ret_
 	}
 	value = large ? rt_load(&large->cell) : 0;
 	*ret_block = (struct rt_block){ .address = ledger_large_begin(value, address) };
-	/* Another one in the same 4 KiB is in the way of a large one only. */
+	/* Another one in the same 4 KB is in the way of a large one only. */
 	if (ledger_cell_state(value) != LEDGER_CELL_LIVE ||
 	    (size < LEDGER_LARGE_BYTES && ret_block->address != address))
 		return false;

@@ -309,7 +309,7 @@ static uint32_t list_module(const struct dl_find_object *object)
 	return listed_count;
 }
 
-/* For pages of 4 KiB that share a place: in which module one of them was. Under the slow lock. */
+/* For pages of 4 KB that share a place: in which module one of them was. Under the slow lock. */
 static struct {
 	uint32_t module; /* in listed, plus 1; 0: none */
 	uint32_t generation;

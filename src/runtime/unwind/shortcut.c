@@ -4,7 +4,7 @@
 #include "runtime/sys/sys.h"
 
 /*
- * 64 entries are 12 KiB; 1,024 are what a thread of a large program gets at last, 256 (47 KiB) where
+ * 64 entries are 12 KB; 1,024 are what a thread of a large program gets at last, 256 (47 KB) where
  * there are many threads.
  */
 enum { LOG2_FIRST = 6, LOG2_STEP = 2, LOG2_MANY_THREADS = 8, LOG2_LAST = 10 };
