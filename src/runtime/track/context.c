@@ -153,7 +153,7 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 	if (row && thread->walk.now->generation == rt_load(&rt_generation)) {
 		context = context_of_row((uint32_t)row);
 	} else {
-		rt_nodes_enter(&thread->walk, &path);
+		rt_nodes_add(&thread->walk, &path);
 		context = context_find(&path, key, &thread->walk);
 	}
 	row = row_now(context, epoch);

@@ -199,9 +199,9 @@ struct branch {
 	uint64_t hash;
 };
 
-/* Enter scratch[first] to scratch[end - 1] at @at; note the nodes of the first @noted frames. */
-static struct branch enter_some(struct rt_walk *walk, struct branch at, uint32_t first,
-				uint32_t end, uint32_t noted, uint32_t cut)
+/* Add scratch[first] to scratch[end - 1] at @at; note the nodes of the first @noted frames. */
+static struct branch add_some(struct rt_walk *walk, struct branch at, uint32_t first, uint32_t end,
+			      uint32_t noted, uint32_t cut)
 {
 	struct new_node new_nodes[NEW_NODES];
 
@@ -220,7 +220,7 @@ static struct branch enter_some(struct rt_walk *walk, struct branch at, uint32_t
 	return at;
 }
 
-void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
+void rt_nodes_add(struct rt_walk *walk, struct rt_path *ret_path)
 {
 	uint32_t depth_max = rt_global.header->depth_max;
 	uint32_t known = depth_max ? 0 : known_frames(walk);
@@ -244,7 +244,7 @@ void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path)
 	}
 	for (uint32_t end; first < count; first = end) {
 		end = count - first < NEW_NODES ? count : first + NEW_NODES;
-		at = enter_some(walk, at, first, end, depth_max || !walk->stored ? 0 : plain, cut);
+		at = add_some(walk, at, first, end, depth_max || !walk->stored ? 0 : plain, cut);
 		if (at.node == RT_NO_INDEX) {
 			ret_path->full = true;
 			return;

@@ -55,7 +55,7 @@ struct rt_path {
 };
 
 /* Add the walk's frames; what was added before is noted in the remembered ones. */
-void rt_nodes_enter(struct rt_walk *walk, struct rt_path *ret_path);
+void rt_nodes_add(struct rt_walk *walk, struct rt_path *ret_path);
 
 /* Publish the root node; false when there is no memory. */
 bool rt_nodes_start(void);
