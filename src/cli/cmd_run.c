@@ -200,6 +200,9 @@ static char *runtime_options(void)
 		seep_strbuf_adds(&text, ":by_thread=name");
 	if (asked.no_argv)
 		seep_strbuf_adds(&text, ":argv=0");
+	/* Each that matches has a recording, however little it allocates. */
+	if (asked.follow)
+		seep_strbuf_adds(&text, ":forks=1");
 	all = seep_xstrdup(text.length ? text.text + 1 : "");
 	if (text.overflowed) {
 		free(all);

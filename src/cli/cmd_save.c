@@ -116,6 +116,7 @@ static int save(const struct ledger *ledger, char *output, struct seep_error *er
 		.ledger_dir = folder,
 		.ledger_dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
 		.force = asked.force,
+		.follow = true,
 		.symbols = &symbols,
 	};
 	struct seep_finish_job job = {
@@ -176,7 +177,9 @@ int cmd_save(char **operands)
 	if (rc < 0) {
 		status = seep_complain("save", &err);
 		if (err.code == SEEP_ENOTFOUND)
-			seep_hint("\"seep ps\" lists the processes and ledgers that there are");
+			seep_hint("\"seep ps\" lists the processes and ledgers that there are; a "
+				  "forked child that has allocated little is counted in its "
+				  "parent's");
 	}
 	seep_census_done(&census);
 	free(ledger.path);

@@ -46,6 +46,12 @@ enum {
  */
 #define LEDGER_DATA_MIN_BYTES (UINT64_C(64) << 20)
 
+/* A forked child gets a ledger of its own at this allocation, unless forks= says otherwise, */
+#define LEDGER_FORK_ALLOCS 1000
+/* when it has asked for so many bytes, or at its first operation after so much time. */
+#define LEDGER_FORK_BYTES (UINT64_C(1) << 20)
+#define LEDGER_FORK_NS UINT64_C(500000000)
+
 /* Sparse size of a file, which RLIMIT_FSIZE bounds: below it a program is not recorded. */
 #define LEDGER_FILE_MIN_BYTES (UINT64_C(512) << 10)
 
@@ -116,6 +122,8 @@ struct ledger_header {
 	struct ledger_string options; /* SEEP_OPTIONS as given */
 	struct ledger_string allocator_path;
 	struct ledger_blocks blocks;
+	uint32_t parent_rows_end; /* ids from here to first_row are of ancestors without a ledger */
+	uint32_t spare;
 };
 
 enum ledger_origin { LEDGER_ORIGIN_START = 0, LEDGER_ORIGIN_FORK = 1, LEDGER_ORIGIN_ATTACH = 2 };
@@ -180,6 +188,15 @@ struct ledger_table_state {
 	_Atomic uint64_t ready;	   /* items whose pages are real; only those may be touched */
 };
 
+/* Sums over forked processes, by atomic adds. */
+struct ledger_forked {
+	_Atomic uint64_t processes;
+	_Atomic uint64_t allocs;
+	_Atomic uint64_t alloc_bytes;
+	_Atomic uint64_t frees; /* of what they allocated themselves */
+	_Atomic uint64_t freed_bytes;
+};
+
 /* Page 2. Written by the runtime. */
 struct ledger_state {
 	struct ledger_table_state table[LEDGER_TABLE_LIMIT];
@@ -210,6 +227,11 @@ struct ledger_state {
 	_Atomic uint64_t peak_at_ns;		 /* 0 = before the first stamp */
 	_Atomic int64_t peak_stamp_bytes;	 /* M when peak_at_ns was taken */
 	_Atomic uint64_t direct_usable_bytes;	 /* what the blocks of direct_frees held */
+
+	/* Of all that were forked, while they have no ledger, or never get one. */
+	_Alignas(64) struct ledger_forked forked;
+	/* What of that, in the ledger named parent, is this process's too. */
+	_Alignas(64) struct ledger_forked young;
 };
 
 /* One line per row and thread: differences not yet added to the row. row = 0: empty. */

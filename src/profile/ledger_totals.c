@@ -4,10 +4,19 @@
 #include "base/clock.h"
 #include "core/bits.h"
 #include "profile/ledger_figure.h"
+#include "profile/ledger_forked.h"
 #include "profile/profile_check.h"
 #include "profile/total_fields.h"
 
 #include <string.h>
+
+static void copy_forked(struct seep_ledger_load *load)
+{
+	const struct ledger_state *state = ledger_view_state(&load->view);
+
+	load->profile->forked = seep_forked_load(&state->forked);
+	load->profile->young = seep_forked_load(&state->young);
+}
 
 /* "verify" with a value other than 0 among key=value:key=value. */
 static bool asks_for_verify(const char *options)
@@ -132,5 +141,6 @@ void seep_ledger_load_totals(struct seep_ledger_load *load)
 	leave_out_impossible(load);
 	(void)seep_profile_sum(load->profile, &load->profile->totals); /* rows were mended to fit */
 	derive(load);
+	copy_forked(load);
 	bound_peak(load);
 }

@@ -223,6 +223,7 @@ struct seep_profile {
 	struct seep_profile_process process;
 	struct seep_profile_totals totals;
 	struct seep_profile_forked forked; /* children too small for a recording of their own */
+	struct seep_profile_forked young;  /* of a ledger: what its parent's counts in forked */
 	struct seep_profile_run run;
 	struct seep_profile_other *others;
 	uint32_t other_count;
@@ -237,7 +238,8 @@ struct seep_profile {
 	uint32_t
 		left_out_count; /* contexts behind those, which nobody asked for; analysis/keep.h */
 	/* Of a ledger, by row: index of its context + 1, 0 = nothing was counted. See row_owner.h. */
-	uint32_t first_row; /* id of the first; lower ones are of ancestors */
+	uint32_t first_row;	  /* id of the first; lower ones are of ancestors */
+	uint32_t parent_rows_end; /* from here on, of ancestors without a ledger */
 	uint32_t *rows;
 	uint32_t row_count;
 	struct seep_profile_mark *marks;

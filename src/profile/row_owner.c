@@ -71,6 +71,11 @@ const struct seep_profile_context *seep_lineage_context(struct seep_lineage *lin
 	uint32_t place;
 
 	while (row < lineage->profile->first_row) {
+		if (row >= lineage->profile->parent_rows_end) {
+			(void)seep_fail(err, SEEP_ENOTFOUND,
+					"of an ancestor that allocated too little for a ledger");
+			return NULL;
+		}
 		if (!lineage->parent && load_parent(lineage, err) < 0)
 			return NULL;
 		lineage = lineage->parent;

@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "profile/context_hash.h"
 #include "profile/generated_names.h"
+#include "profile/ledger_forked.h"
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"
 #include "recorder/outside.h"
@@ -83,7 +84,7 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_ima
 		*(uint32_t *)seep_profile_add(profile, SEEP_ARRAY_CHILDREN) = image->children[i];
 	for (uint32_t i = 0; i < timeline->count; i++)
 		add_sample(profile, &timeline->samples[i]);
-	profile->forked = image->forked;
+	seep_forked_add(&profile->forked, &image->forked);
 	process->peak_rss_bytes = image->gathered.peak_rss_bytes;
 	if (process->end_ns == 0 && timeline->count && process->ended != SEEP_ENDED_RUNNING)
 		process->end_ns = timeline->samples[timeline->count - 1].at_ns;
@@ -186,14 +187,26 @@ static void add_present(struct seep_profile *profile)
 	add_sample(profile, &now);
 }
 
-/* Of forks, a few allocations are not worth a file; of one without a ledger, why is. */
+/* Of forks, a few small allocations are not worth a file; of one without a ledger, why is. */
 static bool is_worth_a_recording(const struct seep_finish_job *job,
 				 const struct seep_profile *profile)
 {
 	if (job->ring && profile->process.ended != SEEP_ENDED_RUNNING)
 		return false;
-	return job->keep_small || profile->totals.allocs >= SEEP_FINISH_SMALL_ALLOCS ||
-	       seep_profile_is_void(profile);
+	return job->keep_small || profile->totals.allocs >= LEDGER_FORK_ALLOCS ||
+	       profile->totals.peak_bytes >= LEDGER_FORK_BYTES || seep_profile_is_void(profile);
+}
+
+/* Leave in "forked" what is in no other ledger. */
+static void settle_forked(const struct seep_finish_job *job, struct seep_profile *profile,
+			  const char *path)
+{
+	if (!job->plan->follow)
+		profile->forked = (struct seep_profile_forked){ 0 };
+	seep_forked_less(&profile->forked, &job->image.grown);
+	/* At its end the session knows all; otherwise children may live, or are nobody's. */
+	if (job->snapshot || !job->owner)
+		seep_profile_less_grown(profile, path);
 }
 
 static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
@@ -203,6 +216,8 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 	int rc;
 
 	rc = seep_profile_load_ledger(path, !job->snapshot, &profile, &job->err);
+	if (rc == 0)
+		settle_forked(job, profile, path);
 	free(path);
 	if (rc < 0) {
 		if (job->image.exe)
@@ -211,6 +226,8 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 					  rc == -SEEP_ENOTFOUND ? ": its ledger was removed" : "");
 		return;
 	}
+	job->forked = profile->forked;
+	job->young = profile->young;
 	add_outside_view(profile, &job->image);
 	job->became_unrecorded = profile->process.ended == SEEP_ENDED_EXEC && !job->image.replaced;
 	if (job->became_unrecorded)
@@ -221,8 +238,10 @@ static void do_job(struct seep_finish_job *job, struct seep_symbols **symbols)
 		add_present(profile);
 	job->share = seep_profile_share(profile);
 	if (job->run) {
-		seep_run_sum(profile, job->run->others, (uint32_t)job->run->other_count,
-			     &job->run->small_forks);
+		struct seep_profile_forked small = job->run->small_forks;
+
+		seep_forked_add(&small, &job->forked);
+		seep_run_sum(profile, job->run->others, (uint32_t)job->run->other_count, &small);
 		seep_run_explain(profile, job->run);
 	}
 	if (is_worth_a_recording(job, profile))

@@ -14,9 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Forks without exec that have fewer allocations get no file of their own. */
-enum { SEEP_FINISH_SMALL_ALLOCS = 1000 };
-
 struct seep_finisher;
 
 struct seep_finish_job {
@@ -37,8 +34,10 @@ struct seep_finish_job {
 	bool recorded;
 	bool became_unrecorded; /* by exec it became a program that was not recorded */
 	struct seep_profile_other share;
-	struct seep_profile *profile; /* the caller's */
-	struct seep_error err;	      /* code 0 = all went well */
+	struct seep_profile_forked forked; /* children without a ledger, which its own counts */
+	struct seep_profile_forked young;  /* what its parent's ledger counts of itself */
+	struct seep_profile *profile;	   /* the caller's */
+	struct seep_error err;		   /* code 0 = all went well */
 };
 
 /* Returns: 0, or -SEEP_ESYS. */

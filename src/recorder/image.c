@@ -85,22 +85,6 @@ struct seep_profile_forked seep_forked_of(const struct seep_profile_other *share
 	};
 }
 
-void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from)
-{
-	struct seep_profile_forked sums = *to;
-
-	to->processes += from->processes;
-	sums.processes = to->processes;
-	/* What went is part of what came. */
-	if (!seep_ledger_add(&sums.allocs, from->allocs) ||
-	    !seep_ledger_add(&sums.alloc_bytes, from->alloc_bytes))
-		return;
-	sums.frees += from->frees;
-	sums.freed_bytes += from->freed_bytes;
-	sums.live_bytes += from->live_bytes;
-	*to = sums;
-}
-
 bool seep_image_is_gone(const struct seep_image *image)
 {
 	struct pollfd poll_fd = { .fd = image->pidfd, .events = POLLIN };

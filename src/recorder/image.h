@@ -36,8 +36,10 @@ struct seep_image {
 	bool replaced;	  /* a later image of the same process has come */
 	bool left;	  /* goes on after us, without a recorder */
 	bool keep_ledger; /* a process that goes on names it as an ancestor */
+	bool has_young;	  /* young children may still count into its ledger */
 	bool gone;	  /* seen by seep_session_look() */
 	enum seep_image_state state;
+	uint64_t dead_ns;	  /* when it was found to be gone */
 	int pidfd;		  /* -1 none */
 	struct seep_watch *watch; /* NULL when not followed, or stopped */
 	uint64_t follow_at_ns;	  /* 0: its watch follows it, or there is none */
@@ -48,6 +50,8 @@ struct seep_image {
 	struct seep_watch_result gathered;
 	/* From children whose end came first. */
 	struct seep_profile_forked forked;
+	/* What of its ledger's "forked" is in ledgers of children too. */
+	struct seep_profile_forked grown;
 	uint32_t *children;
 	size_t child_count;
 	size_t child_capacity;
@@ -64,9 +68,6 @@ void seep_image_add_child(struct seep_image *image, uint32_t pid);
 
 /* What its parent's recording gets of a fork that has none. */
 struct seep_profile_forked seep_forked_of(const struct seep_profile_other *share);
-
-/* Add figure by figure. */
-void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from);
 
 /* Has the process ended (or been replaced) as far as can be told now? */
 bool seep_image_is_gone(const struct seep_image *image);

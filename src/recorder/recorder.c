@@ -6,6 +6,7 @@
 #include "base/procfs.h"
 #include "base/progress.h"
 #include "base/xalloc.h"
+#include "profile/ledger_forked.h"
 #include "recorder/finish.h"
 #include "recorder/outname.h"
 #include "recorder/run_signals.h"
@@ -173,6 +174,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	struct seep_session_outcome outcome = {
 		.recorded = job->recorded,
 		.ledger_kept = job->err.code != 0 || image->keep_ledger,
+		.young = job->young,
 	};
 
 	if (job->err.code != 0) {
@@ -186,8 +188,10 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		result->recorded = job->recorded;
 	} else if (job->recorded) {
 		seep_recorder_add_other(result, &job->share, image->exe, job->output);
+		seep_forked_add(&result->small_forks, &job->forked);
 	} else if (job->err.code == 0) {
 		outcome.small = seep_forked_of(&job->share);
+		seep_forked_add(&outcome.small, &job->forked);
 		seep_forked_add(&result->small_forks, &outcome.small);
 	}
 	free(job);
@@ -285,7 +289,8 @@ static int poll_timeout_ms(struct seep_recorder *recorder, bool silent_images)
 
 	if (!recorder->main_ended)
 		timeout = seep_snapshots_wait_ms(recorder->snapshots);
-	if ((silent_images || recorder->inotify_fd < 0 || recorder->session.is_behind) &&
+	if ((silent_images || recorder->inotify_fd < 0 || recorder->session.is_behind ||
+	     recorder->session.waits_for_young) &&
 	    (timeout < 0 || timeout > FALLBACK_POLL_MS))
 		timeout = FALLBACK_POLL_MS;
 	if (recorder->main_ended)

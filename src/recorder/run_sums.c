@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "profile/ledger_forked.h"
 #include "recorder/run_sums.h"
 
 #include "base/xalloc.h"

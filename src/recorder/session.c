@@ -3,7 +3,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
+#include "profile/ledger_forked.h"
 #include "recorder/ledgerdir.h"
 
 #include <fcntl.h>
@@ -287,6 +289,7 @@ static void mark_dead(struct seep_image *image)
 	if (image->replaced)
 		image->has_status = false;
 	image->state = SEEP_IMAGE_DEAD;
+	image->dead_ns = seep_monotonic_ns();
 }
 
 void seep_session_look(struct seep_session *session)
@@ -297,12 +300,59 @@ void seep_session_look(struct seep_session *session)
 	}
 }
 
+/* Has process @pid a child without a ledger, as far as can be told? */
+static bool has_unknown_child(struct seep_session *session, uint32_t pid)
+{
+	char name[32], *text, *at, *end;
+	bool found;
+
+	/* Also those that it was given, and those that it had before an exec. */
+	(void)snprintf(name, sizeof(name), "task/%u/children", pid);
+	text = seep_procfs_read(pid, name, NULL);
+	found = !text;
+	for (at = text; !found; at = end) {
+		const uint32_t child = (uint32_t)strtoul(at, &end, 10);
+		const struct seep_image *image = newest_of(session, child, NULL);
+
+		if (end == at)
+			break;
+		found = child != session->main_pid && (!image || image->state != SEEP_IMAGE_LIVE);
+	}
+	free(text);
+	return found;
+}
+
+/* Children of a process that has ended are ours. One that called exec has kept them. */
+static void look_for_young(struct seep_session *session)
+{
+	const struct seep_image *last = seep_session_main(session);
+	const uint64_t now = seep_monotonic_ns();
+	bool looked = false, ours = false;
+
+	session->waits_for_young = false;
+	for (struct seep_image *image = session->images; session->follow && image;
+	     image = image->next) {
+		image->has_young = false;
+		if (image == last || image->state != SEEP_IMAGE_DEAD ||
+		    now - image->dead_ns >= SEEP_SESSION_YOUNG_NS)
+			continue;
+		if (!looked)
+			ours = has_unknown_child(session, (uint32_t)getpid());
+		looked = true;
+		image->has_young = ours || (newest_of(session, image->pid, NULL)->state ==
+						    SEEP_IMAGE_LIVE &&
+					    has_unknown_child(session, image->pid));
+		session->waits_for_young |= image->has_young;
+	}
+}
+
 void seep_session_bury(struct seep_session *session)
 {
 	for (struct seep_image *image = session->images; image; image = image->next) {
 		if (image->state == SEEP_IMAGE_LIVE && image->gone)
 			mark_dead(image);
 	}
+	look_for_young(session);
 }
 
 void seep_session_bury_elsewhere(struct seep_session *session)
@@ -336,12 +386,20 @@ struct seep_image *seep_session_next(struct seep_session *session, bool closing)
 	struct seep_image *last = seep_session_main(session);
 
 	for (struct seep_image *image = session->images; image; image = image->next) {
-		if (image->state != SEEP_IMAGE_DEAD || has_children(session, image))
+		if (image->state != SEEP_IMAGE_DEAD || has_children(session, image) ||
+		    (image->has_young && !closing))
 			continue;
 		if (image != last || (closing && is_last_of_all(session, image)))
 			return image;
 	}
 	return NULL;
+}
+
+/* What its parent's ledger counts of @image, which has a ledger of its own. */
+static void take_out_young(struct seep_image *image, const struct seep_profile_forked *young)
+{
+	if (image->parent && strcmp(image->parent->file_name, image->parent_name) == 0)
+		seep_forked_add(&image->parent->grown, young);
 }
 
 void seep_session_close(struct seep_session *session, struct seep_image *image,
@@ -355,6 +413,7 @@ void seep_session_close(struct seep_session *session, struct seep_image *image,
 	}
 	if (heir == image)
 		heir = NULL;
+	take_out_young(image, &outcome->young);
 	if (heir && outcome->recorded && heir->pid != image->pid)
 		seep_image_add_child(heir, image->pid);
 	if (heir && !outcome->recorded) {
@@ -392,6 +451,12 @@ size_t seep_session_live(const struct seep_session *session)
 
 void seep_session_leave(struct seep_session *session, struct seep_image *image)
 {
+	if (image->watch) {
+		const struct seep_profile_forked young =
+			seep_forked_load(&seep_watch_ledger(image->watch)->state->young);
+
+		take_out_young(image, &young);
+	}
 	stop_following(image, false);
 	image->left = true;
 	for (const char *name = image->parent_name; *name;) {

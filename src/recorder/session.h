@@ -4,7 +4,8 @@
  * can be closed. No waiting and no event loop here; recorder.c drives this.
  *
  * An image is closed only after all its children, because their sums may go into its recording and
- * because their inherited rows are explained by its ledger. The main program's last image is the
+ * because their inherited rows are explained by its ledger. Children without a ledger count in it,
+ * so it is not closed either while such children may live. The main program's last image is the
  * last of all and takes the sums of those whose parent is gone.
  */
 #ifndef SEEP_RECORDER_SESSION_H
@@ -20,6 +21,9 @@
 
 enum { SEEP_SESSION_STATUS_KEPT = 256 };
 
+/* A ledger may still be counted into by young children so long after its process has ended. */
+#define SEEP_SESSION_YOUNG_NS (LEDGER_FORK_NS + UINT64_C(100000000))
+
 /* Forked processes that run their parent's program are followed so long after they were met. */
 #define SEEP_SESSION_FOLLOW_AFTER_NS UINT64_C(25000000)
 
@@ -32,6 +36,7 @@ struct seep_session {
 	size_t room;		   /* images that may have descriptors at a time; at least 1 */
 	/* Something in the folder waits to be looked at by another scan; @why: it could not be. */
 	bool is_behind;
+	bool waits_for_young; /* an image does, and nothing says when that is over */
 	struct seep_error why;
 	struct seep_texts *problems; /* sentences go there. Borrowed */
 	struct seep_image *images;
@@ -90,6 +95,7 @@ struct seep_session_outcome {
 	bool recorded;
 	bool ledger_kept;
 	struct seep_profile_forked small; /* what to add to the parent when it was not */
+	struct seep_profile_forked young; /* what the parent's ledger counts of it */
 };
 
 /* Pass on to the parent what it gets, and release @image. */

@@ -3,6 +3,7 @@
 #include "recording/recording.h"
 
 #include "base/strbuf.h"
+#include "profile/ledger_forked.h"
 #include "profile/ledger_load.h"
 #include "recording/recording_db.h"
 #include "recording/recording_rows.h"
@@ -251,8 +252,12 @@ int seep_profile_open(const char *path, struct seep_profile **ret_profile, struc
 
 	if (r < 0)
 		return r;
-	if (seep_profile_is_ledger(head.bytes, head.count))
-		return seep_profile_load_ledger(path, false, ret_profile, err);
+	if (seep_profile_is_ledger(head.bytes, head.count)) {
+		r = seep_profile_load_ledger(path, false, ret_profile, err);
+		if (r == 0)
+			seep_profile_less_grown(*ret_profile, path);
+		return r;
+	}
 	if (!is_recording(head.bytes, head.count))
 		return seep_fail(err, SEEP_ECORRUPT, "%s: neither a recording nor a ledger", path);
 	return seep_recording_load(path, ret_profile, err);

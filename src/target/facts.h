@@ -93,12 +93,14 @@ struct seep_process_facts {
 	size_t command_bytes;
 	const char *environment; /* variables, likewise; NULL when it may not be read */
 	size_t environment_bytes;
-	uint32_t uid; /* effective */
+	uint32_t own_pid; /* in its own PID namespace */
+	uint32_t uid;	  /* effective */
 	uint32_t real_uid;
 	bool can_look;		/* it runs, and maps and environment may be read */
 	bool has_library;	/* libseep.so is mapped */
 	bool asked_for_library; /* its LD_PRELOAD names libseep.so */
 	const char *ledger;	/* mapped, by its path as the process has it; NULL none */
+	bool is_forked;		/* and that is an ancestor's */
 	const char *recorded;	/* state of its ledger, a word of "seep ps"; NULL: there is none */
 	unsigned seccomp;	/* 0 none, 1 strict, 2 filter */
 	bool other_pid_namespace;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/file.h"
+#include "base/path.h"
 #include "base/procfs.h"
 #include "target/facts.h"
 
@@ -70,6 +71,7 @@ static bool read_status(struct seep_facts *facts)
 	process->real_uid = status.real_uid;
 	process->uid = status.uid;
 	process->seccomp = status.seccomp;
+	process->own_pid = status.own_pid;
 	return true;
 }
 
@@ -107,8 +109,9 @@ static void read_maps(struct seep_facts *facts)
 {
 	struct seep_process_facts *process = &facts->process;
 	char *text = seep_procfs_read(process->pid, "maps", NULL);
-	char *rest = text, *line;
+	char *rest = text, *line, pid[16];
 
+	(void)snprintf(pid, sizeof(pid), ".%u.", process->own_pid);
 	process->can_look = text && *text;
 	while (rest && (line = strsep(&rest, "\n"))) {
 		const char *path = strchr(line, '/');
@@ -118,8 +121,10 @@ static void read_maps(struct seep_facts *facts)
 		seep_facts_note_library(facts, path);
 		if (strstr(path, "/libseep.so"))
 			process->has_library = true;
-		if (strstr(path, ".ledger"))
+		if (strstr(path, ".ledger")) {
 			process->ledger = seep_facts_keep(facts, path);
+			process->is_forked = !strstr(seep_path_base(path), pid);
+		}
 	}
 	free(text);
 }

@@ -185,6 +185,11 @@ static void judge_start(const struct seep_facts *facts, struct seep_findings *fo
 	REASON("library-loaded", PROBLEM,
 	       x->is_ours && x->can_look && !x->has_library && !x->asked_for_library,
 	       "LD_PRELOAD had been taken out of its environment\npass that variable on");
+	REASON("library-loaded", NOTE, x->has_library && !x->recorded && x->is_forked,
+	       "it was forked and has allocated little, so it has no ledger of its own yet: it counts "
+	       "in %s\n\"seep report\" reads that one; \"seep ps\" lists this process when it has "
+	       "allocated more",
+	       x->ledger);
 	REASON("library-loaded", PROBLEM, x->has_library && !x->recorded && x->ledger,
 	       "its ledger is where \"seep ps\" does not look: %s\n"
 	       "\"seep report\" reads it there; for \"seep ps\" set SEEP_DIR to its folder",
@@ -209,7 +214,7 @@ static void judge_surroundings(const struct seep_facts *facts, struct seep_findi
 			    : "have \"seep run -o FILE -- PROGRAM\" started in its place, or "
 			      "record each service that it starts";
 
-	REASON("recorded", NOTE, !x->recorded,
+	REASON("recorded", NOTE, !x->recorded && !x->is_forked,
 	       "no ledger of it was found, so it is not recorded\n%s", to_do);
 	REASON("namespaces", NOTE, x->other_root,
 	       "it sees other files than you do%s\nrun seep where it runs; libseep.so and the folder "

@@ -30,8 +30,9 @@ struct ledger_fake {
 	uint64_t created_ns; /* 0 = now */
 	enum ledger_origin origin;
 	const char *parent; /* file name of a ledger */
-	uint64_t allocs;    /* of 10 bytes each */
+	uint64_t allocs;
 	uint64_t frees;
+	uint64_t block_bytes;		   /* 0 = 10 */
 	char file_name[LEDGER_NAME_BYTES]; /* filled by ledger_fake_write() */
 };
 
@@ -77,13 +78,14 @@ static inline void ledger_fake_header(const struct ledger_fake *fake, struct bui
 
 static inline void ledger_fake_figures(const struct ledger_fake *fake, struct built_ledger *b)
 {
+	const uint64_t bytes = fake->block_bytes ? fake->block_bytes : 10;
 	struct ledger_row *row = &b->rows[0];
 
 	row->allocs = fake->allocs;
-	row->alloc_bytes = fake->allocs * 10;
+	row->alloc_bytes = fake->allocs * bytes;
 	row->frees = fake->frees;
-	row->freed_bytes = fake->frees * 10;
-	b->state->live_bytes = (int64_t)((fake->allocs - fake->frees) * 10);
+	row->freed_bytes = fake->frees * bytes;
+	b->state->live_bytes = (int64_t)((fake->allocs - fake->frees) * bytes);
 	(void)built_cache(b, 0);
 }
 

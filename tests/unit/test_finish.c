@@ -41,19 +41,33 @@ static int tear_down(void **state)
 	return system(command);
 }
 
-static struct seep_finish_job finish_with(struct seep_profile_sample *samples, uint32_t count)
+static const struct seep_recorder_plan plan = {
+	.ledger_dir = folder,
+	.follow = true,
+};
+
+static struct seep_finish_job new_job(const struct seep_recorder_plan *how)
 {
-	const struct seep_recorder_plan plan = { .ledger_dir = folder, .ledger_dir_fd = folder_fd };
-	struct seep_finish_job job = {
-		.plan = &plan,
+	static struct seep_image owner;
+
+	return (struct seep_finish_job){
+		.plan = how,
 		.image.file_name = fake.file_name,
 		.image.gathered.perf_map_fd = -1,
-		.image.gathered.timeline.samples = samples,
-		.image.gathered.timeline.count = count,
 		.output = output,
-		.keep_small = true,
+		.owner = &owner,
 	};
+}
 
+static struct seep_finish_job finish_with(struct seep_profile_sample *samples, uint32_t count)
+{
+	struct seep_recorder_plan how = plan;
+	struct seep_finish_job job = new_job(&how);
+
+	how.ledger_dir_fd = folder_fd;
+	job.image.gathered.timeline.samples = samples;
+	job.image.gathered.timeline.count = count;
+	job.keep_small = true;
 	seep_finish(&job);
 	seep_profile_free(job.profile);
 	return job;
@@ -95,12 +109,77 @@ static void one_that_nobody_could_read_does_not(void **state)
 	}
 }
 
+static struct ledger_state *ledger_words(void)
+{
+	int fd = openat(folder_fd, fake.file_name, O_RDWR | O_CLOEXEC);
+	uint8_t *map = mmap(NULL, 3 * LEDGER_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_true(map != MAP_FAILED);
+	(void)close(fd);
+	return (void *)(map + 2 * LEDGER_PAGE_BYTES);
+}
+
+static void children_without_a_ledger_are_in_their_parents_recording(void **state)
+{
+	struct seep_recorder_plan how = plan;
+	struct ledger_state *words = ledger_words();
+
+	(void)state;
+	how.ledger_dir_fd = folder_fd;
+	words->forked.processes = 3;
+	words->forked.allocs = 50;
+	words->forked.alloc_bytes = 500;
+	words->young.allocs = 2;
+	for (int follow = 0; follow < 2; follow++) {
+		struct seep_finish_job job = new_job(&how);
+
+		how.follow = follow;
+		job.snapshot = job.keep_small = job.keep_profile = true;
+		job.image.forked = (struct seep_profile_forked){ .processes = 1, .allocs = 4 };
+		job.image.grown = (struct seep_profile_forked){ .processes = 1, .allocs = 20 };
+		how.force = true;
+		seep_finish(&job);
+		assert_int_equal(job.err.code, 0);
+		assert_int_equal(job.forked.processes, follow ? 2 : 0);
+		assert_int_equal(job.forked.allocs, follow ? 30 : 0);
+		assert_int_equal(job.young.allocs, 2);
+		assert_int_equal(job.profile->forked.processes, follow ? 3 : 1);
+		assert_int_equal(job.profile->forked.allocs, follow ? 34 : 4);
+		seep_profile_free(job.profile);
+	}
+}
+
+static void a_small_fork_has_a_recording_if_its_blocks_were_large(void **state)
+{
+	struct seep_recorder_plan how = plan;
+
+	(void)state;
+	how.ledger_dir_fd = folder_fd;
+	fake.allocs = 2;
+	fake.frees = 1;
+	for (uint64_t i = 0; i < 2; i++) {
+		struct seep_finish_job job = new_job(&how);
+
+		fake.block_bytes = LEDGER_FORK_BYTES - 1 + i;
+		(void)unlinkat(folder_fd, fake.file_name, 0);
+		assert_true(ledger_fake_write(&fake, folder_fd));
+		seep_finish(&job);
+		assert_int_equal(job.share.peak_bytes, fake.block_bytes);
+		assert_int_equal(job.recorded, i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_recording_replaces_its_ledger, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(one_that_nobody_could_read_does_not, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(
+			children_without_a_ledger_are_in_their_parents_recording, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_small_fork_has_a_recording_if_its_blocks_were_large, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

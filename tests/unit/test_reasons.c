@@ -134,6 +134,11 @@ CASE(a_library_without_ledger_is_a_problem, "library-loaded", PROBLEM, "made no 
 CASE(a_ledger_elsewhere_is_named, "library-loaded", PROBLEM, "look: /srv/x.1.2.0.ledger",
      f.process.recorded = NULL;
      f.process.ledger = "/srv/x.1.2.0.ledger")
+CASE(a_young_child_is_no_problem, "library-loaded", NOTE, "it counts in /srv/x.1.2.0.ledger",
+     f.process.recorded = NULL;
+     f.process.ledger = "/srv/x.1.2.0.ledger"; f.process.is_forked = true)
+CASE(a_young_child_is_recorded, "recorded", OK, "", f.process.recorded = NULL;
+     f.process.is_forked = true)
 CASE(a_library_that_was_not_taken_is_a_problem, "library-loaded", PROBLEM, "more privileges",
      f.process.has_library = false;
      f.process.asked_for_library = true)
@@ -336,6 +341,8 @@ int main(void)
 		cmocka_unit_test(a_process_is_not_recorded),
 		cmocka_unit_test(a_library_without_ledger_is_a_problem),
 		cmocka_unit_test(a_ledger_elsewhere_is_named),
+		cmocka_unit_test(a_young_child_is_no_problem),
+		cmocka_unit_test(a_young_child_is_recorded),
 		cmocka_unit_test(a_library_that_was_not_taken_is_a_problem),
 		cmocka_unit_test(another_user_has_another_folder),
 		cmocka_unit_test(a_process_that_changed_its_user_is_said),

@@ -3,6 +3,8 @@
 #include "profile/row_owner.h"
 #include "profile_case.h"
 
+enum { FORKED = 20 };
+
 static struct seep_lineage *lineage;
 static char folder[64];
 
@@ -39,6 +41,7 @@ static uint32_t save(const char *name, const char *parent, uint32_t first_row, u
 	built_done(&ledger);
 	built_init(&ledger, &built_small);
 	ledger.header->first_row = first_row;
+	ledger.header->parent_rows_end = first_row - FORKED;
 	(void)snprintf(ledger.header->parent, sizeof(ledger.header->parent), "%s", parent);
 	for (uint32_t i = 0; i < frames; i++)
 		node = built_node(&ledger, node, 0, 0x1000 + i);
@@ -106,6 +109,19 @@ static void rows_lead_to_contexts_up_the_line_of_descent(void **state)
 	assert_frames(own, 4, "b.ledger");
 }
 
+/* Between the parent's rows and the child's are those of one that was forked in between. */
+static void rows_of_an_ancestor_without_a_name_are_nobodys(void **state)
+{
+	uint32_t parents = save("b.ledger", "", 100, 3);
+
+	(void)state;
+	(void)save("c.ledger", "b.ledger", parents + 1 + FORKED, 4);
+	open_lineage("c.ledger");
+	assert_frames(parents, 3, NULL);
+	for (uint32_t i = 1; i <= FORKED; i++)
+		assert_int_equal(refusal(parents + i), SEEP_ENOTFOUND);
+}
+
 static void rows_without_figures_have_no_context(void **state)
 {
 	uint32_t own = save("a.ledger", "", 1, 2);
@@ -160,6 +176,7 @@ int main(void)
 #define LINEAGE_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
 		LINEAGE_TEST(rows_lead_to_contexts_up_the_line_of_descent),
+		LINEAGE_TEST(rows_of_an_ancestor_without_a_name_are_nobodys),
 		LINEAGE_TEST(rows_without_figures_have_no_context),
 		LINEAGE_TEST(an_ancestor_that_is_gone_is_no_matter_for_own_rows),
 		LINEAGE_TEST(a_circle_of_ancestors_ends),

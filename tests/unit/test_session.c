@@ -14,6 +14,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -259,6 +260,33 @@ static void not_following_leaves_out_all_but_the_main_program(void **state)
 	assert_true(image->followed);
 }
 
+/* It counted there when it had no ledger; by now its own has that too. */
+static void what_a_child_counted_when_it_was_young_is_taken_out_of_its_parents_sums(void **state)
+{
+	const struct seep_session_outcome grown = {
+		.recorded = true,
+		.young = { .processes = 1, .allocs = 30, .alloc_bytes = 300 },
+	};
+	struct ledger_fake parent = { 0 }, child = { .origin = LEDGER_ORIGIN_FORK };
+	struct ledger_fake orphan = { .origin = LEDGER_ORIGIN_FORK };
+	struct seep_image *image;
+
+	(void)state;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	child.parent = parent.file_name;
+	write_dead(&child, CHILD_PID, MAIN_PID, 0);
+	orphan.parent = "long.1.1.0.ledger";
+	write_dead(&orphan, ORPHAN_PID, MAIN_PID, 0);
+	scan_and_bury();
+	for (int i = 0; i < 2; i++)
+		seep_session_close(&session, next(), &grown);
+	image = next();
+	assert_true(image->is_main);
+	assert_int_equal(image->grown.processes, 1);
+	assert_int_equal(image->grown.allocs, 30);
+	assert_int_equal(image->grown.alloc_bytes, 300);
+}
+
 /* ---- with a process that lives ------------------------------------------------------------ */
 
 static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
@@ -279,6 +307,15 @@ static int end_as_the_runtime(uint8_t *map)
 	futex(&state->attention, FUTEX_WAKE, 1000);
 	futex(&control->exit_ack, FUTEX_WAIT, 0);
 	return atomic_load(&control->exit_ack) ? 0 : 1;
+}
+
+static struct seep_image *by_pid(uint32_t pid)
+{
+	for (struct seep_image *image = session.images; image; image = image->next)
+		if (image->pid == pid)
+			return image;
+	fail();
+	abort();
 }
 
 /* A child that makes its ledger, tells so, and ends when a byte comes. */
@@ -415,6 +452,7 @@ static void a_process_that_is_left_does_not_wait_and_keeps_its_ancestors(void **
 	pid = start_child(&fake, &go, &ready);
 	assert_true(ready);
 	scan_and_bury();
+	atomic_store(&seep_watch_ledger(by_pid((uint32_t)pid)->watch)->state->young.allocs, 3);
 	assert_null(seep_session_next(&session, true));
 	for (image = session.images; image; image = image->next) {
 		if (image->state == SEEP_IMAGE_LIVE)
@@ -423,10 +461,138 @@ static void a_process_that_is_left_does_not_wait_and_keeps_its_ancestors(void **
 	image = next();
 	assert_true(image->is_main);
 	assert_true(image->keep_ledger);
+	assert_int_equal(image->grown.allocs, 3);
 	assert_int_equal(seep_session_live(&session), 0);
 	(void)close(go);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+}
+
+/* Ours, as orphans are, and without a ledger; ends when it is killed. */
+static pid_t fork_young(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	while (pid == 0)
+		(void)pause();
+	return pid;
+}
+
+static void reap(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_ledger_that_a_young_child_may_count_in_is_not_closed(void **state)
+{
+	struct ledger_fake parent = { 0 }, child = { 0 };
+	struct seep_image *image;
+	pid_t young;
+
+	(void)state;
+	write_dead(&parent, MAIN_PID, 1, 0);
+	write_dead(&child, CHILD_PID, MAIN_PID, 0);
+	young = fork_young();
+	scan_and_bury();
+	image = by_pid(CHILD_PID);
+	assert_true(session.waits_for_young);
+	assert_null(seep_session_next(&session, false));
+	assert_ptr_equal(seep_session_next(&session, true), image);
+
+	/* At this age it gets a ledger of its own. */
+	image->dead_ns -= SEEP_SESSION_YOUNG_NS;
+	seep_session_bury(&session);
+	assert_false(session.waits_for_young);
+	assert_ptr_equal(seep_session_next(&session, false), image);
+
+	image->dead_ns += SEEP_SESSION_YOUNG_NS;
+	seep_session_bury(&session);
+	assert_null(seep_session_next(&session, false));
+	reap(young);
+	seep_session_bury(&session);
+	assert_false(session.waits_for_young);
+	assert_ptr_equal(seep_session_next(&session, false), image);
+}
+
+static void children_with_a_ledger_and_the_main_program_are_not_waited_for(void **state)
+{
+	struct ledger_fake dead = { 0 }, fake = { 0 };
+	bool ready;
+	int go;
+	pid_t main, pid;
+
+	(void)state;
+	main = fork_young();
+	session.main_pid = (uint32_t)main;
+	pid = start_child(&fake, &go, &ready);
+	assert_true(ready);
+	write_dead(&dead, CHILD_PID, MAIN_PID, 0);
+	scan_and_bury();
+	assert_false(session.waits_for_young);
+	assert_int_equal(seep_session_next(&session, false)->pid, CHILD_PID);
+	session.main_pid = MAIN_PID;
+	seep_session_bury(&session);
+	assert_true(session.waits_for_young);
+	session.follow = false;
+	seep_session_bury(&session);
+	assert_false(session.waits_for_young);
+	reap(main);
+	reap(pid);
+	(void)close(go);
+}
+
+/* Goes on with its child, as one that called exec does. */
+static pid_t fork_parent(void)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (fork() == 0)
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)!write(ready[1], "y", 1);
+		for (;;)
+			(void)pause();
+	}
+	(void)close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	(void)close(ready[0]);
+	return pid;
+}
+
+static void an_image_that_ended_by_exec_waits_for_children_of_its_process(void **state)
+{
+	struct ledger_fake before = { 0 }, after = { 0 }, *fakes[] = { &before, &after };
+	pid_t pid = fork_parent();
+	struct seep_procfs_stat stat;
+
+	(void)state;
+	assert_true(seep_procfs_stat((uint32_t)pid, &stat));
+	for (uint32_t i = 0; i < 2; i++) {
+		*fakes[i] = (struct ledger_fake){
+			.exe = "/bin/prog",
+			.pid = (uint32_t)pid,
+			.start_ticks = stat.start_ticks,
+			.instance = i,
+			.session = SESSION,
+			.created_ns = 1000 + i,
+		};
+		assert_true(ledger_fake_write(fakes[i], folder_fd));
+	}
+	scan_and_bury();
+	assert_int_equal(seep_session_live(&session), 1);
+	assert_true(session.waits_for_young);
+	assert_null(seep_session_next(&session, false));
+	reap(pid);
+	scan_and_bury();
+	assert_false(session.waits_for_young);
+	assert_non_null(seep_session_next(&session, false));
 }
 
 /* A kill leaves no time for anything: the counts are read from what is left. */
@@ -456,28 +622,6 @@ static void a_killed_process_is_sampled_once_more(void **state)
 
 #define SESSION_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-static void accounts_that_cannot_be_summed_count_as_processes_only(void **state)
-{
-	const struct seep_profile_forked wild = { .processes = 1,
-						  .allocs = 5,
-						  .alloc_bytes = INT64_MAX };
-	const struct seep_profile_forked small = { .processes = 1,
-						   .allocs = 2,
-						   .alloc_bytes = 20,
-						   .frees = 1,
-						   .freed_bytes = 10,
-						   .live_bytes = 10 };
-	struct seep_profile_forked sum = { 0 };
-
-	(void)state;
-	seep_forked_add(&sum, &small);
-	seep_forked_add(&sum, &wild);
-	assert_int_equal(sum.processes, 2);
-	assert_int_equal(sum.allocs, 2);
-	assert_int_equal(sum.alloc_bytes, 20);
-	assert_int_equal(sum.live_bytes, 10);
-}
-
 /* As where the limit of descriptors is low. */
 static void what_there_is_no_room_for_is_met_when_others_have_ended(void **state)
 {
@@ -504,7 +648,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SESSION_TEST(what_there_is_no_room_for_is_met_when_others_have_ended),
-		cmocka_unit_test(accounts_that_cannot_be_summed_count_as_processes_only),
 		SESSION_TEST(another_sessions_ledgers_are_not_touched),
 		SESSION_TEST(a_ledger_is_met_once),
 		SESSION_TEST(a_childs_sums_go_to_its_parent_before_the_parent_is_closed),
@@ -519,6 +662,11 @@ int main(void)
 		SESSION_TEST(one_that_ends_before_has_a_sample),
 		SESSION_TEST(a_process_that_is_left_does_not_wait_and_keeps_its_ancestors),
 		SESSION_TEST(a_killed_process_is_sampled_once_more),
+		SESSION_TEST(
+			what_a_child_counted_when_it_was_young_is_taken_out_of_its_parents_sums),
+		SESSION_TEST(a_ledger_that_a_young_child_may_count_in_is_not_closed),
+		SESSION_TEST(children_with_a_ledger_and_the_main_program_are_not_waited_for),
+		SESSION_TEST(an_image_that_ended_by_exec_waits_for_children_of_its_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

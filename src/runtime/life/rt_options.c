@@ -40,6 +40,7 @@ static const struct option options[] = {
 	OPTION(verify, "N: compare every Nth stack with libgcc's unwinder; slow"),
 	OPTION(ledger_max, "BYTES: memory or disk at which the ledger stops growing; 256K or more"),
 	OPTION(exit_wait_ms, "N: wait at most N ms at exit for the recorder"),
+	OPTION(forks, "N: a forked child gets a ledger of its own at its Nth allocation"),
 	OPTION(argv, "0 | 1: keep the program's arguments in the ledger"),
 	OPTION(help, "1: print this list"),
 };
@@ -188,6 +189,7 @@ bool rt_options_read(const char *text, struct rt_options *ret_options)
 	*ret_options = (struct rt_options){
 		.size_max = UINT64_MAX,
 		.exit_wait_ms = 10000,
+		.forks = LEDGER_FORK_ALLOCS,
 		.argv = 1,
 	};
 	if (text && strlen(text) >= sizeof(kept)) {
