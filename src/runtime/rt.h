@@ -64,7 +64,8 @@ extern __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
  */
 struct rt_mine {
 	_Alignas(4096) struct ledger_control *control;
-	char rest[4096 - sizeof(void *)];
+	struct rt_young *young; /* instead, in a child that has no ledger yet: track/young.h */
+	char rest[4096 - 2 * sizeof(void *)];
 };
 extern struct rt_mine rt_mine;
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Forked children of every kind are counted exactly, each in a ledger of its own, also where they are
-gone at once, killed, or have no recorder."""
+"""Forked children of every kind are counted exactly, also where they are gone at once, killed, or have
+no recorder: those that allocate much in a ledger of their own, the others in their ancestor's."""
 
 import time
 
@@ -27,9 +27,12 @@ KINDS = {
     "many": 1,
     "killed": 1,
     "thread": 1,
+    "race": 1,
     "vfork": 0,
     "nested": 2,
     "daemon": 1,
+    "late": 1,
+    "large": 1,
     "handler": 1,
     "threads": 1,
 }
@@ -49,11 +52,12 @@ def truths(place, count):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_a_recorder_each_child_has_its_ledger(seep, kind):
+def test_without_a_recorder_each_child_has_its_ledger_if_asked_for(seep, kind):
     env = {
         "LD_PRELOAD": str(RUNTIME),
         "SEEP_DIR": str(seep.ledger_dir),
         "TRUTH_FILE": str(seep.directory / "truth"),
+        "SEEP_OPTIONS": "forks=1",
     }
     assert run_plain([program("fork_kinds"), kind, str(COUNT)], env=env).status == 0
     expected = truths(seep.directory, 0 if kind in ("exec", "vfork") else COUNT * KINDS[kind])
@@ -67,7 +71,7 @@ def test_without_a_recorder_each_child_has_its_ledger(seep, kind):
         check_truth(report, truth)
         if kind in ("few", "handler", "threads"):
             assert report["totals"]["inherited_frees"] == 2
-        assert report["totals"]["threads"] == (2 if kind == "thread" else 1)
+        assert report["totals"]["threads"] == (2 if kind in ("thread", "race") else 1)
         assert not report["totals"]["in_doubt"] and not report["totals"]["missed_frees"]
 
 
@@ -85,7 +89,96 @@ def test_the_sums_of_small_children_are_their_parents(seep, kind):
         "freed_bytes": frees * 100,
         "live_bytes": (allocs - frees) * 100,
     }
+    assert not list(seep.ledger_dir.iterdir())
+
+
+def alone(seep):
+    return {"LD_PRELOAD": str(RUNTIME), "SEEP_DIR": str(seep.ledger_dir)}
+
+
+def reports_of_ledgers(seep):
+    paths = seep.ledger_dir.glob("*.ledger")
+    return [read_report(seep.command("report", path, "--json").stdout) for path in paths]
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_without_a_recorder_small_children_are_in_their_parents_ledger(seep, kind):
+    assert run_plain([program("fork_kinds"), kind, str(COUNT)], env=alone(seep)).status == 0
+    (ledger,) = seep.ledger_dir.iterdir()
+    report = read_report(seep.command("report", ledger, "--json").stdout)
+    check_totals(report)
+    allocs, frees = (COUNT * figure for figure in SMALL[kind])
+    forked = report["forked"]
+    assert (forked["processes"], forked["allocs"], forked["frees"]) == (
+        COUNT * KINDS[kind],
+        allocs,
+        frees,
+    )
+
+
+@pytest.mark.parametrize("kind", ["many", "race"])
+def test_what_a_child_counted_before_it_had_a_ledger_is_in_no_other(seep, kind):
+    assert run_plain([program("fork_kinds"), kind, "5"], env=alone(seep)).status == 0
+    reports = reports_of_ledgers(seep)
+    assert len(reports) == 1 + 5
+    for report in reports:
+        check_totals(report)
+        assert set(report["forked"].values()) == {0}
+    assert sorted(site(r, "allocate")["allocs"] for r in reports)[1] == (
+        5000 if kind == "many" else 6000
+    )
+
+
+def bounds(truth):
+    return [
+        (truth.notes[f"done_{what}"], what, truth.notes[f"begun_{what}"])
+        for what in ("allocs", "frees")
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_children_that_are_killed_nothing_is_missing_or_counted_twice(seep, seed):
+    done = run_plain([program("fork_cut"), "60", str(seed)], env=alone(seep))
+    assert done.status == 0
+    truth = parse_truth(done.stdout.decode())
+    reports = reports_of_ledgers(seep)
+    (main,) = (r for r in reports if r["forked"]["processes"])
+    assert 5 < len(reports) - 1 < 60
+    assert main["forked"]["processes"] == 60 - (len(reports) - 1)
+    for least, what, most in bounds(truth):
+        own = sum(r["totals"][what] for r in reports if r is not main)
+        assert least <= main["forked"][what] + own <= most
+
+
+def test_the_sums_of_the_run_have_what_killed_children_did_once(seep):
+    result, recordings = seep.run([program("fork_cut"), "100", "7"])
+    assert result.status == 0
+    truth = parse_truth(result.stdout.decode())
+    main, *others = recordings.all()
+    assert main["run"]["processes"] == 101
+    assert main["forked"]["processes"] == 100 - len(others)
+    for least, what, most in bounds(truth):
+        assert least <= main["run"][what] - main["totals"][what] <= most
+        own = sum(r["totals"][what] for r in others)
+        assert main["run"][what] == main["totals"][what] + main["forked"][what] + own
     assert not seep.ledgers()
+
+
+def test_a_recording_has_what_children_did_after_their_parents_end(seep):
+    _, recordings = seep.run(["sh", "-c", f"{program('fork_kinds')} late 3; true"])
+    _, report = recordings.all()
+    assert report["process"]["exe"].endswith("fork_kinds")
+    forked = report["forked"]
+    assert (forked["processes"], forked["allocs"], forked["alloc_bytes"]) == (3, 60, 6000)
+
+
+def test_few_large_blocks_are_worth_a_recording(seep):
+    recordings, _ = record_with_truth(seep, "fork_kinds", "large", "2")
+    reports = recordings.all()
+    assert len(reports) == 1 + 2
+    for report in reports[1:]:
+        assert report["totals"]["peak_bytes"] == 1 << 20
+    assert set(reports[0]["forked"].values()) == {0}
 
 
 def test_large_children_have_recordings(seep):

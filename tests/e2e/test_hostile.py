@@ -244,7 +244,8 @@ def test_what_a_handler_frees_at_any_instruction_is_counted_at_its_site(seep, bl
 
 
 def test_children_of_such_a_fork_that_have_no_ledger_are_noted(seep):
-    recordings, truth = record_with_truth(seep, "hostile_step", "forklost")
+    env = {"SEEP_OPTIONS": "forks=1"}
+    recordings, truth = record_with_truth(seep, "hostile_step", "forklost", env=env)
     report = recordings.main()
     check_truth(report, truth)
     assert report["totals"]["unrecorded_children"] == truth.notes["tries"] - 1 > 10

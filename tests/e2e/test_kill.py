@@ -149,7 +149,8 @@ def ledgers_by_pid(directory):
 
 def start(directory, number, milliseconds=20000):
     environment = dict(os.environ, LD_PRELOAD=str(RUNTIME), SEEP_DIR=str(directory / "ledgers"))
-    environment.pop("SEEP_OPTIONS", None)
+    # Every other time a forked child has a ledger from its first allocation on.
+    environment["SEEP_OPTIONS"] = "forks=1" if number % 2 else ""
     (directory / "ledgers").mkdir(mode=0o700)
     return subprocess.Popen(
         [PROGRAM, directory / "truth", str(milliseconds), str(number)],
@@ -214,13 +215,25 @@ def kill_at_random(directory, number, draw):
     return read_truth(truth.read_bytes()) if truth.exists() else []
 
 
+def check_sums(young, processes, recordings):
+    """Forked children without a ledger are in the sums of the others."""
+    doubts = [d for p in processes for n in range(SITES) for d in p.doubts(n)]
+    for f, field in enumerate(FIELDS):
+        truth = sum(p.site(n)[f] for p in young for n in range(SITES))
+        summed = sum(r["forked"][field] for r in recordings)
+        assert summed - truth in sums_of_doubts(doubts, f), f"{field}: {summed}, truth {truth}"
+
+
 def check_ledgers(processes, ledgers):
     """Compare every ledger; returns (ledgers compared, ledgers torn, ledgers that did not open)."""
     compared = torn = unopened = 0
+    young, recordings = [], []
     for process in processes:
         path = ledgers.get(process.pid)
         if path is None:
-            assert process.operations() == 0, f"no ledger of pid {process.pid}"
+            started = process.parent == os.getpid()
+            assert not started or process.operations() == 0, f"no ledger of pid {process.pid}"
+            young.append(process)
             continue
         recording, error = report(path)
         if recording is None:
@@ -228,6 +241,7 @@ def check_ledgers(processes, ledgers):
             assert process.operations() == 0 and not any(t.doubt for t in process.threads), error
             unopened += 1
             continue
+        recordings.append(recording)
         wrong, halves = differences(process, recording)
         assert not wrong, "\n".join(wrong)
         assert recording["totals"]["in_doubt"] <= len(process.threads)
@@ -235,6 +249,9 @@ def check_ledgers(processes, ledgers):
         assert recording["totals"]["in_doubt"] or not halves
         compared += 1
         torn += halves > 0
+    assert all(r["totals"]["unrecorded_children"] == 0 for r in recordings)
+    if recordings:
+        check_sums(young, processes, recordings)
     return compared, torn, unopened
 
 

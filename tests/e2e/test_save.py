@@ -118,8 +118,9 @@ if os.fork() == 0:
     os._exit(0)
 os._exit(0)
 """
+    options = {"LD_PRELOAD": str(RUNTIME), "SEEP_OPTIONS": "forks=1"}
     process = subprocess.Popen([PYTHON, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})})
+                               env={**os.environ, **seep.environment(options)})
     assert process.stdout.readline() == b"ready\n"
     assert process.wait(timeout=LIMIT_S) == 0
     assert save(seep, "-o", "parent.seep", str(process.pid)).status == 0

@@ -15,6 +15,8 @@ PLACES = {
 }
 # Interrupted anywhere, the C library's malloc would wait for itself: there another one is used.
 MODES = ["", "jump", "fork", "fork jump", "within", "within jump", "within fork", "within fork jump"]
+# The same in a forked child, which gets its ledger meanwhile.
+MODES += ["child", "child jump", "child within", "child within jump fork"]
 
 
 def recorded(report, place, key):
@@ -39,6 +41,10 @@ def test_what_handlers_do_in_the_middle_of_our_books_is_counted(seep, mode):
     assert ("fork" in words) == (notes["forks"] > 0)
 
     report = recordings.load(recordings.path)
+    if "child" in words:
+        # What it did before then is in its parent's no more.
+        assert "fork" in words or set(report["forked"].values()) == {0}
+        (report,) = recordings.all()[1:]
     totals = report["totals"]
     check_truth(report, truth)
     for place in PLACES:

@@ -7,9 +7,12 @@
  *   few       allocates 10 blocks, frees 5 of them and 2 that it inherited
  *   many      5,000 blocks           killed    500 blocks, then SIGKILL
  *   thread    3 blocks, and 40 in a thread of its own
+ *   race      two threads of 3,000 blocks each, half of which are freed, that begin at once
  *   vfork     a vfork child, which runs true
  *   nested    3 blocks, and a child of its own with 7
  *   daemon    forks twice, and ends in between; the last one has 20 blocks
+ *   late      the same, but the last one allocates when the program itself has ended
+ *   large     2 blocks of half a megabyte
  *   handler   forked in a signal handler
  *   threads   forked by a thread while others allocate
  */
@@ -20,13 +23,15 @@
 
 #include "truth.h"
 
-enum { BYTES = 100, INHERITED = 2, OTHERS = 3 };
+enum { BYTES = 100, LARGE_BYTES = 512 << 10, INHERITED = 2, OTHERS = 3 };
 
 TRUTH_SITE(allocate);
 TRUTH_SITE(churn);
+TRUTH_SITE(large);
 
 static const char *what;
 static void *inherited[INHERITED];
+static int until_end[2]; /* a pipe into which only the program itself could write */
 static int stop;
 
 static SITE void *allocate(unsigned count)
@@ -57,6 +62,13 @@ static void *in_thread(void *unused)
 	return unused;
 }
 
+static void *in_race(void *unused)
+{
+	for (int i = 0; i < 1500; i++)
+		release(allocate(2));
+	return unused;
+}
+
 static void few(void)
 {
 	for (int i = 0; i < 5; i++)
@@ -65,12 +77,24 @@ static void few(void)
 		free(inherited[i]);
 }
 
+static SITE void large(void)
+{
+	for (int i = 0; i < 2; i++) {
+		EXPECT(truth_hide_ptr(malloc(LARGE_BYTES)) != NULL);
+		truth_alloced(&site_large, LARGE_BYTES);
+	}
+}
+
 static pid_t fork_again(unsigned count)
 {
 	pid_t pid = fork();
+	char byte;
 
 	if (pid == 0) {
 		truth_reset();
+		/* By then its recording could be written. */
+		if (is("late"))
+			EXPECT(read(until_end[0], &byte, 1) == 0 && usleep(50000) == 0);
 		(void)allocate(count);
 		truth_print_child();
 		_exit(0);
@@ -83,12 +107,15 @@ static void be_child(void)
 	pthread_t thread;
 
 	truth_reset();
+	(void)close(until_end[1]);
 	if (is("none"))
 		_exit(0);
 	if (is("exec"))
 		(void)execl("/bin/true", "true", (char *)NULL);
 	if (is("few") || is("handler") || is("threads"))
 		few();
+	if (is("large"))
+		large();
 	if (is("many"))
 		(void)allocate(5000);
 	if (is("killed") || is("thread") || is("nested"))
@@ -97,9 +124,14 @@ static void be_child(void)
 		EXPECT(pthread_create(&thread, NULL, in_thread, NULL) == 0);
 		EXPECT(pthread_join(thread, NULL) == 0);
 	}
+	if (is("race")) {
+		EXPECT(pthread_create(&thread, NULL, in_race, NULL) == 0);
+		(void)in_race(NULL);
+		EXPECT(pthread_join(thread, NULL) == 0);
+	}
 	if (is("nested"))
 		EXPECT(waitpid(fork_again(7), NULL, 0) > 0);
-	if (is("daemon"))
+	if (is("daemon") || is("late"))
 		EXPECT(setsid() > 0 && fork_again(20) > 0);
 	else
 		truth_print_child();
@@ -153,6 +185,7 @@ int main(int argc, char **argv)
 	pthread_t others[OTHERS];
 
 	what = argc > 1 ? argv[1] : "";
+	EXPECT(pipe(until_end) == 0);
 	for (int i = 0; i < INHERITED; i++)
 		inherited[i] = allocate(1);
 	(void)signal(SIGUSR1, on_signal);

@@ -8,6 +8,7 @@
  *   within  act only where the signal hit the profiler's own code: what any allocator allows
  *   jump    leave by siglongjmp now and then, out of all handlers that interrupted each other
  *   fork    fork in a handler: the child returns into what was interrupted, or ends in some way
+ *   child   all of it in a forked child, which is young when the storm begins
  * What was begun and what was done is counted for each site. They differ only where a handler left.
  */
 #include <dlfcn.h>
@@ -50,7 +51,7 @@ struct block {
 static struct counts by_code = { .name = "code" }, by_handler = { .name = "handler" },
 		     by_quiet = { .name = "quiet" };
 static struct block *_Atomic ring[RING];
-static int within, jumping, forking;
+static int within, jumping, forking, as_child;
 static int fork_under_way;
 static unsigned long long acts, jumps, forks, deepest;
 static volatile sig_atomic_t in_child;
@@ -340,13 +341,19 @@ int main(int argc, char **argv)
 {
 	struct itimerval every = { { 0, 110 }, { 0, 110 } };
 	pthread_t threads[THREADS];
+	pid_t child;
+	int status;
 
 	for (int i = 1; i < argc; i++) {
 		within |= strcmp(argv[i], "within") == 0;
 		jumping |= strcmp(argv[i], "jump") == 0;
 		forking |= strcmp(argv[i], "fork") == 0;
+		as_child |= strcmp(argv[i], "child") == 0;
 	}
 	find_profiler();
+	free(malloc(1));
+	if (as_child && (child = fork()) != 0)
+		return waitpid(child, &status, 0) != child || status != 0;
 	set_handlers();
 	block_signals(SIG_BLOCK);
 	EXPECT(setitimer(ITIMER_REAL, &every, NULL) == 0);

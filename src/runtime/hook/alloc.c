@@ -45,7 +45,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 static RT_COLD void free_for_loader(void *block, const void *frame)
 {
 	rt_next.free(block);
-	if (rt_control())
+	if (rt_control_grown())
 		rt_record_unload(frame);
 }
 
@@ -65,23 +65,12 @@ RT_EXPORT RT_HOT void free(void *block)
 
 static void *resize(void *block, size_t size, const void *frame)
 {
-	struct ledger_control *control = rt_control();
-	struct rt_resize change;
 	void *after;
 
-	if (!control)
-		return rt_next.realloc(block, block && !size ? 0 : request(size));
-	if (!block) {
-		after = rt_next.realloc(NULL, request(size));
-		rt_record(after, size, rt_alloc(LEDGER_KIND_REALLOC, 0, 0), frame);
-		return after;
-	}
-	rt_resize_begin(control, block, frame, &change);
-	after = rt_next.realloc(block, size ? request(size) : 0);
-	/* Not the one from before: a handler may have forked meanwhile. */
-	control = rt_control();
-	if (RT_LIKELY(control != NULL))
-		rt_resize_end(control, &change, block, after, size, frame);
+	if (block)
+		return rt_resize(block, size, size ? request(size) : 0, frame);
+	after = rt_next.realloc(NULL, request(size));
+	rt_record(after, size, rt_alloc(LEDGER_KIND_REALLOC, 0, 0), frame);
 	return after;
 }
 

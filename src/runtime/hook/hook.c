@@ -1,18 +1,76 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/hook/hook.h"
 
+#include "runtime/track/young_replay.h"
+
 void rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame)
 {
 	struct ledger_control *control = rt_control();
 
+	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_record(block, size, what, frame))
+		control = rt_grow_up();
 	if (RT_LIKELY(control != NULL))
 		rt_record_any(block, size, what, frame, control);
+}
+
+void rt_record_other(void *block, size_t size, struct rt_alloc what, const void *frame,
+		     uint64_t mark)
+{
+	what.cell |= LEDGER_CELL_FOREIGN;
+	if ((rt_control() || rt_mine.young) && rt_record_is_new(block, mark))
+		rt_record_rest(block, size, what, frame);
 }
 
 void rt_forget_rest(void *block, struct rt_free how, const void *frame)
 {
 	struct ledger_control *control = rt_control();
 
+	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_forget(block, how, frame))
+		control = rt_grow_up();
 	if (RT_LIKELY(control != NULL))
 		rt_forget_any(block, how, frame, control);
+}
+
+struct ledger_control *rt_control_grown(void)
+{
+	struct ledger_control *control = rt_control();
+
+	return !control && rt_mine.young ? rt_grow_up() : control;
+}
+
+/* False: this process is not recorded. @ret_young: it is young, and stays so for the moment. */
+static bool resize_begin(void *block, const void *frame, struct rt_resize *ret_resize,
+			 bool *ret_young)
+{
+	struct ledger_control *control = rt_control();
+
+	*ret_young = !control && rt_mine.young && rt_young_resize_begin(block, frame, ret_resize);
+	if (*ret_young)
+		return true;
+	control = rt_control_grown();
+	if (control)
+		rt_resize_begin(control, block, frame, ret_resize);
+	return control;
+}
+
+void *rt_resize(void *block, size_t size, size_t request, const void *frame)
+{
+	struct ledger_control *control;
+	struct rt_resize resize;
+	bool young;
+	void *after;
+
+	if (!resize_begin(block, frame, &resize, &young))
+		return rt_next.realloc(block, request);
+	after = rt_next.realloc(block, request);
+	/* Not the one from before: a handler may have forked meanwhile. */
+	control = rt_control();
+	if (RT_UNLIKELY(!control) && rt_mine.young &&
+	    !rt_young_resize_end(&resize, block, after, size, frame))
+		control = rt_grow_up();
+	if (RT_UNLIKELY(young))
+		resize.cell = rt_young_translate(resize.cell);
+	if (RT_LIKELY(control != NULL))
+		rt_resize_end(control, &resize, block, after, size, frame);
+	return after;
 }

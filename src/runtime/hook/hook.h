@@ -23,6 +23,16 @@ static inline unsigned rt_log2_of(size_t alignment)
 RT_HOT void rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame);
 RT_HOT void rt_forget_rest(void *block, struct rt_free how, const void *frame);
 
+/* A block came from another definition of the operator; @mark: see rt_record_is_new(). */
+RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc what, const void *frame,
+			     uint64_t mark);
+
+/* The next realloc of @block, not NULL, to @request bytes, of which @size were asked for. */
+void *rt_resize(void *block, size_t size, size_t request, const void *frame);
+
+/* As rt_control(), where a log is not enough: a young child gets its ledger. */
+RT_COLD struct ledger_control *rt_control_grown(void);
+
 /* @block of @size requested bytes was allocated; NULL is ignored. */
 RT_INLINE void rt_record(void *block, size_t size, struct rt_alloc what, const void *frame)
 {

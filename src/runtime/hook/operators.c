@@ -43,26 +43,26 @@ static void *aligned_block(size_t size, size_t alignment)
  * The library's form is called without memory at hand. It is looked for only then: it may have been
  * loaded after us, and privately.
  */
-#define NEW(symbol, field, what, take, parameters, arguments)                               \
-	RT_EXPORT RT_HOT void *symbol parameters                                            \
-	{                                                                                   \
-		void *block = NULL;                                                         \
-                                                                                            \
-		if (RT_LIKELY(!rt_next.field))                                              \
-			block = take;                                                       \
-		if (RT_LIKELY(block != NULL)) {                                             \
-			rt_record(block, size, what, FRAME);                                \
-		} else {                                                                    \
-			void *(*other)parameters = rt_next.field;                           \
-			uint64_t mark = rt_record_mark();                                   \
-                                                                                            \
-			if (!other)                                                         \
-				other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(  \
-					#symbol);                                           \
-			block = other ? other arguments : NULL;                             \
-			rt_record_from_other(block, size, what, FRAME, mark, rt_control()); \
-		}                                                                           \
-		return block;                                                               \
+#define NEW(symbol, field, what, take, parameters, arguments)                              \
+	RT_EXPORT RT_HOT void *symbol parameters                                           \
+	{                                                                                  \
+		void *block = NULL;                                                        \
+                                                                                           \
+		if (RT_LIKELY(!rt_next.field))                                             \
+			block = take;                                                      \
+		if (RT_LIKELY(block != NULL)) {                                            \
+			rt_record(block, size, what, FRAME);                               \
+		} else {                                                                   \
+			void *(*other)parameters = rt_next.field;                          \
+			uint64_t mark = rt_record_mark();                                  \
+                                                                                           \
+			if (!other)                                                        \
+				other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere( \
+					#symbol);                                          \
+			block = other ? other arguments : NULL;                            \
+			rt_record_other(block, size, what, FRAME, mark);                   \
+		}                                                                          \
+		return block;                                                              \
 	}
 #define NEW_OVERALIGNED(symbol, field, kind, parameters, arguments) \
 	NEW(symbol, field, ALIGNED(kind), aligned_block(size, alignment), parameters, arguments)

@@ -5,6 +5,7 @@
  */
 #include "runtime/next/next.h"
 #include "runtime/life/exit.h"
+#include "runtime/life/start.h"
 #include "runtime/rt.h"
 #include "runtime/track/record.h"
 #include "runtime/track/thread.h"
@@ -24,6 +25,9 @@ enum { ARGUMENTS_MAX = 1 << 20 };
 static void notice(enum ledger_ended ended, int status)
 {
 	rt_next_find();
+	/* The recorder tells of programs that were not recorded by the ledgers of who called exec. */
+	if (ended == LEDGER_ENDED_EXEC && rt_mine.young)
+		(void)rt_grow_up();
 	rt_exit_notice(ended, status);
 }
 
@@ -32,6 +36,9 @@ RT_EXPORT int dlclose(void *handle)
 	int failed;
 
 	rt_next_find();
+	/* The log's frames are looked up when it is replayed: before anything goes. */
+	if (rt_mine.young)
+		(void)rt_grow_up();
 	failed = rt_next.dlclose(handle);
 	if (rt_mine.control)
 		rt_record_unload(__builtin_frame_address(0));

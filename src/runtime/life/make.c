@@ -236,10 +236,11 @@ static void fill_header(struct ledger_header *header, const struct rt_make *make
 	header->ppid = id->ppid;
 	header->uid = id->uid;
 	header->start_ticks = id->start_ticks;
-	header->created_ns = rt_now_ns();
-	header->created_realtime_ns = rt_realtime_ns();
+	header->created_ns = rt_now_ns() - make->age_ns;
+	header->created_realtime_ns = rt_realtime_ns() - make->age_ns;
 	header->session = make->session;
 	header->first_row = make->first_row;
+	header->parent_rows_end = make->parent_rows_end;
 	header->allocator = rt_global.glibc ? LEDGER_ALLOCATOR_GLIBC : LEDGER_ALLOCATOR_OTHER;
 	header->depth_max = (uint32_t)make->options->depth;
 	header->origin = make->origin;
@@ -311,7 +312,9 @@ static bool make_file(struct file *file, const struct rt_make *make, const struc
 	fill_header(rt_global.header, make, id);
 	fill_strings(rt_global.header, make, id);
 	fill_control(rt_global.control, make->options);
-	return true;
+	rt_global.pid = id->pid;
+	rt_global.first_row = make->first_row;
+	return !make->fill || make->fill(make);
 }
 
 static void note_directory(long fd)
@@ -348,8 +351,6 @@ bool rt_ledger_make(const struct rt_make *make)
 		} else {
 			memcpy(rt_ledger_name, file.name, sizeof(rt_ledger_name));
 			note_directory(file.dir);
-			rt_global.pid = id.pid;
-			rt_global.first_row = make->first_row;
 		}
 		(void)rt_syscall3(SYS_close, file.fd, 0, 0);
 	}

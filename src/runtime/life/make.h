@@ -9,6 +9,8 @@
 #include "runtime/life/rt_options.h"
 #include "runtime/rt.h"
 
+struct rt_make;
+
 /* What differs between a program's start and a forked child. */
 struct rt_make {
 	const struct rt_options *options;
@@ -17,16 +19,23 @@ struct rt_make {
 	char *const *arguments; /* see struct rt_start */
 	enum ledger_origin origin;
 	uint32_t first_row;
+	uint32_t parent_rows_end; /* see struct ledger_header */
+	uint64_t age_ns;	  /* what is recorded began so long ago */
+	/* Called before the file gets its name, with rt_global pointing at it; false gives up. NULL: none. */
+	bool (*fill)(const struct rt_make *make);
 	const char *parent; /* file name of the fork parent's ledger, or "" */
 	const char *allocator_path;
 	uint64_t private_bytes; /* mapped already */
 	/* A fork parent's ledger: what it says of the arguments; the program may have changed them. */
 	const uint8_t *argv;
 	size_t argv_bytes;
+	/* For fill(): its control line, and what of "unseen" holds for the child. */
+	const struct ledger_control *parent_control;
+	uint32_t unseen;
 };
 
 /*
- * Make a ledger and point rt_global at it. False when none can be made, with nothing changed and
+ * Make a ledger and point rt_global at it. False when none can be made, with rt_global as it was and
  * nothing left behind. The name without directory stands in rt_ledger_name afterwards.
  */
 bool rt_ledger_make(const struct rt_make *make);

@@ -12,6 +12,8 @@
 #include "runtime/track/pagemap.h"
 #include "runtime/track/record.h"
 #include "runtime/track/thread_names.h"
+#include "runtime/track/usable.h"
+#include "runtime/track/young_replay.h"
 #include "runtime/unwind/modules.h"
 
 #include <elf.h>
@@ -29,6 +31,7 @@ enum { START_WAITS = 200, DIR_MAX = 4096 };
 static struct rt_options options;
 static const char *dir;
 static uint64_t session;
+static const char *allocator_path;
 static _Atomic uint32_t phase;
 static _Atomic uint32_t starter; /* thread id, while phase is RT_STARTING */
 static uintptr_t starter_frame;	 /* of begin(), there */
@@ -75,17 +78,15 @@ static void reserve_marks(void)
 	rt_store(&marks->reserved, 0);
 }
 
-static struct ledger_control *open_books(void)
+static bool open_books(void)
 {
 	if (!rt_contexts_start()) {
 		rt_note_unseen(LEDGER_UNSEEN_NO_MEMORY);
-		return NULL;
+		return false;
 	}
 	reserve_marks();
 	rt_names_start(options.by_thread != 0);
-	rt_mine.control = rt_global.control;
-	rt_store_release(&phase, RT_ON);
-	return rt_global.control;
+	return true;
 }
 
 /* A program may write its title over its environment: forked children need a copy. */
@@ -125,13 +126,16 @@ static struct ledger_control *start(const struct rt_start *how)
 	} else {
 		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_OTHER;
 	}
-	make.allocator_path = rt_next_malloc_path();
+	make.allocator_path = allocator_path = rt_next_malloc_path();
 	if (!rt_pagemap_start() || !rt_ledger_make(&make))
 		return NULL;
 	if (!rt_global.glibc)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
 	rt_modules_start();
-	return open_books();
+	if (!open_books())
+		return NULL;
+	rt_mine.control = rt_global.control;
+	return rt_global.control;
 }
 
 /*
@@ -141,8 +145,10 @@ static struct ledger_control *start(const struct rt_start *how)
  * Until then this is its busy word; what the handler does meanwhile is not recorded.
  */
 static _Atomic uint64_t *interrupted;
-/* The parent's own, mapped once more: "this child has no ledger" must not go into the copy. */
+/* The parent's own, mapped once more: what is to be counted there must not go into the copy. */
 static struct ledger_state *parent_state;
+/* Of the thread that forked; NULL: it had none, or the parent is young. */
+static const struct rt_walk *forked_walk;
 
 static void keep_parent_state(void)
 {
@@ -178,11 +184,14 @@ static bool copy_ledger(void)
 /* In fork()'s child this thread is the only one; its state belongs to the parent's ledger. */
 static void at_fork_child(void)
 {
-	_Atomic uint64_t *busy = rt_busy_word();
+	_Atomic uint64_t *busy = rt_young.is_on ? &rt_young.busy : rt_busy_word();
 	uint64_t outer = rt_load(busy);
 
+	forked_walk = rt_tls.thread && !outer ? &rt_tls.thread->walk : NULL;
 	rt_tls = (struct rt_tls){ .busy = rt_load(&rt_tls.busy) };
-	if (outer && rt_walk_is_inside(__builtin_frame_address(0), outer) && copy_ledger())
+	/* A young one's log is private. */
+	if (outer && rt_walk_is_inside(__builtin_frame_address(0), outer) &&
+	    (rt_young.is_on || copy_ledger()))
 		interrupted = busy;
 }
 
@@ -202,6 +211,62 @@ static void note_unrecorded(struct ledger_state *state)
 				       memory_order_relaxed);
 }
 
+/* Where a child counts as long as it has no ledger. */
+static struct ledger_state *ancestor(void)
+{
+	if (parent_state)
+		return parent_state;
+	return rt_young.is_on ? rt_young.ancestor : rt_global.state;
+}
+
+/*
+ * False: this child is to have a ledger at once. Filters and checks are nothing for a log, and what is
+ * counted in the ledger of a process that has ended comes too late for its recording.
+ */
+static bool be_young(void)
+{
+	const struct ledger_control *parent = rt_global.control;
+	struct ledger_state *counts = ancestor();
+
+	if (options.forks <= 1 || options.verify || options.by_thread || !rt_load(&rt_usable_met) ||
+	    rt_load(&parent->mode) != LEDGER_MODE_ALL || rt_load(&parent->filtered_once))
+		return false;
+	return !rt_load(&counts->ended) &&
+	       rt_syscall3(SYS_getppid, 0, 0, 0) == (long)rt_global.pid &&
+	       rt_young_begin(counts, forked_walk, options.forks);
+}
+
+/* Into a child's new ledger: what it takes over from its parent, and what it has done before. */
+static bool fill_child(const struct rt_make *make)
+{
+	struct ledger_control *control = rt_global.control;
+	const struct ledger_control *parent = make->parent_control;
+
+	rt_global.forked = 1;
+	rt_store(&control->mode, rt_load(&parent->mode));
+	rt_store(&control->filtered_once, rt_load(&parent->filtered_once));
+	rt_store(&control->size_min_bytes, rt_load(&parent->size_min_bytes));
+	rt_store(&control->size_max_bytes, rt_load(&parent->size_max_bytes));
+	rt_note_unseen(make->unseen);
+	rt_store(&rt_global.threshold_bytes, 0);
+	rt_threads_forked();
+	rt_lock_forked();
+	rt_contexts_forked();
+	rt_modules_forked();
+	return open_books() && (!rt_mine.young || rt_young_replay(__builtin_frame_address(0)));
+}
+
+/* Of a young child that is to have a ledger: until its log is not in use. Others' hooks take long. */
+static void wait_for_log(void)
+{
+	atomic_store_explicit(&rt_young.grower, rt_gettid(), memory_order_seq_cst);
+	for (unsigned i = 0; rt_young.owner != &rt_tls && i < START_WAITS; i++) {
+		if (!atomic_load_explicit(&rt_young.busy, memory_order_seq_cst))
+			return;
+		(void)rt_futex_wait(&phase, RT_STARTING, 1);
+	}
+}
+
 /*
  * In a forked child everything private is a copy of the parent's and stays valid: the page map,
  * the rules. What belongs to the parent's ledger is forgotten. The mapping of that ledger is
@@ -211,13 +276,11 @@ static void note_unrecorded(struct ledger_state *state)
  */
 static struct ledger_control *start_child(void)
 {
+	const uint32_t kept = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS;
 	struct rt_global parent = rt_global;
+	bool young = rt_mine.young;
 	char parent_name[LEDGER_NAME_BYTES];
 	uint64_t rows = rt_load(&parent.state->table[LEDGER_TABLE_ROWS].reserved);
-	uint32_t mode = rt_load(&parent.control->mode);
-	uint32_t filtered_once = rt_load(&parent.control->filtered_once);
-	uint64_t size_min = rt_load(&parent.control->size_min_bytes);
-	uint64_t size_max = rt_load(&parent.control->size_max_bytes);
 	uint32_t unseen = rt_load(&parent.state->unseen);
 	struct rt_make make = {
 		.options = &options,
@@ -225,41 +288,48 @@ static struct ledger_control *start_child(void)
 		.session = session,
 		.origin = LEDGER_ORIGIN_FORK,
 		.parent = parent_name,
-		.allocator_path = rt_next_malloc_path(),
+		.parent_control = parent.control,
+		.unseen = young ? unseen : unseen & kept,
+		.fill = fill_child,
+		.allocator_path = allocator_path,
 		.private_bytes = rt_load(&parent.state->private_bytes),
 		.argv = parent.strings + parent.header->argv.offset,
 		.argv_bytes = parent.header->argv.bytes,
 	};
+	struct ledger_state *counts = ancestor();
 	bool made;
 
-	if (rows > parent.header->table[LEDGER_TABLE_ROWS].capacity)
+	/* A young one's go beyond what its ancestor's table holds. */
+	if (!rt_young.is_on && rows > parent.header->table[LEDGER_TABLE_ROWS].capacity)
 		rows = parent.header->table[LEDGER_TABLE_ROWS].capacity;
 	make.first_row = parent.first_row + (uint32_t)rows;
+	make.parent_rows_end = rt_young.is_on ? rt_young.parent_rows_end : make.first_row;
+	if (young) {
+		make.age_ns = rt_now_ns() - rt_young.since_ns;
+		wait_for_log();
+	}
 	memcpy(parent_name, rt_ledger_name, sizeof(parent_name));
 	made = make.first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make(&make);
 	/* Of one that lies elsewhere, after setuid() or chroot(), whoever reads ours would not know. */
 	if (!made || rt_ledger_moved)
-		note_unrecorded(parent_state ? parent_state : parent.state);
+		note_unrecorded(counts);
+	if (made) {
+		rt_mine.control = rt_global.control;
+		/* What handlers have logged since it was replayed. */
+		if (young)
+			(void)rt_young_replay(__builtin_frame_address(0));
+	} else {
+		rt_tls.thread = NULL;
+	}
+	rt_mine.young = NULL;
+	rt_young.is_on = false;
 	if (parent_state)
 		(void)rt_syscall3(SYS_munmap, (long)parent_state, LEDGER_PAGE_BYTES, 0);
 	parent_state = NULL;
 	(void)rt_syscall6(SYS_mmap, (long)parent.base, (long)parent.bytes, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-	if (!made)
-		return NULL;
-	rt_global.forked = 1;
-	rt_store(&rt_global.control->mode, mode);
-	rt_store(&rt_global.control->filtered_once, filtered_once);
-	rt_store(&rt_global.control->size_min_bytes, size_min);
-	rt_store(&rt_global.control->size_max_bytes, size_max);
-	rt_note_unseen(unseen & (LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS));
-	rt_store(&rt_global.threshold_bytes, 0);
-	rt_threads_forked();
-	rt_lock_forked();
-	rt_contexts_forked();
-	rt_modules_forked();
 	interrupted = NULL;
-	return open_books();
+	return rt_mine.control;
 }
 
 /*
@@ -285,26 +355,24 @@ static struct ledger_control *wait_for_start(void)
 	return rt_mine.control;
 }
 
-/* @how: NULL in a forked child. */
-static struct ledger_control *begin(uint32_t before, const struct rt_start *how)
-{
-	struct ledger_control *control;
+/* What to begin: a program's recording, a child's in some way, a young child's ledger. */
+enum rt_stage { RT_PROGRAM, RT_CHILD, RT_GROWN };
 
-	if (!enter_phase(before))
+static struct ledger_control *begin(enum rt_stage stage, const struct rt_start *how)
+{
+	bool ready;
+
+	if (!enter_phase(stage == RT_PROGRAM ? RT_NOT_YET : RT_ON))
 		return wait_for_start();
-	/* Another thread of this child has begun since we looked. */
-	if (RT_UNLIKELY(rt_mine.control != NULL)) {
-		rt_store_release(&phase, RT_ON);
-		return rt_mine.control;
-	}
 	starter_frame = (uintptr_t)__builtin_frame_address(0);
 	rt_store_release(&starter, rt_gettid());
-	control = how ? start(how) : start_child();
+	/* Another thread of this child may have begun since we looked. */
+	ready = rt_mine.control || (stage == RT_CHILD && (rt_mine.young || be_young())) ||
+		(stage == RT_PROGRAM ? start(how) : start_child()) != NULL;
 	rt_store(&starter, 0);
-	if (!control)
-		rt_store_release(&phase, RT_OFF);
+	rt_store_release(&phase, ready ? RT_ON : RT_OFF);
 	rt_futex_wake(&phase);
-	return control;
+	return rt_mine.control;
 }
 
 struct ledger_control *rt_start_with(const struct rt_start *how)
@@ -313,7 +381,7 @@ struct ledger_control *rt_start_with(const struct rt_start *how)
 		rt_next_find();
 	else if (!rt_next_use(how->next))
 		return rt_mine.control;
-	return begin(RT_NOT_YET, how);
+	return begin(RT_PROGRAM, how);
 }
 
 static const char *variable(char *const *environment, const char *name)
@@ -372,10 +440,28 @@ struct ledger_control *rt_control_cold(void)
 		return wait_for_start();
 	if (before == RT_NOT_YET)
 		return start_preloaded();
+	if (rt_mine.young)
+		return NULL;
 	/* A fork that calls no handlers. */
-	if (rt_tls.thread)
+	if (rt_tls.thread || (rt_young.is_on && rt_load(&rt_young.busy)))
 		at_fork_child();
-	return is_inside_fork() ? NULL : begin(RT_ON, NULL);
+	return is_inside_fork() ? NULL : begin(RT_CHILD, NULL);
+}
+
+struct ledger_control *rt_grow_up(void)
+{
+	uint64_t outer = rt_load(&rt_young.busy);
+
+	if (!rt_mine.young)
+		return rt_mine.control;
+	/* In a vfork child, which shares its parent's memory. */
+	if (rt_getpid_or_tid() != rt_global.pid)
+		return NULL;
+	/* In a handler that interrupted the log's use. */
+	if (outer && rt_young.owner == &rt_tls &&
+	    rt_walk_is_inside(__builtin_frame_address(0), outer))
+		return NULL;
+	return begin(RT_GROWN, NULL);
 }
 
 /* Programs that allocate nothing before main start here. Loaded later, we wait for rt_start_with(). */

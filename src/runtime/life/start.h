@@ -27,10 +27,13 @@ struct rt_start {
 RT_COLD struct ledger_control *rt_start_with(const struct rt_start *start);
 
 /*
- * The control line of this process's own ledger, NULL when nothing is to be recorded. In a
- * forked child the first call gives it a ledger of its own.
+ * The control line of this process's own ledger, NULL when it has none. A forked child is young after
+ * the first call, or has a ledger of its own.
  */
 RT_COLD struct ledger_control *rt_control_cold(void);
+
+/* Give a young child (rt_mine.young) its ledger. Returns what rt_control() does. */
+RT_COLD struct ledger_control *rt_grow_up(void);
 
 static inline struct ledger_control *rt_control(void)
 {

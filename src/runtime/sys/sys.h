@@ -59,6 +59,9 @@ uint32_t rt_getpid_or_tid(void);
 /* No thread of the process @pid has the id @tid (any more). */
 bool rt_is_gone(uint32_t pid, uint32_t tid);
 
+/* While it is not 0, rt_now_ns() says this: what is recorded is of that time. */
+extern uint64_t rt_now_stands_ns;
+
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);
 uint64_t rt_realtime_ns(void);

@@ -114,6 +114,14 @@ struct ledger_slot *rt_slot_make(struct rt_thread *thread, uint32_t row)
 	}
 }
 
+void rt_row_alloc(uint64_t size)
+{
+	struct ledger_row *row = &rt_global.rows[0];
+
+	rt_add(&row->allocs, 1);
+	rt_add(&row->alloc_bytes, size);
+}
+
 void rt_row_free(uint32_t row, uint64_t size)
 {
 	struct ledger_row *of = &rt_global.rows[rt_row_index(row)];
@@ -124,12 +132,9 @@ void rt_row_free(uint32_t row, uint64_t size)
 
 void rt_direct_alloc(uint64_t size)
 {
-	struct ledger_row *row = &rt_global.rows[0];
-
 	if (!rt_mine.control)
 		return;
-	rt_add(&row->allocs, 1);
-	rt_add(&row->alloc_bytes, size);
+	rt_row_alloc(size);
 	rt_add(&rt_global.state->live_bytes, (int64_t)size);
 }
 

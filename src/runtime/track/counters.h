@@ -27,6 +27,14 @@ RT_INLINE struct ledger_slot *rt_slot(struct rt_thread *thread, uint32_t row)
 /* Count in the slots that the cache says it has. */
 void rt_slots_find(struct rt_thread *thread);
 
+/* Of a cache's histogram. */
+static inline unsigned rt_bucket(uint64_t size)
+{
+	unsigned bucket = core_bit_width(size);
+
+	return bucket < LEDGER_HISTOGRAM_BUCKETS ? bucket : LEDGER_HISTOGRAM_BUCKETS - 1;
+}
+
 /* The slot's figures become those "at" turn @turn. */
 RT_COLD void rt_slot_capture(struct ledger_slot *slot, uint64_t turn, int64_t blocks,
 			     int64_t bytes);
@@ -93,6 +101,7 @@ RT_INLINE void rt_slot_free(struct ledger_slot *slot, const struct ledger_contro
  * (yet).
  * @usable: what the block held, 0 if that was not counted. docs/internals/ledger.md, "Counters".
  */
+RT_COLD void rt_row_alloc(uint64_t size);
 RT_COLD void rt_row_free(uint32_t row, uint64_t size);
 RT_COLD void rt_direct_alloc(uint64_t size);
 RT_COLD void rt_direct_free(uint32_t row, uint64_t size, uint64_t usable);

@@ -9,6 +9,7 @@
 #include "runtime/track/place.h"
 #include "runtime/track/quick.h"
 #include "runtime/track/usable.h"
+#include "runtime/track/young.h"
 #include "runtime/unwind/modules.h"
 
 /* A cell stands for blocks at multiples of 16, which is what every malloc must give. */
@@ -103,13 +104,6 @@ static inline uint64_t usable_at_hand(const struct rt_block *block)
 				 ledger_cell_flags(block->value) & LEDGER_CELL_CLASSED);
 }
 
-static inline unsigned bucket_of(uint64_t size)
-{
-	unsigned bucket = core_bit_width(size);
-
-	return bucket < LEDGER_HISTOGRAM_BUCKETS ? bucket : LEDGER_HISTOGRAM_BUCKETS - 1;
-}
-
 /*
  * The next allocator served one function by another that is hooked too (a wrapper's aligned_alloc
  * that calls memalign): the inner call recorded the block already. It is taken back; the outer
@@ -130,7 +124,7 @@ static void take_back(struct rt_thread *thread, struct ledger_control *control,
 	rt_add_own(&slot->alloc_bytes, -block->size);
 	rt_slot_end(slot, control, turn, -1, -(int64_t)block->size);
 	rt_rise(thread, control, -block->size);
-	rt_add_own(&thread->cache->histogram[bucket_of(block->size)], -1ull);
+	rt_add_own(&thread->cache->histogram[rt_bucket(block->size)], -1ull);
 	if (!(ledger_cell_flags(block->value) & LEDGER_CELL_FOREIGN))
 		rt_add_own(&thread->cache->usable_alloc_bytes, -usable_of(block));
 }
@@ -160,7 +154,7 @@ RT_INLINE uint32_t count_alloc(struct rt_thread *thread, struct ledger_control *
 	uint64_t usable = 0;
 
 	rt_slot_alloc(slot, control, size);
-	rt_add_own(&cache->histogram[bucket_of(size)], 1);
+	rt_add_own(&cache->histogram[rt_bucket(size)], 1);
 	if (RT_LIKELY(!(flags & LEDGER_CELL_FOREIGN)))
 		usable = rt_usable(address, size, flags & LEDGER_CELL_CLASSED);
 	rt_add_own(&cache->usable_alloc_bytes, usable);
@@ -258,18 +252,17 @@ uint64_t rt_record_mark(void)
 {
 	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
 
+	if (rt_mine.young)
+		return rt_load(&rt_young.op_count);
 	return thread ? core_hash_step(rt_load(&thread->cache->usable_alloc_bytes),
 				       thread->last_block)
 		      : 0;
 }
 
-void rt_record_from_other(void *block, size_t size, struct rt_alloc what, const void *frame,
-			  uint64_t mark, struct ledger_control *control)
+bool rt_record_is_new(const void *block, uint64_t mark)
 {
-	what.cell |= LEDGER_CELL_FOREIGN;
-	if (control && block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
-	    !rt_block_at((uintptr_t)block, rt_global.granule_shift).value)
-		rt_record_any(block, size, what, frame, control);
+	return block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
+	       !rt_block_at((uintptr_t)block, rt_global.granule_shift).value;
 }
 
 /* ---- free ---------------------------------------------------------------------------------- */

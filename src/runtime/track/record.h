@@ -15,12 +15,10 @@ RT_HOT void rt_record_any(void *block, size_t size, struct rt_alloc what, const 
 			  struct ledger_control *control);
 
 /*
- * The same for a block that came from another definition of the operator. When that called malloc,
- * the books have its block already: @mark is what rt_record_mark() gave before the call. Here
- * @control may be NULL.
+ * A block came from another definition of the operator. When that called malloc, the books have its
+ * block already: @mark is what rt_record_mark() gave before the call. Only in a process that is recorded.
  */
-RT_COLD void rt_record_from_other(void *block, size_t size, struct rt_alloc what, const void *frame,
-				  uint64_t mark, struct ledger_control *control);
+RT_COLD bool rt_record_is_new(const void *block, uint64_t mark);
 RT_COLD uint64_t rt_record_mark(void);
 
 /*

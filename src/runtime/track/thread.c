@@ -141,14 +141,19 @@ static struct rt_thread *thread_make(uint32_t index)
 
 struct rt_thread *rt_thread_start(void)
 {
+	/* No ledger (yet): forked in a handler that interrupted a hook as it began. */
+	return rt_mine.control ? rt_thread_make() : NULL;
+}
+
+struct rt_thread *rt_thread_make(void)
+{
 	const void *frame = __builtin_frame_address(0);
 	uint64_t before = rt_load(&rt_tls.busy);
 	struct rt_thread *thread = NULL;
 	uint32_t tid;
 	uint32_t index;
 
-	/* No ledger (yet): forked in a handler that interrupted a hook as it began. */
-	if (!rt_mine.control || rt_tls.alone || (before && rt_walk_is_inside(frame, before)))
+	if (rt_tls.alone || (before && rt_walk_is_inside(frame, before)))
 		return NULL;
 	rt_store(&rt_tls.busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);

@@ -39,6 +39,9 @@ struct rt_thread {
  */
 RT_COLD struct rt_thread *rt_thread_start(void);
 
+/* The same while this process's ledger is only being filled. */
+RT_COLD struct rt_thread *rt_thread_make(void);
+
 RT_INLINE struct rt_thread *rt_thread_self(void)
 {
 	struct rt_thread *thread = rt_tls.thread;

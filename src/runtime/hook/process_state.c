@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a process says to the kernel about itself. Calls are forwarded as they came.
+ *
+ * Names of threads: afterwards whoever counts by thread name is told. A name that was written to /proc or
+ * set by a raw system call is noticed at the thread's next change only.
+ *
+ * Another user or root directory, or a sandbox: before that, a young child gets its ledger. Afterwards it
+ * could not, or would be killed for trying.
+ */
+#include "runtime/life/start.h"
+#include "runtime/next/next.h"
+#include "runtime/track/thread_names.h"
+
+#include <linux/prctl.h>
+#include <stdarg.h>
+
+int pthread_setname_np(uintptr_t thread, const char *name);
+int prctl(int option, ...);
+int chroot(const char *path);
+int setuid(unsigned user);
+int seteuid(unsigned user);
+int setreuid(unsigned real, unsigned effective);
+int setresuid(unsigned real, unsigned effective, unsigned saved);
+
+static void grow_up(void)
+{
+	rt_next_find();
+	if (rt_mine.young)
+		(void)rt_grow_up();
+}
+
+RT_EXPORT int pthread_setname_np(uintptr_t thread, const char *name)
+{
+	int failed;
+
+	rt_next_find();
+	failed = rt_next.name_thread(thread, name);
+	/* glibc's pthread_t is the thread pointer. */
+	rt_name_changed(thread == (uintptr_t)__builtin_thread_pointer());
+	return failed;
+}
+
+RT_EXPORT int prctl(int option, ...)
+{
+	unsigned long arguments[4];
+	va_list list;
+	int result;
+
+	/* As many as the system call takes; the callee cannot know how many were given. */
+	va_start(list, option);
+	for (unsigned i = 0; i < 4; i++)
+		arguments[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if (RT_UNLIKELY(option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
+		grow_up();
+	rt_next_find();
+	result = rt_next.prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+	if (RT_UNLIKELY(option == PR_SET_NAME))
+		rt_name_changed(true);
+	return result;
+}
+
+#define FORWARD(symbol, parameters, arguments)   \
+	RT_EXPORT int symbol parameters          \
+	{                                        \
+		grow_up();                       \
+		return rt_next.symbol arguments; \
+	}
+
+FORWARD(chroot, (const char *path), (path))
+FORWARD(setuid, (unsigned user), (user))
+FORWARD(seteuid, (unsigned user), (user))
+FORWARD(setreuid, (unsigned real, unsigned effective), (real, effective))
+FORWARD(setresuid, (unsigned real, unsigned effective, unsigned saved), (real, effective, saved))

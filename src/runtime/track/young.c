@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/young.h"
+
+#include "runtime/sys/lock.h"
+#include "runtime/sys/sys.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/usable.h"
+#include "runtime/unwind/memory.h"
+#include "runtime/unwind/modules.h"
+
+#include <string.h>
+
+enum {
+	BLOCK_MASK = 15,
+	BY_HASH = 128,
+	OPS_KEPT_FREE = 64, /* for handlers that interrupt the log's use */
+};
+
+struct rt_young rt_young;
+
+RT_LARGE union rt_young_log rt_young_log;
+static uint32_t place_by_hash[BY_HASH];
+/* In place of the ledger's, which is an ancestor's. */
+static struct ledger_state state;
+
+/* ---- beginning ----------------------------------------------------------------------------- */
+
+static bool take_walk(const struct rt_walk *walk)
+{
+	if (walk)
+		rt_young.walk = *walk;
+	else if (!rt_young.is_on && !rt_walk_start(&rt_young.walk))
+		return false;
+	/* A young process that forked may have left the log's use by longjmp. */
+	if (rt_load(&rt_young.busy))
+		rt_walk_reset(&rt_young.walk);
+	rt_young.walk.full_walks = &rt_young.full_walks;
+	return true;
+}
+
+/* The rows of who forked us end where ours begin, and those of our children where ours end. */
+static bool take_ids(void)
+{
+	uint64_t rows = rt_load(&rt_global.state->table[LEDGER_TABLE_ROWS].reserved);
+	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_ROWS].capacity;
+	uint64_t first = rt_global.first_row +
+			 (rt_young.is_on || rows < capacity ? rows : capacity);
+
+	if (first + 2 * RT_YOUNG_OPS >= LEDGER_ROW_ID_END)
+		return false;
+	rt_young.first_id = (uint32_t)first;
+	if (!rt_young.is_on)
+		rt_young.parent_rows_end = rt_young.first_id;
+	return true;
+}
+
+static void take_state(void)
+{
+	const uint32_t kept = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS;
+	uint64_t private_bytes = rt_load(&rt_global.state->private_bytes);
+	uint32_t unseen = rt_load(&rt_global.state->unseen) & kept;
+
+	rt_global.state = &state;
+	rt_store(&state.private_bytes, private_bytes);
+	rt_store(&state.unseen, unseen);
+	rt_store(&state.table[LEDGER_TABLE_ROWS].reserved,
+		 rt_young.first_id + RT_YOUNG_OPS - rt_global.first_row);
+}
+
+bool rt_young_begin(struct ledger_state *ancestor, const struct rt_walk *walk, uint64_t allocs_max)
+{
+	uint64_t now = rt_now_ns();
+	uint32_t tid = rt_gettid();
+
+	/* No younger than the one that forked it: when an ancestor's recording is written is known by that. */
+	if (rt_young.is_on && now - rt_young.since_ns >= LEDGER_FORK_NS)
+		return false;
+	/* Another thread than the one that came out of the fork: there are several. */
+	if (rt_getpid_or_tid() != tid)
+		return false;
+	rt_lock_forked();
+	if (!take_ids() || !take_walk(walk))
+		return false;
+	take_state();
+	rt_global.pid = rt_tls.tid = tid;
+	rt_young.ancestor = ancestor;
+	rt_young.owner = &rt_tls;
+	rt_young.now_ns = now;
+	if (!rt_young.is_on)
+		rt_young.since_ns = now;
+	rt_young.allocs_max = allocs_max;
+	rt_young.allocs = rt_young.alloc_bytes = 0;
+	rt_young.last_block = 0;
+	rt_young.abandoned = 0;
+	rt_young.places = RT_YOUNG_LOG_BYTES;
+	memset(place_by_hash, 0, sizeof(place_by_hash));
+	rt_store(&rt_young.full_walks, 0);
+	rt_store(&rt_young.op_count, 0);
+	rt_store(&rt_young.busy, 0);
+	rt_store(&rt_young.grower, 0);
+	rt_young.is_on = true;
+	rt_add(&ancestor->forked.processes, 1);
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_mine.young = &rt_young;
+	return true;
+}
+
+/* ---- the log ------------------------------------------------------------------------------- */
+
+static struct rt_young_op *const ops = rt_young_log.ops;
+
+/* For so many more operations, and @bytes. */
+static bool has_room(uint32_t count, size_t bytes)
+{
+	count += rt_load(&rt_young.op_count) + OPS_KEPT_FREE;
+	return count <= RT_YOUNG_OPS && count * sizeof(*ops) + bytes <= rt_young.places;
+}
+
+enum stand {
+	OUT,	/* to be left to a ledger */
+	IN,	/* until leave() */
+	NESTED, /* in a handler that interrupted the log's use, or the making of the ledger */
+};
+
+/* @allocs, @bytes: that are about to be added. */
+static enum stand enter(const void *frame, uint64_t allocs, uint64_t bytes)
+{
+	uint32_t grower = rt_load(&rt_young.grower);
+	uint64_t outer = rt_load(&rt_young.busy);
+
+	if (rt_young.owner != &rt_tls)
+		return grower && grower == rt_gettid() ? NESTED : OUT;
+	if (grower)
+		return grower == rt_tls.tid ? NESTED : OUT;
+	if (outer && rt_walk_is_inside(frame, outer))
+		return NESTED;
+	if (!has_room(2, 0) || rt_young.allocs + allocs >= rt_young.allocs_max ||
+	    rt_young.alloc_bytes + bytes >= LEDGER_FORK_BYTES)
+		return OUT;
+	rt_young.now_ns = rt_now_ns();
+	if (rt_young.now_ns - rt_young.since_ns >= LEDGER_FORK_NS)
+		return OUT;
+	/* Whoever makes the ledger has looked at this word after that one, or we see that it does. */
+	atomic_store_explicit(&rt_young.busy, (uintptr_t)frame, memory_order_seq_cst);
+	if (atomic_load_explicit(&rt_young.grower, memory_order_seq_cst)) {
+		rt_store_release(&rt_young.busy, 0);
+		return OUT;
+	}
+	if (RT_UNLIKELY(outer != 0)) {
+		rt_lock_recover(rt_tls.tid);
+		rt_walk_reset(&rt_young.walk);
+		rt_young.abandoned++;
+	}
+	return IN;
+}
+
+/* Always true, for the caller to return. */
+static bool leave(enum stand stand)
+{
+	if (stand == IN)
+		rt_store_release(&rt_young.busy, 0);
+	return true;
+}
+
+/* NULL: too many handlers interrupted each other. */
+static struct rt_young_op *new_op(void)
+{
+	uint32_t i = atomic_fetch_add_explicit(&rt_young.op_count, 1, memory_order_relaxed);
+
+	if (i >= RT_YOUNG_OPS || (i + 1) * sizeof(*ops) > rt_young.places)
+		return NULL;
+	ops[i] = (struct rt_young_op){ .at_ns = rt_young.now_ns };
+	return &ops[i];
+}
+
+static void add(struct ledger_forked *to, uint64_t allocs, uint64_t alloc_bytes, uint64_t frees,
+		uint64_t freed_bytes)
+{
+	rt_add(&to->allocs, allocs);
+	rt_add(&to->alloc_bytes, alloc_bytes);
+	rt_add(&to->frees, frees);
+	rt_add(&to->freed_bytes, freed_bytes);
+}
+
+/* Add @op to the log, and to the sums unless a handler has forked meanwhile and this is its child. */
+static void finish_op(struct rt_young_op *op, uint32_t what)
+{
+	uint64_t freed_bytes = what & RT_YOUNG_FREE ? ops[op->freed].size : 0;
+	bool allocs = what & RT_YOUNG_ALLOC;
+
+	rt_store_release(&op->what, what);
+	if (!rt_mine.young)
+		return;
+	add(&rt_young.ancestor->forked, allocs, allocs ? op->size : 0, (what & RT_YOUNG_FREE) != 0,
+	    freed_bytes);
+	op->counted = true;
+	rt_young.allocs += allocs;
+	rt_young.alloc_bytes += allocs ? op->size : 0;
+}
+
+/* ---- allocations --------------------------------------------------------------------------- */
+
+/* 0 when there is no room. */
+static uint32_t place_of(struct rt_key key, const void *frame)
+{
+	uint64_t hash = rt_walk(&rt_young.walk, frame);
+	uint32_t *found = &place_by_hash[core_hash_step(hash, key.word) % BY_HASH];
+	uint32_t count = rt_walk_length(&rt_young.walk);
+	struct rt_young_place *place = rt_young_place(*found);
+	size_t bytes = sizeof(*place) + count * sizeof(*place->frames);
+
+	if (*found && place->hash == hash && place->key.word == key.word)
+		return *found;
+	if (!has_room(1, bytes))
+		return 0;
+	rt_young.places -= (uint32_t)bytes;
+	place = rt_young_place(rt_young.places);
+	*place = (struct rt_young_place){ hash, key, count, rt_young.walk.truncated };
+	rt_walk_keep(&rt_young.walk, place->frames);
+	*found = rt_young.places;
+	return *found;
+}
+
+/* False where another block is noted whose free was not seen. */
+static bool note_block(uintptr_t address, uint32_t row, uint64_t size, uint32_t flags)
+{
+	struct rt_block stale;
+	uint64_t field;
+	rt_cell *cell = rt_block_ready(address, size, rt_global.granule_shift, &field);
+
+	if (RT_LIKELY(cell != NULL)) {
+		rt_store(cell, rt_cell_value(address, row, field, flags));
+		return true;
+	}
+	if (rt_block_take_stale(address, size, &stale)) {
+		rt_block_note(stale.address, ledger_cell_row(stale.value), stale.size,
+			      ledger_cell_flags(stale.value));
+		return false;
+	}
+	rt_block_note(address, row, size, flags);
+	return true;
+}
+
+/* The allocation of @block, and the free of operation @freed's if @what says so. */
+static bool log_alloc(enum stand stand, void *block, size_t size, struct rt_alloc alloc,
+		      uint32_t what, uint32_t freed, const void *frame)
+{
+	uintptr_t address = (uintptr_t)block;
+	uint32_t place = stand == IN ? place_of(alloc.key, frame) : 0;
+	struct rt_young_op *op;
+	uint64_t usable = 0;
+
+	if (stand == IN && !place)
+		return false;
+	op = new_op();
+	if (!op)
+		return true;
+	if (!(alloc.cell & LEDGER_CELL_FOREIGN))
+		usable = rt_usable(address, size, alloc.cell & LEDGER_CELL_CLASSED);
+	op->place = place;
+	op->freed = freed;
+	op->cell = usable ? alloc.cell : alloc.cell | LEDGER_CELL_FOREIGN;
+	op->size = size;
+	op->usable = usable;
+	op->address = address;
+	if (!note_block(address, rt_young.first_id + (uint32_t)(op - ops), size, op->cell))
+		return false;
+	finish_op(op, what | RT_YOUNG_ALLOC);
+	if (stand == IN)
+		rt_young.last_block = address;
+	return true;
+}
+
+bool rt_young_record(void *block, size_t size, struct rt_alloc what, const void *frame)
+{
+	enum stand stand;
+	bool logged;
+
+	if (!block)
+		return true;
+	if ((uintptr_t)block & BLOCK_MASK || size >> LEDGER_ADDRESS_BITS)
+		return false;
+	if (rt_load(&rt_generated_met))
+		rt_modules_check_load(frame);
+	stand = enter(frame, 1, size);
+	if (stand == OUT)
+		return false;
+	logged = log_alloc(stand, block, size, what, 0, 0, frame);
+	(void)leave(stand);
+	return logged;
+}
+
+/* ---- frees --------------------------------------------------------------------------------- */
+
+static bool is_own(uint64_t cell)
+{
+	return ledger_cell_row(cell) - rt_young.first_id < RT_YOUNG_OPS;
+}
+
+/* @cell: 0, or of a block of @size that is not noted any more. */
+static void log_free(uint64_t cell, uint64_t size, bool temporary)
+{
+	struct rt_young_op *op = new_op();
+
+	if (!op)
+		return;
+	if (cell && is_own(cell)) {
+		op->freed = ledger_cell_row(cell) - rt_young.first_id;
+		op->temporary = temporary;
+		finish_op(op, RT_YOUNG_FREE);
+	} else {
+		op->size = size;
+		finish_op(op, cell ? RT_YOUNG_INHERITED : RT_YOUNG_UNTRACKED);
+	}
+}
+
+bool rt_young_forget(void *block, struct rt_free how, const void *frame)
+{
+	enum stand stand = enter(frame, 0, 0);
+	struct rt_block at;
+	bool temporary;
+
+	if (stand == OUT)
+		return false;
+	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
+	if (how.is_others && (!at.value || ledger_cell_family(at.value) < LEDGER_FAMILY_NEW))
+		return leave(stand);
+	temporary = stand == IN && at.value && rt_young.last_block == at.address;
+	if (at.value)
+		rt_store(at.cell, rt_cell_freed(at.value));
+	if (temporary)
+		rt_young.last_block = 0;
+	log_free(at.value, at.size, temporary);
+	return leave(stand);
+}
+
+/* ---- realloc ------------------------------------------------------------------------------- */
+
+bool rt_young_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize)
+{
+	enum stand stand = enter(frame, 0, 0);
+	struct rt_block at;
+
+	if (stand == OUT)
+		return false;
+	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
+	*ret_resize = (struct rt_resize){ .cell = at.value, .size = at.size };
+	if (at.value) {
+		if (is_own(at.value))
+			ret_resize->usable =
+				ops[ledger_cell_row(at.value) - rt_young.first_id].usable;
+		rt_store(at.cell, rt_cell_freed(at.value));
+	}
+	return leave(stand);
+}
+
+bool rt_young_resize_end(const struct rt_resize *resize, void *before, void *after, size_t size,
+			 const void *frame)
+{
+	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0, 0);
+	bool own = resize->cell && is_own(resize->cell);
+	enum stand stand;
+	bool logged = true;
+
+	if ((uintptr_t)after & BLOCK_MASK || size >> LEDGER_ADDRESS_BITS)
+		return false;
+	stand = enter(frame, 1, size);
+	if (stand == OUT)
+		return false;
+	if (!after && size > 0) {
+		/* The next allocator kept the block. */
+		if (resize->cell)
+			rt_block_note((uintptr_t)before, ledger_cell_row(resize->cell),
+				      resize->size, ledger_cell_flags(resize->cell));
+		return leave(stand);
+	}
+	if (own && after)
+		logged = log_alloc(stand, after, size, what, RT_YOUNG_FREE,
+				   ledger_cell_row(resize->cell) - rt_young.first_id, frame);
+	else if (after)
+		logged = log_alloc(stand, after, size, what, 0, 0, frame);
+	if (logged && !(own && after))
+		log_free(resize->cell, resize->size, false);
+	(void)leave(stand);
+	return logged;
+}

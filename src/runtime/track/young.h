@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A forked child is young until it has allocated much or lived long: shells fork by the thousand, and a
+ * ledger costs more than such a child does. It has none. Each of its operations is added to "forked" of
+ * its nearest ancestor's ledger, and logged in private memory with its call stack. If it is to have a
+ * ledger after all, the log is replayed into that. docs/internals/ledger.md, "Fork".
+ *
+ * One thread uses the log, with its signal handlers. Whatever is out of the ordinary is left to a ledger:
+ * the functions below return false then, and nothing has been done.
+ */
+#ifndef SEEP_RUNTIME_YOUNG_H
+#define SEEP_RUNTIME_YOUNG_H
+
+#include "runtime/rt.h"
+#include "runtime/track/operation.h"
+#include "runtime/track/record.h"
+#include "runtime/unwind/walk.h"
+
+/* What an operation did. A realloc is an ALLOC and a FREE. */
+enum {
+	RT_YOUNG_ALLOC = 1,
+	RT_YOUNG_FREE = 2,	/* of a block that an earlier operation allocated */
+	RT_YOUNG_INHERITED = 4, /* a free of an ancestor's block */
+	RT_YOUNG_UNTRACKED = 8, /* a free of a block that nobody recorded */
+};
+
+struct rt_young_op {
+	_Atomic uint32_t what; /* written last; 0: left in the middle, by longjmp */
+	uint32_t place;	       /* of an ALLOC: where in the log; 0: without a stack */
+	uint32_t freed;	       /* of a FREE: which operation's block */
+	uint32_t row;	       /* of an ALLOC, once it is replayed */
+	uint32_t cell;	       /* flags of its cell */
+	bool temporary;	       /* a FREE of what was allocated last */
+	bool counted;	       /* in "forked" */
+	uint64_t at_ns;
+	uint64_t size; /* of an ALLOC, or of an INHERITED */
+	uint64_t usable;
+	uintptr_t address;
+};
+
+/* What makes a context. */
+struct rt_young_place {
+	uint64_t hash; /* of the walk */
+	struct rt_key key;
+	uint32_t count;
+	bool truncated;
+	struct rt_kept_frame frames[];
+};
+
+enum { RT_YOUNG_OPS = 2048, RT_YOUNG_LOG_BYTES = 256 << 10 };
+
+/* Operations from the beginning, places from the end, so that little of it is touched. */
+union rt_young_log {
+	struct rt_young_op ops[RT_YOUNG_OPS];
+	uint8_t bytes[RT_YOUNG_LOG_BYTES];
+};
+extern union rt_young_log rt_young_log;
+
+static inline struct rt_young_place *rt_young_place(uint32_t at)
+{
+	return (struct rt_young_place *)(void *)&rt_young_log.bytes[at];
+}
+
+struct rt_young {
+	struct ledger_state *ancestor;
+	const void *owner;	 /* &rt_tls of the thread that uses the log */
+	_Atomic uint64_t busy;	 /* frame address of the hook that uses it, else 0 */
+	_Atomic uint32_t grower; /* thread id of whoever makes the ledger; 0: nobody */
+	bool is_on; /* this process or, until it begins anew, the one that forked it is young */
+	uint32_t first_id;	  /* row of operation i's block: first_id + i */
+	uint32_t parent_rows_end; /* first_id of the first young one since the last ledger */
+	uint64_t since_ns;	  /* the first operation */
+	uint64_t now_ns;	  /* the last one */
+	uint64_t allocs_max;	  /* with this many it gets a ledger */
+	uint64_t allocs;
+	uint64_t alloc_bytes;
+	uintptr_t last_block; /* as in struct rt_thread */
+	uint64_t abandoned;
+	_Atomic uint32_t op_count;
+	uint32_t places; /* where in the log the last one begins */
+	_Atomic uint64_t full_walks;
+	struct rt_walk walk;
+};
+extern struct rt_young rt_young;
+
+/*
+ * Be young. @ancestor: of the nearest ledger, mapped as long as this lasts. @walk: of the thread that
+ * forked, whose state nobody uses any more; NULL: there is none. False: not possible.
+ */
+bool rt_young_begin(struct ledger_state *ancestor, const struct rt_walk *walk, uint64_t allocs_max);
+
+/* As rt_record_any() and rt_forget_any(), when rt_mine.young says that this process is young. */
+RT_COLD bool rt_young_record(void *block, size_t size, struct rt_alloc what, const void *frame);
+RT_COLD bool rt_young_forget(void *block, struct rt_free how, const void *frame);
+
+/* As rt_resize_begin() and rt_resize_end(). */
+RT_COLD bool rt_young_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize);
+RT_COLD bool rt_young_resize_end(const struct rt_resize *resize, void *before, void *after,
+				 size_t size, const void *frame);
+
+#endif

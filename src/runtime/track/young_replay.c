@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/track/young_replay.h"
+
+#include "runtime/sys/sys.h"
+#include "runtime/track/context.h"
+#include "runtime/track/counters.h"
+#include "runtime/track/live_peak.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/place.h"
+
+static uint32_t row_of(struct rt_thread *thread, const struct ledger_control *control,
+		       const struct rt_young_op *op)
+{
+	const struct rt_young_place *place = rt_young_place(op->place);
+
+	if (!op->place ||
+	    !rt_walk_recall(&thread->walk, place->frames, place->count, place->truncated))
+		return rt_global.first_row;
+	if (place->truncated)
+		rt_add_own(&thread->cache->walks_truncated, 1);
+	return rt_context_row(thread, place->hash, place->key, rt_load(&control->epoch));
+}
+
+static void replay_alloc(struct rt_thread *thread, struct ledger_control *control,
+			 struct rt_young_op *op)
+{
+	struct ledger_cache *cache = thread->cache;
+	struct ledger_slot *slot = NULL;
+
+	op->row = row_of(thread, control, op);
+	if (op->row != rt_global.first_row)
+		slot = rt_slot(thread, op->row);
+	if (!slot) {
+		op->row = rt_global.first_row;
+		rt_row_alloc(op->size);
+		return;
+	}
+	if (!rt_row_is_context(op->row))
+		rt_add(&rt_global.state->dropped, 1);
+	rt_slot_alloc(slot, control, op->size);
+	rt_add_own(&cache->histogram[rt_bucket(op->size)], 1);
+	rt_add_own(&cache->usable_alloc_bytes, op->usable);
+}
+
+static void replay_free(struct rt_thread *thread, struct ledger_control *control,
+			const struct rt_young_op *op, struct rt_young_op *freed)
+{
+	struct ledger_cache *cache = thread->cache;
+	struct ledger_slot *slot = NULL;
+
+	if (freed->row != rt_global.first_row)
+		slot = rt_slot(thread, freed->row);
+	if (slot)
+		rt_slot_free(slot, control, freed->size);
+	else
+		rt_row_free(freed->row, freed->size);
+	rt_add_own(&cache->usable_freed_bytes, freed->usable);
+	if (op->temporary && slot) {
+		rt_add_own(&slot->temporaries, 1);
+		rt_add_own(&cache->temporary_bytes, freed->size);
+	}
+	/* Nothing stands at its address any more, or another one. */
+	freed->address = 0;
+}
+
+/* What of "forked" in the ancestor's ledger is in this one too; after the rows. */
+static void note_young(uint64_t allocs, uint64_t alloc_bytes, uint64_t frees, uint64_t freed_bytes)
+{
+	struct ledger_forked *young = &rt_global.state->young;
+
+	rt_add(&young->allocs, allocs);
+	rt_add(&young->alloc_bytes, alloc_bytes);
+	rt_add(&young->frees, frees);
+	rt_add(&young->freed_bytes, freed_bytes);
+}
+
+static void replay_op(struct rt_thread *thread, struct ledger_control *control,
+		      struct rt_young_op *op)
+{
+	uint32_t what = rt_load_acquire(&op->what);
+	struct rt_young_op *freed = what & RT_YOUNG_FREE ? &rt_young_log.ops[op->freed] : NULL;
+	uint64_t after, before;
+
+	/* Its allocation was left in the middle. */
+	if (freed && !freed->row)
+		freed = NULL;
+	after = what & RT_YOUNG_ALLOC ? op->size : 0;
+	before = freed ? freed->size : 0;
+	rt_now_stands_ns = op->at_ns;
+	if (before > after)
+		rt_fall(thread, control, before - after);
+	if (what & RT_YOUNG_ALLOC)
+		replay_alloc(thread, control, op);
+	if (freed)
+		replay_free(thread, control, op, freed);
+	if (after > before)
+		rt_rise(thread, control, after - before);
+	if (what & RT_YOUNG_INHERITED) {
+		rt_add_own(&thread->cache->inherited_frees, 1);
+		rt_add_own(&thread->cache->inherited_freed_bytes, op->size);
+	}
+	if (what & RT_YOUNG_UNTRACKED)
+		rt_add_own(&thread->cache->untracked_frees, 1);
+	if (op->counted)
+		note_young((what & RT_YOUNG_ALLOC) != 0, after, freed != NULL, before);
+	rt_now_stands_ns = 0;
+}
+
+/* The cell of a block that is alive gets its row. */
+static void settle(uint32_t i)
+{
+	const struct rt_young_op *op = &rt_young_log.ops[i];
+	struct rt_block at = { 0 };
+
+	if (op->row && op->address)
+		at = rt_block_at(op->address, rt_global.granule_shift);
+	if (at.value && ledger_cell_row(at.value) == rt_young.first_id + i)
+		rt_store(at.cell, at.value ^ (rt_young.first_id + i) ^ op->row);
+}
+
+bool rt_young_replay(const void *frame)
+{
+	static uint32_t replayed, settled;
+	struct ledger_control *control = rt_global.control;
+	struct rt_thread *thread = rt_tls.thread;
+
+	if (!thread) {
+		replayed = settled = 0;
+		thread = rt_thread_make();
+		if (!thread)
+			return false;
+		rt_add(&rt_global.state->young.processes, 1);
+		rt_add_own(&thread->cache->walks_full, rt_load(&rt_young.full_walks));
+		rt_add_own(&thread->cache->abandoned, rt_young.abandoned);
+	}
+	rt_store(&thread->busy, (uintptr_t)frame);
+	for (; replayed < rt_load(&rt_young.op_count) && replayed < RT_YOUNG_OPS; replayed++)
+		replay_op(thread, control, &rt_young_log.ops[replayed]);
+	for (; settled < replayed; settled++)
+		settle(settled);
+	thread->last_block = rt_young.last_block;
+	rt_leave(thread);
+	return true;
+}
+
+uint64_t rt_young_translate(uint64_t cell)
+{
+	uint32_t row = ledger_cell_row(cell);
+	uint32_t i = row - rt_young.first_id;
+
+	if (!cell || i >= RT_YOUNG_OPS || !rt_young_log.ops[i].row)
+		return cell;
+	return cell ^ row ^ rt_young_log.ops[i].row;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* From the log of a young child to its new ledger: as if that had been there from the first operation. */
+#ifndef SEEP_RUNTIME_YOUNG_REPLAY_H
+#define SEEP_RUNTIME_YOUNG_REPLAY_H
+
+#include "runtime/track/young.h"
+
+/*
+ * Replay what is logged and not yet replayed. The first time gives the thread its state, and is before
+ * the ledger has its name; @frame: of the caller, as of a hook. False without a thread state.
+ */
+bool rt_young_replay(const void *frame);
+
+/* A cell that was taken out of the page map while its process was young, with its row as it is now. */
+uint64_t rt_young_translate(uint64_t cell);
+
+#endif

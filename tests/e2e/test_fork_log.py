@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""A forked child's ledger says the same whether it was there from the child's first operation or was
+made later, when what the child had done until then was replayed into it."""
+
+import os
+
+import pytest
+
+from harness import RUNTIME, check_totals, program, read_report, run_plain, site
+
+OPERATIONS = 700
+# Of time, and of how the library worked.
+NOT_COMPARED = {"peak_at_ns", "own_bytes", "walks", "walks_landed"}
+CONTEXT_NOT_COMPARED = {"id", "first_ns", "frames"}
+
+
+def child_report(seep, seed, forks):
+    """What the ledger says that the child gets at its allocation number @forks."""
+    env = {
+        "LD_PRELOAD": str(RUNTIME),
+        "SEEP_DIR": str(seep.ledger_dir),
+        "SEEP_OPTIONS": f"forks={forks}",
+    }
+    command = [program("fork_mix"), str(seed), str(OPERATIONS)]
+    assert run_plain(command, env=env).status == 0
+    ledgers = list(seep.ledger_dir.glob("*.ledger"))
+    reports = [read_report(seep.command("report", path, "--json").stdout) for path in ledgers]
+    for path in ledgers:
+        path.unlink()
+    (child,) = (report for report in reports if report["totals"]["inherited_frees"])
+    check_totals(child)
+    return child
+
+
+def comparable(report):
+    totals = {k: v for k, v in report["totals"].items() if k not in NOT_COMPARED}
+    contexts = [
+        {k: v for k, v in context.items() if k not in CONTEXT_NOT_COMPARED}
+        for context in report["contexts"]
+    ]
+    return totals, sorted(contexts, key=lambda context: (context["hash"], context["kind"]))
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_a_replayed_ledger_says_what_one_from_the_start_says(seep, seed):
+    at_once = child_report(seep, seed, 1)
+    assert at_once["totals"]["temporary"] and at_once["totals"]["untracked_frees"] == 0
+    assert len(at_once["contexts"]) > 30
+    for forks in (2, 3, 17, 250, 400):
+        assert comparable(child_report(seep, seed, forks)) == comparable(at_once)
+
+
+@pytest.mark.parametrize("how", ["setuid", "chroot", "sandbox"])
+def test_a_child_that_gives_up_its_rights_has_its_ledger_before_that(seep, how):
+    if how != "sandbox" and os.geteuid() != 0:
+        pytest.skip("needs root")
+    result, recordings = seep.run([program("fork_confined"), how])
+    assert result.status == 0
+    main, child = recordings.all()
+    assert site(child, "allocate")["allocs"] == 3010
+    assert main["totals"]["unrecorded_children"] == 0

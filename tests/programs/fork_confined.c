@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fork_confined HOW: a forked child allocates 10 blocks, gives up rights, and allocates 3,000 more.
+ *   setuid    becomes nobody
+ *   chroot    has an empty root directory
+ *   sandbox   is killed if it opens, makes, renames or resizes a file
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "truth.h"
+
+TRUTH_SITE(allocate);
+
+static const unsigned deadly[] = { SYS_openat, SYS_mkdir, SYS_renameat2, SYS_ftruncate };
+
+enum { COUNT = sizeof(deadly) / sizeof(*deadly), BEFORE = 10, AFTER = 3000, BYTES = 24 };
+
+static int enter_sandbox(void)
+{
+	struct sock_filter filter[COUNT + 3];
+	struct sock_fprog program = { COUNT + 3, filter };
+
+	filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+						 offsetof(struct seccomp_data, nr));
+	for (int i = 0; i < COUNT; i++)
+		filter[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, deadly[i],
+							     (unsigned char)(COUNT - i), 0);
+	filter[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	filter[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static SITE void allocate(int count)
+{
+	for (int i = 0; i < count; i++) {
+		EXPECT(truth_hide_ptr(malloc(BYTES)) != NULL);
+		truth_alloced(&site_allocate, BYTES);
+	}
+}
+
+static void be_child(const char *how)
+{
+	allocate(BEFORE);
+	if (strcmp(how, "setuid") == 0)
+		EXPECT(setuid(65534) == 0);
+	else if (strcmp(how, "chroot") == 0)
+		EXPECT(chroot("/var/empty") == 0 || chroot("/proc/self/fdinfo") == 0);
+	else
+		EXPECT(enter_sandbox() == 0);
+	allocate(AFTER);
+}
+
+int main(int argc, char **argv)
+{
+	pid_t child;
+	int status;
+
+	EXPECT(argc == 2);
+	EXPECT(truth_hide_ptr(malloc(1)) != NULL);
+	child = fork();
+	if (child == 0) {
+		be_child(argv[1]);
+		_exit(truth_failures != 0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+	return truth_failures != 0;
+}
