@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the runtime's own, where the kernel does not let it have its way. */
+/* Memory of the runtime's own, where the kernel does not let it have its way; and the time. */
 #include "runtime/sys/sys.c"
 
 #include <linux/filter.h>
@@ -71,11 +71,35 @@ static void an_emptied_table_reads_zero_though_its_pages_stay(void **state)
 	check(true);
 }
 
+static int clock_of_ours(clockid_t clock, struct timespec *ret)
+{
+	*ret = (struct timespec){ .tv_sec = 7, .tv_nsec = clock };
+	return 0;
+}
+
+static void the_time_is_the_vdsos_or_else_the_kernels(void **state)
+{
+	struct timespec before, after;
+	uint64_t now;
+
+	(void)state;
+	rt_vdso_clock = clock_of_ours;
+	assert_int_equal(rt_now_ns(), 7000000000 + CLOCK_MONOTONIC);
+	assert_int_equal(rt_realtime_ns(), 7000000000 + CLOCK_REALTIME);
+	rt_vdso_clock = NULL;
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &before), 0);
+	now = rt_now_ns();
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &after), 0);
+	assert_in_range(now, (uint64_t)before.tv_sec * 1000000000u + (uint64_t)before.tv_nsec,
+			(uint64_t)after.tv_sec * 1000000000u + (uint64_t)after.tv_nsec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_emptied_table_reads_zero),
 		cmocka_unit_test(an_emptied_table_reads_zero_though_its_pages_stay),
+		cmocka_unit_test(the_time_is_the_vdsos_or_else_the_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,7 @@ static struct ledger_control *start(const struct rt_start *how)
 	make.session = session = how->session;
 	rt_module_filter_start(options.modules);
 	rt_global.seed = random_seed();
+	rt_vdso_clock = (rt_clock *)(uintptr_t)rt_find_elsewhere("__vdso_clock_gettime");
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)options.verify;
 	if (rt_global.glibc && !rt_operators_replaced) {

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /* Linux 5.14; the C library's headers may be older. */
 enum { RT_MADV_POPULATE_READ = 22, RT_MADV_POPULATE_WRITE = 23 };
@@ -61,6 +62,13 @@ bool rt_is_gone(uint32_t pid, uint32_t tid);
 
 /* While it is not 0, rt_now_ns() says this: what is recorded is of that time. */
 extern uint64_t rt_now_stands_ns;
+
+/*
+ * The vDSO's clock_gettime(), which makes no system call where the kernel has a clock for that. Set at
+ * the start; NULL: there is none. libc's may be another library's, that says another time and takes locks.
+ */
+typedef int rt_clock(clockid_t clock, struct timespec *ret);
+extern rt_clock *rt_vdso_clock;
 
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);
