@@ -67,8 +67,9 @@ bool rt_next_is_glibc(void);
 const char *rt_next_malloc_path(void);
 
 /*
- * A definition of @symbol in any loaded object but this library, for operators whose provider
- * came later or locally. Reads the loader's list: for the out-of-memory path and the start only.
+ * A definition of @symbol in any loaded object but this library, the vDSO among them; for operators
+ * whose provider came later or locally too. Reads the loader's list: for the out-of-memory path and the
+ * start only.
  */
 void *rt_find_elsewhere(const char *symbol);
 

@@ -22,14 +22,12 @@ enum { SCRATCH_FRAMES = RT_WALK_FRAMES_MAX * 2 };
 static struct folded *scratch;
 static struct rt_index_set nodes;
 
-bool rt_index_reserve(struct rt_index_set *set)
+bool rt_index_grow(struct rt_index_set *set)
 {
 	uint64_t first = rt_global.forked ? SET_FIRST_FORKED : SET_FIRST;
 	uint64_t size = set->entries ? (set->mask + 1) * 2 : first;
 	uint64_t *entries, *old;
 
-	if (set->entries && set->used * 3 < set->mask * 2)
-		return true;
 	entries = rt_mmap(size * sizeof(*entries));
 	if (!entries)
 		return false;
@@ -67,6 +65,18 @@ static bool repeats_at(const struct folded *out, uint32_t count, uint32_t period
 	return true;
 }
 
+/* The least period at which the last frames of out[0..count) repeat; 0: they do not. */
+static uint32_t period_of(const struct folded *out, uint32_t count)
+{
+	const uint32_t most = count / 2 < PERIOD_MAX ? count / 2 : PERIOD_MAX;
+	const struct folded *last = &out[count - 1];
+
+	for (uint32_t period = 1; period <= most; period++)
+		if (RT_UNLIKELY(same_frame(last, last - period)) && repeats_at(out, count, period))
+			return period;
+	return 0;
+}
+
 /* The last @period frames of out[0..count) come again: those before stand for them too. */
 static void fold_tail(struct folded *out, uint32_t count, uint32_t period)
 {
@@ -86,22 +96,22 @@ static uint32_t fold(const struct rt_walk *walk, uint32_t known, uint32_t *ret_p
 	uint32_t count = 0;
 
 	*ret_plain = length;
-	for (uint32_t i = 0; i < length; i++) {
+	for (; count < known; count++)
+		scratch[count] = (struct folded){ .ra = walk->now->frames[count].ra,
+						  .last = count };
+	for (uint32_t i = known; i < length; i++) {
 		bool exact;
 		uintptr_t ra = rt_walk_address(walk, i, &exact);
+		uint32_t period;
 
 		scratch[count++] = (struct folded){ .ra = ra, .last = i, .exact = exact };
-		if (i < known)
+		period = period_of(scratch, count);
+		if (RT_LIKELY(period == 0))
 			continue;
-		for (uint32_t period = 1; period <= PERIOD_MAX && period * 2 <= count; period++) {
-			if (!repeats_at(scratch, count, period))
-				continue;
-			fold_tail(scratch, count, period);
-			count -= period;
-			if (count - 1 < *ret_plain)
-				*ret_plain = count - 1;
-			break;
-		}
+		fold_tail(scratch, count, period);
+		count -= period;
+		if (count - 1 < *ret_plain)
+			*ret_plain = count - 1;
 	}
 	return count;
 }

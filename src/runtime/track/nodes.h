@@ -37,8 +37,14 @@ static inline uint64_t rt_index_place(uint64_t hash)
 	return hash >> 32;
 }
 
+RT_COLD bool rt_index_grow(struct rt_index_set *set);
+
 /* Room for one more; false without memory. */
-bool rt_index_reserve(struct rt_index_set *set);
+static inline bool rt_index_reserve(struct rt_index_set *set)
+{
+	return RT_LIKELY(set->entries != NULL && set->used * 3 < set->mask * 2) ||
+	       rt_index_grow(set);
+}
 
 static inline void rt_index_put(struct rt_index_set *set, uint64_t hash, uint64_t place,
 				uint32_t index)

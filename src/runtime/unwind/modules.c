@@ -273,7 +273,7 @@ static bool same_file(const struct ledger_module *m, const uint8_t *id, uint32_t
 				memcmp(rt_global.strings + m->path.offset, path, path_bytes) == 0));
 }
 
-static uint32_t list_module(const struct dl_find_object *object)
+static RT_COLD uint32_t list_module(const struct dl_find_object *object)
 {
 	static RT_LARGE char path[PATH_MAX_BYTES]; /* under the slow lock */
 	const struct link_map *map = object->dlfo_link_map;
