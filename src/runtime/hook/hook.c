@@ -3,14 +3,26 @@
 
 #include "runtime/track/young_replay.h"
 
-void rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame)
+/* Without a ledger, or at first. Apart, so that what is common saves no registers for it. */
+static RT_COLD void record_unready(void *block, size_t size, struct rt_alloc what,
+				   const void *frame)
 {
 	struct ledger_control *control = rt_control();
 
-	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_record(block, size, what, frame))
+	if (!control && rt_mine.young && !rt_young_record(block, size, what, frame))
 		control = rt_grow_up();
+	if (control)
+		rt_record_any(block, size, what, frame, control);
+}
+
+void rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame)
+{
+	struct ledger_control *control = rt_mine.control;
+
 	if (RT_LIKELY(control != NULL))
 		rt_record_any(block, size, what, frame, control);
+	else
+		record_unready(block, size, what, frame);
 }
 
 void rt_record_other(void *block, size_t size, struct rt_alloc what, const void *frame,
@@ -21,14 +33,24 @@ void rt_record_other(void *block, size_t size, struct rt_alloc what, const void 
 		rt_record_rest(block, size, what, frame);
 }
 
-void rt_forget_rest(void *block, struct rt_free how, const void *frame)
+static RT_COLD void forget_unready(void *block, struct rt_free how, const void *frame)
 {
 	struct ledger_control *control = rt_control();
 
-	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_forget(block, how, frame))
+	if (!control && rt_mine.young && !rt_young_forget(block, how, frame))
 		control = rt_grow_up();
+	if (control)
+		rt_forget_any(block, how, frame, control);
+}
+
+void rt_forget_rest(void *block, struct rt_free how, const void *frame)
+{
+	struct ledger_control *control = rt_mine.control;
+
 	if (RT_LIKELY(control != NULL))
 		rt_forget_any(block, how, frame, control);
+	else
+		forget_unready(block, how, frame);
 }
 
 struct ledger_control *rt_control_grown(void)
