@@ -115,7 +115,7 @@ static void drop_image(struct seep_recorder *recorder, struct seep_image *image)
 
 	if (!image->keep_ledger)
 		(void)unlinkat(recorder->plan.ledger_dir_fd, image->file_name, 0);
-	seep_session_close(&recorder->session, image, &nothing);
+	(void)seep_session_close(&recorder->session, image, &nothing);
 }
 
 static void hand_over(struct seep_recorder *recorder, bool closing)
@@ -195,7 +195,9 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 		seep_forked_add(&result->small_forks, &outcome.small);
 	}
 	free(job);
-	seep_session_close(&recorder->session, image, &outcome);
+	if (seep_session_close(&recorder->session, image, &outcome))
+		/* What it did when it was young is in a recording that is written. */
+		seep_forked_less(&result->small_forks, &outcome.young);
 }
 
 static void take_back(struct seep_recorder *recorder, struct seep_finish_job *job)

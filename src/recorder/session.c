@@ -395,25 +395,27 @@ struct seep_image *seep_session_next(struct seep_session *session, bool closing)
 	return NULL;
 }
 
-/* What its parent's ledger counts of @image, which has a ledger of its own. */
-static void take_out_young(struct seep_image *image, const struct seep_profile_forked *young)
+/* What its parent's ledger counts of @image, which has a ledger of its own. False: that one is closed. */
+static bool take_out_young(struct seep_image *image, const struct seep_profile_forked *young)
 {
-	if (image->parent && strcmp(image->parent->file_name, image->parent_name) == 0)
-		seep_forked_add(&image->parent->grown, young);
+	if (!image->parent || strcmp(image->parent->file_name, image->parent_name) != 0)
+		return false;
+	seep_forked_add(&image->parent->grown, young);
+	return true;
 }
 
-void seep_session_close(struct seep_session *session, struct seep_image *image,
+bool seep_session_close(struct seep_session *session, struct seep_image *image,
 			const struct seep_session_outcome *outcome)
 {
 	struct seep_image *heir = image->parent;
 	struct seep_image **link = &session->images;
+	bool taken_out = take_out_young(image, &outcome->young);
 
 	if (!heir) {
 		heir = seep_session_main(session);
 	}
 	if (heir == image)
 		heir = NULL;
-	take_out_young(image, &outcome->young);
 	if (heir && outcome->recorded && heir->pid != image->pid)
 		seep_image_add_child(heir, image->pid);
 	if (heir && !outcome->recorded) {
@@ -435,6 +437,7 @@ void seep_session_close(struct seep_session *session, struct seep_image *image,
 	}
 	*link = image->next;
 	seep_image_free(image);
+	return !taken_out && outcome->young.processes;
 }
 
 size_t seep_session_live(const struct seep_session *session)
@@ -455,7 +458,7 @@ void seep_session_leave(struct seep_session *session, struct seep_image *image)
 		const struct seep_profile_forked young =
 			seep_forked_load(&seep_watch_ledger(image->watch)->state->young);
 
-		take_out_young(image, &young);
+		(void)take_out_young(image, &young);
 	}
 	stop_following(image, false);
 	image->left = true;

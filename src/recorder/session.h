@@ -98,8 +98,11 @@ struct seep_session_outcome {
 	struct seep_profile_forked young; /* what the parent's ledger counts of it */
 };
 
-/* Pass on to the parent what it gets, and release @image. */
-void seep_session_close(struct seep_session *session, struct seep_image *image,
+/*
+ * Pass on to the parent what it gets, and release @image. True: the ledger that counts @outcome's young
+ * was closed before.
+ */
+bool seep_session_close(struct seep_session *session, struct seep_image *image,
 			const struct seep_session_outcome *outcome);
 
 /* How many images live, as far as can be told, and are followed or watched for their end. */

@@ -172,6 +172,17 @@ def test_a_recording_has_what_children_did_after_their_parents_end(seep):
     assert (forked["processes"], forked["allocs"], forked["alloc_bytes"]) == (3, 60, 6000)
 
 
+@pytest.mark.parametrize("whose", ["ours", "anothers"])
+def test_the_sums_of_the_run_have_what_a_child_did_before_and_after_its_parents_end_once(seep, whose):
+    result, recordings = seep.run([program("fork_orphan"), whose])
+    assert (result.status, result.stderr) == (0, b"")
+    main, parent = recordings.all()
+    assert parent["totals"]["allocs"] == 1500
+    assert main["run"]["allocs"] == main["totals"]["allocs"] + 1500 + 10 + 7
+    assert main["run"]["processes"] == 3
+    assert not list(seep.ledger_dir.iterdir())
+
+
 def test_few_large_blocks_are_worth_a_recording(seep):
     recordings, _ = record_with_truth(seep, "fork_kinds", "large", "2")
     reports = recordings.all()

@@ -278,8 +278,11 @@ static void what_a_child_counted_when_it_was_young_is_taken_out_of_its_parents_s
 	orphan.parent = "long.1.1.0.ledger";
 	write_dead(&orphan, ORPHAN_PID, MAIN_PID, 0);
 	scan_and_bury();
-	for (int i = 0; i < 2; i++)
-		seep_session_close(&session, next(), &grown);
+	for (int i = 0; i < 2; i++) {
+		bool is_orphan = (image = next())->pid == ORPHAN_PID;
+
+		assert_int_equal(seep_session_close(&session, image, &grown), is_orphan);
+	}
 	image = next();
 	assert_true(image->is_main);
 	assert_int_equal(image->grown.processes, 1);

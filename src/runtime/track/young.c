@@ -134,8 +134,9 @@ static enum stand enter(const void *frame, uint64_t allocs, uint64_t bytes)
 		return grower == rt_tls.tid ? NESTED : OUT;
 	if (outer && rt_walk_is_inside(frame, outer))
 		return NESTED;
+	/* What is added to a ledger whose process has ended comes too late for its recording. */
 	if (!has_room(2, 0) || rt_young.allocs + allocs >= rt_young.allocs_max ||
-	    rt_young.alloc_bytes + bytes >= LEDGER_FORK_BYTES)
+	    rt_young.alloc_bytes + bytes >= LEDGER_FORK_BYTES || rt_load(&rt_young.ancestor->ended))
 		return OUT;
 	rt_young.now_ns = rt_now_ns();
 	if (rt_young.now_ns - rt_young.since_ns >= LEDGER_FORK_NS)
