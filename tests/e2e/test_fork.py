@@ -183,6 +183,14 @@ def test_the_sums_of_the_run_have_what_a_child_did_before_and_after_its_parents_
     assert not list(seep.ledger_dir.iterdir())
 
 
+def test_a_handler_that_leaves_by_longjmp_does_not_keep_a_child_from_its_ledger(seep):
+    env = {"LD_PRELOAD": str(program("lib_bump.so"))}
+    result, recordings = seep.run([program("fork_jump"), "10"], env=env)
+    assert (result.status, result.stderr) == (0, b"")
+    assert len(recordings.paths()) == 1 + 10
+    assert not list(seep.ledger_dir.iterdir())
+
+
 def test_few_large_blocks_are_worth_a_recording(seep):
     recordings, _ = record_with_truth(seep, "fork_kinds", "large", "2")
     reports = recordings.all()

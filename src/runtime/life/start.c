@@ -19,6 +19,7 @@
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -356,15 +357,30 @@ static struct ledger_control *wait_for_start(void)
 	return rt_mine.control;
 }
 
+/*
+ * Handlers wait while something begins: one that leaves by longjmp, forks or calls exec in the middle would
+ * leave half a ledger. Signals that a fault or a sandbox's trap gives at once would kill if they were held.
+ * Returns what was held before. One bit for each signal, as the kernel has it.
+ */
+static uint64_t hold_signals(bool *ret_held)
+{
+	static const uint8_t at_once[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
+	uint64_t held = ~0ull, before = 0;
+
+	for (unsigned i = 0; i < sizeof(at_once); i++)
+		held &= ~(1ull << (at_once[i] - 1));
+	*ret_held = rt_syscall6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&held, (long)&before,
+				sizeof(held), 0, 0) == 0;
+	return before;
+}
+
 /* What to begin: a program's recording, a child's in some way, a young child's ledger. */
 enum rt_stage { RT_PROGRAM, RT_CHILD, RT_GROWN };
 
-static struct ledger_control *begin(enum rt_stage stage, const struct rt_start *how)
+static void begin_phase(enum rt_stage stage, const struct rt_start *how)
 {
 	bool ready;
 
-	if (!enter_phase(stage == RT_PROGRAM ? RT_NOT_YET : RT_ON))
-		return wait_for_start();
 	starter_frame = (uintptr_t)__builtin_frame_address(0);
 	rt_store_release(&starter, rt_gettid());
 	/* Another thread of this child may have begun since we looked. */
@@ -373,7 +389,20 @@ static struct ledger_control *begin(enum rt_stage stage, const struct rt_start *
 	rt_store(&starter, 0);
 	rt_store_release(&phase, ready ? RT_ON : RT_OFF);
 	rt_futex_wake(&phase);
-	return rt_mine.control;
+}
+
+static struct ledger_control *begin(enum rt_stage stage, const struct rt_start *how)
+{
+	bool held;
+	uint64_t before = hold_signals(&held);
+	bool entered = enter_phase(stage == RT_PROGRAM ? RT_NOT_YET : RT_ON);
+
+	if (entered)
+		begin_phase(stage, how);
+	if (held)
+		(void)rt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before),
+				  0, 0);
+	return entered ? rt_mine.control : wait_for_start();
 }
 
 struct ledger_control *rt_start_with(const struct rt_start *how)
