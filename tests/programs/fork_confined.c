@@ -4,11 +4,13 @@
  *   setuid    becomes nobody
  *   chroot    has an empty root directory
  *   sandbox   is killed if it opens, makes, renames or resizes a file
+ *   limit     may have no files
  */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -47,11 +49,15 @@ static SITE void allocate(int count)
 
 static void be_child(const char *how)
 {
+	const struct rlimit none = { 0, 0 };
+
 	allocate(BEFORE);
 	if (strcmp(how, "setuid") == 0)
 		EXPECT(setuid(65534) == 0);
 	else if (strcmp(how, "chroot") == 0)
 		EXPECT(chroot("/var/empty") == 0 || chroot("/proc/self/fdinfo") == 0);
+	else if (strcmp(how, "limit") == 0)
+		EXPECT(setrlimit(RLIMIT_NOFILE, &none) == 0);
 	else
 		EXPECT(enter_sandbox() == 0);
 	allocate(AFTER);

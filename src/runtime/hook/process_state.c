@@ -5,8 +5,8 @@
  * Names of threads: afterwards whoever counts by thread name is told. A name that was written to /proc or
  * set by a raw system call is noticed at the thread's next change only.
  *
- * Another user or root directory, or a sandbox: before that, a young child gets its ledger. Afterwards it
- * could not, or would be killed for trying.
+ * Another user or root directory, a sandbox, or a limit: before that, a young child gets its ledger.
+ * Afterwards it might not, or would be killed for trying.
  */
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
@@ -22,6 +22,10 @@ int setuid(unsigned user);
 int seteuid(unsigned user);
 int setreuid(unsigned real, unsigned effective);
 int setresuid(unsigned real, unsigned effective, unsigned saved);
+int setrlimit(int resource, const void *limit);
+int setrlimit64(int resource, const void *limit);
+int prlimit(int pid, int resource, const void *limit, void *ret_before);
+int prlimit64(int pid, int resource, const void *limit, void *ret_before);
 
 static void grow_up(void)
 {
@@ -73,3 +77,17 @@ FORWARD(setuid, (unsigned user), (user))
 FORWARD(seteuid, (unsigned user), (user))
 FORWARD(setreuid, (unsigned real, unsigned effective), (real, effective))
 FORWARD(setresuid, (unsigned real, unsigned effective, unsigned saved), (real, effective, saved))
+FORWARD(setrlimit, (int resource, const void *limit), (resource, limit))
+FORWARD(setrlimit64, (int resource, const void *limit), (resource, limit))
+
+#define PRLIMIT(symbol)                                                                  \
+	RT_EXPORT int symbol(int pid, int resource, const void *limit, void *ret_before) \
+	{                                                                                \
+		if (limit)                                                               \
+			grow_up();                                                       \
+		rt_next_find();                                                          \
+		return rt_next.symbol(pid, resource, limit, ret_before);                 \
+	}
+
+PRLIMIT(prlimit)
+PRLIMIT(prlimit64)
