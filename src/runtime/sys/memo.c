@@ -17,18 +17,18 @@ static void empty(struct rt_memo_table *table, uint64_t generation)
 	rt_store(&table->used, 0);
 }
 
-static void put(struct rt_memo_table *table, uint64_t mixed, uint64_t value)
+static void put(struct rt_memo_table *table, uint64_t key, uint64_t value)
 {
-	uint64_t place = mixed >> 32;
+	uint64_t place = key >> 32;
 
 	for (unsigned i = 0; i < RT_MEMO_PROBES; i++) {
 		struct rt_memo_bucket *bucket = &table->buckets[(place + i) & table->mask];
 		uint64_t check = rt_load(&bucket->check);
 
-		if (check && (check ^ rt_load(&bucket->value)) != mixed)
+		if (check && (check ^ rt_load(&bucket->value)) != key)
 			continue;
 		rt_store_release(&bucket->value, value);
-		rt_store_release(&bucket->check, mixed ^ value);
+		rt_store_release(&bucket->check, key ^ value);
 		rt_add(&table->used, !check);
 		return;
 	}
@@ -89,7 +89,7 @@ void rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, uint64_t generatio
 	if (!table || rt_load(&table->used) * 4 > table->mask * 3)
 		table = renew(memo, table, generation, most_bytes);
 	if (table)
-		put(table, rt_memo_mixed(key), value);
+		put(table, key, value);
 }
 
 void rt_memo_empty(rt_memo *memo)

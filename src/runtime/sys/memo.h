@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A memo: what was found out once, by 64-bit key, for every thread to read and to add to without a
+ * A memo: what was found out once, by mixed 64-bit key, for every thread to read and to add to without a
  * lock. It may forget: whoever misses a key finds the answer again.
  *
- * A bucket holds a value, and its mixed key in exclusive-or with that value (Hyatt and Mann, "A
+ * A bucket holds a value, and its key in exclusive-or with that value (Hyatt and Mann, "A
  * lockless transposition table in parallel chess", 2002). Words of two different stores give no key
  * that anybody asks for: keys and values may be near each other, mixed keys are not. So a bucket may
  * be changed or emptied at any moment, and a thread may stop between two stores for good: left by
@@ -15,7 +15,7 @@
 #include "runtime/rt.h"
 
 struct rt_memo_bucket {
-	_Atomic uint64_t check; /* mixed key ^ value; 0: free */
+	_Atomic uint64_t check; /* key ^ value; 0: free */
 	_Atomic uint64_t value;
 };
 
@@ -32,25 +32,24 @@ typedef _Atomic(struct rt_memo_table *) rt_memo;
 
 enum { RT_MEMO_PROBES = 48 };
 
-/* Each key becomes another; the first bucket to look at is in the upper half. */
-RT_INLINE uint64_t rt_memo_mixed(uint64_t key)
+/* A key of what is no hash: another for each @word, none for 0. */
+RT_INLINE uint64_t rt_memo_key(uint64_t word)
 {
-	return key * 0x9e3779b97f4a7c15ull;
+	return word * 0x9e3779b97f4a7c15ull;
 }
 
-/* The value of @key; 0: not there. */
+/* The value of @key, whose upper half is the first bucket to look at; 0: not there. */
 RT_INLINE uint64_t rt_memo_find(rt_memo *memo, uint64_t key)
 {
 	struct rt_memo_table *table = rt_load_acquire(memo);
-	uint64_t mixed = rt_memo_mixed(key);
-	uint64_t place = mixed >> 32;
+	uint64_t place = key >> 32;
 
 	for (unsigned i = 0; RT_LIKELY(table != NULL) && i < RT_MEMO_PROBES; i++) {
 		struct rt_memo_bucket *bucket = &table->buckets[(place + i) & table->mask];
 		uint64_t check = rt_load_acquire(&bucket->check);
 		uint64_t value = rt_load_acquire(&bucket->value);
 
-		if (RT_LIKELY((check ^ value) == mixed))
+		if (RT_LIKELY((check ^ value) == key))
 			return value;
 		if (check == 0)
 			break;

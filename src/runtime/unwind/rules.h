@@ -15,10 +15,10 @@ extern rt_memo rt_rules;
 /* Advanced when a module may have gone: rules and remembered walks of older ones are void. */
 extern _Atomic uint32_t rt_generation;
 
-/* generation 16 bits | exact 1 bit | pc 47 bits; pc >= 4096, so never 0. */
+/* Of generation 16 bits | exact 1 bit | pc 47 bits; pc >= 4096, so never 0. */
 RT_INLINE uint64_t rt_rule_key(uintptr_t pc, bool exact, uint32_t generation)
 {
-	return (uint64_t)generation << 48 | (uint64_t)exact << RT_PC_BITS | pc;
+	return rt_memo_key((uint64_t)generation << 48 | (uint64_t)exact << RT_PC_BITS | pc);
 }
 
 /*
