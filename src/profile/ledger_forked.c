@@ -63,6 +63,15 @@ struct seep_profile_forked seep_forked_load(const struct ledger_forked *from)
 	return sums;
 }
 
+void seep_forked_take_out(struct ledger_forked *from, const struct seep_profile_forked *part)
+{
+	atomic_fetch_sub_explicit(&from->processes, part->processes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&from->allocs, part->allocs, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&from->alloc_bytes, part->alloc_bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&from->frees, part->frees, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&from->freed_bytes, part->freed_bytes, memory_order_relaxed);
+}
+
 struct search {
 	const char *parent; /* its file name */
 	struct seep_profile_forked found;

@@ -19,6 +19,9 @@ void seep_forked_less(struct seep_profile_forked *sums, const struct seep_profil
 /* Add figure by figure. */
 void seep_forked_add(struct seep_profile_forked *to, const struct seep_profile_forked *from);
 
+/* Take @part, which is there, out of a ledger's own words, to which children may be adding. */
+void seep_forked_take_out(struct ledger_forked *from, const struct seep_profile_forked *part);
+
 /* Of the ledger at @path, just loaded: less what the ledgers beside it have for themselves. */
 void seep_profile_less_grown(struct seep_profile *profile, const char *path);
 

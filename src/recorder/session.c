@@ -395,12 +395,21 @@ struct seep_image *seep_session_next(struct seep_session *session, bool closing)
 	return NULL;
 }
 
-/* What its parent's ledger counts of @image, which has a ledger of its own. False: that one is closed. */
-static bool take_out_young(struct seep_image *image, const struct seep_profile_forked *young)
+/*
+ * What its parent's ledger counts of @image. @is_moved: that is in a recording now, and in no ledger
+ * beside the parent's, for those who read it while the parent lives. False: the parent's is closed.
+ */
+static bool take_out_young(struct seep_image *image, const struct seep_profile_forked *young,
+			   bool is_moved)
 {
-	if (!image->parent || strcmp(image->parent->file_name, image->parent_name) != 0)
+	struct seep_image *parent = image->parent;
+
+	if (!parent || strcmp(parent->file_name, image->parent_name) != 0)
 		return false;
-	seep_forked_add(&image->parent->grown, young);
+	if (is_moved && parent->watch)
+		seep_forked_take_out(&seep_watch_ledger(parent->watch)->state->forked, young);
+	else
+		seep_forked_add(&parent->grown, young);
 	return true;
 }
 
@@ -409,7 +418,8 @@ bool seep_session_close(struct seep_session *session, struct seep_image *image,
 {
 	struct seep_image *heir = image->parent;
 	struct seep_image **link = &session->images;
-	bool taken_out = take_out_young(image, &outcome->young);
+	bool taken_out = take_out_young(image, &outcome->young,
+					outcome->recorded && !outcome->ledger_kept);
 
 	if (!heir) {
 		heir = seep_session_main(session);
@@ -458,7 +468,7 @@ void seep_session_leave(struct seep_session *session, struct seep_image *image)
 		const struct seep_profile_forked young =
 			seep_forked_load(&seep_watch_ledger(image->watch)->state->young);
 
-		(void)take_out_young(image, &young);
+		(void)take_out_young(image, &young, false);
 	}
 	stop_following(image, false);
 	image->left = true;

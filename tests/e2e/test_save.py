@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from harness import LIMIT_S, RUNTIME, read_report
-from running import PYTHON, TRUE, start, watched
+from running import PYTHON, TRUE, start, wait_until, watched
 
 KEEP = "import sys; kept = bytearray(3_000_000); print('ready', flush=True); sys.stdin.read()"
 
@@ -136,6 +136,33 @@ def test_a_process_with_a_recorder_is_saved_beside_it(seep):
     process.communicate(timeout=LIMIT_S)
     assert load(seep, "now.seep")["process"]["ended"] == "running"
     assert load(seep, "run.seep")["process"]["ended"] == "exit"
+
+
+def test_what_children_with_recordings_did_is_not_in_their_living_parents(seep):
+    script = r"""
+import os, sys
+for _ in range(3):
+    if os.fork() == 0:
+        kept = [bytearray(1000) for _ in range(3000)]
+        os._exit(0)
+    os.wait()
+print(os.getpid(), flush=True)
+sys.stdin.read()
+"""
+    process = start(seep, [PYTHON, "-c", script], stdin=subprocess.PIPE)
+
+    def forked(path):
+        return set(load(seep, path)["forked"].values())
+
+    def is_saved_without_them():
+        assert save(seep, "-f", "-o", "now.seep", str(process_id)).status == 0
+        return forked("now.seep") == {0}
+
+    process_id = int(process.stdout.readline())
+    wait_until(lambda: len(seep.ledgers()) == 1, "the children's recordings to be written")
+    wait_until(is_saved_without_them, "their figures to leave their parent's ledger")
+    process.communicate(timeout=LIMIT_S)
+    assert forked("run.seep") == {0}
 
 
 @pytest.mark.parametrize("what, said", [
