@@ -64,7 +64,7 @@ extern __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
  */
 struct rt_mine {
 	_Alignas(4096) struct ledger_control *control;
-	struct rt_young *young; /* instead, in a child that has no ledger yet: track/young.h */
+	struct rt_young *young; /* set where a child had no ledger at first: track/young.h */
 	char rest[4096 - 2 * sizeof(void *)];
 };
 extern struct rt_mine rt_mine;

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness import RUNTIME, check_totals, program, read_report, run_plain, site
+from harness import RUNTIME, check_totals, parse_truth, program, read_report, run_plain, site
 
 OPERATIONS = 700
 # Of time, and of how the library worked.
@@ -59,3 +59,25 @@ def test_a_child_that_gives_up_its_rights_has_its_ledger_before_that(seep, how):
     main, child = recordings.all()
     assert site(child, "allocate")["allocs"] == 3010
     assert main["totals"]["unrecorded_children"] == 0
+
+
+@pytest.mark.parametrize("action", ["take", "fork"])
+@pytest.mark.parametrize("operation, stride", [("malloc", 37), ("realloc", 41), ("free", 3)])
+def test_a_handler_that_interrupts_a_young_child_changes_no_sum(seep, action, operation, stride):
+    path = seep.directory / "truth"
+    result, recordings = seep.run(
+        [program("fork_step"), action, operation, str(stride)],
+        env={"TRUTH_FILE": str(path), "SEEP_OPTIONS": "forks=4"},
+    )
+    assert (result.status, result.stderr) == (0, b"")
+    notes = parse_truth(path.read_text()).notes
+    assert notes["children"] > 20
+    (report,) = recordings.all()
+    forked = report["forked"]
+    assert (forked["frees"], forked["freed_bytes"]) == (notes["frees"], notes["freed_bytes"])
+    # What was forked before the hook looked whose child it is has one operation for its own.
+    grandchildren = forked["processes"] - notes["children"]
+    assert action == "fork" or grandchildren == 0
+    more = 0 if operation == "free" else grandchildren
+    assert forked["allocs"] == notes["allocs"] + more
+    assert forked["alloc_bytes"] == notes["alloc_bytes"] + more * 3000

@@ -45,7 +45,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 static RT_COLD void free_for_loader(void *block, const void *frame)
 {
 	rt_next.free(block);
-	if (rt_control_grown())
+	if (rt_control() || rt_grow_up())
 		rt_record_unload(frame);
 }
 

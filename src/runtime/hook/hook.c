@@ -53,46 +53,26 @@ void rt_forget_rest(void *block, struct rt_free how, const void *frame)
 		forget_unready(block, how, frame);
 }
 
-struct ledger_control *rt_control_grown(void)
-{
-	struct ledger_control *control = rt_control();
-
-	return !control && rt_mine.young ? rt_grow_up() : control;
-}
-
-/* False: this process is not recorded. @ret_young: it is young, and stays so for the moment. */
-static bool resize_begin(void *block, const void *frame, struct rt_resize *ret_resize,
-			 bool *ret_young)
-{
-	struct ledger_control *control = rt_control();
-
-	*ret_young = !control && rt_mine.young && rt_young_resize_begin(block, frame, ret_resize);
-	if (*ret_young)
-		return true;
-	control = rt_control_grown();
-	if (control)
-		rt_resize_begin(control, block, frame, ret_resize);
-	return control;
-}
-
 void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 {
-	struct ledger_control *control;
-	struct rt_resize resize;
-	bool young;
+	struct ledger_control *control = rt_control();
+	struct rt_resize resize = { 0 };
 	void *after;
 
-	if (!resize_begin(block, frame, &resize, &young))
-		return rt_next.realloc(block, request);
+	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_resize_begin(block, frame, &resize))
+		control = rt_grow_up();
+	if (RT_LIKELY(control != NULL))
+		rt_resize_begin(control, block, frame, &resize);
 	after = rt_next.realloc(block, request);
 	/* Not the one from before: a handler may have forked meanwhile. */
 	control = rt_control();
 	if (RT_UNLIKELY(!control) && rt_mine.young &&
 	    !rt_young_resize_end(&resize, block, after, size, frame))
 		control = rt_grow_up();
-	if (RT_UNLIKELY(young))
-		resize.cell = rt_young_translate(resize.cell);
-	if (RT_LIKELY(control != NULL))
+	if (RT_LIKELY(control != NULL)) {
+		if (RT_UNLIKELY(rt_mine.young != NULL))
+			rt_young_translate(&resize);
 		rt_resize_end(control, &resize, block, after, size, frame);
+	}
 	return after;
 }

@@ -30,9 +30,6 @@ RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc what, con
 /* The next realloc of @block, not NULL, to @request bytes, of which @size were asked for. */
 void *rt_resize(void *block, size_t size, size_t request, const void *frame);
 
-/* As rt_control(), where a log is not enough: a young child gets its ledger. */
-RT_COLD struct ledger_control *rt_control_grown(void);
-
 /* @block of @size requested bytes was allocated; NULL is ignored. */
 RT_INLINE void rt_record(void *block, size_t size, struct rt_alloc what, const void *frame)
 {

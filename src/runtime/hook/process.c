@@ -26,7 +26,7 @@ static void notice(enum ledger_ended ended, int status)
 {
 	rt_next_find();
 	/* The recorder tells of programs that were not recorded by the ledgers of who called exec. */
-	if (ended == LEDGER_ENDED_EXEC && rt_mine.young)
+	if (ended == LEDGER_ENDED_EXEC)
 		(void)rt_grow_up();
 	rt_exit_notice(ended, status);
 }
@@ -37,8 +37,7 @@ RT_EXPORT int dlclose(void *handle)
 
 	rt_next_find();
 	/* The log's frames are looked up when it is replayed: before anything goes. */
-	if (rt_mine.young)
-		(void)rt_grow_up();
+	(void)rt_grow_up();
 	failed = rt_next.dlclose(handle);
 	if (rt_mine.control)
 		rt_record_unload(__builtin_frame_address(0));

@@ -27,13 +27,6 @@ int setrlimit64(int resource, const void *limit);
 int prlimit(int pid, int resource, const void *limit, void *ret_before);
 int prlimit64(int pid, int resource, const void *limit, void *ret_before);
 
-static void grow_up(void)
-{
-	rt_next_find();
-	if (rt_mine.young)
-		(void)rt_grow_up();
-}
-
 RT_EXPORT int pthread_setname_np(uintptr_t thread, const char *name)
 {
 	int failed;
@@ -56,9 +49,9 @@ RT_EXPORT int prctl(int option, ...)
 	for (unsigned i = 0; i < 4; i++)
 		arguments[i] = va_arg(list, unsigned long);
 	va_end(list);
-	if (RT_UNLIKELY(option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
-		grow_up();
 	rt_next_find();
+	if (RT_UNLIKELY(option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
+		(void)rt_grow_up();
 	result = rt_next.prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 	if (RT_UNLIKELY(option == PR_SET_NAME))
 		rt_name_changed(true);
@@ -68,7 +61,8 @@ RT_EXPORT int prctl(int option, ...)
 #define FORWARD(symbol, parameters, arguments)   \
 	RT_EXPORT int symbol parameters          \
 	{                                        \
-		grow_up();                       \
+		rt_next_find();                  \
+		(void)rt_grow_up();              \
 		return rt_next.symbol arguments; \
 	}
 
@@ -79,15 +73,7 @@ FORWARD(setreuid, (unsigned real, unsigned effective), (real, effective))
 FORWARD(setresuid, (unsigned real, unsigned effective, unsigned saved), (real, effective, saved))
 FORWARD(setrlimit, (int resource, const void *limit), (resource, limit))
 FORWARD(setrlimit64, (int resource, const void *limit), (resource, limit))
-
-#define PRLIMIT(symbol)                                                                  \
-	RT_EXPORT int symbol(int pid, int resource, const void *limit, void *ret_before) \
-	{                                                                                \
-		if (limit)                                                               \
-			grow_up();                                                       \
-		rt_next_find();                                                          \
-		return rt_next.symbol(pid, resource, limit, ret_before);                 \
-	}
-
-PRLIMIT(prlimit)
-PRLIMIT(prlimit64)
+FORWARD(prlimit, (int pid, int resource, const void *limit, void *ret_before),
+	(pid, resource, limit, ret_before))
+FORWARD(prlimit64, (int pid, int resource, const void *limit, void *ret_before),
+	(pid, resource, limit, ret_before))

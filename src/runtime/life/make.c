@@ -314,7 +314,7 @@ static bool make_file(struct file *file, const struct rt_make *make, const struc
 	fill_control(rt_global.control, make->options);
 	rt_global.pid = id->pid;
 	rt_global.first_row = make->first_row;
-	return !make->fill || make->fill(make);
+	return !make->fill || make->fill();
 }
 
 static void note_directory(long fd)

@@ -9,8 +9,6 @@
 #include "runtime/life/rt_options.h"
 #include "runtime/rt.h"
 
-struct rt_make;
-
 /* What differs between a program's start and a forked child. */
 struct rt_make {
 	const struct rt_options *options;
@@ -22,16 +20,13 @@ struct rt_make {
 	uint32_t parent_rows_end; /* see struct ledger_header */
 	uint64_t age_ns;	  /* what is recorded began so long ago */
 	/* Called before the file gets its name, with rt_global pointing at it; false gives up. NULL: none. */
-	bool (*fill)(const struct rt_make *make);
+	bool (*fill)(void);
 	const char *parent; /* file name of the fork parent's ledger, or "" */
 	const char *allocator_path;
 	uint64_t private_bytes; /* mapped already */
 	/* A fork parent's ledger: what it says of the arguments; the program may have changed them. */
 	const uint8_t *argv;
 	size_t argv_bytes;
-	/* For fill(): its control line, and what of "unseen" holds for the child. */
-	const struct ledger_control *parent_control;
-	uint32_t unseen;
 };
 
 /*

@@ -102,7 +102,7 @@ static const char *keep_dir(const char *given)
 	return kept;
 }
 
-static struct ledger_control *start(const struct rt_start *how)
+static bool start(const struct rt_start *how)
 {
 	struct rt_make make = {
 		.options = &options,
@@ -113,7 +113,7 @@ static struct ledger_control *start(const struct rt_start *how)
 	};
 
 	if (!rt_options_read(how->options, &options) || !map_mine())
-		return NULL;
+		return false;
 	make.dir = dir = keep_dir(how->dir);
 	make.session = session = how->session;
 	rt_module_filter_start(options.modules);
@@ -130,14 +130,14 @@ static struct ledger_control *start(const struct rt_start *how)
 	}
 	make.allocator_path = allocator_path = rt_next_malloc_path();
 	if (!rt_pagemap_start() || !rt_ledger_make(&make))
-		return NULL;
+		return false;
 	if (!rt_global.glibc)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
 	rt_modules_start();
 	if (!open_books())
-		return NULL;
+		return false;
 	rt_mine.control = rt_global.control;
-	return rt_global.control;
+	return true;
 }
 
 /*
@@ -152,11 +152,11 @@ static struct ledger_state *parent_state;
 /* Of the thread that forked; NULL: it had none, or the parent is young. */
 static const struct rt_walk *forked_walk;
 
-static void keep_parent_state(void)
+static void keep_parent_state(const struct ledger_state *parent)
 {
 	/* Of no bytes, a shared mapping is not moved: the same pages appear a second time. */
-	long state = rt_syscall6(SYS_mremap, (long)rt_global.state, 0, LEDGER_PAGE_BYTES,
-				 MREMAP_MAYMOVE, 0, 0);
+	long state = rt_syscall6(SYS_mremap, (long)parent, 0, LEDGER_PAGE_BYTES, MREMAP_MAYMOVE, 0,
+				 0);
 
 	/* Fails in the child of a child without a ledger: the first one's is still there. */
 	if (state > 0)
@@ -170,7 +170,7 @@ static bool copy_ledger(void)
 
 	if (!copy)
 		return false;
-	keep_parent_state();
+	keep_parent_state(rt_global.state);
 	memcpy(copy, rt_global.base, header->table[0].offset);
 	for (unsigned i = 0; i < LEDGER_TABLE_COUNT; i++) {
 		const struct ledger_table *table = &header->table[i];
@@ -183,6 +183,16 @@ static bool copy_ledger(void)
 			   0) == (long)rt_global.base;
 }
 
+/* Of a young parent all is private but the sums. */
+static bool copy_sums(void)
+{
+	long sums = (long)rt_young.ancestor;
+
+	keep_parent_state(rt_young.ancestor);
+	return rt_syscall6(SYS_mmap, sums, LEDGER_PAGE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == sums;
+}
+
 /* In fork()'s child this thread is the only one; its state belongs to the parent's ledger. */
 static void at_fork_child(void)
 {
@@ -191,9 +201,8 @@ static void at_fork_child(void)
 
 	forked_walk = rt_tls.thread && !outer ? &rt_tls.thread->walk : NULL;
 	rt_tls = (struct rt_tls){ .busy = rt_load(&rt_tls.busy) };
-	/* A young one's log is private. */
 	if (outer && rt_walk_is_inside(__builtin_frame_address(0), outer) &&
-	    (rt_young.is_on || copy_ledger()))
+	    (rt_young.is_on ? copy_sums() : copy_ledger()))
 		interrupted = busy;
 }
 
@@ -221,6 +230,17 @@ static struct ledger_state *ancestor(void)
 	return rt_young.is_on ? rt_young.ancestor : rt_global.state;
 }
 
+/* The first row id after those that this process may have used. */
+static uint32_t next_row(void)
+{
+	uint64_t rows = rt_load(&rt_global.state->table[LEDGER_TABLE_ROWS].reserved);
+	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_ROWS].capacity;
+
+	if (rt_young.is_on)
+		return rt_young.first_id + RT_YOUNG_OPS;
+	return rt_global.first_row + (uint32_t)(rows < capacity ? rows : capacity);
+}
+
 /*
  * False: this child is to have a ledger at once. Filters and checks are nothing for a log, and what is
  * counted in the ledger of a process that has ended comes too late for its recording.
@@ -235,21 +255,25 @@ static bool be_young(void)
 		return false;
 	return !rt_load(&counts->ended) &&
 	       rt_syscall3(SYS_getppid, 0, 0, 0) == (long)rt_global.pid &&
-	       rt_young_begin(counts, forked_walk, options.forks);
+	       rt_young_begin(counts, next_row(), forked_walk, options.forks);
 }
 
-/* Into a child's new ledger: what it takes over from its parent, and what it has done before. */
-static bool fill_child(const struct rt_make *make)
+/* A child that gets a ledger, as it was before. */
+static struct rt_global former;
+
+/* Into its ledger: what it takes over from its parent, and what it has done before. */
+static bool fill_child(void)
 {
+	const uint32_t kept = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS;
 	struct ledger_control *control = rt_global.control;
-	const struct ledger_control *parent = make->parent_control;
+	const struct ledger_control *parent = former.control;
 
 	rt_global.forked = 1;
 	rt_store(&control->mode, rt_load(&parent->mode));
 	rt_store(&control->filtered_once, rt_load(&parent->filtered_once));
 	rt_store(&control->size_min_bytes, rt_load(&parent->size_min_bytes));
 	rt_store(&control->size_max_bytes, rt_load(&parent->size_max_bytes));
-	rt_note_unseen(make->unseen);
+	rt_note_unseen(rt_load(&former.state->unseen) & (rt_mine.young ? UINT32_MAX : kept));
 	rt_store(&rt_global.threshold_bytes, 0);
 	rt_threads_forked();
 	rt_lock_forked();
@@ -262,7 +286,7 @@ static bool fill_child(const struct rt_make *make)
 static void wait_for_log(void)
 {
 	atomic_store_explicit(&rt_young.grower, rt_gettid(), memory_order_seq_cst);
-	for (unsigned i = 0; rt_young.owner != &rt_tls && i < START_WAITS; i++) {
+	for (unsigned i = 0; !rt_young_is_user() && i < START_WAITS; i++) {
 		if (!atomic_load_explicit(&rt_young.busy, memory_order_seq_cst))
 			return;
 		(void)rt_futex_wait(&phase, RT_STARTING, 1);
@@ -276,42 +300,34 @@ static void wait_for_log(void)
  * signal handler inside one of our hooks, which will go on writing there when it returns. It is
  * shared with nobody but our own children, in name: private memory counts under RLIMIT_DATA.
  */
-static struct ledger_control *start_child(void)
+static bool start_child(void)
 {
-	const uint32_t kept = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS;
-	struct rt_global parent = rt_global;
 	bool young = rt_mine.young;
 	char parent_name[LEDGER_NAME_BYTES];
-	uint64_t rows = rt_load(&parent.state->table[LEDGER_TABLE_ROWS].reserved);
-	uint32_t unseen = rt_load(&parent.state->unseen);
+	uint32_t first_row = next_row();
 	struct rt_make make = {
 		.options = &options,
 		.dir = dir,
 		.session = session,
 		.origin = LEDGER_ORIGIN_FORK,
+		.first_row = first_row,
+		.parent_rows_end = rt_young.is_on ? rt_young.parent_rows_end : first_row,
+		.age_ns = young ? rt_now_ns() - rt_young.since_ns : 0,
 		.parent = parent_name,
-		.parent_control = parent.control,
-		.unseen = young ? unseen : unseen & kept,
 		.fill = fill_child,
 		.allocator_path = allocator_path,
-		.private_bytes = rt_load(&parent.state->private_bytes),
-		.argv = parent.strings + parent.header->argv.offset,
-		.argv_bytes = parent.header->argv.bytes,
+		.private_bytes = rt_load(&rt_global.state->private_bytes),
+		.argv = rt_global.strings + rt_global.header->argv.offset,
+		.argv_bytes = rt_global.header->argv.bytes,
 	};
 	struct ledger_state *counts = ancestor();
 	bool made;
 
-	/* A young one's go beyond what its ancestor's table holds. */
-	if (!rt_young.is_on && rows > parent.header->table[LEDGER_TABLE_ROWS].capacity)
-		rows = parent.header->table[LEDGER_TABLE_ROWS].capacity;
-	make.first_row = parent.first_row + (uint32_t)rows;
-	make.parent_rows_end = rt_young.is_on ? rt_young.parent_rows_end : make.first_row;
-	if (young) {
-		make.age_ns = rt_now_ns() - rt_young.since_ns;
+	if (young)
 		wait_for_log();
-	}
 	memcpy(parent_name, rt_ledger_name, sizeof(parent_name));
-	made = make.first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make(&make);
+	former = rt_global;
+	made = first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make(&make);
 	/* Of one that lies elsewhere, after setuid() or chroot(), whoever reads ours would not know. */
 	if (!made || rt_ledger_moved)
 		note_unrecorded(counts);
@@ -322,16 +338,16 @@ static struct ledger_control *start_child(void)
 			(void)rt_young_replay(__builtin_frame_address(0));
 	} else {
 		rt_tls.thread = NULL;
+		rt_mine.young = NULL;
 	}
-	rt_mine.young = NULL;
 	rt_young.is_on = false;
 	if (parent_state)
 		(void)rt_syscall3(SYS_munmap, (long)parent_state, LEDGER_PAGE_BYTES, 0);
 	parent_state = NULL;
-	(void)rt_syscall6(SYS_mmap, (long)parent.base, (long)parent.bytes, PROT_READ | PROT_WRITE,
+	(void)rt_syscall6(SYS_mmap, (long)former.base, (long)former.bytes, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	interrupted = NULL;
-	return rt_mine.control;
+	return made;
 }
 
 /*
@@ -374,31 +390,29 @@ static uint64_t hold_signals(bool *ret_held)
 	return before;
 }
 
-/* What to begin: a program's recording, a child's in some way, a young child's ledger. */
-enum rt_stage { RT_PROGRAM, RT_CHILD, RT_GROWN };
-
-static void begin_phase(enum rt_stage stage, const struct rt_start *how)
+static void begin_phase(const struct rt_start *how, bool grow)
 {
 	bool ready;
 
 	starter_frame = (uintptr_t)__builtin_frame_address(0);
 	rt_store_release(&starter, rt_gettid());
 	/* Another thread of this child may have begun since we looked. */
-	ready = rt_mine.control || (stage == RT_CHILD && (rt_mine.young || be_young())) ||
-		(stage == RT_PROGRAM ? start(how) : start_child()) != NULL;
+	ready = rt_mine.control || (!how && !grow && (rt_mine.young || be_young())) ||
+		(how ? start(how) : start_child());
 	rt_store(&starter, 0);
 	rt_store_release(&phase, ready ? RT_ON : RT_OFF);
 	rt_futex_wake(&phase);
 }
 
-static struct ledger_control *begin(enum rt_stage stage, const struct rt_start *how)
+/* @how: NULL in a forked child. @grow: it is young, and is to have a ledger. */
+static struct ledger_control *begin(const struct rt_start *how, bool grow)
 {
 	bool held;
 	uint64_t before = hold_signals(&held);
-	bool entered = enter_phase(stage == RT_PROGRAM ? RT_NOT_YET : RT_ON);
+	bool entered = enter_phase(how ? RT_NOT_YET : RT_ON);
 
 	if (entered)
-		begin_phase(stage, how);
+		begin_phase(how, grow);
 	if (held)
 		(void)rt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before),
 				  0, 0);
@@ -411,7 +425,7 @@ struct ledger_control *rt_start_with(const struct rt_start *how)
 		rt_next_find();
 	else if (!rt_next_use(how->next))
 		return rt_mine.control;
-	return begin(RT_PROGRAM, how);
+	return begin(how, false);
 }
 
 static const char *variable(char *const *environment, const char *name)
@@ -475,23 +489,22 @@ struct ledger_control *rt_control_cold(void)
 	/* A fork that calls no handlers. */
 	if (rt_tls.thread || (rt_young.is_on && rt_load(&rt_young.busy)))
 		at_fork_child();
-	return is_inside_fork() ? NULL : begin(RT_CHILD, NULL);
+	return is_inside_fork() ? NULL : begin(NULL, false);
 }
 
 struct ledger_control *rt_grow_up(void)
 {
 	uint64_t outer = rt_load(&rt_young.busy);
 
-	if (!rt_mine.young)
+	if (rt_mine.control || !rt_mine.young)
 		return rt_mine.control;
 	/* In a vfork child, which shares its parent's memory. */
 	if (rt_getpid_or_tid() != rt_global.pid)
 		return NULL;
 	/* In a handler that interrupted the log's use. */
-	if (outer && rt_young.owner == &rt_tls &&
-	    rt_walk_is_inside(__builtin_frame_address(0), outer))
+	if (outer && rt_young_is_user() && rt_walk_is_inside(__builtin_frame_address(0), outer))
 		return NULL;
-	return begin(RT_GROWN, NULL);
+	return begin(NULL, true);
 }
 
 /* Programs that allocate nothing before main start here. Loaded later, we wait for rt_start_with(). */

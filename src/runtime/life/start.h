@@ -32,7 +32,7 @@ RT_COLD struct ledger_control *rt_start_with(const struct rt_start *start);
  */
 RT_COLD struct ledger_control *rt_control_cold(void);
 
-/* Give a young child (rt_mine.young) its ledger. Returns what rt_control() does. */
+/* Give a young child its ledger; in another process there is nothing to do. Returns rt_mine.control. */
 RT_COLD struct ledger_control *rt_grow_up(void);
 
 static inline struct ledger_control *rt_control(void)

@@ -12,9 +12,6 @@
 #include "runtime/track/young.h"
 #include "runtime/unwind/modules.h"
 
-/* A cell stands for blocks at multiples of 16, which is what every malloc must give. */
-enum { BLOCK_MASK = 15 };
-
 /* ---- what both directions share ------------------------------------------------------------ */
 
 RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const void *frame)
@@ -214,7 +211,7 @@ void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *f
 
 	if (RT_UNLIKELY(!block))
 		return;
-	if (RT_UNLIKELY((uintptr_t)block & BLOCK_MASK)) {
+	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK)) {
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
 		return;
 	}
@@ -250,10 +247,11 @@ void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *f
 
 uint64_t rt_record_mark(void)
 {
-	struct rt_thread *thread = rt_mine.control ? rt_thread_self() : NULL;
+	struct rt_thread *thread;
 
-	if (rt_mine.young)
-		return rt_load(&rt_young.op_count);
+	if (!rt_mine.control)
+		return rt_mine.young ? rt_load(&rt_young.op_count) : 0;
+	thread = rt_thread_self();
 	return thread ? core_hash_step(rt_load(&thread->cache->usable_alloc_bytes),
 				       thread->last_block)
 		      : 0;
@@ -261,7 +259,7 @@ uint64_t rt_record_mark(void)
 
 bool rt_record_is_new(const void *block, uint64_t mark)
 {
-	return block && !((uintptr_t)block & BLOCK_MASK) && rt_record_mark() == mark &&
+	return block && !((uintptr_t)block & RT_BLOCK_MASK) && rt_record_mark() == mark &&
 	       !rt_block_at((uintptr_t)block, rt_global.granule_shift).value;
 }
 
@@ -453,7 +451,7 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 		   void *after, size_t size, const void *frame)
 {
 	struct rt_thread *thread = rt_thread_self();
-	bool aligned = !((uintptr_t)after & BLOCK_MASK);
+	bool aligned = !((uintptr_t)after & RT_BLOCK_MASK);
 	bool record = after && aligned && wanted(control, size, frame);
 
 	if (!aligned)

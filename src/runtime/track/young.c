@@ -11,14 +11,14 @@
 #include <string.h>
 
 enum {
-	BLOCK_MASK = 15,
 	BY_HASH = 128,
 	OPS_KEPT_FREE = 64, /* for handlers that interrupt the log's use */
 };
 
 struct rt_young rt_young;
+RT_LARGE struct rt_young_op rt_young_ops[RT_YOUNG_OPS];
+RT_LARGE uint8_t rt_young_places[RT_YOUNG_PLACES_BYTES];
 
-RT_LARGE union rt_young_log rt_young_log;
 static uint32_t place_by_hash[BY_HASH];
 /* In place of the ledger's, which is an ancestor's. */
 static struct ledger_state state;
@@ -38,22 +38,6 @@ static bool take_walk(const struct rt_walk *walk)
 	return true;
 }
 
-/* The rows of who forked us end where ours begin, and those of our children where ours end. */
-static bool take_ids(void)
-{
-	uint64_t rows = rt_load(&rt_global.state->table[LEDGER_TABLE_ROWS].reserved);
-	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_ROWS].capacity;
-	uint64_t first = rt_global.first_row +
-			 (rt_young.is_on || rows < capacity ? rows : capacity);
-
-	if (first + 2 * RT_YOUNG_OPS >= LEDGER_ROW_ID_END)
-		return false;
-	rt_young.first_id = (uint32_t)first;
-	if (!rt_young.is_on)
-		rt_young.parent_rows_end = rt_young.first_id;
-	return true;
-}
-
 static void take_state(void)
 {
 	const uint32_t kept = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS;
@@ -63,11 +47,10 @@ static void take_state(void)
 	rt_global.state = &state;
 	rt_store(&state.private_bytes, private_bytes);
 	rt_store(&state.unseen, unseen);
-	rt_store(&state.table[LEDGER_TABLE_ROWS].reserved,
-		 rt_young.first_id + RT_YOUNG_OPS - rt_global.first_row);
 }
 
-bool rt_young_begin(struct ledger_state *ancestor, const struct rt_walk *walk, uint64_t allocs_max)
+bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const struct rt_walk *walk,
+		    uint64_t allocs_max)
 {
 	uint64_t now = rt_now_ns();
 	uint32_t tid = rt_gettid();
@@ -79,26 +62,22 @@ bool rt_young_begin(struct ledger_state *ancestor, const struct rt_walk *walk, u
 	if (rt_getpid_or_tid() != tid)
 		return false;
 	rt_lock_forked();
-	if (!take_ids() || !take_walk(walk))
+	if (first_id + 2 * RT_YOUNG_OPS >= LEDGER_ROW_ID_END || !take_walk(walk))
 		return false;
 	take_state();
 	rt_global.pid = rt_tls.tid = tid;
-	rt_young.ancestor = ancestor;
-	rt_young.owner = &rt_tls;
-	rt_young.now_ns = now;
-	if (!rt_young.is_on)
-		rt_young.since_ns = now;
-	rt_young.allocs_max = allocs_max;
-	rt_young.allocs = rt_young.alloc_bytes = 0;
-	rt_young.last_block = 0;
-	rt_young.abandoned = 0;
-	rt_young.places = RT_YOUNG_LOG_BYTES;
+	rt_young = (struct rt_young){
+		.ancestor = ancestor,
+		.is_on = true,
+		.first_id = first_id,
+		.parent_rows_end = rt_young.is_on ? rt_young.parent_rows_end : first_id,
+		.since_ns = rt_young.is_on ? rt_young.since_ns : now,
+		.now_ns = now,
+		.allocs_max = allocs_max,
+		.places_bytes = _Alignof(struct rt_young_place), /* 0 is none */
+		.walk = rt_young.walk,
+	};
 	memset(place_by_hash, 0, sizeof(place_by_hash));
-	rt_store(&rt_young.full_walks, 0);
-	rt_store(&rt_young.op_count, 0);
-	rt_store(&rt_young.busy, 0);
-	rt_store(&rt_young.grower, 0);
-	rt_young.is_on = true;
 	rt_add(&ancestor->forked.processes, 1);
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_mine.young = &rt_young;
@@ -106,15 +85,6 @@ bool rt_young_begin(struct ledger_state *ancestor, const struct rt_walk *walk, u
 }
 
 /* ---- the log ------------------------------------------------------------------------------- */
-
-static struct rt_young_op *const ops = rt_young_log.ops;
-
-/* For so many more operations, and @bytes. */
-static bool has_room(uint32_t count, size_t bytes)
-{
-	count += rt_load(&rt_young.op_count) + OPS_KEPT_FREE;
-	return count <= RT_YOUNG_OPS && count * sizeof(*ops) + bytes <= rt_young.places;
-}
 
 enum stand {
 	OUT,	/* to be left to a ledger */
@@ -128,22 +98,29 @@ static enum stand enter(const void *frame, uint64_t allocs, uint64_t bytes)
 	uint32_t grower = rt_load(&rt_young.grower);
 	uint64_t outer = rt_load(&rt_young.busy);
 
-	if (rt_young.owner != &rt_tls)
-		return grower && grower == rt_gettid() ? NESTED : OUT;
+	/* There is a ledger since the hook looked, or another thread makes one, or should. */
+	if (rt_mine.control)
+		return OUT;
 	if (grower)
-		return grower == rt_tls.tid ? NESTED : OUT;
+		return grower == rt_gettid() ? NESTED : OUT;
+	if (!rt_young_is_user())
+		return OUT;
 	if (outer && rt_walk_is_inside(frame, outer))
 		return NESTED;
 	/* What is added to a ledger whose process has ended comes too late for its recording. */
-	if (!has_room(2, 0) || rt_young.allocs + allocs >= rt_young.allocs_max ||
+	if (rt_load(&rt_young.op_count) + OPS_KEPT_FREE > RT_YOUNG_OPS ||
+	    rt_young.allocs + allocs >= rt_young.allocs_max ||
 	    rt_young.alloc_bytes + bytes >= LEDGER_FORK_BYTES || rt_load(&rt_young.ancestor->ended))
 		return OUT;
 	rt_young.now_ns = rt_now_ns();
 	if (rt_young.now_ns - rt_young.since_ns >= LEDGER_FORK_NS)
 		return OUT;
-	/* Whoever makes the ledger has looked at this word after that one, or we see that it does. */
+	/*
+	 * Whoever makes the ledger has looked at this word after that one, or we see that it does. And
+	 * from here on a fork in a handler knows that we are here.
+	 */
 	atomic_store_explicit(&rt_young.busy, (uintptr_t)frame, memory_order_seq_cst);
-	if (atomic_load_explicit(&rt_young.grower, memory_order_seq_cst)) {
+	if (atomic_load_explicit(&rt_young.grower, memory_order_seq_cst) || !rt_mine.young) {
 		rt_store_release(&rt_young.busy, 0);
 		return OUT;
 	}
@@ -168,35 +145,33 @@ static struct rt_young_op *new_op(void)
 {
 	uint32_t i = atomic_fetch_add_explicit(&rt_young.op_count, 1, memory_order_relaxed);
 
-	if (i >= RT_YOUNG_OPS || (i + 1) * sizeof(*ops) > rt_young.places)
+	if (i >= RT_YOUNG_OPS)
 		return NULL;
-	ops[i] = (struct rt_young_op){ .at_ns = rt_young.now_ns };
-	return &ops[i];
+	rt_young_ops[i] = (struct rt_young_op){ .at_ns = rt_young.now_ns };
+	return &rt_young_ops[i];
 }
 
-static void add(struct ledger_forked *to, uint64_t allocs, uint64_t alloc_bytes, uint64_t frees,
-		uint64_t freed_bytes)
+void rt_young_sum(struct ledger_forked *to, const struct rt_young_op *op, uint32_t what)
 {
-	rt_add(&to->allocs, allocs);
-	rt_add(&to->alloc_bytes, alloc_bytes);
-	rt_add(&to->frees, frees);
-	rt_add(&to->freed_bytes, freed_bytes);
+	if (what & RT_YOUNG_ALLOC) {
+		rt_add(&to->allocs, 1);
+		rt_add(&to->alloc_bytes, op->size);
+	}
+	if (what & RT_YOUNG_FREE) {
+		rt_add(&to->frees, 1);
+		rt_add(&to->freed_bytes, rt_young_ops[op->freed].size);
+	}
 }
 
-/* Add @op to the log, and to the sums unless a handler has forked meanwhile and this is its child. */
+/* First the sums: whoever ends here has them, and no row that says so again. */
 static void finish_op(struct rt_young_op *op, uint32_t what)
 {
-	uint64_t freed_bytes = what & RT_YOUNG_FREE ? ops[op->freed].size : 0;
-	bool allocs = what & RT_YOUNG_ALLOC;
-
+	rt_young_sum(&rt_young.ancestor->forked, op, what);
 	rt_store_release(&op->what, what);
-	if (!rt_mine.young)
-		return;
-	add(&rt_young.ancestor->forked, allocs, allocs ? op->size : 0, (what & RT_YOUNG_FREE) != 0,
-	    freed_bytes);
-	op->counted = true;
-	rt_young.allocs += allocs;
-	rt_young.alloc_bytes += allocs ? op->size : 0;
+	if (what & RT_YOUNG_ALLOC) {
+		rt_young.allocs++;
+		rt_young.alloc_bytes += op->size;
+	}
 }
 
 /* ---- allocations --------------------------------------------------------------------------- */
@@ -212,13 +187,13 @@ static uint32_t place_of(struct rt_key key, const void *frame)
 
 	if (*found && place->hash == hash && place->key.word == key.word)
 		return *found;
-	if (!has_room(1, bytes))
+	if (bytes > RT_YOUNG_PLACES_BYTES - rt_young.places_bytes)
 		return 0;
-	rt_young.places -= (uint32_t)bytes;
-	place = rt_young_place(rt_young.places);
+	place = rt_young_place(rt_young.places_bytes);
 	*place = (struct rt_young_place){ hash, key, count, rt_young.walk.truncated };
 	rt_walk_keep(&rt_young.walk, place->frames);
-	*found = rt_young.places;
+	*found = rt_young.places_bytes;
+	rt_young.places_bytes += (uint32_t)bytes;
 	return *found;
 }
 
@@ -227,13 +202,9 @@ static bool note_block(uintptr_t address, uint32_t row, uint64_t size, uint32_t 
 {
 	struct rt_block stale;
 	uint64_t field;
-	rt_cell *cell = rt_block_ready(address, size, rt_global.granule_shift, &field);
 
-	if (RT_LIKELY(cell != NULL)) {
-		rt_store(cell, rt_cell_value(address, row, field, flags));
-		return true;
-	}
-	if (rt_block_take_stale(address, size, &stale)) {
+	if (!rt_block_ready(address, size, rt_global.granule_shift, &field) &&
+	    rt_block_take_stale(address, size, &stale)) {
 		rt_block_note(stale.address, ledger_cell_row(stale.value), stale.size,
 			      ledger_cell_flags(stale.value));
 		return false;
@@ -242,12 +213,23 @@ static bool note_block(uintptr_t address, uint32_t row, uint64_t size, uint32_t 
 	return true;
 }
 
-/* The allocation of @block, and the free of operation @freed's if @what says so. */
-static bool log_alloc(enum stand stand, void *block, size_t size, struct rt_alloc alloc,
-		      uint32_t what, uint32_t freed, const void *frame)
+static uint32_t op_of(uint64_t cell)
+{
+	return ledger_cell_row(cell) - rt_young.first_id;
+}
+
+/* Of a block that an operation in the log allocated? */
+static bool is_own(uint64_t cell)
+{
+	return op_of(cell) < RT_YOUNG_OPS;
+}
+
+/* The allocation of @block, and the free of the block of cell @freed, which is_own(), or 0. */
+static bool log_alloc(enum stand stand, void *block, size_t size, struct rt_alloc what,
+		      uint64_t freed, const void *frame)
 {
 	uintptr_t address = (uintptr_t)block;
-	uint32_t place = stand == IN ? place_of(alloc.key, frame) : 0;
+	uint32_t place = stand == IN ? place_of(what.key, frame) : 0;
 	struct rt_young_op *op;
 	uint64_t usable = 0;
 
@@ -256,19 +238,17 @@ static bool log_alloc(enum stand stand, void *block, size_t size, struct rt_allo
 	op = new_op();
 	if (!op)
 		return true;
-	if (!(alloc.cell & LEDGER_CELL_FOREIGN))
-		usable = rt_usable(address, size, alloc.cell & LEDGER_CELL_CLASSED);
+	if (!(what.cell & LEDGER_CELL_FOREIGN))
+		usable = rt_usable(address, size, what.cell & LEDGER_CELL_CLASSED);
 	op->place = place;
-	op->freed = freed;
-	op->cell = usable ? alloc.cell : alloc.cell | LEDGER_CELL_FOREIGN;
+	op->freed = freed ? op_of(freed) : 0;
 	op->size = size;
 	op->usable = usable;
 	op->address = address;
-	if (!note_block(address, rt_young.first_id + (uint32_t)(op - ops), size, op->cell))
+	if (!note_block(address, rt_young.first_id + (uint32_t)(op - rt_young_ops), size,
+			usable ? what.cell : what.cell | LEDGER_CELL_FOREIGN))
 		return false;
-	finish_op(op, what | RT_YOUNG_ALLOC);
-	if (stand == IN)
-		rt_young.last_block = address;
+	finish_op(op, freed ? RT_YOUNG_ALLOC | RT_YOUNG_FREE : RT_YOUNG_ALLOC);
 	return true;
 }
 
@@ -279,35 +259,29 @@ bool rt_young_record(void *block, size_t size, struct rt_alloc what, const void 
 
 	if (!block)
 		return true;
-	if ((uintptr_t)block & BLOCK_MASK || size >> LEDGER_ADDRESS_BITS)
+	if ((uintptr_t)block & RT_BLOCK_MASK || size >> LEDGER_ADDRESS_BITS)
 		return false;
 	if (rt_load(&rt_generated_met))
 		rt_modules_check_load(frame);
 	stand = enter(frame, 1, size);
 	if (stand == OUT)
 		return false;
-	logged = log_alloc(stand, block, size, what, 0, 0, frame);
+	logged = log_alloc(stand, block, size, what, 0, frame);
 	(void)leave(stand);
 	return logged;
 }
 
 /* ---- frees --------------------------------------------------------------------------------- */
 
-static bool is_own(uint64_t cell)
-{
-	return ledger_cell_row(cell) - rt_young.first_id < RT_YOUNG_OPS;
-}
-
 /* @cell: 0, or of a block of @size that is not noted any more. */
-static void log_free(uint64_t cell, uint64_t size, bool temporary)
+static void log_free(uint64_t cell, uint64_t size)
 {
 	struct rt_young_op *op = new_op();
 
 	if (!op)
 		return;
-	if (cell && is_own(cell)) {
-		op->freed = ledger_cell_row(cell) - rt_young.first_id;
-		op->temporary = temporary;
+	if (is_own(cell)) {
+		op->freed = op_of(cell);
 		finish_op(op, RT_YOUNG_FREE);
 	} else {
 		op->size = size;
@@ -319,19 +293,15 @@ bool rt_young_forget(void *block, struct rt_free how, const void *frame)
 {
 	enum stand stand = enter(frame, 0, 0);
 	struct rt_block at;
-	bool temporary;
 
 	if (stand == OUT)
 		return false;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 	if (how.is_others && (!at.value || ledger_cell_family(at.value) < LEDGER_FAMILY_NEW))
 		return leave(stand);
-	temporary = stand == IN && at.value && rt_young.last_block == at.address;
 	if (at.value)
 		rt_store(at.cell, rt_cell_freed(at.value));
-	if (temporary)
-		rt_young.last_block = 0;
-	log_free(at.value, at.size, temporary);
+	log_free(at.value, at.size);
 	return leave(stand);
 }
 
@@ -346,12 +316,8 @@ bool rt_young_resize_begin(void *block, const void *frame, struct rt_resize *ret
 		return false;
 	at = rt_block_at((uintptr_t)block, rt_global.granule_shift);
 	*ret_resize = (struct rt_resize){ .cell = at.value, .size = at.size };
-	if (at.value) {
-		if (is_own(at.value))
-			ret_resize->usable =
-				ops[ledger_cell_row(at.value) - rt_young.first_id].usable;
+	if (at.value)
 		rt_store(at.cell, rt_cell_freed(at.value));
-	}
 	return leave(stand);
 }
 
@@ -359,11 +325,11 @@ bool rt_young_resize_end(const struct rt_resize *resize, void *before, void *aft
 			 const void *frame)
 {
 	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0, 0);
-	bool own = resize->cell && is_own(resize->cell);
+	uint64_t replaced = after && is_own(resize->cell) ? resize->cell : 0;
 	enum stand stand;
 	bool logged = true;
 
-	if ((uintptr_t)after & BLOCK_MASK || size >> LEDGER_ADDRESS_BITS)
+	if ((uintptr_t)after & RT_BLOCK_MASK || size >> LEDGER_ADDRESS_BITS)
 		return false;
 	stand = enter(frame, 1, size);
 	if (stand == OUT)
@@ -375,13 +341,10 @@ bool rt_young_resize_end(const struct rt_resize *resize, void *before, void *aft
 				      resize->size, ledger_cell_flags(resize->cell));
 		return leave(stand);
 	}
-	if (own && after)
-		logged = log_alloc(stand, after, size, what, RT_YOUNG_FREE,
-				   ledger_cell_row(resize->cell) - rt_young.first_id, frame);
-	else if (after)
-		logged = log_alloc(stand, after, size, what, 0, 0, frame);
-	if (logged && !(own && after))
-		log_free(resize->cell, resize->size, false);
+	if (after)
+		logged = log_alloc(stand, after, size, what, replaced, frame);
+	if (logged && !replaced)
+		log_free(resize->cell, resize->size);
 	(void)leave(stand);
 	return logged;
 }

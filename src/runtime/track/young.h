@@ -26,12 +26,9 @@ enum {
 
 struct rt_young_op {
 	_Atomic uint32_t what; /* written last; 0: left in the middle, by longjmp */
-	uint32_t place;	       /* of an ALLOC: where in the log; 0: without a stack */
+	uint32_t place;	       /* of an ALLOC: where in rt_young_places; 0: without a stack */
 	uint32_t freed;	       /* of a FREE: which operation's block */
 	uint32_t row;	       /* of an ALLOC, once it is replayed */
-	uint32_t cell;	       /* flags of its cell */
-	bool temporary;	       /* a FREE of what was allocated last */
-	bool counted;	       /* in "forked" */
 	uint64_t at_ns;
 	uint64_t size; /* of an ALLOC, or of an INHERITED */
 	uint64_t usable;
@@ -47,24 +44,20 @@ struct rt_young_place {
 	struct rt_kept_frame frames[];
 };
 
-enum { RT_YOUNG_OPS = 2048, RT_YOUNG_LOG_BYTES = 256 << 10 };
+enum { RT_YOUNG_OPS = 2048, RT_YOUNG_PLACES_BYTES = 128 << 10 };
 
-/* Operations from the beginning, places from the end, so that little of it is touched. */
-union rt_young_log {
-	struct rt_young_op ops[RT_YOUNG_OPS];
-	uint8_t bytes[RT_YOUNG_LOG_BYTES];
-};
-extern union rt_young_log rt_young_log;
+/* The log. */
+extern struct rt_young_op rt_young_ops[RT_YOUNG_OPS];
+extern uint8_t rt_young_places[RT_YOUNG_PLACES_BYTES];
 
 static inline struct rt_young_place *rt_young_place(uint32_t at)
 {
-	return (struct rt_young_place *)(void *)&rt_young_log.bytes[at];
+	return (struct rt_young_place *)(void *)&rt_young_places[at];
 }
 
 struct rt_young {
 	struct ledger_state *ancestor;
-	const void *owner;	 /* &rt_tls of the thread that uses the log */
-	_Atomic uint64_t busy;	 /* frame address of the hook that uses it, else 0 */
+	_Atomic uint64_t busy;	 /* frame address of the hook that uses the log, else 0 */
 	_Atomic uint32_t grower; /* thread id of whoever makes the ledger; 0: nobody */
 	bool is_on; /* this process or, until it begins anew, the one that forked it is young */
 	uint32_t first_id;	  /* row of operation i's block: first_id + i */
@@ -74,22 +67,33 @@ struct rt_young {
 	uint64_t allocs_max;	  /* with this many it gets a ledger */
 	uint64_t allocs;
 	uint64_t alloc_bytes;
-	uintptr_t last_block; /* as in struct rt_thread */
 	uint64_t abandoned;
 	_Atomic uint32_t op_count;
-	uint32_t places; /* where in the log the last one begins */
+	uint32_t replayed;     /* of them */
+	uint32_t places_bytes; /* used */
 	_Atomic uint64_t full_walks;
 	struct rt_walk walk;
 };
 extern struct rt_young rt_young;
 
-/*
- * Be young. @ancestor: of the nearest ledger, mapped as long as this lasts. @walk: of the thread that
- * forked, whose state nobody uses any more; NULL: there is none. False: not possible.
- */
-bool rt_young_begin(struct ledger_state *ancestor, const struct rt_walk *walk, uint64_t allocs_max);
+/* Is the calling thread the one that uses the log? It is the first one of a young child. */
+static inline bool rt_young_is_user(void)
+{
+	return rt_tls.tid == rt_global.pid;
+}
 
-/* As rt_record_any() and rt_forget_any(), when rt_mine.young says that this process is young. */
+/*
+ * Be young. @ancestor: of the nearest ledger, mapped as long as this lasts. @first_id: the first row id
+ * after those of who forked us. @walk: of the thread that forked, whose state nobody uses any more;
+ * NULL: there is none. False: not possible.
+ */
+bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const struct rt_walk *walk,
+		    uint64_t allocs_max);
+
+/* Add an operation that did @what to sums. */
+void rt_young_sum(struct ledger_forked *to, const struct rt_young_op *op, uint32_t what);
+
+/* As rt_record_any() and rt_forget_any(), where rt_mine has no control, but young. */
 RT_COLD bool rt_young_record(void *block, size_t size, struct rt_alloc what, const void *frame);
 RT_COLD bool rt_young_forget(void *block, struct rt_free how, const void *frame);
 

@@ -32,6 +32,7 @@ static void replay_alloc(struct rt_thread *thread, struct ledger_control *contro
 		slot = rt_slot(thread, op->row);
 	if (!slot) {
 		op->row = rt_global.first_row;
+		op->usable = 0;
 		rt_row_alloc(op->size);
 		return;
 	}
@@ -40,10 +41,11 @@ static void replay_alloc(struct rt_thread *thread, struct ledger_control *contro
 	rt_slot_alloc(slot, control, op->size);
 	rt_add_own(&cache->histogram[rt_bucket(op->size)], 1);
 	rt_add_own(&cache->usable_alloc_bytes, op->usable);
+	thread->last_block = op->address;
 }
 
 static void replay_free(struct rt_thread *thread, struct ledger_control *control,
-			const struct rt_young_op *op, struct rt_young_op *freed)
+			struct rt_young_op *freed, bool may_be_temporary)
 {
 	struct ledger_cache *cache = thread->cache;
 	struct ledger_slot *slot = NULL;
@@ -55,7 +57,8 @@ static void replay_free(struct rt_thread *thread, struct ledger_control *control
 	else
 		rt_row_free(freed->row, freed->size);
 	rt_add_own(&cache->usable_freed_bytes, freed->usable);
-	if (op->temporary && slot) {
+	if (may_be_temporary && slot && thread->last_block == freed->address) {
+		thread->last_block = 0;
 		rt_add_own(&slot->temporaries, 1);
 		rt_add_own(&cache->temporary_bytes, freed->size);
 	}
@@ -63,36 +66,25 @@ static void replay_free(struct rt_thread *thread, struct ledger_control *control
 	freed->address = 0;
 }
 
-/* What of "forked" in the ancestor's ledger is in this one too; after the rows. */
-static void note_young(uint64_t allocs, uint64_t alloc_bytes, uint64_t frees, uint64_t freed_bytes)
-{
-	struct ledger_forked *young = &rt_global.state->young;
-
-	rt_add(&young->allocs, allocs);
-	rt_add(&young->alloc_bytes, alloc_bytes);
-	rt_add(&young->frees, frees);
-	rt_add(&young->freed_bytes, freed_bytes);
-}
-
 static void replay_op(struct rt_thread *thread, struct ledger_control *control,
 		      struct rt_young_op *op)
 {
+	struct rt_young_op *freed = &rt_young_ops[op->freed];
 	uint32_t what = rt_load_acquire(&op->what);
-	struct rt_young_op *freed = what & RT_YOUNG_FREE ? &rt_young_log.ops[op->freed] : NULL;
 	uint64_t after, before;
 
 	/* Its allocation was left in the middle. */
-	if (freed && !freed->row)
-		freed = NULL;
+	if (!freed->row)
+		what &= ~(uint32_t)RT_YOUNG_FREE;
 	after = what & RT_YOUNG_ALLOC ? op->size : 0;
-	before = freed ? freed->size : 0;
+	before = what & RT_YOUNG_FREE ? freed->size : 0;
 	rt_now_stands_ns = op->at_ns;
 	if (before > after)
 		rt_fall(thread, control, before - after);
 	if (what & RT_YOUNG_ALLOC)
 		replay_alloc(thread, control, op);
-	if (freed)
-		replay_free(thread, control, op, freed);
+	if (what & RT_YOUNG_FREE)
+		replay_free(thread, control, freed, what == RT_YOUNG_FREE);
 	if (after > before)
 		rt_rise(thread, control, after - before);
 	if (what & RT_YOUNG_INHERITED) {
@@ -101,15 +93,15 @@ static void replay_op(struct rt_thread *thread, struct ledger_control *control,
 	}
 	if (what & RT_YOUNG_UNTRACKED)
 		rt_add_own(&thread->cache->untracked_frees, 1);
-	if (op->counted)
-		note_young((what & RT_YOUNG_ALLOC) != 0, after, freed != NULL, before);
+	/* What of "forked" in the ancestor's ledger is in this one too; after the rows. */
+	rt_young_sum(&rt_global.state->young, op, what);
 	rt_now_stands_ns = 0;
 }
 
 /* The cell of a block that is alive gets its row. */
 static void settle(uint32_t i)
 {
-	const struct rt_young_op *op = &rt_young_log.ops[i];
+	const struct rt_young_op *op = &rt_young_ops[i];
 	struct rt_block at = { 0 };
 
 	if (op->row && op->address)
@@ -120,12 +112,11 @@ static void settle(uint32_t i)
 
 bool rt_young_replay(const void *frame)
 {
-	static uint32_t replayed, settled;
 	struct ledger_control *control = rt_global.control;
 	struct rt_thread *thread = rt_tls.thread;
+	uint32_t first = rt_young.replayed;
 
 	if (!thread) {
-		replayed = settled = 0;
 		thread = rt_thread_make();
 		if (!thread)
 			return false;
@@ -134,21 +125,22 @@ bool rt_young_replay(const void *frame)
 		rt_add_own(&thread->cache->abandoned, rt_young.abandoned);
 	}
 	rt_store(&thread->busy, (uintptr_t)frame);
-	for (; replayed < rt_load(&rt_young.op_count) && replayed < RT_YOUNG_OPS; replayed++)
-		replay_op(thread, control, &rt_young_log.ops[replayed]);
-	for (; settled < replayed; settled++)
-		settle(settled);
-	thread->last_block = rt_young.last_block;
+	for (uint32_t i; (i = rt_young.replayed) < rt_load(&rt_young.op_count) && i < RT_YOUNG_OPS;
+	     rt_young.replayed++)
+		replay_op(thread, control, &rt_young_ops[i]);
+	for (; first < rt_young.replayed; first++)
+		settle(first);
 	rt_leave(thread);
 	return true;
 }
 
-uint64_t rt_young_translate(uint64_t cell)
+void rt_young_translate(struct rt_resize *resize)
 {
-	uint32_t row = ledger_cell_row(cell);
+	uint32_t row = ledger_cell_row(resize->cell);
 	uint32_t i = row - rt_young.first_id;
 
-	if (!cell || i >= RT_YOUNG_OPS || !rt_young_log.ops[i].row)
-		return cell;
-	return cell ^ row ^ rt_young_log.ops[i].row;
+	if (!resize->cell || i >= RT_YOUNG_OPS || !rt_young_ops[i].row)
+		return;
+	resize->cell ^= row ^ rt_young_ops[i].row;
+	resize->usable = rt_young_ops[i].usable;
 }

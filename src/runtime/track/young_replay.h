@@ -11,7 +11,7 @@
  */
 bool rt_young_replay(const void *frame);
 
-/* A cell that was taken out of the page map while its process was young, with its row as it is now. */
-uint64_t rt_young_translate(uint64_t cell);
+/* What was begun while this process was young: with its row as it is now. */
+RT_COLD void rt_young_translate(struct rt_resize *resize);
 
 #endif
