@@ -373,6 +373,16 @@ static struct ledger_control *wait_for_start(void)
 	return rt_mine.control;
 }
 
+/* A child that is forked while another thread is in the middle of it would have no recording. */
+static void at_fork(void)
+{
+	for (unsigned i = 0; i < START_WAITS && rt_load_acquire(&phase) == RT_STARTING; i++) {
+		if (rt_load(&starter) == rt_gettid())
+			break;
+		(void)rt_futex_wait(&phase, RT_STARTING, 1);
+	}
+}
+
 /*
  * Handlers wait while something begins: one that leaves by longjmp, forks or calls exec in the middle would
  * leave half a ledger. Signals that a fault or a sandbox's trap gives at once would kill if they were held.
@@ -512,5 +522,5 @@ static __attribute__((constructor)) void construct(void)
 {
 	if (rt_next_is_behind() && !rt_control())
 		return;
-	(void)pthread_atfork(NULL, NULL, at_fork_child);
+	(void)pthread_atfork(at_fork, NULL, at_fork_child);
 }
