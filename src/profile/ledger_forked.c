@@ -50,7 +50,6 @@ static uint64_t figure(const _Atomic uint64_t *word)
 
 struct seep_profile_forked seep_forked_load(const struct ledger_forked *from)
 {
-	const struct seep_profile_forked nothing = { 0 };
 	struct seep_profile_forked sums = {
 		.processes = figure(&from->processes),
 		.allocs = figure(&from->allocs),
@@ -59,7 +58,7 @@ struct seep_profile_forked seep_forked_load(const struct ledger_forked *from)
 		.freed_bytes = figure(&from->freed_bytes),
 	};
 
-	seep_forked_less(&sums, &nothing);
+	seep_forked_less(&sums, &(struct seep_profile_forked){ 0 });
 	return sums;
 }
 

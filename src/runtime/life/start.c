@@ -264,7 +264,6 @@ static struct rt_global former;
 /* Into its ledger: what it takes over from its parent, and what it has done before. */
 static bool fill_child(void)
 {
-	const uint32_t kept = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS;
 	struct ledger_control *control = rt_global.control;
 	const struct ledger_control *parent = former.control;
 
@@ -273,7 +272,8 @@ static bool fill_child(void)
 	rt_store(&control->filtered_once, rt_load(&parent->filtered_once));
 	rt_store(&control->size_min_bytes, rt_load(&parent->size_min_bytes));
 	rt_store(&control->size_max_bytes, rt_load(&parent->size_max_bytes));
-	rt_note_unseen(rt_load(&former.state->unseen) & (rt_mine.young ? UINT32_MAX : kept));
+	rt_note_unseen(rt_load(&former.state->unseen) &
+		       (rt_mine.young ? UINT32_MAX : RT_UNSEEN_INHERITED));
 	rt_store(&rt_global.threshold_bytes, 0);
 	rt_threads_forked();
 	rt_lock_forked();
@@ -285,7 +285,7 @@ static bool fill_child(void)
 /* Of a young child that is to have a ledger: until its log is not in use. Others' hooks take long. */
 static void wait_for_log(void)
 {
-	atomic_store_explicit(&rt_young.grower, rt_gettid(), memory_order_seq_cst);
+	atomic_store_explicit(&rt_young.grows, true, memory_order_seq_cst);
 	for (unsigned i = 0; !rt_young_is_user() && i < START_WAITS; i++) {
 		if (!atomic_load_explicit(&rt_young.busy, memory_order_seq_cst))
 			return;
@@ -333,9 +333,6 @@ static bool start_child(void)
 		note_unrecorded(counts);
 	if (made) {
 		rt_mine.control = rt_global.control;
-		/* What handlers have logged since it was replayed. */
-		if (young)
-			(void)rt_young_replay(__builtin_frame_address(0));
 	} else {
 		rt_tls.thread = NULL;
 		rt_mine.young = NULL;

@@ -40,9 +40,8 @@ static bool take_walk(const struct rt_walk *walk)
 
 static void take_state(void)
 {
-	const uint32_t kept = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS;
 	uint64_t private_bytes = rt_load(&rt_global.state->private_bytes);
-	uint32_t unseen = rt_load(&rt_global.state->unseen) & kept;
+	uint32_t unseen = rt_load(&rt_global.state->unseen) & RT_UNSEEN_INHERITED;
 
 	rt_global.state = &state;
 	rt_store(&state.private_bytes, private_bytes);
@@ -89,21 +88,16 @@ bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const stru
 enum stand {
 	OUT,	/* to be left to a ledger */
 	IN,	/* until leave() */
-	NESTED, /* in a handler that interrupted the log's use, or the making of the ledger */
+	NESTED, /* in a handler that interrupted the log's use */
 };
 
 /* @allocs, @bytes: that are about to be added. */
 static enum stand enter(const void *frame, uint64_t allocs, uint64_t bytes)
 {
-	uint32_t grower = rt_load(&rt_young.grower);
 	uint64_t outer = rt_load(&rt_young.busy);
 
-	/* There is a ledger since the hook looked, or another thread makes one, or should. */
-	if (rt_mine.control)
-		return OUT;
-	if (grower)
-		return grower == rt_gettid() ? NESTED : OUT;
-	if (!rt_young_is_user())
+	/* It may have grown up since the hook looked. */
+	if (rt_load(&rt_young.grows) || !rt_young_is_user())
 		return OUT;
 	if (outer && rt_walk_is_inside(frame, outer))
 		return NESTED;
@@ -120,7 +114,7 @@ static enum stand enter(const void *frame, uint64_t allocs, uint64_t bytes)
 	 * from here on a fork in a handler knows that we are here.
 	 */
 	atomic_store_explicit(&rt_young.busy, (uintptr_t)frame, memory_order_seq_cst);
-	if (atomic_load_explicit(&rt_young.grower, memory_order_seq_cst) || !rt_mine.young) {
+	if (atomic_load_explicit(&rt_young.grows, memory_order_seq_cst) || !rt_mine.young) {
 		rt_store_release(&rt_young.busy, 0);
 		return OUT;
 	}

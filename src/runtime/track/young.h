@@ -24,6 +24,9 @@ enum {
 	RT_YOUNG_UNTRACKED = 8, /* a free of a block that nobody recorded */
 };
 
+/* What of an ancestor's "unseen" is so in a child too. */
+enum { RT_UNSEEN_INHERITED = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS };
+
 struct rt_young_op {
 	_Atomic uint32_t what; /* written last; 0: left in the middle, by longjmp */
 	uint32_t place;	       /* of an ALLOC: where in rt_young_places; 0: without a stack */
@@ -57,8 +60,8 @@ static inline struct rt_young_place *rt_young_place(uint32_t at)
 
 struct rt_young {
 	struct ledger_state *ancestor;
-	_Atomic uint64_t busy;	 /* frame address of the hook that uses the log, else 0 */
-	_Atomic uint32_t grower; /* thread id of whoever makes the ledger; 0: nobody */
+	_Atomic uint64_t busy; /* frame address of the hook that uses the log, else 0 */
+	_Atomic bool grows;    /* a ledger is being made, or is there */
 	bool is_on; /* this process or, until it begins anew, the one that forked it is young */
 	uint32_t first_id;	  /* row of operation i's block: first_id + i */
 	uint32_t parent_rows_end; /* first_id of the first young one since the last ledger */
@@ -69,7 +72,6 @@ struct rt_young {
 	uint64_t alloc_bytes;
 	uint64_t abandoned;
 	_Atomic uint32_t op_count;
-	uint32_t replayed;     /* of them */
 	uint32_t places_bytes; /* used */
 	_Atomic uint64_t full_walks;
 	struct rt_walk walk;

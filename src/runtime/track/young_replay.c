@@ -112,24 +112,21 @@ static void settle(uint32_t i)
 
 bool rt_young_replay(const void *frame)
 {
-	struct ledger_control *control = rt_global.control;
-	struct rt_thread *thread = rt_tls.thread;
-	uint32_t first = rt_young.replayed;
+	struct rt_thread *thread = rt_thread_make();
+	uint32_t count = rt_load(&rt_young.op_count);
 
-	if (!thread) {
-		thread = rt_thread_make();
-		if (!thread)
-			return false;
-		rt_add(&rt_global.state->young.processes, 1);
-		rt_add_own(&thread->cache->walks_full, rt_load(&rt_young.full_walks));
-		rt_add_own(&thread->cache->abandoned, rt_young.abandoned);
-	}
+	if (!thread)
+		return false;
+	if (count > RT_YOUNG_OPS)
+		count = RT_YOUNG_OPS;
 	rt_store(&thread->busy, (uintptr_t)frame);
-	for (uint32_t i; (i = rt_young.replayed) < rt_load(&rt_young.op_count) && i < RT_YOUNG_OPS;
-	     rt_young.replayed++)
-		replay_op(thread, control, &rt_young_ops[i]);
-	for (; first < rt_young.replayed; first++)
-		settle(first);
+	rt_add(&rt_global.state->young.processes, 1);
+	rt_add_own(&thread->cache->walks_full, rt_load(&rt_young.full_walks));
+	rt_add_own(&thread->cache->abandoned, rt_young.abandoned);
+	for (uint32_t i = 0; i < count; i++)
+		replay_op(thread, rt_global.control, &rt_young_ops[i]);
+	for (uint32_t i = 0; i < count; i++)
+		settle(i);
 	rt_leave(thread);
 	return true;
 }

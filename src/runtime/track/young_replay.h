@@ -6,8 +6,8 @@
 #include "runtime/track/young.h"
 
 /*
- * Replay what is logged and not yet replayed. The first time gives the thread its state, and is before
- * the ledger has its name; @frame: of the caller, as of a hook. False without a thread state.
+ * Replay the log, before the ledger has its name, and give the thread its state. @frame: of the caller,
+ * as of a hook. False without a thread state.
  */
 bool rt_young_replay(const void *frame);
 
