@@ -5,6 +5,19 @@
 
 enum { BUCKETS_FIRST = 1 << 12, BUCKETS_FIRST_FORKED = 1 << 7 };
 
+uint64_t rt_memo_search(const struct rt_memo_table *table, uint64_t key)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; !value && i < RT_MEMO_PROBES; i++) {
+		value = rt_memo_look(table, key, i);
+		/* A free bucket ends the search. */
+		if (!value && !rt_load(&table->buckets[((key >> 32) + i) & table->mask].check))
+			break;
+	}
+	return value;
+}
+
 static uint64_t bytes_of(uint64_t buckets)
 {
 	return sizeof(struct rt_memo_table) + buckets * sizeof(struct rt_memo_bucket);

@@ -38,23 +38,37 @@ RT_INLINE uint64_t rt_memo_key(uint64_t word)
 	return word * 0x9e3779b97f4a7c15ull;
 }
 
-/* The value of @key, whose upper half is the first bucket to look at; 0: not there. */
+/* The value of @key in the bucket that @key and @step lead to; 0: another one's. */
+RT_INLINE uint64_t rt_memo_look(const struct rt_memo_table *table, uint64_t key, uint64_t step)
+{
+	const struct rt_memo_bucket *bucket = &table->buckets[((key >> 32) + step) & table->mask];
+	uint64_t value = rt_load_acquire(&bucket->value);
+
+	return RT_LIKELY((rt_load_acquire(&bucket->check) ^ value) == key) ? value : 0;
+}
+
+/* As rt_memo_find(), in all buckets where it may be. */
+RT_APART uint64_t rt_memo_search(const struct rt_memo_table *table, uint64_t key);
+
+/*
+ * The value of @key, whose upper half is the first bucket to look at; 0: not there. Three looks are
+ * inlined: they find most keys, and a loop would take registers from what it is inlined into.
+ */
 RT_INLINE uint64_t rt_memo_find(rt_memo *memo, uint64_t key)
 {
-	struct rt_memo_table *table = rt_load_acquire(memo);
-	uint64_t place = key >> 32;
+	const struct rt_memo_table *table = rt_load_acquire(memo);
+	uint64_t value;
 
-	for (unsigned i = 0; RT_LIKELY(table != NULL) && i < RT_MEMO_PROBES; i++) {
-		struct rt_memo_bucket *bucket = &table->buckets[(place + i) & table->mask];
-		uint64_t check = rt_load_acquire(&bucket->check);
-		uint64_t value = rt_load_acquire(&bucket->value);
-
-		if (RT_LIKELY((check ^ value) == key))
-			return value;
-		if (check == 0)
-			break;
-	}
-	return 0;
+	if (RT_UNLIKELY(!table))
+		return 0;
+	value = rt_memo_look(table, key, 0);
+	if (RT_LIKELY(value != 0))
+		return value;
+	value = rt_memo_look(table, key, 1);
+	if (RT_LIKELY(value != 0))
+		return value;
+	value = rt_memo_look(table, key, 2);
+	return RT_LIKELY(value != 0) ? value : rt_memo_search(table, key);
 }
 
 /*

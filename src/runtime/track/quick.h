@@ -137,6 +137,9 @@ RT_INLINE bool rt_quick_record(enum rt_quick quick, void *block, size_t size, st
 
 	if (RT_UNLIKELY(rt_load(&rt_global.quick) != quick))
 		return false;
+	/* From another place than the last: not worth entering. Looked at again then. */
+	if (RT_UNLIKELY(!thread) || thread->walk.leaf != (uintptr_t)frame + sizeof(uintptr_t))
+		return false;
 	control = rt_quick_enter(thread, frame);
 	if (RT_UNLIKELY(!control))
 		return false;
