@@ -135,17 +135,20 @@ def measure(harness, name, rounds):
         os.chmod(shared, 0o755)
         shared = pathlib.Path(shared)
         checked = harness.run(name, "checked", port, shared)
-        reports = checked.reports()
-        counts = compare_counts(checked, reports)
+        verify = sum_verify(checked.reports())
+        # With verify every forked child has a ledger of its own: counts are of a run without.
+        counted = harness.run(name, "counted", port, shared)
+        reports = counted.reports()
+        counts = compare_counts(counted, reports)
         result = {
             "name": name,
             "load": program.load,
             "processes": len(reports) + sum(r["forked"]["processes"] for r in reports),
             "recordings": len(reports),
             "count": counts,
-            "verify": sum_verify(reports),
+            "verify": verify,
             "odd": odd_totals(reports),
-            "stderr": checked.stderr.decode(errors="replace"),
+            "stderr": counted.stderr.decode(errors="replace"),
         }
         plain, seep = [], []
         for _ in range(rounds):
@@ -153,7 +156,7 @@ def measure(harness, name, rounds):
             seep.append(harness.run(name, "seep", port, shared))
         result["unseen"] = sum_unseen(seep[-1].reports())
         result["recorded_odd"] = odd_totals(seep[-1].reports())
-    result["answers_differ"] = compare_answers([*plain, *seep, checked])
+    result["answers_differ"] = compare_answers([*plain, *seep, checked, counted])
     result["answers"] = len(plain[0].answers)
     result["cpu"] = ratio(plain, seep, "cpu_s")
     result["rate"] = ratio(plain, seep, "rate")
