@@ -20,6 +20,7 @@ enum seep_code {
 	SEEP_EEXIST,	   /* the output is there already */
 	SEEP_ELIMIT,	   /* a bound of ours was reached */
 	SEEP_EUNSUPPORTED, /* a program or file of a kind that seep cannot record or read */
+	SEEP_EREFUSED,	   /* the kernel does not let us look into a process */
 };
 
 enum { SEEP_ERROR_TEXT_BYTES = 512 };

@@ -88,7 +88,8 @@ struct ledger_string {
 /* Where a process notes its live blocks: addresses in its own memory. See ledger_blocks.h. */
 struct ledger_blocks {
 	uint64_t leaves; /* of LEDGER_LEAVES addresses of leaves, 0 where there is none */
-	uint64_t spare64[2];
+	uint64_t facts;	 /* struct ledger_facts; see ledger_facts.h */
+	uint64_t spare64;
 	uint32_t granule_shift; /* log2 of the address space per small cell */
 	uint32_t spare;
 };
@@ -320,7 +321,8 @@ struct ledger_cache {
 	_Atomic uint64_t flushes;
 	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
-	uint64_t spare[4];
+	_Atomic uint64_t resizing; /* block that its owner is in realloc() with, 0 none */
+	uint64_t spare[3];
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 };

@@ -24,13 +24,21 @@ enum ledger_cell_flags {
 	LEDGER_CELL_FLAGS = (1 << 5) - 1,
 };
 
-/* Bits of a cell, from the lowest: row 25, half 1, state 2, flags 5, size 12. */
+/* Bits of a cell, from the lowest: row 25, half 1, state 2, flags 5, size 12, marks 2. */
 enum {
 	LEDGER_CELL_HALF_SHIFT = 25, /* bit 4 of the block's address */
 	LEDGER_CELL_STATE_SHIFT = 26,
 	LEDGER_CELL_FLAGS_SHIFT = 28,
 	LEDGER_CELL_SIZE_SHIFT = 33, /* of a large block its offset in its 4 KB, in units of 16 */
 	LEDGER_CELL_SIZE_BITS = 12,
+	LEDGER_CELL_MARKS_SHIFT = 45,
+};
+
+/* What the program said of a block. */
+enum ledger_cell_marks {
+	LEDGER_CELL_IGNORED = 1 << 0,  /* not to be reported, nor what it leads to */
+	LEDGER_CELL_REPORTED = 1 << 1, /* not to be reported again */
+	LEDGER_CELL_MARKS = (1 << 2) - 1,
 };
 
 enum {
@@ -85,6 +93,11 @@ static inline uint32_t ledger_cell_flags(uint64_t cell)
 static inline enum ledger_family ledger_cell_family(uint64_t cell)
 {
 	return (enum ledger_family)(ledger_cell_flags(cell) & LEDGER_CELL_FAMILY);
+}
+
+static inline uint32_t ledger_cell_marks(uint64_t cell)
+{
+	return (uint32_t)(cell >> LEDGER_CELL_MARKS_SHIFT) & LEDGER_CELL_MARKS;
 }
 
 /* A small block's size, a large one's offset. */

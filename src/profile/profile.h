@@ -111,6 +111,80 @@ struct seep_profile_sample {
 	uint64_t frees;
 };
 
+/* One step of the chain of pointers that leads to a block, from it outward. */
+struct seep_profile_link {
+	char *from; /* "register", "stack of thread 12", "module data", "block" ... */
+	char *name; /* of the register, module or mapping; of a block its allocating function; or NULL */
+	uint64_t address; /* of the pointer */
+	uint64_t offset;  /* of the pointer, in what it lies in */
+};
+
+struct seep_profile_leak_block {
+	uint64_t address;
+	uint64_t size;
+	uint8_t *contents; /* its first bytes, where asked for; else NULL */
+	uint32_t content_bytes;
+};
+
+/* Flags beside a leak's verdict. */
+enum seep_leak_flags {
+	SEEP_LEAK_STARTUP = 1 << 0,  /* allocated before main */
+	SEEP_LEAK_REPORTED = 1 << 1, /* marked as reported before */
+};
+
+/* Blocks of one context that fared alike in a leak scan. */
+struct seep_profile_leak {
+	uint8_t verdict;  /* enum seep_verdict */
+	uint32_t flags;	  /* enum seep_leak_flags */
+	uint64_t hash;	  /* its context's; 0 none */
+	uint32_t context; /* index + 1; 0: of a process whose stacks are not here */
+	uint32_t root;	  /* of LOST-WITH: index + 1 of the leak that they go with */
+	uint64_t blocks;
+	uint64_t bytes;
+	uint64_t with_blocks; /* that are lost with them, in the leaks that name this as root */
+	uint64_t with_bytes;
+	char *rule;	/* how a pointer points to them: "interior", "low-tag" ...; NULL none */
+	char *evidence; /* one sentence; NULL none */
+	char *suppressed_by;		 /* the suppression; NULL none */
+	struct seep_profile_link *chain; /* of its first block; only where asked for */
+	uint32_t chain_count;
+	struct seep_profile_leak_block *block_list; /* the first of them, by address */
+	uint32_t block_list_count;
+};
+
+struct seep_profile_range {
+	uint64_t from;
+	uint64_t to;
+	char *reason;
+};
+
+/* A suppression that was in force, with what it hit. */
+struct seep_profile_suppression {
+	char *text; /* as in the file: "leak:foo", or the name of a block */
+	char *file; /* NULL: the default list, or the program's own */
+	uint64_t leaks;
+	uint64_t blocks;
+	uint64_t bytes;
+};
+
+/* How the process was scanned for what cannot be reached. */
+struct seep_profile_scan {
+	bool done;
+	char *method;  /* "copy-on-write", "stopped", "inside"; NULL: not done */
+	char *why_not; /* one sentence; NULL: done, or nobody asked */
+	uint64_t at_ns;
+	uint64_t pause_ns;
+	uint64_t mark_ns;
+	uint64_t marked_bytes;
+	uint64_t blocks; /* live ones that were looked at */
+	struct seep_profile_range *skipped;
+	uint32_t skipped_count;
+	char **caveats; /* one sentence each */
+	uint32_t caveat_count;
+	struct seep_profile_suppression *suppressions;
+	uint32_t suppression_count;
+};
+
 struct seep_profile_unseen {
 	char *code;   /* stable name, e.g. "tables-full" */
 	char *detail; /* one sentence */
@@ -248,6 +322,10 @@ struct seep_profile {
 	uint32_t sample_count;
 	struct seep_profile_unseen *unseen;
 	uint32_t unseen_count;
+	struct seep_profile_scan scan;
+	struct seep_profile_leak
+		*leaks; /* by verdict, then bytes; analysis/verdicts.h makes them */
+	uint32_t leak_count;
 	bool symbolised;
 	/* By frame, of those that names were looked up for: the frames inlined into it. */
 	struct seep_profile_inlined *inlined;

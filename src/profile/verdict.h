@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verdicts on live blocks, once: constant, name in reports and JSON, whether it is a leak by
+ * default (--leak-kinds), and what it means in one sentence.
+ */
+#ifndef SEEP_PROFILE_VERDICT_H
+#define SEEP_PROFILE_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* clang-format off */
+#define SEEP_VERDICTS(V)									\
+	V(LOST,		"LOST",		true,	"no pointer leads to it")			\
+	V(LOST_CYCLE,	"LOST-CYCLE",	true,	"only blocks that it leads to itself point to it") \
+	V(LOST_WITH,	"LOST-WITH",	true,	"only lost blocks point to it")			\
+	V(MAYBE_LOST,	"MAYBE-LOST",	false,	"only a pointer into its middle leads to it")	\
+	V(STACK_ONLY,	"STACK-ONLY",	false,	"only a dead-looking word of a stack points to it") \
+	V(FORK_ORPHAN,	"FORK-ORPHAN",	false,	"no pointer leads to it, and a parent process allocated it") \
+	V(RUNTIME,	"RUNTIME",	false,	"the C library, C++ library or loader keeps it to its end") \
+	V(SUPPRESSED,	"SUPPRESSED",	false,	"a suppression matches it, or what leads to it") \
+	V(IGNORED,	"IGNORED",	false,	"the program said that it is no leak")		\
+	V(REACHABLE,	"REACHABLE",	false,	"a pointer leads to it")
+/* clang-format on */
+
+enum seep_verdict {
+#define V(constant, name, is_leak, meaning) SEEP_VERDICT_##constant,
+	SEEP_VERDICTS(V)
+#undef V
+		SEEP_VERDICT_COUNT,
+};
+
+/* Static storage; "unknown" of a number that a newer seep wrote. */
+const char *seep_verdict_name(unsigned verdict);
+const char *seep_verdict_meaning(unsigned verdict);
+
+/* Counts as a leak unless --leak-kinds says otherwise. */
+bool seep_verdict_is_leak(unsigned verdict);
+
+/* The verdict of this name, in any case; SEEP_VERDICT_COUNT: there is none. */
+unsigned seep_verdict_by_name(const char *name, size_t length);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The leak scan: which live blocks can still be reached, from where, and by what kind of pointer.
+ * One marker serves the tool, which reads a stopped process or a copy of it, and libseep.so, which
+ * reads its own memory. Freestanding: memory is read, and taken, through functions of the caller.
+ *
+ *	scan_init(&scan, &memory, &options);
+ *	scan_read_blocks(&scan, &blocks);	from here on scan.blocks are there, by address
+ *	scan_mark(&scan, roots, count);		any number of times, in the order that reasons win
+ *	scan_finish(&scan, &result);
+ *
+ * Nothing that is read is believed: the page map may be damaged or change while it is read.
+ */
+#ifndef SEEP_SCAN_SCAN_H
+#define SEEP_SCAN_SCAN_H
+
+#include "ledger/ledger_blocks.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct scan_memory {
+	/*
+	 * Memory at @address: a pointer to *@ret_bytes of it, 1 to @bytes, valid until the next
+	 * call. NULL: none can be read there, for *@ret_bytes at least.
+	 */
+	const void *(*view)(void *user, uint64_t address, uint64_t bytes, uint64_t *ret_bytes);
+	/* Zeroed, at a multiple of 4096, for as long as the scan; NULL: there is none. */
+	void *(*allocate)(void *user, uint64_t bytes);
+	void *user;
+};
+
+enum scan_error {
+	SCAN_ENOMEM = 1, /* no memory to be had */
+	SCAN_EBLOCKS,	 /* the page map makes no sense */
+};
+
+struct scan_options {
+	uint64_t blocks_max_bytes; /* of page map that may be read; bounds a damaged one */
+	bool want_chains;	   /* keep for each block which word reached it: scan_chain() */
+	bool want_hints;	   /* look for tagged and unaligned pointers to lost blocks */
+	bool unaligned;		   /* words at any address are pointers */
+};
+
+/* Where a pointer was found. In the order in which one wins over the next. */
+enum scan_root_kind {
+	SCAN_ROOT_NONE = 0,
+	SCAN_ROOT_GLOBAL,   /* writable data of a module */
+	SCAN_ROOT_TLS,	    /* a thread's control block and thread-local variables */
+	SCAN_ROOT_REGION,   /* what the program registered */
+	SCAN_ROOT_MAPPING,  /* any other writable mapping: mmap, shared memory, brk */
+	SCAN_ROOT_REGISTER, /* of a thread */
+	SCAN_ROOT_STACK,    /* from a thread's stack pointer outward */
+	SCAN_ROOT_IGNORED,  /* an ignored block */
+	SCAN_ROOT_COUNT,
+};
+
+/* How the pointer that reached a block points to it. Those below SCAN_RULE_WEAK keep it alive. */
+enum scan_rule {
+	SCAN_RULE_NONE = 0,
+	SCAN_RULE_START,	 /* to its begin */
+	SCAN_RULE_NEW_ARRAY,	 /* behind the count of new T[n] */
+	SCAN_RULE_ZERO_ARRAY,	 /* new T[0]: to the end of a block that holds the count alone */
+	SCAN_RULE_SECOND_BASE,	 /* to another base of a C++ object: both begin with a vtable */
+	SCAN_RULE_STRING,	 /* to the text of a reference-counted std::string */
+	SCAN_RULE_LENGTH,	 /* behind a word that holds the length of the rest */
+	SCAN_RULE_STACK_POINTER, /* a stack in a block, which a thread runs on */
+	SCAN_RULE_THREAD_VECTOR, /* a thread's vector of thread-local storage */
+	SCAN_RULE_WEAK,
+	SCAN_RULE_INTERIOR = SCAN_RULE_WEAK, /* anywhere else into it */
+	SCAN_RULE_LOW_TAG,		     /* to its begin, with low bits set */
+	/* Hints about lost blocks; these are never followed. */
+	SCAN_RULE_HINTS,
+	SCAN_RULE_HIGH_TAG = SCAN_RULE_HINTS, /* to its begin but for the uppermost 16 bits */
+	SCAN_RULE_UNALIGNED, /* to its begin, from an address that is no multiple of 8 */
+	SCAN_RULE_PAST_END,  /* to the byte behind it */
+	SCAN_RULE_COUNT,
+};
+
+enum scan_state {
+	SCAN_LOST = 0,	/* no pointer to it but from lost blocks */
+	SCAN_REACHABLE, /* by a chain of pointers that all keep alive */
+	SCAN_MAYBE,	/* by a chain with a weak link only */
+	SCAN_IGNORED,	/* the program said so, or it is reached from such a block only */
+	SCAN_STATES,
+};
+
+struct scan_block {
+	uint64_t address;
+	uint64_t size;
+	uint32_t row;
+	uint8_t flags; /* enum ledger_cell_flags */
+	uint8_t marks; /* enum ledger_cell_marks */
+	uint8_t state; /* enum scan_state */
+	uint8_t rule;  /* of the pointer that reached it; of a lost one a hint */
+	uint8_t root;  /* enum scan_root_kind that its chain begins at */
+	uint8_t spare[7];
+};
+
+struct scan_root {
+	uint64_t begin; /* address; what cannot be read is passed over and noted */
+	uint64_t end;
+	const uint64_t *words; /* the values themselves, e.g. registers; NULL: read them at begin */
+	uint32_t id;	       /* the caller's: which thread, which mapping */
+	uint8_t kind;	       /* enum scan_root_kind */
+	uint8_t rule; /* what an interior pointer from here counts as; 0: nothing special */
+};
+
+struct scan_range {
+	uint64_t begin;
+	uint64_t end;
+};
+
+enum { SCAN_SKIPPED_MAX = 64 };
+
+struct scan {
+	struct scan_memory memory;
+	struct scan_options options;
+	struct scan_block *blocks; /* live ones, by address; none overlap */
+	uint64_t block_count;
+	uint64_t marked_bytes; /* of roots and blocks, that were looked through */
+	uint64_t overlaps;     /* blocks left out since another one lies over them: a missed free */
+	uint64_t strange;      /* cells that make no sense */
+	struct scan_range skipped[SCAN_SKIPPED_MAX]; /* that could not be read */
+	uint64_t skipped_count;			     /* may be more */
+	struct scan_private *private;		     /* index, work list, ... */
+};
+
+/* 0, or -SCAN_ENOMEM. @memory and @options are copied. */
+int scan_init(struct scan *scan, const struct scan_memory *memory,
+	      const struct scan_options *options);
+
+/* Read the page map. 0, -SCAN_ENOMEM or -SCAN_EBLOCKS. */
+int scan_read_blocks(struct scan *scan, const struct ledger_blocks *blocks);
+
+/* The live block that @address is in, or NULL. One of 0 bytes has its begin alone. */
+const struct scan_block *scan_find(const struct scan *scan, uint64_t address);
+
+/*
+ * Mark what is reachable from these roots. Weak pointers are kept for scan_finish(), so that a
+ * chain without one wins. 0, or -SCAN_ENOMEM.
+ */
+int scan_mark(struct scan *scan, const struct scan_root *roots, size_t count);
+
+/* How many blocks of one row fared alike. */
+struct scan_group {
+	uint32_t row;
+	uint8_t state, rule, root, spare;
+	uint64_t blocks;
+	uint64_t bytes;
+};
+
+/* All that is not reachable, and sums of everything. Lies in memory of the scan's. */
+struct scan_result {
+	struct scan_block *blocks; /* not SCAN_REACHABLE, by address */
+	uint64_t *from;		   /* of each: address of the word that reached it; 0: none */
+	uint64_t block_count;
+	/* Pointers among them of any rule: edges[first_edge[i]] to edges[first_edge[i + 1]] of block i. */
+	uint64_t *first_edge;
+	uint32_t *edges; /* indices of blocks; none to itself, none twice in a row */
+	uint64_t edge_count;
+	struct scan_group *groups; /* of all blocks, by row */
+	uint64_t group_count;
+};
+
+/* Follow weak pointers, then gather. 0, or -SCAN_ENOMEM. */
+int scan_finish(struct scan *scan, struct scan_result *ret_result);
+
+/* One step outward: the word at @from, in the block at @block (0: in a root), points to the block before. */
+struct scan_link {
+	uint64_t from;
+	uint64_t block;
+	uint8_t rule;
+	uint8_t root; /* of the last step */
+};
+
+/*
+ * The chain that keeps the block at @address alive, from it outward; at most @max steps. Returns
+ * how many; 0: it is lost, or the scan kept no chains.
+ */
+size_t scan_chain(const struct scan *scan, uint64_t address, struct scan_link *ret_links,
+		  size_t max);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One leak scan of a process from outside, from its stop to the list of what is not reachable.
+ * The process is stopped for as long as a copy of it takes to make; where none can be made
+ * unnoticed, for as long as its memory is looked through.
+ */
+#ifndef SEEP_TARGET_LEAK_SCAN_H
+#define SEEP_TARGET_LEAK_SCAN_H
+
+#include "base/error.h"
+#include "base/texts.h"
+#include "scan/scan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ledger_header;
+
+struct seep_leak_scan_options {
+	bool at_exit;	      /* the process waits in its exit hook, or its end was stopped */
+	bool want_chains;     /* for seep_leak_scan_chain() */
+	uint32_t dump_bytes;  /* of each lost block's contents; 0 none */
+	const char *ledger;   /* file name of its ledger */
+	const uint64_t *whys; /* addresses whose chains are wanted */
+	size_t why_count;
+};
+
+enum seep_scan_method {
+	SEEP_SCAN_NONE = 0,
+	SEEP_SCAN_COPY_ON_WRITE, /* of a copy; the process was stopped for the time of a fork */
+	SEEP_SCAN_STOPPED,	 /* of the stopped process */
+	SEEP_SCAN_INSIDE,	 /* by libseep.so in the process */
+};
+
+/* What one scan found. Its arrays live until seep_leak_scan_free(). */
+struct seep_leak_scan {
+	enum seep_scan_method method;
+	uint64_t at_ns;	   /* monotonic */
+	uint64_t pause_ns; /* that the process stood still */
+	uint64_t mark_ns;  /* that looking took */
+	uint64_t marked_bytes;
+	uint64_t block_count; /* live ones */
+	struct scan_result result;
+	uint8_t **
+		contents; /* by block of the result, dump_bytes or the block's size each; or NULL */
+	struct scan_range skipped[SCAN_SKIPPED_MAX];
+	uint64_t skipped_count;
+	struct seep_texts caveats; /* one sentence each */
+	struct seep_leak_scan_private *private;
+};
+
+/**
+ * seep_leak_scan - scan the process @pid, whose ledger has this @header
+ *
+ * Threads: everything in the calling thread; several at once are independent.
+ *
+ * Returns: 0, or the errors of seep_stop() and seep_memory_open(); -SEEP_ECORRUPT: its page map
+ * makes no sense.
+ */
+SEEP_NODISCARD int seep_leak_scan(pid_t pid, const struct ledger_header *header,
+				  const struct seep_leak_scan_options *options,
+				  struct seep_leak_scan **ret_scan, struct seep_error *err);
+
+/* NULL is a no-op. */
+void seep_leak_scan_free(struct seep_leak_scan *scan);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of another process, read in pieces that are kept: for who looks at many places of it
+ * again and again while it does not change.
+ */
+#ifndef SEEP_TARGET_MEMORY_H
+#define SEEP_TARGET_MEMORY_H
+
+#include "base/error.h"
+#include "scan/scan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct seep_memory;
+
+/*
+ * @kept_bytes: how much of it is kept at most; what was read longest ago makes room.
+ *
+ * Reads by process_vm_readv(); where that is refused, from /proc/PID/mem.
+ *
+ * Returns: 0, or -SEEP_EREFUSED, -SEEP_ENOTFOUND, -SEEP_ESYS.
+ */
+SEEP_NODISCARD int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_memory **ret_memory,
+				    struct seep_error *err);
+
+/* NULL is a no-op. */
+void seep_memory_close(struct seep_memory *memory);
+
+/* The functions that the marker reads and allocates by; what it takes lives until the close. */
+struct scan_memory seep_memory_for_scan(struct seep_memory *memory);
+
+/* Copy @bytes at @address, past the cache; false if not all can be read. */
+bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a leak scan begins: what memory of a stopped process is not the heap's, and may hold
+ * pointers to blocks. docs/internals/leaks.md, "Roots".
+ */
+#ifndef SEEP_TARGET_ROOTS_H
+#define SEEP_TARGET_ROOTS_H
+
+#include "base/texts.h"
+#include "ledger/ledger.h"
+#include "ledger/ledger_facts.h"
+#include "scan/scan.h"
+#include "target/maps.h"
+#include "target/memory.h"
+#include "target/stop.h"
+
+#include <stdint.h>
+
+/* What is known of the process; all borrowed. */
+struct seep_roots_from {
+	struct seep_memory *memory; /* of it or its copy */
+	const struct seep_maps *maps;
+	const struct seep_thread *threads; /* registers as they were when it was stopped */
+	size_t thread_count;
+	const struct scan *scan; /* its blocks */
+	const struct ledger_header *header;
+	const struct ledger_facts *facts; /* NULL: it has none */
+	const char *library;		  /* path of libseep.so as mapped; "" unknown */
+	const char *ledger;		  /* its ledger's file name */
+	bool at_exit; /* its end is near: stack memory below exit()'s caller is dead */
+};
+
+struct seep_roots {
+	/* Strongest reasons first, as enum scan_root_kind; stacks last. */
+	struct scan_root *items;
+	size_t count;
+	size_t capacity;
+	uint64_t *words;	   /* registers, that items point to */
+	struct seep_texts caveats; /* what could not be told, and what was left out and why */
+	uint64_t left_out_bytes;   /* huge, device and never-touched memory */
+};
+
+/* Never fails: what cannot be told is a caveat. Release with seep_roots_done(). */
+void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_roots);
+void seep_roots_done(struct seep_roots *roots);
+
+#endif

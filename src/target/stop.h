@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process stopped by ptrace: all of its threads, their registers, system calls made in its name,
+ * and a copy of it that shares its memory until one of them writes. ptrace belongs to the thread
+ * that stopped it: every call comes from that one. If it ends, the kernel lets the process go on.
+ *
+ * Nothing of this may be noticed by the process: signals that arrive meanwhile are delivered
+ * later, system calls that were interrupted go on, no child of it is ever seen.
+ */
+#ifndef SEEP_TARGET_STOP_H
+#define SEEP_TARGET_STOP_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+struct seep_thread {
+	pid_t tid;
+	bool stopped; /* false: it did not answer in time; the rest is void */
+	struct user_regs_struct registers;
+	uint64_t *vectors; /* the rest of its register state as the kernel gives it; may be NULL */
+	size_t vector_count;
+};
+
+struct seep_stopped {
+	pid_t pid;
+	struct seep_thread *threads; /* one of them, the first if it lives, is pid's own */
+	size_t thread_count;
+	size_t unanswered;   /* threads that are not stopped */
+	uint64_t stopped_ns; /* monotonic: when the last one stopped */
+	struct seep_stopped_private *private;
+};
+
+/**
+ * seep_stop - stop all threads of @pid
+ *
+ * Threads that start meanwhile are stopped too: the list is read until nothing is new. One that does not
+ * stop within a second (in uninterruptible sleep, or waiting for a vfork child) stays unanswered.
+ *
+ * Returns: 0, or
+ *   -SEEP_ENOTFOUND  there is no such process
+ *   -SEEP_EREFUSED     the kernel does not let us trace it; the sentence says what stands in the
+ *                    way (another tracer with its pid and name, Yama, credentials, not dumpable,
+ *                    a filter on system calls)
+ *   -SEEP_ESYS       anything else
+ */
+SEEP_NODISCARD int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *err);
+
+/* Let one thread run for @ns, alone, and stop it again; its registers are read anew. */
+void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uint64_t ns);
+
+/**
+ * seep_stop_call - make a system call in the name of the process
+ * @ret_value: what the kernel returned, negative errno included
+ *
+ * In a thread that is stopped, whose registers and interrupted call are as before afterwards. Not
+ * for processes with a filter on system calls: it may kill them (seep_stop_may_call()).
+ *
+ * Returns: 0, or -SEEP_ESYS
+ */
+SEEP_NODISCARD int seep_stop_call(struct seep_stopped *stopped, long number,
+				  const uint64_t arguments[6], int64_t *ret_value,
+				  struct seep_error *err);
+
+/* Whether a copy can be made unnoticed; if not, @ret_why says in one sentence why. */
+bool seep_stop_may_copy(const struct seep_stopped *stopped, struct seep_error *ret_why);
+
+/**
+ * seep_stop_copy - a copy of the process's memory, copied on write
+ * @ret_copy: a process without threads of its own, stopped; nobody's child but init's or a
+ *            subreaper's. Its memory can be read while the original goes on. End it with
+ *            seep_copy_end()
+ *
+ * Returns: 0, or -SEEP_ESYS (the kernel refused: limits, memory)
+ */
+SEEP_NODISCARD int seep_stop_copy(struct seep_stopped *stopped, pid_t *ret_copy,
+				  struct seep_error *err);
+
+/* Kill a copy and reap what is ours to reap. From the thread that made it. 0 is a no-op. */
+void seep_copy_end(pid_t copy);
+
+/* Let the process go on as it was. NULL is a no-op. */
+void seep_stop_release(struct seep_stopped *stopped);
+
+#endif
