@@ -18,12 +18,11 @@
 struct ledger_header;
 
 struct seep_leak_scan_options {
-	bool at_exit;	      /* the process waits in its exit hook, or its end was stopped */
-	bool want_chains;     /* for seep_leak_scan_chain() */
-	uint32_t dump_bytes;  /* of each lost block's contents; 0 none */
-	const char *ledger;   /* file name of its ledger */
-	const uint64_t *whys; /* addresses whose chains are wanted */
-	size_t why_count;
+	bool at_exit;	     /* the process waits in its exit hook, or its end was stopped */
+	bool want_chains;    /* for scan_chain() */
+	uint32_t dump_bytes; /* of the contents of each block of the result; 0 none */
+	const char *ledger;  /* file name of its ledger */
+	int ledger_fd;	     /* of the same file, to be read; -1 none */
 };
 
 enum seep_scan_method {
@@ -42,8 +41,9 @@ struct seep_leak_scan {
 	uint64_t marked_bytes;
 	uint64_t block_count; /* live ones */
 	struct scan_result result;
-	uint8_t **
-		contents; /* by block of the result, dump_bytes or the block's size each; or NULL */
+	/* By block of the result, content_bytes or the block's size each, NULL unreadable; or NULL. */
+	uint8_t **contents;
+	uint32_t content_bytes;
 	struct scan_range skipped[SCAN_SKIPPED_MAX];
 	uint64_t skipped_count;
 	struct seep_texts caveats; /* one sentence each */
@@ -61,6 +61,9 @@ struct seep_leak_scan {
 SEEP_NODISCARD int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 				  const struct seep_leak_scan_options *options,
 				  struct seep_leak_scan **ret_scan, struct seep_error *err);
+
+/* "copy-on-write", "stopped", "inside"; NULL of SEEP_SCAN_NONE. Static storage. */
+const char *seep_scan_method_name(enum seep_scan_method method);
 
 /* NULL is a no-op. */
 void seep_leak_scan_free(struct seep_leak_scan *scan);

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/leak_scan.h"
+
+#include "base/clock.h"
+#include "base/xalloc.h"
+#include "ledger/ledger_facts.h"
+#include "target/maps.h"
+#include "target/memory.h"
+#include "target/roots.h"
+#include "target/stop.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	RESIZE_TRIES = 20, /* to let a thread leave realloc(), */
+	CACHES_AT_ONCE = 64,
+};
+
+#define RESIZE_PAUSE_NS 50000ull /* each for so long */
+#define KEPT_LEAST_BYTES (UINT64_C(64) << 20)
+#define KEPT_MOST_BYTES (UINT64_C(4) << 30)
+#define PAGE_MAP_MAX_BYTES (UINT64_C(256) << 30)
+
+struct seep_leak_scan_private {
+	struct seep_stopped *stopped; /* NULL: it goes on */
+	struct seep_thread *threads;  /* as they were when it was stopped */
+	size_t thread_count;
+	pid_t copy; /* 0 none */
+	struct seep_maps maps;
+	struct seep_memory *memory;
+	struct ledger_facts *facts; /* NULL: it has none */
+	struct seep_roots roots;
+	struct scan scan;
+	uint64_t began_ns;
+};
+
+/* ---- stopping ----------------------------------------------------------------------------- */
+
+/* Is the thread in realloc()? Then a block of it is in the page map neither here nor there. */
+static bool is_resizing(int ledger_fd, const struct ledger_header *header, pid_t tid)
+{
+	const struct ledger_table *table = &header->table[LEDGER_TABLE_CACHES];
+	struct ledger_cache *caches = seep_xcalloc(CACHES_AT_ONCE, sizeof(*caches));
+	bool is = false;
+	ssize_t got;
+
+	for (uint64_t first = 0; !is && first < table->capacity; first += CACHES_AT_ONCE) {
+		got = pread(ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches),
+			    (off_t)(table->offset + first * sizeof(*caches)));
+		for (ssize_t i = 0; i < got / (ssize_t)sizeof(*caches); i++)
+			if (caches[i].ready && caches[i].owner_tid == (uint32_t)tid &&
+			    caches[i].resizing)
+				is = true;
+		if (got < (ssize_t)sizeof(*caches) ||
+		    !caches[got / (ssize_t)sizeof(*caches) - 1].ready)
+			break;
+	}
+	free(caches);
+	return is;
+}
+
+static void finish_resizes(struct seep_leak_scan *scan, const struct ledger_header *header,
+			   int ledger_fd)
+{
+	struct seep_stopped *stopped = scan->private->stopped;
+
+	for (size_t i = 0; ledger_fd >= 0 && i < stopped->thread_count; i++) {
+		struct seep_thread *thread = &stopped->threads[i];
+		unsigned tries = RESIZE_TRIES;
+
+		while (thread->stopped && tries && is_resizing(ledger_fd, header, thread->tid)) {
+			seep_stop_let(stopped, thread, RESIZE_PAUSE_NS);
+			tries--;
+		}
+		if (!tries)
+			seep_texts_take(
+				&scan->caveats,
+				seep_xasprintf("thread %d was in realloc() and did not leave "
+					       "it: what its block points to may look lost",
+					       thread->tid));
+	}
+}
+
+static void keep_threads(struct seep_leak_scan_private *private)
+{
+	const struct seep_stopped *stopped = private->stopped;
+
+	private->thread_count = stopped->thread_count;
+	private->threads = seep_xmemdup(stopped->threads,
+					stopped->thread_count * sizeof(*stopped->threads));
+	for (size_t i = 0; i < private->thread_count; i++) {
+		struct seep_thread *thread = &private->threads[i];
+
+		if (thread->vectors)
+			thread->vectors = seep_xmemdup(
+				thread->vectors, thread->vector_count * sizeof(*thread->vectors));
+	}
+}
+
+static void note_unanswered(struct seep_leak_scan *scan)
+{
+	const struct seep_stopped *stopped = scan->private->stopped;
+
+	for (size_t i = 0; i < stopped->thread_count; i++)
+		if (!stopped->threads[i].stopped)
+			seep_texts_take(
+				&scan->caveats,
+				seep_xasprintf("thread %d could not be stopped: what only its "
+					       "registers and stack point to looks lost",
+					       stopped->threads[i].tid));
+}
+
+static void release(struct seep_leak_scan *scan)
+{
+	struct seep_leak_scan_private *private = scan->private;
+
+	if (!private->stopped)
+		return;
+	seep_stop_release(private->stopped);
+	private->stopped = NULL;
+	scan->pause_ns = seep_monotonic_ns() - private->began_ns;
+}
+
+/* From here on its memory stands still: that of a copy, or its own for as long as it is stopped. */
+static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledger_header *header,
+		      const struct seep_leak_scan_options *options, struct seep_error *err)
+{
+	struct seep_leak_scan_private *private = scan->private;
+	struct seep_error why = { 0 };
+	int rc;
+
+	private->began_ns = seep_monotonic_ns();
+	rc = seep_stop(pid, &private->stopped, err);
+	if (rc < 0)
+		return rc;
+	scan->at_ns = private->stopped->stopped_ns;
+	finish_resizes(scan, header, options->ledger_fd);
+	note_unanswered(scan);
+	keep_threads(private);
+	rc = seep_maps_read(pid, &private->maps, err);
+	if (rc < 0)
+		return rc;
+	scan->method = SEEP_SCAN_STOPPED;
+	if (seep_stop_may_copy(private->stopped, &why) &&
+	    seep_stop_copy(private->stopped, &private->copy, &why) == 0) {
+		scan->method = SEEP_SCAN_COPY_ON_WRITE;
+		release(scan);
+	} else {
+		seep_texts_take(
+			&scan->caveats,
+			seep_xasprintf("the process stood still for the whole scan: %s", why.text));
+	}
+	return 0;
+}
+
+/* ---- looking ------------------------------------------------------------------------------ */
+
+static uint64_t kept_bytes(void)
+{
+	const long pages = sysconf(_SC_AVPHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+	uint64_t bytes = pages > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 4 : 0;
+
+	if (bytes < KEPT_LEAST_BYTES)
+		return KEPT_LEAST_BYTES;
+	return bytes < KEPT_MOST_BYTES ? bytes : KEPT_MOST_BYTES;
+}
+
+static void read_facts(struct seep_leak_scan *scan, const struct ledger_header *header)
+{
+	struct seep_leak_scan_private *private = scan->private;
+	struct ledger_facts *facts = seep_xcalloc(1, sizeof(*facts));
+
+	if (header->blocks.facts &&
+	    seep_memory_read(private->memory, header->blocks.facts, facts, sizeof(*facts)) &&
+	    facts->bytes == sizeof(*facts)) {
+		private->facts = facts;
+		return;
+	}
+	free(facts);
+	seep_texts_take(&scan->caveats,
+			seep_xstrdup("what libseep.so notes of itself could not be read: its own "
+				     "memory counts as the program's"));
+}
+
+/* The library's path: of the file that is mapped right before its variables. */
+static const char *library_of(const struct seep_leak_scan_private *private,
+			      const struct ledger_header *header)
+{
+	const struct seep_mapping *mapping = seep_maps_find(&private->maps, header->blocks.facts);
+
+	while (mapping && mapping > private->maps.items && mapping->name[0] != '/' &&
+	       mapping[-1].end == mapping->begin)
+		mapping--;
+	return mapping ? mapping->name : "";
+}
+
+static int fail_scan(int code, struct seep_error *err)
+{
+	if (code == -SCAN_EBLOCKS)
+		return seep_fail(err, SEEP_ECORRUPT, "its page map makes no sense");
+	return seep_fail(err, SEEP_ESYS, "no memory to scan it with");
+}
+
+static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *header,
+		       const struct seep_leak_scan_options *options)
+{
+	struct seep_leak_scan_private *private = scan->private;
+	const struct seep_roots_from from = {
+		.memory = private->memory,
+		.maps = &private->maps,
+		.threads = private->threads,
+		.thread_count = private->thread_count,
+		.scan = &private->scan,
+		.header = header,
+		.facts = private->facts,
+		.library = library_of(private, header),
+		.ledger = options->ledger,
+		.at_exit = options->at_exit,
+	};
+
+	seep_roots_find(&from, &private->roots);
+	for (size_t i = 0; i < private->roots.caveats.count; i++)
+		seep_texts_take(&scan->caveats, seep_xstrdup(private->roots.caveats.items[i]));
+}
+
+static int mark(struct seep_leak_scan *scan, const struct ledger_header *header,
+		const struct seep_leak_scan_options *options, struct seep_error *err)
+{
+	struct seep_leak_scan_private *private = scan->private;
+	const struct scan_memory memory = seep_memory_for_scan(private->memory);
+	const struct scan_options marking = {
+		.blocks_max_bytes = PAGE_MAP_MAX_BYTES,
+		.want_chains = options->want_chains,
+		.want_hints = true,
+	};
+	int rc;
+
+	rc = scan_init(&private->scan, &memory, &marking);
+	if (rc == 0)
+		rc = scan_read_blocks(&private->scan, &header->blocks);
+	if (rc == 0) {
+		find_roots(scan, header, options);
+		rc = scan_mark(&private->scan, private->roots.items, private->roots.count);
+	}
+	if (rc == 0)
+		rc = scan_finish(&private->scan, &scan->result);
+	return rc < 0 ? fail_scan(rc, err) : 0;
+}
+
+static void tell_of_marking(struct seep_leak_scan *scan)
+{
+	const struct scan *marked = &scan->private->scan;
+
+	scan->marked_bytes = marked->marked_bytes;
+	scan->block_count = marked->block_count;
+	scan->skipped_count = marked->skipped_count;
+	memcpy(scan->skipped, marked->skipped, sizeof(scan->skipped));
+	if (marked->overlaps)
+		seep_texts_take(&scan->caveats,
+				seep_xasprintf("%llu blocks lie over others, whose free() was not "
+					       "seen: one of each two was left out",
+					       (unsigned long long)marked->overlaps));
+}
+
+static void keep_contents(struct seep_leak_scan *scan, uint32_t most_bytes)
+{
+	const struct scan_result *result = &scan->result;
+
+	scan->content_bytes = most_bytes;
+	scan->contents = seep_xcalloc(result->block_count, sizeof(*scan->contents));
+	for (uint64_t i = 0; i < result->block_count; i++) {
+		const struct scan_block *block = &result->blocks[i];
+		size_t bytes = block->size < most_bytes ? (size_t)block->size : most_bytes;
+		uint8_t *contents = seep_xcalloc(1, bytes ? bytes : 1);
+
+		if (seep_memory_read(scan->private->memory, block->address, contents, bytes))
+			scan->contents[i] = contents;
+		else
+			free(contents);
+	}
+}
+
+int seep_leak_scan(pid_t pid, const struct ledger_header *header,
+		   const struct seep_leak_scan_options *options, struct seep_leak_scan **ret_scan,
+		   struct seep_error *err)
+{
+	struct seep_leak_scan *scan = seep_xcalloc(1, sizeof(*scan));
+	struct seep_leak_scan_private *private = seep_xcalloc(1, sizeof(*private));
+	uint64_t held_ns;
+	int rc;
+
+	scan->private = private;
+	rc = hold_still(scan, pid, header, options, err);
+	held_ns = seep_monotonic_ns();
+	if (rc == 0)
+		rc = seep_memory_open(private->copy ? private->copy : pid, kept_bytes(),
+				      &private->memory, err);
+	if (rc == 0) {
+		read_facts(scan, header);
+		rc = mark(scan, header, options, err);
+	}
+	if (rc == 0 && options->dump_bytes)
+		keep_contents(scan, options->dump_bytes);
+	release(scan);
+	seep_copy_end(private->copy);
+	private->copy = 0;
+	scan->mark_ns = seep_monotonic_ns() - held_ns;
+	if (rc < 0) {
+		seep_leak_scan_free(scan);
+		return rc;
+	}
+	tell_of_marking(scan);
+	*ret_scan = scan;
+	return 0;
+}
+
+void seep_leak_scan_free(struct seep_leak_scan *scan)
+{
+	struct seep_leak_scan_private *private;
+
+	if (!scan)
+		return;
+	private = scan->private;
+	for (uint64_t i = 0; scan->contents && i < scan->result.block_count; i++)
+		free(scan->contents[i]);
+	free(scan->contents);
+	for (size_t i = 0; i < private->thread_count; i++)
+		free(private->threads[i].vectors);
+	free(private->threads);
+	free(private->facts);
+	seep_roots_done(&private->roots);
+	seep_maps_done(&private->maps);
+	seep_memory_close(private->memory);
+	seep_texts_done(&scan->caveats);
+	free(private);
+	free(scan);
+}
+
+const char *seep_scan_method_name(enum seep_scan_method method)
+{
+	static const char *const names[] = {
+		[SEEP_SCAN_COPY_ON_WRITE] = "copy-on-write",
+		[SEEP_SCAN_STOPPED] = "stopped",
+		[SEEP_SCAN_INSIDE] = "inside",
+	};
+
+	return names[method];
+}
