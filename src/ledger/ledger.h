@@ -321,7 +321,7 @@ struct ledger_cache {
 	_Atomic uint64_t flushes;
 	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
-	_Atomic uint64_t resizing; /* block that its owner is in realloc() with, 0 none */
+	_Atomic uint64_t resizing;	  /* block that its owner is in realloc() with, 0 none */
 	uint64_t spare[3];
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */

@@ -5,7 +5,7 @@
 #include "base/xalloc.h"
 #include "ledger/ledger_facts.h"
 #include "target/maps.h"
-#include "target/memory.h"
+#include "target/remote_memory.h"
 #include "target/roots.h"
 #include "target/stop.h"
 

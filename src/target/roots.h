@@ -11,7 +11,7 @@
 #include "ledger/ledger_facts.h"
 #include "scan/scan.h"
 #include "target/maps.h"
-#include "target/memory.h"
+#include "target/remote_memory.h"
 #include "target/stop.h"
 
 #include <stdint.h>

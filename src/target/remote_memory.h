@@ -3,8 +3,8 @@
  * The memory of another process, read in pieces that are kept: for who looks at many places of it
  * again and again while it does not change.
  */
-#ifndef SEEP_TARGET_MEMORY_H
-#define SEEP_TARGET_MEMORY_H
+#ifndef SEEP_TARGET_REMOTE_MEMORY_H
+#define SEEP_TARGET_REMOTE_MEMORY_H
 
 #include "base/error.h"
 #include "scan/scan.h"
