@@ -19,6 +19,7 @@
 /* What is known of the process; all borrowed. */
 struct seep_roots_from {
 	struct seep_memory *memory; /* of it or its copy */
+	pid_t image;		    /* whose memory that is: its copy's pid; 0: its own */
 	const struct seep_maps *maps;
 	const struct seep_thread *threads; /* registers as they were when it was stopped */
 	size_t thread_count;
