@@ -64,6 +64,14 @@ char *seep_builder_text(struct seep_builder *b, const char *bytes, uint64_t coun
 	return seep_profile_strndup(b->profile, bytes, count);
 }
 
+uint8_t *seep_builder_bytes(struct seep_builder *b, const void *bytes, uint64_t count)
+{
+	if (count > b->text_left)
+		return NULL;
+	b->text_left -= count;
+	return memcpy(seep_profile_calloc(b->profile, count, 1), bytes, count);
+}
+
 /* ---- stacks ------------------------------------------------------------------------------- */
 
 static bool same_frame(const struct seep_profile_frame *a, const struct seep_profile_frame *b)

@@ -55,6 +55,9 @@ void seep_builder_done(struct seep_builder *builder);
 /* A terminated copy for the profile; NULL when all texts together are longer than the source. */
 char *seep_builder_text(struct seep_builder *builder, const char *bytes, uint64_t count);
 
+/* The same for bytes of any value; counted with the texts. */
+uint8_t *seep_builder_bytes(struct seep_builder *builder, const void *bytes, uint64_t count);
+
 /* The index of the one frame with @frame's module, address and exactness, added if it is new. */
 uint32_t seep_builder_frame(struct seep_builder *builder, const struct seep_profile_frame *frame);
 

@@ -66,6 +66,15 @@ static const struct {
 	[SEEP_ARRAY_CHILDREN] = { sizeof(uint32_t), AT(process.children), AT(process.child_count) },
 	[SEEP_ARRAY_ARGV] = { sizeof(char *), AT(process.argv), AT(process.argv_count) },
 	[SEEP_ARRAY_OTHERS] = { sizeof(struct seep_profile_other), AT(others), AT(other_count) },
+	[SEEP_ARRAY_SKIPPED] = { sizeof(struct seep_profile_range), AT(scan.skipped),
+				 AT(scan.skipped_count) },
+	[SEEP_ARRAY_CAVEATS] = { sizeof(char *), AT(scan.caveats), AT(scan.caveat_count) },
+	[SEEP_ARRAY_SUPPRESSIONS] = { sizeof(struct seep_profile_suppression),
+				      AT(scan.suppressions), AT(scan.suppression_count) },
+	[SEEP_ARRAY_LEAKS] = { sizeof(struct seep_profile_leak), AT(leaks), AT(leak_count) },
+	[SEEP_ARRAY_LEAK_BLOCKS] = { sizeof(struct seep_profile_leak_block), AT(leak_blocks),
+				     AT(leak_block_count) },
+	[SEEP_ARRAY_LINKS] = { sizeof(struct seep_profile_link), AT(links), AT(link_count) },
 };
 
 void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array, uint32_t count)

@@ -134,11 +134,13 @@ enum seep_leak_flags {
 
 /* Blocks of one context that fared alike in a leak scan. */
 struct seep_profile_leak {
-	uint8_t verdict;  /* enum seep_verdict */
-	uint32_t flags;	  /* enum seep_leak_flags */
-	uint64_t hash;	  /* its context's; 0 none */
-	uint32_t context; /* index + 1; 0: of a process whose stacks are not here */
-	uint32_t root;	  /* of LOST-WITH: index + 1 of the leak that they go with */
+	uint8_t verdict; /* enum seep_verdict */
+	uint32_t flags;	 /* enum seep_leak_flags */
+	uint64_t hash;	 /* its context's; 0 none */
+	/* index + 1; beyond context_count: of one that was left out; 0: its stack is not here */
+	uint32_t context;
+	/* of LOST-WITH: index + 1 of the leak that they go with, which goes with no other itself */
+	uint32_t root;
 	uint64_t blocks;
 	uint64_t bytes;
 	uint64_t with_blocks; /* that are lost with them, in the leaks that name this as root */
@@ -290,6 +292,12 @@ enum seep_array {
 	SEEP_ARRAY_CHILDREN,
 	SEEP_ARRAY_ARGV,
 	SEEP_ARRAY_OTHERS,
+	SEEP_ARRAY_SKIPPED,
+	SEEP_ARRAY_CAVEATS,
+	SEEP_ARRAY_SUPPRESSIONS,
+	SEEP_ARRAY_LEAKS,
+	SEEP_ARRAY_LEAK_BLOCKS,
+	SEEP_ARRAY_LINKS,
 	SEEP_ARRAY_COUNT,
 };
 
@@ -326,6 +334,11 @@ struct seep_profile {
 	struct seep_profile_leak
 		*leaks; /* by verdict, then bytes; analysis/verdicts.h makes them */
 	uint32_t leak_count;
+	/* Of a recording: what its leaks' lists and chains point into, in their order. */
+	struct seep_profile_leak_block *leak_blocks;
+	uint32_t leak_block_count;
+	struct seep_profile_link *links;
+	uint32_t link_count;
 	bool symbolised;
 	/* By frame, of those that names were looked up for: the frames inlined into it. */
 	struct seep_profile_inlined *inlined;

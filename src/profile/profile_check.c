@@ -90,6 +90,28 @@ static int check_contexts(const struct seep_profile *profile, struct seep_error 
 		       : contradicts(err, "the totals are not the sums of the contexts");
 }
 
+static int check_leaks(const struct seep_profile *p, struct seep_error *err)
+{
+	uint64_t blocks = 0, bytes = 0, with_blocks = 0, with_bytes = 0;
+
+	if (p->leak_count > 0 && !p->scan.done)
+		return contradicts(err, "leaks without a leak scan");
+	for (uint32_t i = 0; i < p->leak_count; i++) {
+		const struct seep_profile_leak *leak = &p->leaks[i];
+
+		if (leak->context > p->context_count + p->left_out_count)
+			return contradicts(err, "a leak is of a context that is not there");
+		if (leak->root > p->leak_count || (leak->root && p->leaks[leak->root - 1].root))
+			return contradicts(err, "a leak goes with one that is no root of leaks");
+		if (__builtin_add_overflow(blocks, leak->blocks, &blocks) ||
+		    __builtin_add_overflow(bytes, leak->bytes, &bytes) ||
+		    __builtin_add_overflow(with_blocks, leak->with_blocks, &with_blocks) ||
+		    __builtin_add_overflow(with_bytes, leak->with_bytes, &with_bytes))
+			return contradicts(err, "the leaks sum to more than any total can be");
+	}
+	return 0;
+}
+
 static bool is_sum(const struct seep_profile_forked *sums)
 {
 	return sums->frees <= sums->allocs && sums->freed_bytes <= sums->alloc_bytes &&
@@ -101,6 +123,8 @@ int seep_profile_check(const struct seep_profile *profile, struct seep_error *er
 	const struct seep_profile_totals *totals = &profile->totals;
 	int r = check_contexts(profile, err);
 
+	if (r == 0)
+		r = check_leaks(profile, err);
 	if (r < 0)
 		return r;
 	if (totals->temporary_bytes > totals->alloc_bytes)

@@ -29,6 +29,9 @@ union any_row {
 	struct seep_context_row context;
 	struct seep_epoch_row epoch;
 	struct seep_total_row total;
+	struct seep_leak_row leak;
+	struct seep_leak_block_row leak_block;
+	struct seep_leak_link_row leak_link;
 	uint64_t bucket;
 };
 
@@ -175,6 +178,85 @@ static int load_epoch(void *loading, void *row)
 	return 0;
 }
 
+/* ---- leaks --------------------------------------------------------------------------------- */
+
+/* Index + 1 of the context with this id; 0: there is none. Ids ascend. */
+static uint32_t find_context(const struct seep_profile *profile, uint32_t id)
+{
+	uint32_t first = 0;
+	uint32_t end = profile->context_count;
+
+	while (first < end) {
+		const uint32_t middle = first + (end - first) / 2;
+
+		if (profile->contexts[middle].id < id)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first < profile->context_count && profile->contexts[first].id == id ? first + 1 : 0;
+}
+
+static int load_leak(void *loading, void *row)
+{
+	struct loading *l = loading;
+	const struct seep_leak_row *from = row;
+	struct seep_profile *profile = l->reader.builder.profile;
+	struct seep_profile_leak *to = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
+
+	*to = from->leak;
+	if (from->context)
+		to->context = find_context(profile, from->context);
+	return from->context && !to->context
+		       ? damaged(l, "a leak names a context that is not there")
+		       : 0;
+}
+
+static int load_leak_block(void *loading, void *row)
+{
+	struct loading *l = loading;
+	const struct seep_leak_block_row *from = row;
+	struct seep_profile *profile = l->reader.builder.profile;
+
+	if (from->leak == 0 || from->leak > profile->leak_count)
+		return damaged(l, "a block names a leak that is not there");
+	profile->leaks[from->leak - 1].block_list_count++;
+	*(struct seep_profile_leak_block *)seep_profile_add(profile,
+							    SEEP_ARRAY_LEAK_BLOCKS) = from->block;
+	return 0;
+}
+
+static int load_leak_link(void *loading, void *row)
+{
+	struct loading *l = loading;
+	const struct seep_leak_link_row *from = row;
+	struct seep_profile *profile = l->reader.builder.profile;
+
+	if (from->leak == 0 || from->leak > profile->leak_count)
+		return damaged(l, "a chain names a leak that is not there");
+	profile->leaks[from->leak - 1].chain_count++;
+	*(struct seep_profile_link *)seep_profile_add(profile, SEEP_ARRAY_LINKS) = from->link;
+	return 0;
+}
+
+/* Blocks and links came in the order of the leaks. */
+static void place_lists(struct seep_profile *profile)
+{
+	uint32_t blocks = 0;
+	uint32_t links = 0;
+
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		struct seep_profile_leak *leak = &profile->leaks[i];
+
+		if (leak->block_list_count)
+			leak->block_list = &profile->leak_blocks[blocks];
+		if (leak->chain_count)
+			leak->chain = &profile->links[links];
+		blocks += leak->block_list_count;
+		links += leak->chain_count;
+	}
+}
+
 /* ---- figures ------------------------------------------------------------------------------- */
 
 /* Names that are not known here are a newer schema's. */
@@ -240,6 +322,13 @@ static const struct {
 	{ SEEP_TABLE_FORKED, SEEP_ARRAY_COUNT, NULL, offsetof(struct seep_profile, forked) },
 	{ SEEP_TABLE_RUN, SEEP_ARRAY_COUNT, NULL, offsetof(struct seep_profile, run) },
 	{ SEEP_TABLE_OTHER_PROCESS, SEEP_ARRAY_OTHERS, NULL, 0 },
+	{ SEEP_TABLE_SCAN, SEEP_ARRAY_COUNT, NULL, offsetof(struct seep_profile, scan) },
+	{ SEEP_TABLE_SCAN_SKIPPED, SEEP_ARRAY_SKIPPED, NULL, 0 },
+	{ SEEP_TABLE_SCAN_CAVEAT, SEEP_ARRAY_CAVEATS, NULL, 0 },
+	{ SEEP_TABLE_SUPPRESSION, SEEP_ARRAY_SUPPRESSIONS, NULL, 0 },
+	{ SEEP_TABLE_LEAK, SEEP_ARRAY_COUNT, load_leak, 0 },
+	{ SEEP_TABLE_LEAK_BLOCK, SEEP_ARRAY_COUNT, load_leak_block, 0 },
+	{ SEEP_TABLE_LEAK_LINK, SEEP_ARRAY_COUNT, load_leak_link, 0 },
 };
 
 static int load_all(struct loading *l)
@@ -256,6 +345,7 @@ static int load_all(struct loading *l)
 		r = damaged(l, "its table process is empty");
 	if (r == 0)
 		r = check_totals(l);
+	place_lists(profile);
 	if (profile->symbolised)
 		profile->named_count = profile->frame_count;
 	if (l->argv_known)

@@ -32,6 +32,7 @@ static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_c
 {
 	const void *from = (const char *)row + column->offset;
 	const struct seep_profile_module *module = from;
+	const struct seep_profile_leak_block *block = from;
 	const char *text = "";
 	int64_t number = (int64_t)w->count;
 
@@ -46,6 +47,9 @@ static int put_column(struct seep_row_writer *w, int at, const struct seep_sql_c
 		return sqlite3_bind_blob(w->statement, at,
 					 module->build_id_bytes ? module->build_id : NULL,
 					 (int)module->build_id_bytes, SQLITE_STATIC);
+	case SEEP_COLUMN_CONTENTS:
+		return sqlite3_bind_blob(w->statement, at, block->contents,
+					 (int)block->content_bytes, SQLITE_STATIC);
 	case SEEP_COLUMN_ORDINAL:
 		number++;
 		break;
@@ -233,6 +237,16 @@ static void get_build_id(sqlite3_stmt *statement, int at, struct seep_profile_mo
 	module->build_id_bytes = (uint32_t)count;
 }
 
+static void get_contents(struct seep_row_reader *r, sqlite3_stmt *statement, int at,
+			 struct seep_profile_leak_block *block)
+{
+	const void *bytes = sqlite3_column_blob(statement, at);
+	const uint32_t count = (uint32_t)sqlite3_column_bytes(statement, at);
+
+	block->contents = bytes ? seep_builder_bytes(&r->builder, bytes, count) : NULL;
+	block->content_bytes = block->contents ? count : 0;
+}
+
 /* Returns: NULL, or what is wrong with the value. */
 static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement, int at,
 			      const struct seep_sql_column *column, uint64_t ordinal, void *row)
@@ -286,6 +300,9 @@ static const char *get_column(struct seep_row_reader *r, sqlite3_stmt *statement
 		break;
 	case SEEP_COLUMN_BUILD_ID:
 		get_build_id(statement, at, to);
+		break;
+	case SEEP_COLUMN_CONTENTS:
+		get_contents(r, statement, at, to);
 	}
 	return NULL;
 }

@@ -189,6 +189,86 @@ static const struct seep_sql_column other_process[] = {
 	O(COUNT, peak_bytes, "peak_bytes"),
 };
 
+#define S3(type, field, ...) COLUMN(type, seep_profile_scan, field, #field, __VA_ARGS__)
+static const struct seep_sql_column scan[] = {
+	KEY(ORDINAL, "id"),
+	S3(FLAG, done),
+	S3(TEXT, method, .comment = "copy-on-write, stopped, inside; NULL: not done"),
+	S3(TEXT, why_not, .comment = "NULL: done, or nobody asked"),
+	S3(NUMBER, at_ns, .comment = "monotonic"),
+	S3(NUMBER, pause_ns, .comment = "how long the process stood still"),
+	S3(NUMBER, mark_ns),
+	S3(COUNT, marked_bytes),
+	S3(COUNT, blocks, .comment = "live ones that were looked at"),
+};
+
+#define R4(type, field, name) COLUMN(type, seep_profile_range, field, name)
+static const struct seep_sql_column scan_skipped[] = {
+	KEY(POSITION, "position"),
+	R4(NUMBER, from, "from_address"),
+	R4(NUMBER, to, "to_address"),
+	R4(NAME, reason, "reason"),
+};
+
+static const struct seep_sql_column scan_caveat[] = {
+	KEY(POSITION, "position"),
+	KEY(NAME, "sentence"),
+};
+
+#define S4(type, field, ...) COLUMN(type, seep_profile_suppression, field, #field, __VA_ARGS__)
+static const struct seep_sql_column suppression[] = {
+	KEY(POSITION, "position"),
+	S4(NAME, text),
+	S4(TEXT, file, .comment = "NULL: the default list, or the program's own"),
+	S4(COUNT, leaks, .comment = "that it matched; 0: not used"),
+	S4(COUNT, blocks),
+	S4(COUNT, bytes),
+};
+
+#define V(type, field, ...) COLUMN(type, seep_verdict_row, field, #field, __VA_ARGS__)
+static const struct seep_sql_column verdict[] = {
+	KEY(POSITION, "id"),
+	V(NAME, name),
+	V(NAME, meaning),
+	V(FLAG, is_leak, .comment = "counts as a leak unless --leak-kinds says otherwise"),
+};
+
+#define L(type, field, ...) COLUMN(type, seep_leak_row, leak.field, #field, __VA_ARGS__)
+static const struct seep_sql_column leak[] = {
+	KEY(ORDINAL, "id", .comment = "1, 2, 3 ..."),
+	L(U8, verdict, .max = UINT8_MAX),
+	L(U32, flags, .comment = "1: allocated before main; 2: reported before"),
+	L(NUMBER, hash, .comment = "of its context; stable across runs; 0: none"),
+	COLUMN(ID, seep_leak_row, context, "context", .comment = "NULL: its stack is not here"),
+	L(ID, root, .comment = "the leak that these blocks are lost with"),
+	L(COUNT, blocks),
+	L(COUNT, bytes),
+	L(COUNT, with_blocks, .comment = "of leaks whose root this is"),
+	L(COUNT, with_bytes),
+	L(TEXT, rule, .comment = "how a pointer points to them"),
+	L(TEXT, evidence),
+	L(TEXT, suppressed_by),
+};
+
+#define L2(type, field, name, ...) COLUMN(type, seep_leak_block_row, field, name, __VA_ARGS__)
+static const struct seep_sql_column leak_block[] = {
+	L2(U32, leak, "leak"),
+	L2(U32, position, "position"),
+	L2(NUMBER, block.address, "address"),
+	L2(COUNT, block.size, "size"),
+	L2(CONTENTS, block, "contents", .comment = "its first bytes; NULL: not asked for"),
+};
+
+#define L3(type, field, name, ...) COLUMN(type, seep_leak_link_row, field, name, __VA_ARGS__)
+static const struct seep_sql_column leak_link[] = {
+	L3(U32, leak, "leak"),
+	L3(U32, step, "step", .comment = "0: the pointer to the block; then outward"),
+	L3(NAME, link.from, "found_in"),
+	L3(TEXT, link.name, "name"),
+	L3(NUMBER, link.address, "address", .comment = "of the pointer"),
+	L3(NUMBER, link.offset, "offset", .comment = "of the pointer, in what it lies in"),
+};
+
 const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
 	[SEEP_TABLE_PROCESS] = TABLE("process", process, 1, 1, struct seep_process_row),
 	[SEEP_TABLE_ARGV] = TABLE("argv", argv, 1, ROWS_MAX, char *),
@@ -219,6 +299,26 @@ const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
 	[SEEP_TABLE_OTHER_PROCESS] = TABLE("other_process", other_process, 1, ROWS_MAX,
 					   struct seep_profile_other, .since = 3,
 					   .comment = "of the run, with a recording of its own"),
+	[SEEP_TABLE_SCAN] = TABLE("scan", scan, 1, 1, struct seep_profile_scan, .since = 3,
+				  .comment = "the leak scan"),
+	[SEEP_TABLE_SCAN_SKIPPED] = TABLE("scan_skipped", scan_skipped, 1, ROWS_MAX,
+					  struct seep_profile_range, .since = 3,
+					  .comment = "memory that the scan did not look at"),
+	[SEEP_TABLE_SCAN_CAVEAT] = TABLE("scan_caveat", scan_caveat, 1, ROWS_MAX, char *,
+					 .since = 3, .comment = "why verdicts may be wrong"),
+	[SEEP_TABLE_SUPPRESSION] = TABLE("suppression", suppression, 1, ROWS_MAX,
+					 struct seep_profile_suppression, .since = 3),
+	[SEEP_TABLE_VERDICT] = TABLE("verdict", verdict, 1, ROWS_MAX, struct seep_verdict_row,
+				     .since = 3),
+	[SEEP_TABLE_LEAK] =
+		TABLE("leak", leak, 1, 1u << 26, struct seep_leak_row, .since = 3,
+		      .comment = "blocks of one context that fared alike in the leak scan"),
+	[SEEP_TABLE_LEAK_BLOCK] = TABLE("leak_block", leak_block, 2, 1u << 28,
+					struct seep_leak_block_row, .since = 3,
+					.comment = "the first blocks of leaks"),
+	[SEEP_TABLE_LEAK_LINK] =
+		TABLE("leak_link", leak_link, 2, 1u << 28, struct seep_leak_link_row, .since = 3,
+		      .comment = "the pointers that lead to the first block of a leak"),
 };
 
 /* ---- SQL ----------------------------------------------------------------------------------- */
@@ -235,6 +335,7 @@ static const char *declaration(const struct seep_sql_column *column)
 	case SEEP_COLUMN_PASSING:
 		return "TEXT NOT NULL";
 	case SEEP_COLUMN_BUILD_ID:
+	case SEEP_COLUMN_CONTENTS:
 		return "BLOB";
 	default:
 		return "INTEGER NOT NULL";
@@ -300,6 +401,23 @@ void seep_sql_select(const struct seep_sql_table *table, uint64_t present, struc
  * says what is known best. Of the JSON functions, only json_each() counts as safe in a schema that
  * is not trusted.
  */
+/* clang-format off */
+#define STACK_SQL \
+	"	(WITH RECURSIVE walk(segment, depth) AS (\n" \
+	"		SELECT context.leaf, 0 WHERE context.leaf IS NOT NULL\n" \
+	"		UNION ALL\n" \
+	"		SELECT segment.parent, walk.depth + 1 FROM walk\n" \
+	"		JOIN segment ON segment.id = walk.segment\n" \
+	"		WHERE segment.parent IS NOT NULL)\n" \
+	"	SELECT group_concat(name, ' < ') FROM (\n" \
+	"		SELECT frame_name.name AS name FROM walk\n" \
+	"		CROSS JOIN segment ON segment.id = walk.segment\n" \
+	"		CROSS JOIN json_each(segment.frames) AS entry\n" \
+	"		CROSS JOIN frame_name ON frame_name.id = iif(entry.type = 'array',\n" \
+	"			(SELECT value FROM json_each(entry.value) WHERE key = 0), entry.value)\n" \
+	"		ORDER BY walk.depth, entry.key))"
+/* clang-format on */
+
 const char seep_recording_views_sql[] =
 	"CREATE VIEW frame_name AS\n"
 	"SELECT frame.id AS id,\n"
@@ -315,21 +433,19 @@ const char seep_recording_views_sql[] =
 	"	context.frees AS frees, context.freed_bytes AS freed_bytes,\n"
 	"	context.peak_bytes AS peak_bytes, context.temporary AS temporary,\n"
 	"	frame_name.name AS function, frame_name.place AS place,\n"
-	"	frame_name.module AS module,\n"
-	"	(WITH RECURSIVE walk(segment, depth) AS (\n"
-	"		SELECT context.leaf, 0 WHERE context.leaf IS NOT NULL\n"
-	"		UNION ALL\n"
-	"		SELECT segment.parent, walk.depth + 1 FROM walk\n"
-	"		JOIN segment ON segment.id = walk.segment\n"
-	"		WHERE segment.parent IS NOT NULL)\n"
-	"	SELECT group_concat(name, ' < ') FROM (\n"
-	"		SELECT frame_name.name AS name FROM walk\n"
-	"		CROSS JOIN segment ON segment.id = walk.segment\n"
-	"		CROSS JOIN json_each(segment.frames) AS entry\n"
-	"		CROSS JOIN frame_name ON frame_name.id = iif(entry.type = 'array',\n"
-	"			(SELECT value FROM json_each(entry.value) WHERE key = 0), entry.value)\n"
-	"		ORDER BY walk.depth, entry.key)) AS stack\n"
+	"	frame_name.module AS module,\n" STACK_SQL " AS stack\n"
 	"FROM context LEFT JOIN kind ON kind.id = context.kind\n"
+	"LEFT JOIN frame_name ON frame_name.id = context.frame;\n"
+	"CREATE VIEW leaks AS -- table leak with names, in the order of the verdicts\n"
+	"SELECT leak.id AS id, coalesce(verdict.name, 'unknown') AS verdict,\n"
+	"	coalesce(verdict.is_leak, 0) AS is_leak, leak.bytes AS bytes, leak.blocks AS blocks,\n"
+	"	leak.with_bytes AS with_bytes, leak.with_blocks AS with_blocks,\n"
+	"	leak.root AS root, leak.context AS context, printf('%016x', leak.hash) AS hash,\n"
+	"	leak.rule AS rule, leak.evidence AS evidence, leak.suppressed_by AS suppressed_by,\n"
+	"	frame_name.name AS function, frame_name.place AS place,\n"
+	"	frame_name.module AS module,\n" STACK_SQL " AS stack\n"
+	"FROM leak LEFT JOIN verdict ON verdict.id = leak.verdict\n"
+	"LEFT JOIN context ON context.id = leak.context\n"
 	"LEFT JOIN frame_name ON frame_name.id = context.frame;\n"
 	"CREATE VIEW stack_entry AS -- frames of every context by number, innermost segments first\n"
 	"WITH RECURSIVE walk(context, segment, depth) AS (\n"

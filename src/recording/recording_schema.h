@@ -36,6 +36,7 @@ enum seep_sql_type {
 	SEEP_COLUMN_NAME,     /* char *, "" for NULL */
 	SEEP_COLUMN_PASSING,  /* const char *, "" for NULL; read, it is gone with the next row */
 	SEEP_COLUMN_BUILD_ID, /* build_id of struct seep_profile_module, and its length */
+	SEEP_COLUMN_CONTENTS, /* contents of struct seep_profile_leak_block, and its length */
 };
 
 struct seep_sql_column {
@@ -77,6 +78,14 @@ enum seep_table_id {
 	SEEP_TABLE_FORKED,
 	SEEP_TABLE_RUN,
 	SEEP_TABLE_OTHER_PROCESS,
+	SEEP_TABLE_SCAN,
+	SEEP_TABLE_SCAN_SKIPPED,
+	SEEP_TABLE_SCAN_CAVEAT,
+	SEEP_TABLE_SUPPRESSION,
+	SEEP_TABLE_VERDICT,
+	SEEP_TABLE_LEAK,
+	SEEP_TABLE_LEAK_BLOCK,
+	SEEP_TABLE_LEAK_LINK,
 	SEEP_TABLE_COUNT,
 };
 extern const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT];
@@ -113,6 +122,29 @@ struct seep_epoch_row {
 struct seep_total_row {
 	const char *name;
 	uint64_t value;
+};
+
+struct seep_verdict_row {
+	const char *name;
+	const char *meaning;
+	bool is_leak;
+};
+
+struct seep_leak_row {
+	struct seep_profile_leak leak; /* but for its context, its chain and its blocks */
+	uint32_t context;	       /* id */
+};
+
+struct seep_leak_block_row {
+	uint32_t leak; /* index + 1 */
+	uint32_t position;
+	struct seep_profile_leak_block block;
+};
+
+struct seep_leak_link_row {
+	uint32_t leak;
+	uint32_t step;
+	struct seep_profile_link link;
 };
 
 /* ---- SQL ----------------------------------------------------------------------------------- */

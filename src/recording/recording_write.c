@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "profile/profile_check.h"
 #include "profile/total_fields.h"
+#include "profile/verdict.h"
 #include "recording/recording_db.h"
 #include "recording/recording_rows.h"
 #include "recording/recording_write_stacks.h"
@@ -102,6 +103,16 @@ static int write_kinds(struct writer *w)
 	return seep_sql_write(w->db, SEEP_TABLE_KIND, names, LEDGER_KIND_COUNT, w->err);
 }
 
+static int write_verdicts(struct writer *w)
+{
+	struct seep_verdict_row rows[SEEP_VERDICT_COUNT];
+
+	for (unsigned i = 0; i < SEEP_VERDICT_COUNT; i++)
+		rows[i] = (struct seep_verdict_row){ seep_verdict_name(i), seep_verdict_meaning(i),
+						     seep_verdict_is_leak(i) };
+	return seep_sql_write(w->db, SEEP_TABLE_VERDICT, rows, SEEP_VERDICT_COUNT, w->err);
+}
+
 static int write_totals(struct writer *w)
 {
 	struct seep_row_writer rows;
@@ -137,12 +148,58 @@ static int write_arrays(struct writer *w)
 		{ SEEP_TABLE_FORKED, 1, &p->forked },
 		{ SEEP_TABLE_RUN, 1, &p->run },
 		{ SEEP_TABLE_OTHER_PROCESS, p->other_count, p->others },
+		{ SEEP_TABLE_SCAN, 1, &p->scan },
+		{ SEEP_TABLE_SCAN_SKIPPED, p->scan.skipped_count, p->scan.skipped },
+		{ SEEP_TABLE_SCAN_CAVEAT, p->scan.caveat_count, p->scan.caveats },
+		{ SEEP_TABLE_SUPPRESSION, p->scan.suppression_count, p->scan.suppressions },
 	};
 	int r = 0;
 
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]) && r == 0; i++)
 		r = seep_sql_write(w->db, arrays[i].table, arrays[i].items, arrays[i].count,
 				   w->err);
+	return r;
+}
+
+/* The leak with this index, its blocks and its chain, each to the table of its kind. */
+static void write_leak(const struct seep_profile *p, uint32_t index,
+		       struct seep_row_writer to[static 3])
+{
+	const struct seep_profile_leak *leak = &p->leaks[index];
+	const struct seep_leak_row row = {
+		.leak = *leak,
+		.context = leak->context ? p->contexts[leak->context - 1].id : 0,
+	};
+
+	seep_row_put(&to[0], &row);
+	for (uint32_t i = 0; i < leak->block_list_count; i++) {
+		const struct seep_leak_block_row block = { index + 1, i, leak->block_list[i] };
+
+		seep_row_put(&to[1], &block);
+	}
+	for (uint32_t i = 0; i < leak->chain_count; i++) {
+		const struct seep_leak_link_row link = { index + 1, i, leak->chain[i] };
+
+		seep_row_put(&to[2], &link);
+	}
+}
+
+static int write_leaks(struct writer *w)
+{
+	static const enum seep_table_id tables[] = { SEEP_TABLE_LEAK, SEEP_TABLE_LEAK_BLOCK,
+						     SEEP_TABLE_LEAK_LINK };
+	struct seep_row_writer to[3];
+	int r = 0;
+
+	for (int i = 0; i < 3; i++)
+		seep_row_writer_init(&to[i], w->db, tables[i]);
+	for (uint32_t i = 0; i < w->profile->leak_count; i++)
+		write_leak(w->profile, i, to);
+	for (int i = 0; i < 3; i++) {
+		const int failed = seep_row_writer_done(&to[i], r < 0 ? NULL : w->err);
+
+		r = r < 0 ? r : failed;
+	}
 	return r;
 }
 
@@ -159,7 +216,8 @@ static int finish(struct writer *w)
 static int write_all(struct writer *w)
 {
 	static int (*const steps[])(struct writer *) = {
-		begin, write_process, write_argv, write_kinds, write_arrays, write_totals, finish,
+		begin,	      write_process, write_argv,  write_kinds, write_verdicts,
+		write_arrays, write_totals,  write_leaks, finish,
 	};
 	int r = 0;
 

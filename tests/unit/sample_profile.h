@@ -99,11 +99,11 @@ static struct seep_profile_context *sample_context(struct seep_profile *p, uint8
 	context->stack = sample_array(p, stack, context->stack_count, sizeof(stack[0]));
 	context->live_blocks = live_blocks;
 	context->live_bytes = live_bytes;
-	context->peak_blocks = live_blocks + 10;
 	context->peak_bytes = 3 * live_bytes;
 	context->frees = 2 * live_blocks + 5;
 	context->freed_bytes = 2 * live_bytes + 500;
 	context->allocs = context->frees + live_blocks;
+	context->peak_blocks = live_blocks + (live_blocks < 3 ? 1 : 10);
 	context->alloc_bytes = context->freed_bytes + live_bytes;
 	context->temporary = live_blocks / 2;
 	context->first_ns = 5000000000 + context->id;

@@ -111,7 +111,7 @@ static void references_that_lead_nowhere_are_refused(void **state)
 		"DROP TABLE forked",
 		"DROP TABLE run",
 		"DROP VIEW top; DROP VIEW stack; DROP VIEW stack_entry; DROP VIEW function;"
-		"ALTER TABLE context RENAME COLUMN leaf TO leaves",
+		"DROP VIEW leaks; ALTER TABLE context RENAME COLUMN leaf TO leaves",
 		"ALTER TABLE total RENAME TO totals",
 		"DROP TABLE total; CREATE VIEW total AS SELECT 'allocs' AS name, 1 AS value",
 		"DROP TABLE sample; CREATE VIRTUAL TABLE sample USING fts5(at_ns)",
