@@ -36,11 +36,19 @@ enum scan_error {
 	SCAN_EBLOCKS,	 /* the page map makes no sense */
 };
 
+struct scan_range {
+	uint64_t begin;
+	uint64_t end;
+};
+
 struct scan_options {
 	uint64_t blocks_max_bytes; /* of page map that may be read; bounds a damaged one */
 	bool want_chains;	   /* keep for each block which word reached it: scan_chain() */
 	bool want_hints;	   /* look for tagged and unaligned pointers to lost blocks */
 	bool unaligned;		   /* words at any address are pointers */
+	/* Mapped files of modules, by address, that do not touch: where C++ vtables may lie. */
+	const struct scan_range *vtables;
+	size_t vtable_count;
 };
 
 /* Where a pointer was found. In the order in which one wins over the next. */
@@ -101,15 +109,11 @@ struct scan_block {
 struct scan_root {
 	uint64_t begin; /* address; what cannot be read is passed over and noted */
 	uint64_t end;
-	const uint64_t *words; /* the values themselves, e.g. registers; NULL: read them at begin */
-	uint32_t id;	       /* the caller's: which thread, which mapping */
-	uint8_t kind;	       /* enum scan_root_kind */
+	/* The values themselves, e.g. registers, until the scan's end; NULL: read them at begin. */
+	const uint64_t *words;
+	uint32_t id;  /* the caller's: which thread, which mapping */
+	uint8_t kind; /* enum scan_root_kind */
 	uint8_t rule; /* what an interior pointer from here counts as; 0: nothing special */
-};
-
-struct scan_range {
-	uint64_t begin;
-	uint64_t end;
 };
 
 enum { SCAN_SKIPPED_MAX = 64 };
@@ -127,7 +131,7 @@ struct scan {
 	struct scan_private *private;		     /* index, work list, ... */
 };
 
-/* 0, or -SCAN_ENOMEM. @memory and @options are copied. */
+/* 0, or -SCAN_ENOMEM. @memory and @options are copied, but for the ranges. */
 int scan_init(struct scan *scan, const struct scan_memory *memory,
 	      const struct scan_options *options);
 

@@ -17,6 +17,7 @@ SEVERAL = {
     "src/profile/ledger_parts.h": "the loader's steps, a file each",
     "src/recording/recording.h": "the room's interface: write, open, load",
     "src/report/report.h": "the room's interface: one function per kind of report, a file each",
+    "src/scan/scan.h": "the room's interface: a file per step of a scan",
     "src/target/facts.h": "the facts, looked for in a file per subject",
 }
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan/scan.h"
+
+#include "scan/scan_private.h"
+
+int scan_init(struct scan *scan, const struct scan_memory *memory,
+	      const struct scan_options *options)
+{
+	scan->memory = *memory;
+	scan->options = *options;
+	scan->blocks = NULL;
+	scan->block_count = scan->marked_bytes = scan->overlaps = scan->strange = 0;
+	scan->skipped_count = 0;
+	scan->private = scan_take(scan, 1, sizeof(*scan->private));
+	if (!scan->private)
+		return -SCAN_ENOMEM;
+	scan->private->holes_left = SCAN_HOLES_MAX;
+	scan->private->roots_end = &scan->private->roots;
+	return 0;
+}
+
+const struct scan_block *scan_find(const struct scan *scan, uint64_t address)
+{
+	uint32_t i = scan_index_block(&scan->private->index, address);
+	const struct scan_block *block = &scan->blocks[i];
+
+	if (i == SCAN_NO_BLOCK || address - block->address >= block->size + !block->size)
+		return NULL;
+	return block;
+}
+
+size_t scan_chain(const struct scan *scan, uint64_t address, struct scan_link *ret_links,
+		  size_t max)
+{
+	const struct scan_block *block = scan_find(scan, address);
+	uint8_t root = block ? block->root : SCAN_ROOT_NONE;
+	size_t count = 0;
+
+	if (!scan->options.want_chains)
+		return 0;
+	while (block && block->state != SCAN_LOST && count < max) {
+		uint64_t from = scan->private->from[block - scan->blocks];
+		struct scan_link *link = &ret_links[count];
+
+		if (!from)
+			break;
+		link->from = from & ~SCAN_FROM_ROOT;
+		link->rule = block->rule;
+		block = from & SCAN_FROM_ROOT ? NULL : scan_find(scan, from);
+		link->block = block ? block->address : 0;
+		link->root = root;
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the page map, twice: to count, then to keep. Cells that make no sense are counted and
+ * passed over; of two blocks that overlap one is a missed free and is left out.
+ */
+#include "core/bits.h"
+#include "scan/scan_private.h"
+
+enum { CELLS_PER_PAGE = LEDGER_PAGE_BYTES / sizeof(uint64_t) };
+enum { LARGE_PER_PAGE = LEDGER_PAGE_BYTES / sizeof(struct ledger_large) };
+enum {
+	PAGES_MAX = (8 << (LEDGER_LEAF_SHIFT - LEDGER_GRANULE_SHIFT_OTHER)) / LEDGER_PAGE_BYTES + 64
+};
+
+struct leaf {
+	uint64_t at;	  /* of the leaf itself */
+	uint64_t address; /* that it stands for */
+};
+
+struct large {
+	uint64_t cell;
+	uint64_t size;
+	uint64_t address;
+};
+
+struct reader {
+	struct scan *scan;
+	unsigned shift;
+	bool counts; /* the first time */
+	uint64_t left_bytes;
+	struct leaf *leaves;
+	uint64_t leaf_count;
+	uint64_t block_max;
+	uint64_t index_leaves, index_records; /* upper bounds of what the index needs */
+	uint64_t last_leaf, last_record;
+	uint64_t end; /* of the last block */
+	uint64_t overlaps;
+	struct large *large; /* of one leaf, by address */
+	uint32_t large_count, large_next;
+	uint8_t real[PAGES_MAX];
+	uint8_t page[LEDGER_PAGE_BYTES];
+};
+
+/* What is there to read at @address, at least one of @unit bytes; NULL: not even that. */
+static const uint8_t *view(struct reader *r, uint64_t address, uint64_t bytes, uint64_t unit,
+			   uint64_t *ret_bytes)
+{
+	const uint8_t *data;
+
+	bytes = core_smaller(bytes, core_larger(r->left_bytes, unit));
+	data = scan_view(r->scan, address, bytes, ret_bytes);
+	if (!data || *ret_bytes < unit) {
+		*ret_bytes = unit;
+		data = data && scan_copy(r->scan, address, r->page, unit) ? r->page : NULL;
+	}
+	*ret_bytes &= ~(unit - 1);
+	r->left_bytes -= core_smaller(*ret_bytes, r->left_bytes);
+	return data;
+}
+
+static void keep(struct reader *r, uint64_t address, uint64_t size, uint64_t cell)
+{
+	struct scan *scan = r->scan;
+	struct scan_block *block;
+	uint64_t end = address + size;
+
+	if (scan->block_count >= r->block_max) /* more of them than a moment ago */
+		return;
+	if (scan->block_count && address < r->end)
+		r->overlaps++;
+	block = &scan->blocks[scan->block_count++];
+	block->address = address;
+	block->size = size;
+	block->row = ledger_cell_row(cell);
+	block->flags = (uint8_t)ledger_cell_flags(cell);
+	block->marks = (uint8_t)ledger_cell_marks(cell);
+	if (block->marks & LEDGER_CELL_IGNORED)
+		scan->private->ignored_count++;
+	r->end = core_larger(r->end, end + !size);
+	if (address >> LEDGER_LARGE_SHIFT != r->last_record) {
+		r->last_record = address >> LEDGER_LARGE_SHIFT;
+		r->index_records++;
+	}
+	if (address >> LEDGER_LEAF_SHIFT != r->last_leaf)
+		r->index_leaves++;
+	if (end >> LEDGER_LEAF_SHIFT != address >> LEDGER_LEAF_SHIFT)
+		r->index_leaves++;
+	r->last_leaf = end >> LEDGER_LEAF_SHIFT;
+}
+
+static bool fits(uint64_t address, uint64_t size)
+{
+	return size < (UINT64_C(1) << LEDGER_ADDRESS_BITS) - address;
+}
+
+/* Large blocks that begin before @address; they lie apart from the small ones in a leaf. */
+static void keep_large_below(struct reader *r, uint64_t address)
+{
+	for (; r->large_next < r->large_count; r->large_next++) {
+		const struct large *large = &r->large[r->large_next];
+
+		if (large->address > address)
+			break;
+		keep(r, large->address, large->size, large->cell);
+	}
+}
+
+static void read_small(struct reader *r, const uint8_t *data, uint64_t bytes, uint64_t address)
+{
+	for (uint64_t i = 0; i < bytes / sizeof(uint64_t); i++) {
+		uint64_t granule = address + (i << r->shift), cell, begin;
+
+		__builtin_memcpy(&cell, data + i * sizeof(cell), sizeof(cell));
+		if (ledger_cell_state(cell) != LEDGER_CELL_LIVE)
+			continue;
+		begin = ledger_cell_begin(cell, granule);
+		if (begin >> r->shift != granule >> r->shift ||
+		    !fits(begin, ledger_cell_size(cell))) {
+			r->scan->strange += r->counts;
+		} else if (r->counts) {
+			r->block_max++;
+		} else {
+			keep_large_below(r, begin);
+			keep(r, begin, ledger_cell_size(cell), cell);
+		}
+	}
+}
+
+static void read_large(struct reader *r, const uint8_t *data, uint64_t bytes, uint64_t address)
+{
+	for (uint64_t i = 0; i < bytes / sizeof(struct ledger_large); i++) {
+		uint64_t page = address + (i << LEDGER_LARGE_SHIFT), item[2], begin;
+
+		__builtin_memcpy(item, data + i * sizeof(item), sizeof(item));
+		if (ledger_cell_state(item[0]) != LEDGER_CELL_LIVE)
+			continue;
+		begin = ledger_large_begin(item[0], page);
+		if (begin - page >= LEDGER_LARGE_BYTES || !fits(begin, item[1]))
+			r->scan->strange += r->counts;
+		else if (r->counts)
+			r->block_max++;
+		else
+			r->large[r->large_count++] = (struct large){ item[0], item[1], begin };
+	}
+}
+
+/* Pages @from to @to of a leaf, those that were ever written. */
+static void read_pages(struct reader *r, const struct leaf *leaf, uint64_t from, uint64_t to)
+{
+	const uint64_t small_pages = ledger_leaf_cells(r->shift) / CELLS_PER_PAGE;
+	uint64_t some;
+
+	for (uint64_t i = from; i < to && r->left_bytes;) {
+		uint64_t end = i, at = leaf->at + i * LEDGER_PAGE_BYTES;
+		const uint8_t *data;
+
+		while (end < to && r->real[end])
+			end++;
+		if (end == i) {
+			i++;
+			continue;
+		}
+		data = view(r, at, (end - i) * LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES, &some);
+		if (!data)
+			r->scan->strange += r->counts;
+		else if (i < small_pages)
+			read_small(r, data, some, leaf->address + (i * CELLS_PER_PAGE << r->shift));
+		else
+			read_large(r, data, some,
+				   leaf->address + ((i - small_pages) * LARGE_PER_PAGE
+						    << LEDGER_LARGE_SHIFT));
+		i += some / LEDGER_PAGE_BYTES;
+	}
+}
+
+static void read_leaf(struct reader *r, const struct leaf *leaf)
+{
+	const uint64_t pages = ledger_leaf_pages(r->shift);
+	const uint64_t small_pages = ledger_leaf_cells(r->shift) / CELLS_PER_PAGE;
+
+	if (pages > r->left_bytes) {
+		r->left_bytes = 0;
+		return;
+	}
+	r->left_bytes -= pages;
+	if (!scan_copy(r->scan, leaf->at + pages * LEDGER_PAGE_BYTES, r->real, pages)) {
+		r->scan->strange += r->counts;
+		return;
+	}
+	r->large_count = r->large_next = 0;
+	read_pages(r, leaf, small_pages, pages);
+	read_pages(r, leaf, 0, small_pages);
+	if (!r->counts)
+		keep_large_below(r, UINT64_MAX);
+}
+
+/* The list of leaves there are. False: none of it can be read. */
+static bool read_leaves(struct reader *r, uint64_t address)
+{
+	const uint64_t bytes = LEDGER_LEAVES * sizeof(uint64_t);
+	bool any = false;
+
+	for (uint64_t at = 0; at < bytes && r->left_bytes;) {
+		uint64_t some, leaf;
+		const uint8_t *data = view(r, address + at, bytes - at, LEDGER_PAGE_BYTES, &some);
+
+		any |= data != NULL;
+		for (uint64_t i = 0; data && i < some; i += sizeof(leaf)) {
+			__builtin_memcpy(&leaf, data + i, sizeof(leaf));
+			if (leaf)
+				r->leaves[r->leaf_count++] = (struct leaf){
+					leaf, (at + i) / sizeof(leaf) << LEDGER_LEAF_SHIFT
+				};
+		}
+		at += some;
+	}
+	return any;
+}
+
+/* Whether the chunk header before a block of glibc's has a size that fits the block's. */
+static bool chunk_fits(const struct reader *r, const struct scan_block *block)
+{
+	enum {
+		MMAPPED = 2,
+		HEADER_BITS = 7,
+		ROUNDED = 64,
+		ROUNDED_MMAPPED = 2 * LEDGER_PAGE_BYTES
+	};
+	uint64_t header, usable;
+
+	if (r->shift != LEDGER_GRANULE_SHIFT_GLIBC || block->flags & LEDGER_CELL_FOREIGN)
+		return true;
+	if (!scan_read_word(r->scan, block->address - sizeof(header), &header))
+		return false;
+	usable = (header & ~(uint64_t)HEADER_BITS) - (header & MMAPPED ? 16 : 8);
+	return usable >= block->size &&
+	       usable - block->size <= (header & MMAPPED ? ROUNDED_MMAPPED : ROUNDED);
+}
+
+/*
+ * Of two that overlap: whether the first stays. The one whose size its chunk denies goes; else the
+ * smaller one, so that no pointer in either is passed over.
+ */
+static bool first_stays(const struct reader *r, const struct scan_block *first,
+			const struct scan_block *second)
+{
+	bool first_fits = chunk_fits(r, first), second_fits = chunk_fits(r, second);
+
+	return first_fits == second_fits ? first->size >= second->size : first_fits;
+}
+
+static void drop_overlaps(struct reader *r)
+{
+	struct scan *scan = r->scan;
+	uint64_t kept = 0;
+
+	for (uint64_t i = 0; i < scan->block_count; i++) {
+		const struct scan_block *block = &scan->blocks[i], *before = block - i + kept - 1;
+
+		if (kept && before->address + before->size + !before->size > block->address) {
+			scan->overlaps++;
+			if (first_stays(r, before, block))
+				continue;
+			kept--;
+		}
+		scan->blocks[kept++] = *block;
+	}
+	scan->block_count = kept;
+}
+
+static int make_arrays(struct scan *scan, uint64_t count)
+{
+	struct scan_private *private = scan->private;
+
+	scan->blocks = scan_take(scan, count, sizeof(*scan->blocks));
+	private->from = scan_take(scan, count, sizeof(*private->from));
+	private->todo = scan_take(scan, count, sizeof(*private->todo));
+	private->weak = scan_take(scan, count, sizeof(*private->weak));
+	if (!scan->blocks || !private->from || !private->todo || !private->weak)
+		return -SCAN_ENOMEM;
+	return 0;
+}
+
+int scan_read_blocks(struct scan *scan, const struct ledger_blocks *blocks)
+{
+	struct reader *r = scan_take(scan, 1, sizeof(*r));
+
+	if (!r)
+		return -SCAN_ENOMEM;
+	r->scan = scan;
+	r->shift = blocks->granule_shift;
+	r->leaves = scan_take(scan, LEDGER_LEAVES, sizeof(*r->leaves));
+	r->large = scan_take(scan, LEDGER_LEAF_LARGE, sizeof(*r->large));
+	if (!r->leaves || !r->large)
+		return -SCAN_ENOMEM;
+	r->left_bytes = scan->options.blocks_max_bytes;
+	r->last_leaf = r->last_record = UINT64_MAX;
+	if (r->shift != LEDGER_GRANULE_SHIFT_GLIBC && r->shift != LEDGER_GRANULE_SHIFT_OTHER)
+		return -SCAN_EBLOCKS;
+	scan->private->replaced_new = r->shift == LEDGER_GRANULE_SHIFT_OTHER;
+	if (!read_leaves(r, blocks->leaves))
+		return -SCAN_EBLOCKS;
+	r->counts = true;
+	for (uint64_t i = 0; i < r->leaf_count && r->left_bytes; i++)
+		read_leaf(r, &r->leaves[i]);
+	if (!r->left_bytes || r->block_max >= SCAN_COVERED)
+		return -SCAN_EBLOCKS;
+	/* The process may go on: a few more can be there the second time. */
+	r->block_max += r->block_max / 64 + 64;
+	if (make_arrays(scan, r->block_max))
+		return -SCAN_ENOMEM;
+	r->counts = false;
+	r->left_bytes = scan->options.blocks_max_bytes;
+	for (uint64_t i = 0; i < r->leaf_count && r->left_bytes; i++)
+		read_leaf(r, &r->leaves[i]);
+	if (r->overlaps)
+		drop_overlaps(r);
+	return scan_index_make(&scan->private->index, scan, r->index_leaves, r->index_records);
+}

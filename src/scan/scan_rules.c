@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules for pointers behind a block's begin. valgrind's heuristics name the situations; vtables are
+ * checked by the Itanium C++ ABI (2.5, "offset to top"), array cookies by its 2.7.
+ */
+#include "scan/scan_rules.h"
+
+#include "scan/scan_private.h"
+
+enum { WORD = sizeof(uint64_t), COOKIE_MAX = 64 };
+
+/*
+ * A count stands before the first element: 8 bytes in front of the block's end if there are none.
+ * The cookie is as large as the elements' alignment, of which their size is a multiple.
+ */
+static enum scan_rule array_rule(const struct scan *scan, const struct scan_block *block,
+				 uint64_t offset)
+{
+	enum ledger_family family = (enum ledger_family)(block->flags & LEDGER_CELL_FAMILY);
+	uint64_t count, rest = block->size - offset;
+
+	if (family != LEDGER_FAMILY_NEW_ARRAY && family != LEDGER_FAMILY_NEW_ARRAY_ALIGNED &&
+	    !(scan->private->replaced_new && family <= LEDGER_FAMILY_MEMALIGN))
+		return SCAN_RULE_NONE;
+	if (offset > COOKIE_MAX || offset & (offset - 1) ||
+	    !scan_read_word(scan, block->address + offset - WORD, &count))
+		return SCAN_RULE_NONE;
+	if (!rest)
+		return count ? SCAN_RULE_NONE : SCAN_RULE_ZERO_ARRAY;
+	if (!count || count > rest || rest % count || (offset > WORD && rest / count % offset))
+		return SCAN_RULE_NONE;
+	return SCAN_RULE_NEW_ARRAY;
+}
+
+static bool may_hold_vtables(const struct scan *scan, uint64_t address)
+{
+	size_t low = 0, high = scan->options.vtable_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (scan->options.vtables[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < scan->options.vtable_count && scan->options.vtables[low].begin <= address;
+}
+
+/* Whether the word at @address points to a vtable; how far before that its object begins. */
+static bool read_vtable(const struct scan *scan, uint64_t address, uint64_t *ret_to_top)
+{
+	uint64_t vtable;
+
+	return scan_read_word(scan, address, &vtable) && vtable % WORD == 0 &&
+	       may_hold_vtables(scan, vtable) &&
+	       scan_read_word(scan, vtable - 2 * WORD, ret_to_top);
+}
+
+/* An object in an object: each has a vtable that says where in it the whole begins. */
+static bool is_second_base(const struct scan *scan, const struct scan_block *block, uint64_t offset)
+{
+	uint64_t to_top, top_to_top;
+
+	if (!scan->options.vtable_count || block->size - offset < WORD ||
+	    !read_vtable(scan, block->address + offset, &to_top) || -to_top > offset)
+		return false;
+	return read_vtable(scan, block->address, &top_to_top) && !top_to_top;
+}
+
+/* The text of the old std::string is behind length, capacity and a count of users. */
+static bool is_string(const struct scan *scan, const struct scan_block *block, uint64_t offset)
+{
+	enum { LENGTH, CAPACITY, USERS, WORDS };
+	uint64_t head[WORDS], room = block->size - offset;
+
+	if (offset != sizeof(head) || !scan_copy(scan, block->address, head, sizeof(head)) ||
+	    head[LENGTH] > head[CAPACITY] || head[CAPACITY] >= room)
+		return false;
+	/* Of characters of 1, 2 or 4 bytes, with one more for the end. */
+	for (unsigned width = 1; width <= 4; width *= 2)
+		if ((head[CAPACITY] + 1) * width == room)
+			return true;
+	return false;
+}
+
+static bool is_behind_length(const struct scan *scan, const struct scan_block *block,
+			     uint64_t offset)
+{
+	uint64_t length;
+
+	return offset == WORD && scan_read_word(scan, block->address, &length) &&
+	       length == block->size - offset;
+}
+
+enum scan_rule scan_rule_of(const struct scan *scan, const struct scan_block *block,
+			    uint64_t address)
+{
+	uint64_t offset = address - block->address;
+	enum scan_rule rule;
+
+	if (offset > block->size)
+		return SCAN_RULE_NONE;
+	if (offset % WORD)
+		return offset == block->size ? SCAN_RULE_NONE
+		       : offset < WORD	     ? SCAN_RULE_LOW_TAG
+					     : SCAN_RULE_INTERIOR;
+	rule = offset ? array_rule(scan, block, offset) : SCAN_RULE_START;
+	if (rule != SCAN_RULE_NONE || offset == block->size)
+		return rule;
+	if (is_behind_length(scan, block, offset))
+		return SCAN_RULE_LENGTH;
+	if (is_string(scan, block, offset))
+		return SCAN_RULE_STRING;
+	return is_second_base(scan, block, offset) ? SCAN_RULE_SECOND_BASE : SCAN_RULE_INTERIOR;
+}
