@@ -321,8 +321,13 @@ struct ledger_cache {
 	_Atomic uint64_t flushes;
 	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
-	_Atomic uint64_t resizing;	  /* block that its owner is in realloc() with, 0 none */
-	uint64_t spare[3];
+	/*
+	 * Block that its owner is in realloc() with, 0 none: it is neither at its old nor at its new
+	 * address in the page map. Void once the stack pointer is above frame: left by longjmp.
+	 */
+	_Atomic uint64_t resizing;
+	_Atomic uint64_t resizing_frame;
+	uint64_t spare[2];
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 };

@@ -10,18 +10,22 @@
 #include <stdint.h>
 
 enum {
-	LEDGER_OWN_MAX = 4096,	   /* mappings of libseep.so */
+	LEDGER_OWN_MAX = 8192,	   /* ranges of libseep.so's memory */
 	LEDGER_TAKEN_MAX = 256,	   /* ranges that the program took by brk() or sbrk() itself */
 	LEDGER_REGIONS_MAX = 1024, /* that it registered as roots */
 	LEDGER_EXIT_REGISTERS = 6, /* rbx, rbp, r12 to r15 */
 };
 
+/* Changed as a whole. */
 struct ledger_range {
-	_Atomic uint64_t begin; /* 0: none */
+	_Alignas(16) _Atomic uint64_t begin; /* 0: none */
 	_Atomic uint64_t end;
 };
 
-/* A list whose count says how many are there; more were met than it holds: count > its maximum. */
+/*
+ * A list has count entries, of which some may be none; entries may lie over each other. More were
+ * met than it holds: count > its maximum.
+ */
 struct ledger_facts {
 	uint32_t bytes; /* sizeof(struct ledger_facts) */
 	_Atomic uint32_t own_count;
@@ -34,7 +38,10 @@ struct ledger_facts {
 	_Atomic uint64_t exit_stack; /* stack pointer at the entry of exit(): its return address */
 	_Atomic uint64_t exit_registers[LEDGER_EXIT_REGISTERS];
 
-	/* The library's mappings, but for page map leaves: addresses of blocks there are no roots. */
+	/*
+	 * The library's memory, its variables and the ledger included, but for page map leaves:
+	 * addresses of blocks there are no roots.
+	 */
 	struct ledger_range own[LEDGER_OWN_MAX];
 	struct ledger_range taken[LEDGER_TAKEN_MAX];
 	struct ledger_range regions[LEDGER_REGIONS_MAX];

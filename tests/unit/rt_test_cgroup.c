@@ -3,6 +3,7 @@
  * What memory control groups leave, by files as the kernel writes them under another root, read as
  * the library reads them and as the tool does.
  */
+#include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 
 #include "base/file.h"

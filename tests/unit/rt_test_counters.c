@@ -3,6 +3,7 @@
  * Slots, their flush, and counting without one, with rows that another thread does not leave and
  * handlers at any instruction. The runtime's own source, with a ledger that is a few arrays.
  */
+#include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 #include "runtime/track/counters.c"
 #include "runtime/track/flush.c"

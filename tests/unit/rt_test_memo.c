@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A memo says what was put, or nothing: also while another thread puts, grows and empties. */
 #include "runtime/sys/memo.c"
+#include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 
 #include <pthread.h>

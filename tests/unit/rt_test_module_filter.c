@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What was judged in one generation of the module list says nothing of another. */
 #include "runtime/sys/memo.c"
+#include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 #include "runtime/track/module_filter.c"
 

@@ -3,6 +3,7 @@
  * The table of a thread's shortcuts: what it finds again, and how large it becomes. The runtime's
  * own source, with walks made by hand.
  */
+#include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 #include "runtime/unwind/shortcut.c"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the runtime's own, where the kernel does not let it have its way; and the time. */
+#include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 
 #include <linux/filter.h>

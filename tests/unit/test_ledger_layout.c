@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "ledger/ledger.h"
 #include "ledger/ledger_blocks.h"
+#include "ledger/ledger_facts.h"
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -178,6 +179,7 @@ static const struct field fields[] = {
 	FIELD(ledger_cache, walks_full),
 	FIELD(ledger_cache, walks_truncated),
 	FIELD(ledger_cache, resizing),
+	FIELD(ledger_cache, resizing_frame),
 	FIELD(ledger_cache, spare),
 	FIELD(ledger_cache, redo),
 	FIELD(ledger_cache, histogram),
@@ -186,6 +188,19 @@ static const struct field fields[] = {
 	FIELD(ledger_blocks, spare64),
 	FIELD(ledger_blocks, granule_shift),
 	FIELD(ledger_blocks, spare),
+	FIELD(ledger_facts, bytes),
+	FIELD(ledger_facts, own_count),
+	FIELD(ledger_facts, taken_count),
+	FIELD(ledger_facts, region_count),
+	FIELD(ledger_facts, exit_tid),
+	FIELD(ledger_facts, spare),
+	FIELD(ledger_facts, exit_stack),
+	FIELD(ledger_facts, exit_registers),
+	FIELD(ledger_facts, own),
+	FIELD(ledger_facts, taken),
+	FIELD(ledger_facts, regions),
+	FIELD(ledger_range, begin),
+	FIELD(ledger_range, end),
 	FIELD(ledger_large, cell),
 	FIELD(ledger_large, size),
 	FIELD(ledger_redo, active),

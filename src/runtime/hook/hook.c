@@ -53,6 +53,24 @@ void rt_forget_rest(void *block, struct rt_free how, const void *frame)
 		forget_unready(block, how, frame);
 }
 
+/* Whoever stops this thread now finds the block in the page map neither where it was nor where it will be. */
+static void say_resizing(const void *block, const void *frame)
+{
+	struct rt_thread *thread = rt_thread_self();
+
+	if (RT_UNLIKELY(!thread))
+		return;
+	rt_store(&thread->cache->resizing_frame, (uintptr_t)frame);
+	rt_store_release(&thread->cache->resizing, (uintptr_t)block);
+}
+
+/* In a child that was forked meanwhile the thread has no cache, or one of its own. */
+static void say_resized(void)
+{
+	if (RT_LIKELY(rt_tls.thread != NULL))
+		rt_store_release(&rt_tls.thread->cache->resizing, 0);
+}
+
 void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 {
 	struct ledger_control *control = rt_control();
@@ -61,8 +79,10 @@ void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 
 	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_resize_begin(block, frame, &resize))
 		control = rt_grow_up();
-	if (RT_LIKELY(control != NULL))
+	if (RT_LIKELY(control != NULL)) {
+		say_resizing(block, frame);
 		rt_resize_begin(control, block, frame, &resize);
+	}
 	after = rt_next.realloc(block, request);
 	/* Not the one from before: a handler may have forked meanwhile. */
 	control = rt_control();
@@ -73,6 +93,7 @@ void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 		if (RT_UNLIKELY(rt_mine.young != NULL))
 			rt_young_translate(&resize);
 		rt_resize_end(control, &resize, block, after, size, frame);
+		say_resized();
 	}
 	return after;
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/life/identity.h"
 #include "runtime/life/layout.h"
+#include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/pagemap.h"
@@ -246,6 +247,7 @@ static void fill_header(struct ledger_header *header, const struct rt_make *make
 	header->origin = make->origin;
 	header->blocks = (struct ledger_blocks){
 		.leaves = (uintptr_t)rt_leaves,
+		.facts = (uintptr_t)&rt_facts,
 		.granule_shift = rt_global.granule_shift,
 	};
 	strncpy(header->parent, make->parent, sizeof(header->parent) - 1);
@@ -280,8 +282,10 @@ static uint8_t *map_file(const struct file *file, uint64_t bytes)
 	/* Or a disk's file system reads ahead into the holes: up to 8 MB of zeros for each page. */
 	(void)rt_syscall3(SYS_madvise, base, (long)bytes, MADV_RANDOM);
 	if (rt_syscall3(SYS_madvise, base, RT_HEADER_PAGES * LEDGER_PAGE_BYTES,
-			RT_MADV_POPULATE_WRITE) == 0)
+			RT_MADV_POPULATE_WRITE) == 0) {
+		rt_facts_own((void *)base, rt_page_up(bytes));
 		return (uint8_t *)base;
+	}
 	(void)rt_syscall3(SYS_munmap, base, (long)bytes, 0);
 	return NULL;
 }
@@ -345,8 +349,7 @@ bool rt_ledger_make(const struct rt_make *make)
 		if (!made) {
 			(void)rt_syscall3(SYS_unlinkat, file.dir, (long)file.unfinished, 0);
 			if (rt_global.base != before.base)
-				(void)rt_syscall3(SYS_munmap, (long)rt_global.base,
-						  (long)rt_global.bytes, 0);
+				rt_munmap_sparse(rt_global.base, rt_global.bytes);
 			rt_global = before;
 		} else {
 			memcpy(rt_ledger_name, file.name, sizeof(rt_ledger_name));

@@ -2,6 +2,7 @@
 #include "runtime/life/start.h"
 
 #include "runtime/next/next.h"
+#include "runtime/sys/rt_facts.h"
 #include "runtime/sys/lock.h"
 #include "runtime/life/make.h"
 #include "runtime/sys/sys.h"
@@ -114,6 +115,7 @@ static bool start(const struct rt_start *how)
 
 	if (!rt_options_read(how->options, &options) || !map_mine())
 		return false;
+	rt_facts_start();
 	make.dir = dir = keep_dir(how->dir);
 	make.session = session = how->session;
 	rt_module_filter_start(options.modules);

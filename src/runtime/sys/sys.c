@@ -2,15 +2,39 @@
 #include "runtime/sys/sys.h"
 
 #include "runtime/rt.h"
+#include "runtime/sys/rt_facts.h"
+#include "runtime/sys/tables.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
 
-static void *map(size_t bytes, int flags)
+/*
+ * Far enough below the library that what the program maps does not come between; what is larger is
+ * mapped seldom.
+ */
+#define BESIDE_BELOW (UINT64_C(64) << 30)
+enum { BESIDE_BYTES_MAX = 256 << 10, BESIDE_ALIGN = 2 << 20 };
+
+/* An address that is likely to be free, next to the one before. Where it is not, the kernel finds another. */
+static uintptr_t beside(size_t bytes)
 {
-	long ret = rt_syscall6(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+	static _Atomic uintptr_t next;
+	uintptr_t first = ((uintptr_t)&rt_global - BESIDE_BELOW) & ~(uintptr_t)(BESIDE_ALIGN - 1);
+	uintptr_t none = 0;
+
+	if (bytes > BESIDE_BYTES_MAX || (uintptr_t)&rt_global < 2 * BESIDE_BELOW)
+		return 0;
+	if (!rt_load(&next))
+		(void)atomic_compare_exchange_strong_explicit(
+			&next, &none, first, memory_order_relaxed, memory_order_relaxed);
+	return atomic_fetch_add_explicit(&next, rt_page_up(bytes), memory_order_relaxed);
+}
+
+static void *map(uintptr_t where, size_t bytes, int flags)
+{
+	long ret = rt_syscall6(SYS_mmap, (long)where, (long)bytes, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 
 	if (ret < 0 && ret > -4096)
@@ -19,26 +43,45 @@ static void *map(size_t bytes, int flags)
 	return (void *)ret;
 }
 
+void *rt_mmap_leaf(size_t bytes)
+{
+	return map(0, bytes, 0);
+}
+
 void *rt_mmap_sparse(size_t bytes)
 {
-	return map(bytes, 0);
+	void *start = map(0, bytes, 0);
+
+	if (start)
+		rt_facts_own(start, rt_page_up(bytes));
+	return start;
 }
 
 void *rt_mmap(size_t bytes)
 {
 	/* A page is written to at once. A table's would cost two faults: it is read before that. */
-	void *start = map(bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
+	void *start = map(beside(bytes), bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
 
-	if (start && rt_global.state)
+	if (!start)
+		return NULL;
+	rt_facts_own(start, rt_page_up(bytes));
+	if (rt_global.state)
 		rt_add(&rt_global.state->private_bytes, bytes);
 	return start;
+}
+
+void rt_munmap_sparse(void *start, size_t bytes)
+{
+	/* First: another thread may get the addresses at once. */
+	rt_facts_disown(start, rt_page_up(bytes));
+	(void)rt_syscall3(SYS_munmap, (long)start, (long)bytes, 0);
 }
 
 void rt_munmap(void *start, size_t bytes)
 {
 	if (!start)
 		return;
-	(void)rt_syscall3(SYS_munmap, (long)start, (long)bytes, 0);
+	rt_munmap_sparse(start, bytes);
 	if (rt_global.state)
 		rt_add(&rt_global.state->private_bytes, -(uint64_t)bytes);
 }

@@ -34,12 +34,20 @@ static inline long rt_syscall3(long nr, long a, long b, long c)
 	return rt_syscall6(nr, a, b, c, 0, 0, 0);
 }
 
-/* Private anonymous memory without reservation; NULL on failure. Counted in private_bytes. */
+/*
+ * Private anonymous memory without reservation; NULL on failure. Counted in private_bytes, and noted
+ * as the library's own (rt_facts.h). What is small lies side by side: thousands of threads have some
+ * each, and it is to be few ranges, and few mappings of the kernel's too.
+ */
 void *rt_mmap(size_t bytes);
 void rt_munmap(void *start, size_t bytes);
 
 /* The same for memory of which little will be touched: the caller counts what is. */
 void *rt_mmap_sparse(size_t bytes);
+void rt_munmap_sparse(void *start, size_t bytes);
+
+/* The same for a leaf of the page map: not noted as the library's own. */
+void *rt_mmap_leaf(size_t bytes);
 
 /*
  * Of a mapped table all but the first @keep bytes read zero from now on, and whole pages of that

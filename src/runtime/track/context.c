@@ -184,7 +184,7 @@ bool rt_contexts_start(void)
 
 	/* In a forked child its parent's, if the ledger is of the same size. */
 	if (present && present_bytes != capacity * sizeof(*present)) {
-		(void)rt_syscall3(SYS_munmap, (long)present, (long)present_bytes, 0);
+		rt_munmap_sparse(present, present_bytes);
 		present = NULL;
 	}
 	if (!present) {

@@ -19,7 +19,7 @@ static rt_cell *leaf_make(uintptr_t leaf_index)
 {
 	size_t bytes = ledger_leaf_pages(rt_global.granule_shift) * (LEDGER_PAGE_BYTES + 1);
 	rt_cell *expected = NULL;
-	rt_cell *leaf = rt_mmap_sparse(bytes);
+	rt_cell *leaf = rt_mmap_leaf(bytes);
 
 	if (!leaf) {
 		rt_note_unseen(LEDGER_UNSEEN_PAGE_MAP);

@@ -32,7 +32,7 @@ static bool threads_map(void)
 		return false;
 	if (!atomic_compare_exchange_strong_explicit(&threads, &expected, map, memory_order_acq_rel,
 						     memory_order_acquire))
-		(void)rt_syscall3(SYS_munmap, (long)map, (long)(capacity * sizeof(*map)), 0);
+		rt_munmap_sparse(map, capacity * sizeof(*map));
 	return true;
 }
 
@@ -131,6 +131,7 @@ static struct rt_thread *thread_make(uint32_t index)
 		return NULL;
 	thread->cache = cache;
 	rt_slots_find(thread);
+	rt_store(&cache->resizing, 0);
 	thread->last_block = 0;
 	thread->walk.full_walks = &cache->walks_full;
 	thread->last_row = (struct rt_last_row){ .key = RT_KEY_NONE };
