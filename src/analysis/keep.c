@@ -62,12 +62,31 @@ static unsigned judge_stack(const struct seep_sites *sites,
 	return verdict;
 }
 
+/* @was: by place, the former index of the context there, of all contexts. */
+static void renumber(struct seep_profile *profile, const uint32_t *was, uint32_t count)
+{
+	uint32_t *place_of = seep_xcalloc((size_t)count + 1, sizeof(*place_of)); /* index + 1 */
+
+	for (uint32_t i = 0; i < count; i++)
+		place_of[was[i] + 1] = i + 1;
+	for (uint32_t i = 0; i < profile->leak_count; i++)
+		profile->leaks[i].context = place_of[profile->leaks[i].context];
+	for (uint32_t i = 0; i < profile->row_count; i++)
+		profile->rows[i] = place_of[profile->rows[i]];
+	free(place_of);
+}
+
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads)
 {
 	/* [0]: frames of no module. */
 	unsigned char *of_module = seep_xcalloc((size_t)profile->module_count + 1, 1);
+	const uint32_t count = profile->context_count + profile->left_out_count;
+	uint32_t *was = seep_xcalloc(count, sizeof(*was));
 	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		was[i] = i;
 
 	of_module[0] = (unsigned char)judge(modules, "");
 	for (uint32_t i = 0; i < profile->module_count; i++)
@@ -81,10 +100,14 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 		    !is_kept(threads, judge(threads, context.thread ? context.thread : "")))
 			continue;
 		profile->contexts[i] = profile->contexts[kept];
-		profile->contexts[kept++] = context;
+		profile->contexts[kept] = context;
+		was[i] = was[kept];
+		was[kept++] = i;
 	}
+	renumber(profile, was, count);
 	profile->left_out_count += profile->context_count - kept;
 	profile->context_count = kept;
+	free(was);
 	free(of_module);
 }
 

@@ -21,6 +21,8 @@ struct seep_keep_globs {
  *           named is needed unless all globs exclude, and a frame of one that is excluded rules a
  *           context out
  * @threads: of the name of the thread, "" where there is none
+ *
+ * Leaks and rows name the same contexts as before, also those that are left out.
  */
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads);

@@ -81,5 +81,9 @@ void seep_profile_hash_contexts(struct seep_profile *profile)
 		if (profile->contexts[i].hash == 0)
 			profile->contexts[i].hash = hash_context(profile, &profile->contexts[i],
 								 frames);
+	for (uint32_t i = 0; i < profile->leak_count; i++)
+		if (profile->leaks[i].context)
+			profile->leaks[i].hash =
+				profile->contexts[profile->leaks[i].context - 1].hash;
 	free(frames);
 }

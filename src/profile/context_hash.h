@@ -25,8 +25,9 @@
 struct seep_profile;
 
 /*
- * Set the hash of every context whose hash is 0. Loading a ledger and looking up names leave it at
- * that, since a name that is found later changes it: call this when all names are there.
+ * Set the hash of every context whose hash is 0, and that of every leak to its context's. Loading a
+ * ledger and looking up names leave it at 0, since a name that is found later changes it: call this
+ * when all names are there.
  */
 void seep_profile_hash_contexts(struct seep_profile *profile);
 

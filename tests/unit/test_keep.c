@@ -10,7 +10,7 @@
 
 #include "analysis/keep.h"
 #include "analysis/threads.h"
-#include "sample_profile.h"
+#include "sample_leaks.h"
 #include "view/view.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -77,6 +77,42 @@ static void contexts_are_chosen_by_module_and_thread(void **state)
 	}
 }
 
+static void leaks_and_rows_follow_their_contexts(void **state)
+{
+	static const char *const libblob = "libblob.so";
+	static const char *const not_io = "!io*";
+	const struct seep_keep_globs modules = { &libblob, 1 };
+	const struct seep_keep_globs threads = { &not_io, 1 };
+	const struct seep_keep_globs none = { NULL, 0 };
+	struct seep_profile *profile = sample_profile_with_leaks();
+	struct seep_sites *sites = seep_sites_new(profile);
+	uint32_t *row;
+
+	(void)state;
+	row = seep_profile_add(profile, SEEP_ARRAY_ROWS);
+	*row = 7;
+	(void)seep_profile_add(profile, SEEP_ARRAY_ROWS); /* of no context */
+	/* Twice: what the first leaves out moves no more. */
+	seep_keep(profile, sites, &modules, &none);
+	assert_int_equal(profile->context_count, 2);
+	seep_keep(profile, sites, &none, &threads);
+	assert_int_equal(profile->context_count, 1);
+	assert_int_equal(profile->contexts[profile->rows[0] - 1].id, 7);
+	assert_int_equal(profile->rows[1], 0);
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		const struct seep_profile_leak *leak = &profile->leaks[i];
+
+		if (leak->verdict == SEEP_VERDICT_FORK_ORPHAN)
+			assert_int_equal(leak->context, 0);
+		else
+			assert_int_equal(profile->contexts[leak->context - 1].hash, leak->hash);
+		assert_int_equal(leak->context > 0 && leak->context <= profile->context_count,
+				 leak->verdict == SEEP_VERDICT_RUNTIME);
+	}
+	seep_sites_free(sites);
+	seep_profile_free(profile);
+}
+
 /* Six contexts of three stacks and two threads, and one of none. */
 static struct seep_profile *two_threads(void)
 {
@@ -131,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contexts_are_chosen_by_module_and_thread),
+		cmocka_unit_test(leaks_and_rows_follow_their_contexts),
 		cmocka_unit_test(stacks_of_several_threads_are_one_group_unless_told_apart),
 	};
 

@@ -195,6 +195,45 @@ static void names_are_added_to_a_profile_that_is_refreshed(void **state)
 	built_done(&ledger);
 }
 
+static void leaks_stay_with_their_contexts_through_names_and_refreshes(void **state)
+{
+	struct seep_profile *profile = make_profile();
+	const uint64_t address = profile->frames[0].address;
+	struct built_ledger ledger;
+	struct seep_ledger_live *live;
+	struct seep_profile_leak *leak;
+	uint64_t without_names;
+
+	(void)state;
+	seep_profile_free(profile);
+	built_init(&ledger, &built_small);
+	(void)built_module(&ledger, "/proc/self/exe", 0);
+	(void)add_context(&ledger, 1);
+	(void)add_context(&ledger, address);
+	assert_int_equal(seep_ledger_live_open_memory(ledger.map, ledger.bytes, &live, NULL), 0);
+	profile = seep_ledger_live_profile(live);
+	leak = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
+	leak->context = 2;
+	leak = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
+	leak->hash = 77; /* of no context that is here */
+	seep_profile_hash_contexts(profile);
+	without_names = profile->leaks[0].hash;
+	assert_int_equal(without_names, profile->contexts[1].hash);
+	for (int i = 0; i < 100; i++)
+		(void)add_context(&ledger, address);
+	assert_int_equal(seep_ledger_live_refresh(live, NULL), 0);
+	assert_int_equal(seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL), 0);
+	seep_profile_hash_contexts(profile);
+	assert_int_equal(profile->leak_count, 2);
+	assert_int_equal(profile->leaks[0].context, 2);
+	assert_string_equal(profile->frames[profile->contexts[1].stack[0].frame].function, "inner");
+	assert_int_equal(profile->leaks[0].hash, profile->contexts[1].hash);
+	assert_int_not_equal(profile->leaks[0].hash, without_names);
+	assert_int_equal(profile->leaks[1].hash, 77);
+	seep_ledger_live_close(live);
+	built_done(&ledger);
+}
+
 static void an_empty_profile_is_symbolised(void **state)
 {
 	struct seep_profile *profile = seep_profile_new();
@@ -288,6 +327,7 @@ int main(void)
 		TEST(a_second_time_changes_nothing),
 		TEST(a_module_that_cannot_be_read_says_why),
 		TEST(names_are_added_to_a_profile_that_is_refreshed),
+		TEST(leaks_stay_with_their_contexts_through_names_and_refreshes),
 		TEST(an_empty_profile_is_symbolised),
 		TEST(hashes_ignore_line_address_and_alignment_of_named_frames),
 		TEST(unnamed_frames_hash_by_build_id_or_file_name),
