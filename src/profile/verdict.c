@@ -39,3 +39,17 @@ unsigned seep_verdict_by_name(const char *name, size_t length)
 		verdict++;
 	return verdict;
 }
+
+bool seep_verdict_is_shown(uint32_t kinds, unsigned verdict)
+{
+	if (kinds == 0)
+		return verdict != SEEP_VERDICT_REACHABLE;
+	return verdict >= SEEP_VERDICT_COUNT || kinds >> verdict & 1;
+}
+
+const char *seep_leak_flag_name(unsigned number)
+{
+	static const char *const names[] = { "startup", "reported" };
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}

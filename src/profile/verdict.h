@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* clang-format off */
 #define SEEP_VERDICTS(V)									\
@@ -39,5 +40,11 @@ bool seep_verdict_is_leak(unsigned verdict);
 
 /* The verdict of this name, in any case; SEEP_VERDICT_COUNT: there is none. */
 unsigned seep_verdict_by_name(const char *name, size_t length);
+
+/* Is it in the set @kinds, a bit for each verdict? 0: all but REACHABLE. Unknown ones always are. */
+bool seep_verdict_is_shown(uint32_t kinds, unsigned verdict);
+
+/* The name of bit @number of enum seep_leak_flags, "startup"; NULL: it has none. */
+const char *seep_leak_flag_name(unsigned number);
 
 #endif

@@ -8,23 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/rank.h"
-#include "base/json_writer.h"
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "profile/total_fields.h"
+#include "report/json_leaks.h"
+#include "report/json_parts.h"
 
 /* repeats of a stack entry that are this many or more */
 enum { REPEATS_SATURATED = 65535 };
-
-/* A time or size of which 0 means that it is not known. */
-static void known_u64(struct seep_json *json, const char *key, uint64_t value)
-{
-	if (value == 0)
-		seep_json_null(json, key);
-	else
-		seep_json_u64(json, key, value);
-}
 
 static void write_status(struct seep_json *json, const struct seep_profile_process *process)
 {
@@ -66,12 +57,12 @@ static void write_process(struct seep_json *json, const struct seep_profile_proc
 	seep_json_text(json, "options", process->options);
 	seep_json_text(json, "mode", seep_profile_mode_name(process->mode));
 	seep_json_u64(json, "start_ns", process->start_ns);
-	known_u64(json, "start_realtime_ns", process->start_realtime_ns);
-	known_u64(json, "end_ns", process->end_ns);
+	seep_json_known(json, "start_realtime_ns", process->start_realtime_ns);
+	seep_json_known(json, "end_ns", process->end_ns);
 	seep_json_text(json, "ended", seep_profile_ended_name(process->ended));
 	write_status(json, process);
 	seep_json_bool(json, "core_dumped", process->core_dumped);
-	known_u64(json, "peak_rss_bytes", process->peak_rss_bytes);
+	seep_json_known(json, "peak_rss_bytes", process->peak_rss_bytes);
 	seep_json_open_array(json, "children");
 	for (uint32_t i = 0; i < process->child_count; i++)
 		seep_json_int(json, NULL, process->children[i]);
@@ -112,29 +103,6 @@ static void write_verify(struct seep_json *json, const struct seep_profile_verif
 	seep_json_close(json);
 }
 
-/* Members of a struct that are uint64_t, under their own names. */
-struct figure {
-	const char *key;
-	size_t offset;
-};
-
-static void write_figures(struct seep_json *json, const void *from, const struct figure *figures,
-			  size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint64_t value;
-
-		memcpy(&value, (const char *)from + figures[i].offset, sizeof(value));
-		seep_json_u64(json, figures[i].key, value);
-	}
-}
-
-#define FIGURE(type, member)                           \
-	{                                              \
-#member, offsetof(struct type, member) \
-	}
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static void write_totals(struct seep_json *json, const struct seep_profile_totals *totals)
 {
 	seep_json_open_object(json, "totals");
@@ -147,7 +115,7 @@ static void write_totals(struct seep_json *json, const struct seep_profile_total
 		if (field->is_flag)
 			seep_json_bool(json, field->name, value);
 		else if (strcmp(field->name, "peak_at_ns") == 0)
-			known_u64(json, field->name, value);
+			seep_json_known(json, field->name, value);
 		else
 			seep_json_u64(json, field->name, value);
 	}
@@ -162,10 +130,10 @@ static void write_totals(struct seep_json *json, const struct seep_profile_total
 
 static void write_sums(struct seep_json *json, const struct seep_profile_forked *sums)
 {
-	static const struct figure figures[] = { FIGURE(seep_profile_forked, processes),
-						 SUMS(seep_profile_forked) };
+	static const struct seep_json_figure figures[] = { FIGURE(seep_profile_forked, processes),
+							   SUMS(seep_profile_forked) };
 
-	write_figures(json, sums, figures, COUNT_OF(figures));
+	seep_json_figures(json, sums, figures, COUNT_OF(figures));
 }
 
 static void write_forked(struct seep_json *json, const struct seep_profile_forked *forked)
@@ -177,7 +145,7 @@ static void write_forked(struct seep_json *json, const struct seep_profile_forke
 
 static void write_other(struct seep_json *json, const struct seep_profile_other *other)
 {
-	static const struct figure figures[] = {
+	static const struct seep_json_figure figures[] = {
 		FIGURE(seep_profile_other, start_ns),
 		FIGURE(seep_profile_other, end_ns),
 		SUMS(seep_profile_other),
@@ -189,7 +157,7 @@ static void write_other(struct seep_json *json, const struct seep_profile_other 
 	seep_json_int(json, "ppid", other->ppid);
 	seep_json_text(json, "exe", other->exe);
 	seep_json_text(json, "recording", other->file);
-	write_figures(json, other, figures, COUNT_OF(figures));
+	seep_json_figures(json, other, figures, COUNT_OF(figures));
 	seep_json_close(json);
 }
 
@@ -211,53 +179,6 @@ static void write_run(struct seep_json *json, const struct seep_profile *profile
 }
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
-
-/* What of the profile is in the document, and where. */
-struct stacks {
-	const struct seep_profile *profile;
-	uint32_t *contexts; /* those shown, largest first */
-	uint32_t context_count;
-	uint32_t *frames;   /* those in use, most used first: the smallest numbers for them */
-	uint32_t *place_of; /* by frame of the profile: its place among these */
-	uint32_t frame_count;
-};
-
-static void stacks_init(struct stacks *stacks, const struct seep_profile *profile,
-			enum seep_measure measure, uint32_t top)
-{
-	struct seep_ranked *uses = seep_xcalloc(profile->frame_count, sizeof(*uses));
-	const uint32_t count = profile->context_count;
-
-	*stacks = (struct stacks){
-		.profile = profile,
-		.contexts = seep_xcalloc(count, sizeof(uint32_t)),
-		.frames = seep_xcalloc(profile->frame_count, sizeof(uint32_t)),
-		.place_of = seep_xcalloc(profile->frame_count, sizeof(uint32_t)),
-	};
-	stacks->context_count = seep_rank_contexts(profile, measure, top > 0 ? top : count,
-						   stacks->contexts);
-	for (uint32_t i = 0; i < profile->frame_count; i++)
-		uses[i].index = i;
-	for (uint32_t i = 0; i < stacks->context_count; i++) {
-		const struct seep_profile_context *c = &profile->contexts[stacks->contexts[i]];
-
-		for (uint32_t k = 0; k < c->stack_count; k++)
-			uses[c->stack[k].frame].value++;
-	}
-	seep_rank_top(uses, profile->frame_count, profile->frame_count);
-	for (uint32_t i = 0; i < profile->frame_count && uses[i].value > 0; i++) {
-		stacks->place_of[uses[i].index] = stacks->frame_count;
-		stacks->frames[stacks->frame_count++] = uses[i].index;
-	}
-	free(uses);
-}
-
-static void stacks_done(struct stacks *stacks)
-{
-	free(stacks->place_of);
-	free(stacks->frames);
-	free(stacks->contexts);
-}
 
 static void write_modules(struct seep_json *json, const struct seep_profile *profile)
 {
@@ -337,56 +258,11 @@ static void write_flags(struct seep_json *json, const struct seep_profile_contex
 		seep_json_close(json);
 }
 
-/*
- * The fold that the entry at @at ends, as places in frames: it stands for its physical frame, with
- * what is inlined into that, and the period - 1 outside of it.
- */
-static void write_fold(struct seep_json *json, const struct seep_profile *profile,
-		       const struct seep_profile_context *context, uint32_t at)
-{
-	const struct seep_profile_stack_entry *entry = &context->stack[at];
-	uint32_t from = at;
-	uint32_t to = at;
-	unsigned physical = 1;
-
-	while (from > 0 && profile->frames[context->stack[from - 1].frame].inlined)
-		from--;
-	while (physical < entry->period && to + 1 < context->stack_count)
-		physical += !profile->frames[context->stack[++to].frame].inlined;
-	seep_json_open_object(json, NULL);
-	seep_json_int(json, "from", from);
-	seep_json_int(json, "to", to);
-	seep_json_int(json, "times", entry->repeats + INT64_C(1));
-	seep_json_bool(json, "or_more", entry->repeats == REPEATS_SATURATED);
-	seep_json_close(json);
-}
-
-static void write_stack(struct seep_json *json, const struct stacks *stacks,
-			const struct seep_profile_context *context)
-{
-	bool folded = false;
-
-	seep_json_open_array(json, "frames");
-	for (uint32_t i = 0; i < context->stack_count; i++)
-		seep_json_int(json, NULL, stacks->place_of[context->stack[i].frame]);
-	seep_json_close(json);
-	for (uint32_t i = 0; i < context->stack_count; i++) {
-		if (context->stack[i].period == 0)
-			continue;
-		if (!folded)
-			seep_json_open_array(json, "folded");
-		folded = true;
-		write_fold(json, stacks->profile, context, i);
-	}
-	if (folded)
-		seep_json_close(json);
-}
-
 /* Contexts are nearly all of a document: what does not apply to one is left out. */
-static void write_context(struct seep_json *json, const struct stacks *stacks,
+static void write_context(struct seep_json *json, const struct seep_json_shown *shown,
 			  const struct seep_profile_context *context)
 {
-	static const struct figure figures[] = {
+	static const struct seep_json_figure figures[] = {
 		FIGURE(seep_profile_context, first_ns),
 		FIGURE(seep_profile_context, allocs),
 		FIGURE(seep_profile_context, alloc_bytes),
@@ -409,39 +285,36 @@ static void write_context(struct seep_json *json, const struct stacks *stacks,
 		seep_json_text(json, "thread", context->thread);
 	if (context->scope)
 		seep_json_text(json, "scope", context->scope);
-	write_figures(json, context, figures, COUNT_OF(figures));
+	seep_json_figures(json, context, figures, COUNT_OF(figures));
 	if (context->truncated)
 		seep_json_bool(json, "truncated", true);
 	write_flags(json, context);
 	if (context->epoch_count > 0)
 		write_epochs(json, context);
-	write_stack(json, stacks, context);
+	seep_json_stack(json, shown, context);
 	seep_json_close(json);
 }
 
-static void write_stacks(struct seep_json *json, const struct stacks *stacks)
+static void write_stacks(struct seep_json *json, const struct seep_json_shown *shown)
 {
-	const struct seep_profile *profile = stacks->profile;
+	const struct seep_profile *profile = shown->profile;
 
 	write_modules(json, profile);
 	seep_json_open_array(json, "frames");
-	for (uint32_t i = 0; i < stacks->frame_count; i++)
-		write_frame(json, profile, &profile->frames[stacks->frames[i]]);
+	for (uint32_t i = 0; i < shown->frame_count; i++)
+		write_frame(json, profile, &profile->frames[shown->frames[i]]);
 	seep_json_close(json);
 	seep_json_open_array(json, "contexts");
-	for (uint32_t i = 0; i < stacks->context_count; i++)
-		write_context(json, stacks, &profile->contexts[stacks->contexts[i]]);
+	for (uint32_t i = 0; i < shown->context_count; i++)
+		write_context(json, shown, &profile->contexts[shown->contexts[i]]);
 	seep_json_close(json);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
 
-/* Members whose content other commands add; they are there so that readers need not ask. */
+/* Members that nothing fills yet; they are there so that readers need not ask. */
 static void write_empty(struct seep_json *json)
 {
-	seep_json_open_array(json, "leaks");
-	seep_json_close(json);
-	seep_json_null(json, "scan");
 	seep_json_open_array(json, "findings");
 	seep_json_close(json);
 	seep_json_open_array(json, "scopes");
@@ -510,20 +383,20 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings)
 {
 	struct seep_json *json = seep_json_new(out, strings);
-	struct stacks stacks;
+	struct seep_json_shown shown;
 
-	stacks_init(&stacks, profile,
-		    options->by < 0 ? SEEP_BY_LIVE : (enum seep_measure)options->by, options->top);
+	seep_json_shown_init(&shown, profile, options);
 	seep_json_open_document(json);
 	write_process(json, &profile->process);
 	write_totals(json, &profile->totals);
 	write_forked(json, &profile->forked);
 	write_run(json, profile);
-	write_stacks(json, &stacks);
+	write_stacks(json, &shown);
+	seep_json_leaks(json, &shown);
 	write_empty(json);
 	write_marks(json, profile);
 	write_timeline(json, profile);
-	write_unseen(json, profile, profile->context_count - stacks.context_count, options->shown);
+	write_unseen(json, profile, profile->context_count - shown.context_count, options->shown);
 	seep_json_finish(json);
-	stacks_done(&stacks);
+	seep_json_shown_done(&shown);
 }

@@ -16,11 +16,12 @@ enum { SEEP_BY_CHOICE = -1 };
 
 /* Zeroed is usable, but for by. */
 struct seep_view_options {
-	const char *path; /* the recording, for the command to type next; NULL = none */
-	int by;		  /* enum seep_measure, or SEEP_BY_CHOICE */
-	uint32_t top;	  /* stacks or functions at most; 0 = what suits the view */
-	bool full;	  /* whole stacks, whole names */
-	bool by_thread;	  /* stacks of different threads are not summed */
+	const char *path;    /* the recording, for the command to type next; NULL = none */
+	int by;		     /* enum seep_measure, or SEEP_BY_CHOICE */
+	uint32_t top;	     /* stacks or functions at most; 0 = what suits the view */
+	bool full;	     /* whole stacks, whole names */
+	bool by_thread;	     /* stacks of different threads are not summed */
+	uint32_t leak_kinds; /* bits of enum seep_verdict; 0 = all but REACHABLE */
 	/* What the contexts were chosen by, "module libfoo*"; NULL = all are there. */
 	const char *shown;
 	/* The packages that installed @paths, NULL for none, to free(); may be NULL itself. */

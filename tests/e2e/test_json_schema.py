@@ -44,13 +44,17 @@ def keys_of(schema):
 
 
 @pytest.mark.fast
-@pytest.mark.parametrize("name", ["report", "report_strings_top"])
+@pytest.mark.parametrize("name", ["report", "report_strings_top", "report_leaks", "report_leaks_all"])
 def test_a_hand_built_document_is_valid(name):
     document = parse((GOLDEN / f"{name}.json").read_text())
     check(document)
     frames, modules = document["frames"], document["modules"]
     assert all(i < len(frames) for context in document["contexts"] for i in context["frames"])
     assert all(f["module"] is None or f["module"] < len(modules) for f in frames)
+    for leak in document["leaks"]:
+        assert all(i < len(frames) for i in leak["frames"])
+        root = leak["root"]
+        assert root is None or document["leaks"][root]["with_blocks"] == leak["blocks"]
     for context in document["contexts"]:
         for fold in context.get("folded", []):
             assert fold["from"] <= fold["to"] < len(context["frames"])

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "report/report.h"
-#include "sample_profile.h"
+#include "sample_leaks.h"
 
 static struct seep_json *json;
 static char *text;
@@ -154,9 +154,9 @@ static void hide_version(void)
 	text_bytes = strlen(text);
 }
 
-static void check_document(const char *name, const struct seep_view_options *options, bool strings)
+static void check_document(const char *name, struct seep_profile *profile,
+			   const struct seep_view_options *options, bool strings)
 {
-	struct seep_profile *profile = sample_profile();
 	const char *source = getenv("SEEP_SOURCE");
 	struct seep_error err = { 0 };
 	char *expected = NULL;
@@ -188,7 +188,7 @@ static void a_document_is_as_agreed(void **state)
 	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
 
 	(void)state;
-	check_document("report", &options, false);
+	check_document("report", sample_profile(), &options, false);
 }
 
 static void a_document_with_strings_and_top_is_as_agreed(void **state)
@@ -199,7 +199,63 @@ static void a_document_with_strings_and_top_is_as_agreed(void **state)
 	};
 
 	(void)state;
-	check_document("report_strings_top", &options, true);
+	check_document("report_strings_top", sample_profile(), &options, true);
+}
+
+static void a_document_with_leaks_is_as_agreed(void **state)
+{
+	/* Frames of leaks are there, though only two contexts are. */
+	const struct seep_view_options options = { .by = SEEP_BY_CHOICE, .top = 2 };
+	const struct seep_view_options all = { .by = SEEP_BY_CHOICE, .leak_kinds = UINT32_MAX };
+
+	(void)state;
+	check_document("report_leaks", sample_profile_with_leaks(), &options, false);
+	check_document("report_leaks_all", sample_profile_with_leaks(), &all, true);
+}
+
+/* What was written, without the line breaks. */
+static bool document_has(struct seep_profile *profile, const struct seep_view_options *options,
+			 const char *wanted)
+{
+	bool found;
+
+	out = open_memstream(&text, &text_bytes);
+	seep_report_json(out, profile, options, false);
+	assert_int_equal(fclose(out), 0);
+	found = strstr(text, wanted) != NULL;
+	free(text);
+	return found;
+}
+
+static void only_the_verdicts_that_were_asked_for_are_written(void **state)
+{
+	struct seep_profile *profile = sample_profile_with_leaks();
+	struct seep_view_options options = { .by = SEEP_BY_CHOICE };
+
+	(void)state;
+	assert_false(document_has(profile, &options, "REACHABLE"));
+	assert_true(document_has(profile, &options, "IGNORED"));
+	assert_true(document_has(profile, &options, "\"verdict\":\"unknown\""));
+	assert_true(document_has(profile, &options, "\"root\":0,\"blocks\":12,"));
+	options.leak_kinds = 1u << SEEP_VERDICT_REACHABLE | 1u << SEEP_VERDICT_LOST_WITH;
+	assert_true(document_has(profile, &options, "REACHABLE"));
+	assert_false(document_has(profile, &options, "IGNORED"));
+	/* Its root is not there. */
+	assert_true(document_has(profile, &options, "\"root\":null,\"blocks\":12,"));
+	seep_profile_free(profile);
+}
+
+static void a_scan_that_was_not_made_says_why(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+	const struct seep_view_options options = { .by = SEEP_BY_CHOICE };
+
+	(void)state;
+	assert_true(document_has(profile, &options, "\"scan\":null"));
+	profile->scan.why_not = seep_profile_strdup(profile, "it was killed");
+	assert_true(document_has(profile, &options,
+				 "\"method\":null,\n  \"why_not\":\"it was killed\""));
+	seep_profile_free(profile);
 }
 
 int main(void)
@@ -213,6 +269,9 @@ int main(void)
 		cmocka_unit_test(a_text_longer_than_the_buffer_comes_out_whole),
 		cmocka_unit_test(a_document_is_as_agreed),
 		cmocka_unit_test(a_document_with_strings_and_top_is_as_agreed),
+		cmocka_unit_test(a_document_with_leaks_is_as_agreed),
+		cmocka_unit_test(only_the_verdicts_that_were_asked_for_are_written),
+		cmocka_unit_test(a_scan_that_was_not_made_says_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* What the members of the JSON document share: which stacks are in it, and how they are written. */
+#ifndef SEEP_REPORT_JSON_PARTS_H
+#define SEEP_REPORT_JSON_PARTS_H
+
+#include "base/json_writer.h"
+#include "profile/profile.h"
+#include "view/view.h"
+
+/* What of the profile is in the document, and where. */
+struct seep_json_shown {
+	const struct seep_profile *profile;
+	uint32_t *contexts; /* those shown, largest first */
+	uint32_t context_count;
+	uint32_t *leaks; /* those shown, in their order */
+	uint32_t leak_count;
+	uint32_t *leak_places; /* by leak of the profile: its place among these + 1; 0: none */
+	uint32_t *frames;      /* of both, most used first: the smallest numbers for them */
+	uint32_t *frame_places;
+	uint32_t frame_count;
+};
+
+void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profile *profile,
+			  const struct seep_view_options *options);
+void seep_json_shown_done(struct seep_json_shown *shown);
+
+/* Members "frames" and, where there is recursion, "folded". @context NULL: no frames. */
+void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown,
+		     const struct seep_profile_context *context);
+
+/* A time or size of which 0 means that it is not known: null. */
+void seep_json_known(struct seep_json *json, const char *key, uint64_t value);
+
+/* Members of a struct that are uint64_t, under their own names. */
+struct seep_json_figure {
+	const char *key;
+	size_t offset;
+};
+
+/* clang-format off */
+#define FIGURE(type, member) { #member, offsetof(struct type, member) }
+/* clang-format on */
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+void seep_json_figures(struct seep_json *json, const void *from,
+		       const struct seep_json_figure *figures, size_t count);
+
+#endif
