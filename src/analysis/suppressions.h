@@ -37,16 +37,22 @@ SEEP_NODISCARD int seep_suppressions_add(struct seep_suppressions *suppressions,
 enum seep_suppression_effect { SEEP_NOT_SUPPRESSED, SEEP_IS_SUPPRESSED, SEEP_IS_RUNTIME };
 
 /*
- * What the rules say of blocks of this context with this @verdict: the first rule that matches, or
- * SEEP_NOT_SUPPRESSED. @ret_rule: its index for seep_suppressions_hit(); may be NULL. SEEP_IS_RUNTIME:
- * it is of the default list.
+ * Contexts are of @profile from here on, and nothing was hit yet. Its frames must not change, nor
+ * rules be added, until contexts are of another one.
  */
-enum seep_suppression_effect seep_suppressions_match(const struct seep_suppressions *suppressions,
-						     const struct seep_profile *profile,
+void seep_suppressions_begin(struct seep_suppressions *suppressions,
+			     const struct seep_profile *profile);
+
+/*
+ * What the rules say of blocks of this context with this @verdict: the first rule that was given and
+ * matches, else SEEP_IS_RUNTIME by the default list, else SEEP_NOT_SUPPRESSED. @ret_rule: its index
+ * for seep_suppressions_hit(), set when there is one.
+ */
+enum seep_suppression_effect seep_suppressions_match(struct seep_suppressions *suppressions,
 						     const struct seep_profile_context *context,
 						     unsigned verdict, size_t *ret_rule);
 
-/* Count what a rule hit. */
+/* Count what a rule hit; given rules are listed with it by seep_suppressions_tell(). */
 void seep_suppressions_hit(struct seep_suppressions *suppressions, size_t rule, uint64_t leaks,
 			   uint64_t blocks, uint64_t bytes);
 
@@ -57,7 +63,10 @@ const char *seep_suppressions_text(const struct seep_suppressions *suppressions,
 void seep_suppressions_tell(const struct seep_suppressions *suppressions,
 			    struct seep_profile *profile);
 
-/* A rule that matches this leak's context and little else, in valgrind's syntax. Release with free(). */
+/*
+ * A rule that matches this leak's context and little else, in valgrind's syntax; of a leak without a
+ * call stack its hash, or a comment. Release with free().
+ */
 char *seep_suppressions_generate(const struct seep_profile *profile,
 				 const struct seep_profile_leak *leak)
 	__attribute__((returns_nonnull));

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "analysis/suppression_match.h"
+
+#include "analysis/function_name.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What valgrind puts between a program and its malloc. */
+static const char valgrind_object[] = "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so";
+
+static const char *const allocations[] = {
+#define CORE_MALLOC(symbol, ...) #symbol,
+#define CORE_OPERATOR(symbol, ...) #symbol,
+#include "core/allocation.def"
+};
+
+static const char *const by_kind[LEDGER_KIND_COUNT] = {
+	[LEDGER_KIND_MALLOC] = "malloc",
+	[LEDGER_KIND_CALLOC] = "calloc",
+	[LEDGER_KIND_REALLOC] = "realloc",
+	[LEDGER_KIND_MEMALIGN] = "memalign",
+	[LEDGER_KIND_NEW] = "_Znwm",
+	[LEDGER_KIND_NEW_ARRAY] = "_Znam",
+	[LEDGER_KIND_NEW_ALIGNED] = "_ZnwmSt11align_val_t",
+	[LEDGER_KIND_NEW_ARRAY_ALIGNED] = "_ZnamSt11align_val_t",
+};
+
+static bool fits(struct core_glob pattern, const char *text)
+{
+	return core_glob_match(pattern, text, strlen(text));
+}
+
+/* LEDGER_KIND_COUNT: it frees. */
+static unsigned kind_of(const char *symbol)
+{
+	const bool aligned = strstr(symbol, "align_val") != NULL;
+
+	if (strncmp(symbol, "_Zd", 3) == 0 || strcmp(symbol, "free") == 0)
+		return LEDGER_KIND_COUNT;
+	if (strncmp(symbol, "_Znw", 4) == 0)
+		return aligned ? LEDGER_KIND_NEW_ALIGNED : LEDGER_KIND_NEW;
+	if (strncmp(symbol, "_Zna", 4) == 0)
+		return aligned ? LEDGER_KIND_NEW_ARRAY_ALIGNED : LEDGER_KIND_NEW_ARRAY;
+	if (strncmp(symbol, "realloc", 7) == 0)
+		return LEDGER_KIND_REALLOC;
+	if (strcmp(symbol, "malloc") == 0)
+		return LEDGER_KIND_MALLOC;
+	return strcmp(symbol, "calloc") == 0 ? LEDGER_KIND_CALLOC : LEDGER_KIND_MEMALIGN;
+}
+
+bool seep_suppression_is_allocation(struct core_glob pattern, unsigned kind)
+{
+	for (size_t i = 0; i < sizeof(allocations) / sizeof(allocations[0]); i++) {
+		const unsigned here = kind_of(allocations[i]);
+
+		if (here != LEDGER_KIND_COUNT && (kind == here || kind == LEDGER_KIND_COUNT) &&
+		    fits(pattern, allocations[i]))
+			return true;
+	}
+	if (kind < LEDGER_KIND_NEW)
+		return false;
+	if (kind != LEDGER_KIND_NEW_ARRAY && kind != LEDGER_KIND_NEW_ARRAY_ALIGNED &&
+	    fits(pattern, "operator new(unsigned long)"))
+		return true;
+	return kind != LEDGER_KIND_NEW && kind != LEDGER_KIND_NEW_ALIGNED &&
+	       fits(pattern, "operator new[](unsigned long)");
+}
+
+const char *seep_suppression_allocation(unsigned kind)
+{
+	return by_kind[kind < LEDGER_KIND_COUNT ? kind : LEDGER_KIND_MALLOC];
+}
+
+static const char *module_path(const struct seep_profile *profile,
+			       const struct seep_profile_frame *frame)
+{
+	if (frame->module == 0 || frame->module > profile->module_count)
+		return NULL;
+	return profile->modules[frame->module - 1].path;
+}
+
+static bool fits_function(struct core_glob pattern, const char *function)
+{
+	const struct seep_name_part name = seep_function_name(function);
+
+	return fits(pattern, function) || core_glob_match(pattern, name.text, name.bytes);
+}
+
+bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,
+				 const struct seep_profile *profile,
+				 const struct seep_profile_frame *frame)
+{
+	const char *module = module_path(profile, frame);
+
+	/* LeakSanitizer's name for code of which nothing is known. */
+	return fits(rule->pattern, module ? module : "<unknown module>") ||
+	       (frame->function && fits_function(rule->pattern, frame->function)) ||
+	       (frame->file && fits(rule->pattern, frame->file));
+}
+
+/* "src:load.c", "src:load.c:12", with the path or without. */
+static bool fits_source(struct core_glob pattern, const struct seep_profile_frame *frame)
+{
+	char place[4096];
+	const char *name;
+
+	if (!frame->file)
+		return false;
+	snprintf(place, sizeof(place), "%s:%u", frame->file, frame->line);
+	name = strrchr(frame->file, '/');
+	name = name ? name + 1 : frame->file;
+	return fits(pattern, frame->file) || fits(pattern, name) || fits(pattern, place) ||
+	       (strrchr(place, '/') && fits(pattern, strrchr(place, '/') + 1));
+}
+
+/* valgrind calls what it does not know "???". */
+static bool fits_line(const struct seep_suppression_line *line, const struct seep_profile *profile,
+		      const struct seep_profile_frame *frame)
+{
+	const char *module = module_path(profile, frame);
+
+	if (line->what == SEEP_LINE_OBJ)
+		return fits(line->pattern, module ? module : "???");
+	if (line->what == SEEP_LINE_SRC)
+		return fits_source(line->pattern, frame);
+	if (!frame->function)
+		return fits(line->pattern, "???");
+	return fits_function(line->pattern, frame->function) ||
+	       (line->demangled && strcmp(line->demangled, frame->function) == 0);
+}
+
+/* @at: 0 is the allocation function, 1 the stack's innermost frame. */
+static bool fits_at(const struct seep_suppression_line *line, const struct seep_profile *profile,
+		    const struct seep_profile_context *context, size_t at)
+{
+	if (at > 0)
+		return fits_line(line, profile, &profile->frames[context->stack[at - 1].frame]);
+	if (line->what == SEEP_LINE_OBJ)
+		return fits(line->pattern, valgrind_object);
+	return line->what == SEEP_LINE_FUN &&
+	       seep_suppression_is_allocation(line->pattern, context->kind);
+}
+
+/* As a glob, with "..." for its '*'; frames further out than the last line may be any. */
+static bool fits_from(const struct seep_suppression_rule *rule, const struct seep_profile *profile,
+		      const struct seep_profile_context *context, size_t at)
+{
+	size_t line = 0, any = SIZE_MAX, retry = 0;
+
+	while (line < rule->line_count) {
+		if (rule->lines[line].what == SEEP_LINE_ANY) {
+			any = ++line;
+			retry = at;
+		} else if (at > context->stack_count) {
+			return false;
+		} else if (fits_at(&rule->lines[line], profile, context, at)) {
+			line++;
+			at++;
+		} else if (any != SIZE_MAX) {
+			line = any;
+			at = ++retry;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool seep_suppression_fits_stack(const struct seep_suppression_rule *rule,
+				 const struct seep_profile *profile,
+				 const struct seep_profile_context *context)
+{
+	return fits_from(rule, profile, context, 0) || fits_from(rule, profile, context, 1);
+}

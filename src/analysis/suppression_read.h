@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* Suppressions from text: the syntaxes, and what a rule says once it is read. */
+#ifndef SEEP_ANALYSIS_SUPPRESSION_READ_H
+#define SEEP_ANALYSIS_SUPPRESSION_READ_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "core/glob.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One line of a valgrind block. */
+struct seep_suppression_line {
+	enum { SEEP_LINE_FUN, SEEP_LINE_OBJ, SEEP_LINE_SRC, SEEP_LINE_ANY } what;
+	struct core_glob pattern;
+	const char *demangled; /* of a mangled name without wildcards; else NULL */
+};
+
+struct seep_suppression_rule {
+	enum { SEEP_RULE_LEAK, SEEP_RULE_STACK, SEEP_RULE_HASH } syntax;
+	const char *text; /* as in the file: "leak:foo"; of a block its name */
+	const char *file;
+	unsigned verdicts; /* bit by enum seep_verdict: those that it speaks of */
+	uint64_t hash;
+	struct core_glob pattern; /* SEEP_RULE_LEAK: of a whole name or path */
+	struct seep_suppression_line *lines;
+	size_t line_count;
+};
+
+struct seep_suppression_rules {
+	struct seep_suppression_rule *items;
+	size_t count;
+	size_t capacity;
+};
+
+/**
+ * seep_suppression_read - append the rules in a text
+ * @name:  of the file, for errors
+ * @arena: receives the texts; items are released with free()
+ *
+ * Returns: 0, or -SEEP_ECORRUPT: nothing was appended, and the sentence names the line.
+ */
+SEEP_NODISCARD int seep_suppression_read(struct seep_suppression_rules *rules,
+					 struct seep_arena *arena, const char *text, size_t bytes,
+					 const char *name, struct seep_error *err);
+
+/* What valgrind's match-leak-kinds calls blocks of this verdict; NULL: nothing. */
+const char *seep_suppression_kind(unsigned verdict);
+
+#endif

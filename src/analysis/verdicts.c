@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each block of the scan's result gets a verdict, then blocks of the same fate are one leak. All
+ * steps are linear in blocks and edges, and there may be many millions.
+ */
+#include "analysis/verdicts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/leak_evidence.h"
+#include "base/arena.h"
+#include "base/idtable.h"
+#include "base/xalloc.h"
+#include "profile/context_hash.h"
+#include "profile/verdict.h"
+#include "scan/components.h"
+
+/* Suppressing a root makes roots of what it led to, which may be suppressed in turn. */
+enum { ROUNDS = 8 };
+
+#define NOT_IN_A_LEAK UINT32_MAX
+
+/* What the blocks of one leak have in common. */
+struct fate {
+	uint32_t context; /* index + 1 */
+	uint32_t leader;  /* leak of the root, + 1 */
+	uint32_t rule;	  /* suppression's number + 1 */
+	uint8_t verdict;
+	uint8_t flags;
+	uint8_t scan_rule;
+	uint8_t root;
+};
+
+_Static_assert(sizeof(struct fate) == 16, "compared and hashed as bytes");
+
+/* A leak in the making. */
+struct draft {
+	struct fate fate;
+	uint64_t first;	 /* block of the result with the lowest address */
+	uint64_t hinted; /* the first one with a hint */
+	struct seep_profile_leak leak;
+};
+
+#define NO_BLOCK UINT64_MAX
+
+struct judge {
+	struct seep_profile *profile;
+	struct scan_result *result;
+	struct seep_suppressions *suppressions;
+	const struct seep_verdict_options *options;
+	struct seep_arena *arena; /* of the components */
+	uint8_t *roles;
+	uint32_t *leaders;
+	/* By block of the result. */
+	uint8_t *verdicts;
+	uint32_t *rules; /* suppression's number + 1 */
+	uint32_t *leaks; /* draft's index */
+	/* By context and verdict: 0 not asked, 1 no suppression, else its number * 2 + effect. */
+	uint64_t *effects;
+	uint8_t *startup; /* by context: 0 not asked, 1 no, 2 yes */
+	struct seep_idtable by_fate;
+	struct draft *drafts;
+	size_t draft_count;
+	size_t draft_capacity;
+	uint32_t *places; /* by draft: its index among the profile's leaks */
+	char *rule_names[SCAN_RULE_COUNT];
+};
+
+static void *take_pages(void *user, uint64_t bytes)
+{
+	struct judge *j = user;
+	const uintptr_t page = 4096;
+	const uintptr_t at = (uintptr_t)seep_arena_alloc(j->arena, bytes + page - 1);
+
+	return (void *)((at + page - 1) & ~(page - 1));
+}
+
+/* The index + 1 of the context of a row; 0: an ancestor's, or nothing was counted. */
+static uint32_t context_of(const struct judge *j, uint32_t row)
+{
+	const struct seep_profile *profile = j->profile;
+
+	if (row < profile->first_row || row - profile->first_row >= profile->row_count)
+		return 0;
+	return profile->rows[row - profile->first_row];
+}
+
+/*
+ * A forked child has the blocks of all its parent's threads and only one of these threads, so what
+ * others held is lost there without anybody's fault. What the child has allocated itself was never held
+ * by them, and is judged as if orphans pointed nowhere.
+ */
+static void judge_orphans(struct judge *j)
+{
+	for (uint64_t i = 0; i < j->result->block_count; i++) {
+		struct scan_block *block = &j->result->blocks[i];
+
+		j->verdicts[i] = SEEP_VERDICT_COUNT;
+		if (block->state == SCAN_LOST && block->row < j->profile->first_row) {
+			j->verdicts[i] = SEEP_VERDICT_FORK_ORPHAN;
+			block->state = SCAN_IGNORED;
+		}
+	}
+}
+
+/* A strong pointer that counts as a weak one, since the word on the stack looks dead. */
+static bool is_stack_only(const struct scan_block *block)
+{
+	return block->root == SCAN_ROOT_STACK && block->rule == SCAN_RULE_START;
+}
+
+/* Verdicts of what is neither suppressed nor an orphan. */
+static void judge_blocks(struct judge *j)
+{
+	static const uint8_t by_role[] = {
+		[SCAN_ROLE_NONE] = SEEP_VERDICT_LOST,
+		[SCAN_ROLE_ROOT] = SEEP_VERDICT_LOST,
+		[SCAN_ROLE_CYCLE] = SEEP_VERDICT_LOST_CYCLE,
+		[SCAN_ROLE_WITH] = SEEP_VERDICT_LOST_WITH,
+	};
+	const struct scan_memory memory = { .allocate = take_pages, .user = j };
+
+	seep_arena_free(j->arena);
+	j->arena = seep_arena_new();
+	/* It fails where there is no memory only, and then the arena has ended the tool. */
+	if (scan_components(&memory, j->result, &j->roles, &j->leaders) < 0)
+		abort();
+	for (uint64_t i = 0; i < j->result->block_count; i++) {
+		const struct scan_block *block = &j->result->blocks[i];
+
+		if (block->state == SCAN_LOST)
+			j->verdicts[i] = by_role[j->roles[i]];
+		else if (block->state == SCAN_MAYBE)
+			j->verdicts[i] = is_stack_only(block) ? SEEP_VERDICT_STACK_ONLY
+							      : SEEP_VERDICT_MAYBE_LOST;
+		else if (j->verdicts[i] == SEEP_VERDICT_COUNT)
+			j->verdicts[i] = SEEP_VERDICT_IGNORED;
+	}
+}
+
+/* What suppressions say of blocks of a context, asked once. @ret_rule: number + 1, 0 none. */
+static enum seep_suppression_effect effect_on(struct judge *j, uint32_t context, unsigned verdict,
+					      uint32_t *ret_rule)
+{
+	uint64_t *known;
+	size_t rule = 0;
+
+	*ret_rule = 0;
+	if (context == 0 || !j->suppressions)
+		return SEEP_NOT_SUPPRESSED;
+	known = &j->effects[(size_t)(context - 1) * SEEP_VERDICT_COUNT + verdict];
+	if (*known == 0) {
+		const enum seep_suppression_effect effect = seep_suppressions_match(
+			j->suppressions, &j->profile->contexts[context - 1], verdict, &rule);
+
+		*known = effect == SEEP_NOT_SUPPRESSED
+				 ? 1
+				 : ((uint64_t)rule + 1) * 2 + (effect == SEEP_IS_RUNTIME);
+	}
+	if (*known == 1)
+		return SEEP_NOT_SUPPRESSED;
+	*ret_rule = (uint32_t)(*known / 2);
+	return *known % 2 ? SEEP_IS_RUNTIME : SEEP_IS_SUPPRESSED;
+}
+
+static bool is_open(const struct judge *j, uint64_t block)
+{
+	return j->result->blocks[block].state == SCAN_LOST ||
+	       j->result->blocks[block].state == SCAN_MAYBE;
+}
+
+static void close_block(struct judge *j, uint64_t block, unsigned verdict, uint32_t rule)
+{
+	j->result->blocks[block].state = SCAN_IGNORED;
+	j->verdicts[block] = (uint8_t)verdict;
+	j->rules[block] = rule;
+}
+
+/* Suppress what the first @count of @todo lead to, whatever else does. */
+static void suppress_from(struct judge *j, uint32_t *todo, uint64_t count)
+{
+	const struct scan_result *result = j->result;
+
+	while (count > 0) {
+		const uint32_t block = todo[--count];
+
+		for (uint64_t e = result->first_edge[block]; e < result->first_edge[block + 1];
+		     e++) {
+			const uint32_t to = result->edges[e];
+
+			if (!is_open(j, to))
+				continue;
+			close_block(j, to, SEEP_VERDICT_SUPPRESSED, j->rules[block]);
+			todo[count++] = to;
+		}
+	}
+}
+
+/*
+ * Apply suppressions to the verdicts as they are. Blocks of the runtime do not take along what they
+ * lead to: what a dead thread's variables point to is the program's, and lost. Returns whether the
+ * roots may have changed.
+ */
+static bool suppress(struct judge *j)
+{
+	uint32_t *todo = seep_xcalloc(j->result->block_count, sizeof(*todo));
+	uint64_t count = 0;
+	bool changed = false;
+
+	for (uint64_t i = 0; i < j->result->block_count; i++) {
+		const struct scan_block *block = &j->result->blocks[i];
+		enum seep_suppression_effect effect = SEEP_NOT_SUPPRESSED;
+		uint32_t rule = 0;
+
+		if (is_open(j, i))
+			effect = effect_on(j, context_of(j, block->row), j->verdicts[i], &rule);
+		if (effect == SEEP_NOT_SUPPRESSED)
+			continue;
+		changed |= block->state == SCAN_LOST;
+		close_block(j, i,
+			    effect == SEEP_IS_RUNTIME ? SEEP_VERDICT_RUNTIME
+						      : SEEP_VERDICT_SUPPRESSED,
+			    rule);
+		if (effect == SEEP_IS_SUPPRESSED)
+			todo[count++] = (uint32_t)i;
+	}
+	suppress_from(j, todo, count);
+	free(todo);
+	return changed;
+}
+
+static struct draft *draft_of(struct judge *j, const struct fate *fate)
+{
+	uint64_t words[2];
+	uint64_t hash;
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id;
+	struct draft *draft;
+
+	memcpy(words, fate, sizeof(words));
+	hash = seep_hash_mix(seep_hash_mix(0, words[0]), words[1]);
+	while ((id = seep_idtable_find(&j->by_fate, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (memcmp(&j->drafts[id].fate, fate, sizeof(*fate)) == 0)
+			return &j->drafts[id];
+	j->drafts = seep_xgrow(j->drafts, &j->draft_capacity, j->draft_count + 1,
+			       sizeof(*j->drafts));
+	draft = &j->drafts[j->draft_count];
+	*draft = (struct draft){ .fate = *fate, .first = NO_BLOCK, .hinted = NO_BLOCK };
+	seep_idtable_add(&j->by_fate, hash, (uint32_t)j->draft_count++);
+	return draft;
+}
+
+static uint8_t flags_of(struct judge *j, uint32_t context, unsigned marks)
+{
+	uint8_t flags = marks & LEDGER_CELL_REPORTED ? SEEP_LEAK_REPORTED : 0;
+
+	if (context == 0)
+		return flags;
+	if (j->startup[context - 1] == 0)
+		j->startup[context - 1] =
+			seep_leak_is_startup(j->profile, &j->profile->contexts[context - 1]) ? 2
+											     : 1;
+	return j->startup[context - 1] == 2 ? flags | SEEP_LEAK_STARTUP : flags;
+}
+
+/* With those that go with a root last, so that the roots' leaks are there. */
+static void draft_blocks(struct judge *j, bool with)
+{
+	for (uint64_t i = 0; i < j->result->block_count; i++) {
+		const struct scan_block *block = &j->result->blocks[i];
+		const uint32_t context = context_of(j, block->row);
+		struct fate fate = {
+			.context = context,
+			.rule = j->rules[i],
+			.verdict = j->verdicts[i],
+			.flags = flags_of(j, context, block->marks),
+		};
+		struct draft *draft;
+
+		if ((fate.verdict == SEEP_VERDICT_LOST_WITH) != with)
+			continue;
+		if (with)
+			fate.leader = j->leaks[j->leaders[i]] + 1;
+		if (fate.verdict == SEEP_VERDICT_MAYBE_LOST ||
+		    fate.verdict == SEEP_VERDICT_STACK_ONLY)
+			fate.scan_rule = block->rule;
+		draft = draft_of(j, &fate);
+		j->leaks[i] = (uint32_t)(draft - j->drafts);
+		draft->leak.blocks++;
+		draft->leak.bytes += block->size;
+		if (draft->first == NO_BLOCK)
+			draft->first = i;
+		if (draft->hinted == NO_BLOCK && block->rule >= SCAN_RULE_HINTS)
+			draft->hinted = i;
+		if (with && j->leaks[j->leaders[i]] != NOT_IN_A_LEAK) {
+			struct draft *root = &j->drafts[j->leaks[j->leaders[i]]];
+
+			root->leak.with_blocks++;
+			root->leak.with_bytes += block->size;
+		}
+	}
+}
+
+static void draft_reachable(struct judge *j)
+{
+	for (uint64_t i = 0; i < j->result->group_count; i++) {
+		const struct scan_group *group = &j->result->groups[i];
+		const uint32_t context = context_of(j, group->row);
+		struct fate fate = {
+			.context = context,
+			.verdict = SEEP_VERDICT_REACHABLE,
+			.flags = flags_of(j, context, 0),
+			.scan_rule = group->rule,
+			.root = group->root,
+		};
+		enum seep_suppression_effect effect;
+		struct draft *draft;
+
+		if (group->state != SCAN_REACHABLE)
+			continue;
+		effect = effect_on(j, context, SEEP_VERDICT_REACHABLE, &fate.rule);
+		if (effect == SEEP_IS_RUNTIME)
+			fate.verdict = SEEP_VERDICT_RUNTIME;
+		else if (effect == SEEP_IS_SUPPRESSED)
+			fate.verdict = SEEP_VERDICT_SUPPRESSED;
+		if (effect != SEEP_NOT_SUPPRESSED)
+			fate.scan_rule = fate.root = 0;
+		draft = draft_of(j, &fate);
+		draft->leak.blocks += group->blocks;
+		draft->leak.bytes += group->bytes;
+	}
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* By verdict, then bytes, most first; what is left only makes the order the same in each run. */
+static int compare_drafts(const void *a, const void *b, void *user)
+{
+	const struct draft *drafts = user;
+	const struct draft *x = &drafts[*(const uint32_t *)a], *y = &drafts[*(const uint32_t *)b];
+	const struct seep_profile_leak *left = &x->leak, *right = &y->leak;
+	int order = by_number(x->fate.verdict, y->fate.verdict);
+
+	if (order == 0)
+		order = by_number(right->bytes + right->with_bytes, left->bytes + left->with_bytes);
+	if (order == 0)
+		order = by_number(right->blocks + right->with_blocks,
+				  left->blocks + left->with_blocks);
+	if (order == 0)
+		order = by_number(left->hash, right->hash);
+	if (order == 0)
+		order = memcmp(&x->fate, &y->fate, sizeof(x->fate));
+	return order;
+}
+
+static char *rule_name(struct judge *j, unsigned rule)
+{
+	if (rule < SCAN_RULE_COUNT && !j->rule_names[rule])
+		j->rule_names[rule] = seep_profile_strdup(j->profile, seep_scan_rule_name(rule));
+	return rule < SCAN_RULE_COUNT ? j->rule_names[rule] : NULL;
+}
+
+static void explain(struct judge *j, struct draft *draft)
+{
+	struct seep_profile_leak *leak = &draft->leak;
+	const uint64_t block = draft->hinted != NO_BLOCK ? draft->hinted : draft->first;
+	unsigned rule = draft->fate.scan_rule;
+	char *evidence;
+
+	if (block == NO_BLOCK) {
+		evidence = seep_reach_evidence(rule, draft->fate.root);
+	} else {
+		if (draft->hinted != NO_BLOCK)
+			rule = j->result->blocks[block].rule;
+		evidence = seep_leak_evidence(j->result, block, leak->verdict);
+	}
+	leak->rule = rule_name(j, rule);
+	leak->evidence = seep_profile_strdup(j->profile, evidence);
+	free(evidence);
+	if (draft->fate.rule == 0)
+		return;
+	leak->suppressed_by = seep_profile_strdup(
+		j->profile, seep_suppressions_text(j->suppressions, draft->fate.rule - 1));
+	seep_suppressions_hit(j->suppressions, draft->fate.rule - 1, 1, leak->blocks, leak->bytes);
+}
+
+static void list_blocks(struct judge *j)
+{
+	const uint32_t most = j->options->block_list_max;
+
+	for (uint64_t i = 0; most > 0 && i < j->result->block_count; i++) {
+		const struct scan_block *block = &j->result->blocks[i];
+		const uint8_t *contents = j->options->contents ? j->options->contents[i] : NULL;
+		struct seep_profile_leak *leak = &j->profile->leaks[j->places[j->leaks[i]]];
+		struct seep_profile_leak_block *listed;
+
+		if (leak->block_list_count >= most)
+			continue;
+		if (!leak->block_list)
+			leak->block_list = seep_profile_calloc(
+				j->profile, leak->blocks < most ? leak->blocks : most,
+				sizeof(*leak->block_list));
+		listed = &leak->block_list[leak->block_list_count++];
+		listed->address = block->address;
+		listed->size = block->size;
+		if (!contents)
+			continue;
+		listed->content_bytes = block->size < j->options->content_bytes
+						? (uint32_t)block->size
+						: j->options->content_bytes;
+		listed->contents = seep_profile_calloc(j->profile, listed->content_bytes, 1);
+		memcpy(listed->contents, contents, listed->content_bytes);
+	}
+}
+
+/* From drafts to the profile's leaks, in order. */
+static void publish(struct judge *j)
+{
+	struct seep_profile *profile = j->profile;
+	uint32_t *order = seep_xcalloc(j->draft_count, sizeof(*order));
+
+	for (size_t i = 0; i < j->draft_count; i++) {
+		struct draft *draft = &j->drafts[i];
+
+		order[i] = (uint32_t)i;
+		draft->leak.verdict = draft->fate.verdict;
+		draft->leak.flags = draft->fate.flags;
+		draft->leak.context = draft->fate.context;
+		if (draft->fate.context > 0)
+			draft->leak.hash = profile->contexts[draft->fate.context - 1].hash;
+		explain(j, draft);
+	}
+	qsort_r(order, j->draft_count, sizeof(*order), compare_drafts, j->drafts);
+	j->places = seep_xcalloc(j->draft_count, sizeof(*j->places));
+	for (size_t i = 0; i < j->draft_count; i++)
+		j->places[order[i]] = (uint32_t)i;
+	profile->leaks = seep_profile_calloc(profile, j->draft_count, sizeof(*profile->leaks));
+	profile->leak_count = (uint32_t)j->draft_count;
+	for (size_t i = 0; i < j->draft_count; i++) {
+		const struct draft *draft = &j->drafts[order[i]];
+
+		profile->leaks[i] = draft->leak;
+		if (draft->fate.leader > 0)
+			profile->leaks[i].root = j->places[draft->fate.leader - 1] + 1;
+	}
+	list_blocks(j);
+	free(order);
+}
+
+static void judge_done(struct judge *j)
+{
+	seep_arena_free(j->arena);
+	seep_idtable_done(&j->by_fate);
+	free(j->verdicts);
+	free(j->rules);
+	free(j->leaks);
+	free(j->effects);
+	free(j->startup);
+	free(j->drafts);
+	free(j->places);
+}
+
+void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *result,
+			 struct seep_suppressions *suppressions,
+			 const struct seep_verdict_options *options)
+{
+	const uint64_t blocks = result->block_count;
+	struct judge j = {
+		.profile = profile,
+		.result = result,
+		.suppressions = suppressions,
+		.options = options,
+		.verdicts = seep_xcalloc(blocks, sizeof(*j.verdicts)),
+		.rules = seep_xcalloc(blocks, sizeof(*j.rules)),
+		.leaks = seep_xcalloc(blocks, sizeof(*j.leaks)),
+		.effects = seep_xcalloc((size_t)profile->context_count * SEEP_VERDICT_COUNT,
+					sizeof(*j.effects)),
+		.startup = seep_xcalloc(profile->context_count, sizeof(*j.startup)),
+	};
+
+	seep_profile_hash_contexts(profile);
+	if (suppressions)
+		seep_suppressions_begin(suppressions, profile);
+	seep_idtable_init(&j.by_fate, profile->context_count);
+	memset(j.leaks, 0xff, blocks * sizeof(*j.leaks));
+	judge_orphans(&j);
+	judge_blocks(&j);
+	for (unsigned i = 0; i < ROUNDS && suppress(&j); i++)
+		judge_blocks(&j);
+	draft_blocks(&j, false);
+	draft_blocks(&j, true);
+	draft_reachable(&j);
+	publish(&j);
+	if (suppressions)
+		seep_suppressions_tell(suppressions, profile);
+	judge_done(&j);
+}

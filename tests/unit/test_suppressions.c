@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/* Suppressions: what is read, what is refused, what matches which stack. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "analysis/suppressions.h"
+#include "base/xalloc.h"
+#include "profile/context_hash.h"
+#include "profile/verdict.h"
+#include "sample_profile.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { MAX_FRAMES = 20 };
+
+/* A profile whose stacks are written as "function@module", innermost first; no function: a place. */
+static struct seep_profile *profile_of(uint8_t kind, const char *const *frames)
+{
+	struct seep_profile *p = seep_profile_new();
+	struct seep_profile_context *context = seep_profile_add(p, SEEP_ARRAY_CONTEXTS);
+
+	context->id = 1;
+	context->kind = kind;
+	context->stack = seep_profile_calloc(p, MAX_FRAMES, sizeof(*context->stack));
+	for (; frames[context->stack_count]; context->stack_count++) {
+		const char *text = frames[context->stack_count];
+		const char *at = strrchr(text, '@');
+		struct seep_profile_frame *frame = seep_profile_add(p, SEEP_ARRAY_FRAMES);
+		struct seep_profile_module *module = seep_profile_add(p, SEEP_ARRAY_MODULES);
+
+		module->path = seep_profile_strdup(p, at + 1);
+		frame->module = p->module_count;
+		frame->address = p->frame_count;
+		if (at > text)
+			frame->function = seep_profile_strndup(p, text, (size_t)(at - text));
+		context->stack[context->stack_count].frame = p->frame_count - 1;
+	}
+	seep_profile_hash_contexts(p);
+	return p;
+}
+
+static enum seep_suppression_effect effect_of(const char *rules, const struct seep_profile *profile,
+					      uint32_t context, unsigned verdict)
+{
+	struct seep_suppressions *s = seep_suppressions_new();
+	struct seep_error err = { 0 };
+	enum seep_suppression_effect effect;
+	size_t rule;
+
+	if (seep_suppressions_add(s, rules, strlen(rules), "rules", &err) < 0)
+		fail_msg("%s: %s", rules, err.text);
+	seep_suppressions_begin(s, profile);
+	effect = seep_suppressions_match(s, &profile->contexts[context], verdict, &rule);
+	seep_suppressions_free(s);
+	return effect;
+}
+
+/* The sample's first context: new, by push_back, by load_rows in load.cc, line 120. */
+static void a_rule_matches_what_it_says(void **state)
+{
+	static const struct {
+		const char *rule;
+		bool matches;
+	} cases[] = {
+		{ "leak:load_rows", true },
+		{ "leak:load_rows(std::istream&", true },
+		{ "leak:^app::load_rows$", true },
+		{ "leak:^load_rows", false },
+		{ "leak:load_row$", false },
+		{ "leak:app::*rows", true },
+		{ "leak:rows*app::", false },
+		{ "leak:load.cc", true },
+		{ "leak:^/home/kim/*.cc$", true },
+		{ "leak:/build/server", true },
+		{ "leak:^server", false },
+		{ "leak:libstdc++.so.6", true },
+		{ "leak:libother.so", false },
+		{ "leak:load?rows", false },
+		{ "# leak:load_rows\n\n  \t# leak:main", false },
+		{ "  leak:load_rows  \r\n", true },
+		{ "{\na\nMemcheck:Leak\nfun:_Znwm\n...\nfun:app::load_rows\n}", true },
+		{ "{\na\nMemcheck:Leak\nfun:operator new*\n...\nfun:app::load_rows*\n}", true },
+		{ "{\na\nMemcheck:Leak\nfun:_Zn*\n...\nfun:_ZN3app9load_rowsERSii\n}", true },
+		/* A mangled name with wildcards is compared with nothing that is known. */
+		{ "{\na\nMemcheck:Leak\nfun:_Zn*\n...\nfun:_ZN3app9load_rows*\n}", false },
+		{ "{\na\nMemcheck:Leak\nfun:_Znam\n...\nfun:app::load_rows\n}", false },
+		{ "{\na\nMemcheck:Leak\nfun:malloc\n...\nfun:app::load_rows\n}", false },
+		{ "{\na\nMemcheck:Leak\n...\nfun:app::load_rows\n...\nfun:main\n}", true },
+		{ "{\na\nMemcheck:Leak\n...\nfun:main\n...\nfun:app::load_rows\n}", false },
+		{ "{\na\nMemcheck:Leak\n...\nfun:app::load_rows\nfun:main\n}", false },
+		{ "{\na\nMemcheck:Leak\n...\nfun:app::load_rows\nfun:*\nfun:main\n}", true },
+		{ "{\na\nMemcheck:Leak\nfun:app::load_rows\n}", false },
+		{ "{\na\nMemcheck:Leak\nobj:*vgpreload_memcheck*\n...\nfun:main\n}", true },
+		{ "{\na\nMemcheck:Leak\nobj:*/libstdc++.so*\nfun:std::*\n}", true },
+		{ "{\na\nMemcheck:Leak\n...\nsrc:load.cc:120\n}", true },
+		{ "{\na\nMemcheck:Leak\n...\nsrc:load.cc:12\n}", false },
+		{ "{\na\nMemcheck:Leak\n...\nsrc:*/server/src/load.cc\n}", true },
+		{ "{\na\nMemcheck:Leak\n...\nfun:_start\nfun:*\n}", false },
+		{ "{\na\nMemcheck:Cond\n...\nfun:main\n}", false },
+		{ "{\na\nHelgrind,Memcheck:Leak\n...\nfun:main\n}", true },
+		{ "hash:1111111111111111", true },
+		{ "hash:1111111111111112", false },
+	};
+	struct seep_profile *profile = sample_profile();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++)
+		if ((effect_of(cases[i].rule, profile, 0, SEEP_VERDICT_LOST) ==
+		     SEEP_IS_SUPPRESSED) != cases[i].matches)
+			fail_msg("%s: should %smatch", cases[i].rule,
+				 cases[i].matches ? "" : "not ");
+	seep_profile_free(profile);
+}
+
+static void a_rule_speaks_of_its_kinds_of_leak_only(void **state)
+{
+	static const struct {
+		const char *kinds; /* NULL: a rule "leak:" */
+		const char *verdicts;
+	} cases[] = {
+		{ "definite", "LOST LOST-CYCLE FORK-ORPHAN" },
+		{ "indirect", "LOST-WITH" },
+		{ "possible", "MAYBE-LOST STACK-ONLY" },
+		{ "reachable", "REACHABLE RUNTIME" },
+		{ "definite, possible", "LOST LOST-CYCLE FORK-ORPHAN MAYBE-LOST STACK-ONLY" },
+		{ "none", "" },
+		{ NULL, "LOST LOST-CYCLE LOST-WITH MAYBE-LOST STACK-ONLY FORK-ORPHAN RUNTIME "
+			"SUPPRESSED IGNORED" },
+	};
+	struct seep_profile *profile = sample_profile();
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char *rule = cases[i].kinds
+				     ? seep_xasprintf("{\na\nMemcheck:Leak\nmatch-leak-kinds: "
+						      "%s\n...\nfun:main\n}",
+						      cases[i].kinds)
+				     : seep_xstrdup("leak:^main$");
+		char told[200] = "";
+
+		for (unsigned v = 0; v < SEEP_VERDICT_COUNT; v++)
+			if (effect_of(rule, profile, 0, v) == SEEP_IS_SUPPRESSED)
+				snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s%s",
+					 *told ? " " : "", seep_verdict_name(v));
+		for (const char *at = cases[i].verdicts; *at;
+		     at += strcspn(at, " ") + (at[strcspn(at, " ")] == ' ')) {
+			char *word = seep_xstrndup(at, strcspn(at, " "));
+
+			assert_non_null(strstr(told, word));
+			free(word);
+		}
+		assert_int_equal(strlen(told), strlen(cases[i].verdicts));
+		free(rule);
+	}
+	seep_profile_free(profile);
+}
+
+static void what_cannot_be_read_is_refused_with_its_line(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned line;
+		const char *says;
+	} cases[] = {
+		{ "leak:good\nrace:foo", 2, "leak:PATTERN" },
+		{ "leak:good\n\n# x\nfoo", 4, "leak:PATTERN" },
+		{ "leak:", 1, "every leak" },
+		{ "leak:*", 1, "every leak" },
+		{ "leak:^$", 1, "every leak" },
+		{ "leak:^**$", 1, "every leak" },
+		{ "hash:12", 1, "16 hexadecimal" },
+		{ "hash:0123456789abcdeg", 1, "16 hexadecimal" },
+		{ "hash:0123456789abcdef0", 1, "16 hexadecimal" },
+		{ "leak:good\n{\na\nMemcheck:Leak\nfun:x\n", 2, "not closed" },
+		{ "leak:good\n{\na\nMemcheck:Cond\nfun:x\n", 2, "not closed" },
+		{ "{\n}", 2, "without a name" },
+		{ "{\na\n}", 3, "TOOL:KIND" },
+		{ "{\na\nfoo\n}", 3, "TOOL:KIND" },
+		{ "{\na\nMemcheck:Leak\n}", 1, "wildcards alone" },
+		{ "{\na\nMemcheck:Leak\n...\n}", 1, "wildcards alone" },
+		{ "\n{\na\nMemcheck:Leak\nfun:*\nobj:*\nfun:??*\n}", 2, "wildcards alone" },
+		{ "{\na\nMemcheck:Leak\nfun:malloc\n...\n}", 1, "wildcards alone" },
+		{ "{\na\nMemcheck:Leak\nfun:*alloc\nobj:*\n}", 1, "wildcards alone" },
+		{ "{\na\nMemcheck:Leak\nfun:\n}", 4, "behind the colon" },
+		{ "{\na\nMemcheck:Leak\nfoo:x\n}", 4, "fun:NAME" },
+		{ "{\na\nMemcheck:Leak\nmatch-leak-kinds: some\nfun:x\n}", 4, "definite" },
+	};
+	struct seep_suppressions *s = seep_suppressions_new();
+	struct seep_profile *profile = seep_profile_new();
+	struct seep_error err;
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char line[40];
+
+		snprintf(line, sizeof(line), "the file, line %u: ", cases[i].line);
+		assert_int_equal(seep_suppressions_add(s, cases[i].text, strlen(cases[i].text),
+						       "the file", &err),
+				 -SEEP_ECORRUPT);
+		if (!strstr(err.text, line) || !strstr(err.text, cases[i].says))
+			fail_msg("%s: %s", cases[i].text, err.text);
+	}
+	assert_int_equal(seep_suppressions_add(s, "leak:a\nleak:\0b\n", 15, "x", &err),
+			 -SEEP_ECORRUPT);
+	assert_string_equal(err.text, "x, line 2: a zero byte: this is no text");
+	text = seep_xcalloc(1, 70000);
+	memset(text, 'a', 69999);
+	memcpy(text, "leak:", 5);
+	assert_int_equal(seep_suppressions_add(s, text, 69999, "x", &err), -SEEP_ECORRUPT);
+	assert_string_equal(err.text, "x, line 1: longer than 64 KB");
+	text[65536] = '\n';
+	assert_int_equal(seep_suppressions_add(s, text, 65537, "x", &err), 0);
+	free(text);
+	assert_int_equal(seep_suppressions_read(s, "/nowhere/at/all", &err), -SEEP_ENOTFOUND);
+	/* Of what was refused nothing stayed. */
+	seep_suppressions_tell(s, profile);
+	assert_int_equal(profile->scan.suppression_count, 1);
+	seep_profile_free(profile);
+	seep_suppressions_free(s);
+}
+
+/* Stacks as recorded here under glibc 2.36 and libstdc++ 12, with and without debug symbols. */
+static void only_what_the_runtime_keeps_is_its_own(void **state)
+{
+	static const struct {
+		uint8_t kind;
+		unsigned verdict;
+		bool runtime;
+		const char *frames[MAX_FRAMES];
+	} cases[] = {
+		{ 0,
+		  SEEP_VERDICT_REACHABLE,
+		  true,
+		  { "_IO_file_doallocate@/lib/libc.so.6", "_IO_puts@/lib/libc.so.6", "main@/a" } },
+		{ 0,
+		  SEEP_VERDICT_LOST_WITH,
+		  false,
+		  { "_IO_file_doallocate@/lib/libc.so.6", "__getdelim@/lib/libc.so.6",
+		    "main@/a" } },
+		{ 1,
+		  SEEP_VERDICT_LOST,
+		  true,
+		  { "@/lib64/ld-linux-x86-64.so.2", "_dl_allocate_tls@/lib64/ld-linux-x86-64.so.2",
+		    "pthread_create@/lib/libc.so.6", "main@/a" } },
+		{ 0,
+		  SEEP_VERDICT_LOST,
+		  true,
+		  { "@/lib/libc.so.6", "@/lib/libc.so.6", "setlocale@/lib/libc.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST, false, { "__newlocale@/lib/libc.so.6", "main@/a" } },
+		{ 0,
+		  SEEP_VERDICT_LOST,
+		  true,
+		  { "@/lib/libc.so.6", "__newlocale@/lib/libc.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_REACHABLE, true, { "getpwnam@/lib/libc.so.6", "main@/a" } },
+		{ 0,
+		  SEEP_VERDICT_REACHABLE,
+		  true,
+		  { "@/lib/libc.so.6", "__nss_passwd_lookup2@/lib/libc.so.6",
+		    "getpwnam_r@/lib/libc.so.6", "main@/a" } },
+		{ 0,
+		  SEEP_VERDICT_REACHABLE,
+		  true,
+		  { "@/lib/libstdc++.so.6", "@/lib/ld-linux-x86-64.so.2",
+		    "@/lib/ld-linux-x86-64.so.2" } },
+		{ 0,
+		  SEEP_VERDICT_REACHABLE,
+		  true,
+		  { "@/lib/libstdc++.so.6", "call_init@/lib/ld-2.31.so",
+		    "_dl_init@/lib/ld-2.31.so" } },
+		{ 0,
+		  SEEP_VERDICT_REACHABLE,
+		  true,
+		  { "_GLOBAL__sub_I_eh_alloc.cc@/a", "__libc_start_main@/lib/libc.so.6" } },
+		{ 5,
+		  SEEP_VERDICT_REACHABLE,
+		  true,
+		  { "std::basic_filebuf<wchar_t, std::char_traits<wchar_t> >::_M_allocate_internal_buffer()@/lib/libstdc++.so.6",
+		    "std::ios_base::sync_with_stdio(bool)@/lib/libstdc++.so.6", "main@/a" } },
+		/* What the program asked for is the program's. */
+		{ 0, SEEP_VERDICT_LOST, false, { "__strdup@/lib/libc.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST, false, { "__asprintf@/lib/libc.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST, false, { "__getdelim@/lib/libc.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST, false, { "__fopen_internal@/lib/libc.so.6", "main@/a" } },
+		{ 0,
+		  SEEP_VERDICT_LOST,
+		  false,
+		  { "__alloc_dir@/lib/libc.so.6", "opendir_tail@/lib/libc.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST, false, { "getaddrinfo@/lib/libc.so.6", "main@/a" } },
+		{ 0,
+		  SEEP_VERDICT_LOST,
+		  false,
+		  { "__strdup@/lib/libc.so.6", "start_thread@/lib/libc.so.6",
+		    "clone3@/lib/libc.so.6" } },
+		{ 4,
+		  SEEP_VERDICT_LOST,
+		  false,
+		  { "std::string::_Rep::_S_create(unsigned long)@/lib/libstdc++.so.6",
+		    "main@/a" } },
+		/* A constructor below dlopen(), a callback below qsort(), a function of the same name. */
+		{ 0,
+		  SEEP_VERDICT_LOST,
+		  false,
+		  { "construct@/plugin.so", "call_init@/lib/ld-linux-x86-64.so.2",
+		    "dlopen@/lib/libc.so.6", "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST, false, { "setlocale@/a", "main@/a" } },
+		{ 0,
+		  SEEP_VERDICT_LOST,
+		  false,
+		  { "__strdup@/lib/libc.so.6", "compare@/a", "setlocale@/lib/libc.so.6" } },
+		/* musl's loader is its C library. */
+		{ 0, SEEP_VERDICT_LOST, false, { "strdup@/lib/ld-musl-x86_64.so.1", "main@/a" } },
+		{ 0, SEEP_VERDICT_LOST, false, { NULL } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct seep_profile *p = profile_of(cases[i].kind, cases[i].frames);
+
+		if ((effect_of("", p, 0, cases[i].verdict) == SEEP_IS_RUNTIME) != cases[i].runtime)
+			fail_msg("%zu: %s: should be the %s's", i, cases[i].frames[0],
+				 cases[i].runtime ? "runtime" : "program");
+		seep_profile_free(p);
+	}
+}
+
+static void hits_are_counted_and_unused_rules_listed(void **state)
+{
+	static const char rules[] = "leak:nowhere\nleak:load_rows\nleak:main\n";
+	struct seep_profile *profile = sample_profile();
+	struct seep_suppressions *s = seep_suppressions_new();
+	const struct seep_profile_suppression *listed;
+	size_t rule;
+
+	(void)state;
+	assert_int_equal(seep_suppressions_add(s, rules, strlen(rules), "a.supp", NULL), 0);
+	seep_suppressions_begin(s, profile);
+	assert_int_equal(
+		seep_suppressions_match(s, &profile->contexts[0], SEEP_VERDICT_LOST, &rule),
+		SEEP_IS_SUPPRESSED);
+	assert_string_equal(seep_suppressions_text(s, rule), "leak:load_rows");
+	seep_suppressions_hit(s, rule, 1, 10, 1000);
+	seep_suppressions_hit(s, rule, 2, 1, 24);
+	seep_suppressions_hit(s, 0, 1, 1, 1);
+	seep_suppressions_tell(s, profile);
+	listed = profile->scan.suppressions;
+	assert_int_equal(profile->scan.suppression_count, 4);
+	assert_string_equal(listed[0].text, "leak:nowhere");
+	assert_string_equal(listed[0].file, "a.supp");
+	assert_int_equal(listed[0].leaks, 0);
+	assert_string_equal(listed[1].text, "leak:load_rows");
+	assert_int_equal(listed[1].leaks, 3);
+	assert_int_equal(listed[1].blocks, 11);
+	assert_int_equal(listed[1].bytes, 1024);
+	assert_int_equal(listed[2].leaks, 0);
+	assert_null(listed[3].file);
+	seep_suppressions_free(s);
+	seep_profile_free(profile);
+}
+
+/* Each context's own, and no other's but one with the same innermost frames. */
+static void a_generated_rule_matches_its_leak_and_no_other(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+
+	(void)state;
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		struct seep_profile_leak leak = { .verdict = SEEP_VERDICT_LOST,
+						  .hash = profile->contexts[i].hash,
+						  .context = i + 1 };
+		char *rule = seep_suppressions_generate(profile, &leak);
+
+		for (uint32_t k = 0; k < profile->context_count; k++) {
+			/* The first three differ in a line, which no generated rule names. */
+			const bool same = i == k || (i < 3 && k < 3);
+			const enum seep_suppression_effect effect = effect_of(rule, profile, k,
+									      SEEP_VERDICT_LOST);
+
+			if ((effect == SEEP_IS_SUPPRESSED) != same)
+				fail_msg("context %u, %s", k, rule);
+		}
+		if (profile->contexts[i].stack_count > 0)
+			assert_int_equal(effect_of(rule, profile, i, SEEP_VERDICT_LOST_WITH),
+					 SEEP_NOT_SUPPRESSED);
+		free(rule);
+	}
+	seep_profile_free(profile);
+}
+
+static void valgrind_reads_what_is_generated(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+	char path[] = "/tmp/seep-suppressions-XXXXXX";
+	const int fd = mkstemp(path);
+	char *command = seep_xasprintf("valgrind -q --suppressions=%s /bin/true", path);
+	int status;
+
+	(void)state;
+	if (system("command -v valgrind >/dev/null") != 0)
+		skip();
+	assert_true(fd >= 0);
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		struct seep_profile_leak leak = { .verdict = i % SEEP_VERDICT_COUNT,
+						  .context = i + 1 };
+		char *rule = seep_suppressions_generate(profile, &leak);
+
+		if (profile->contexts[i].stack_count > 0)
+			assert_int_equal(write(fd, rule, strlen(rule)), strlen(rule));
+		free(rule);
+	}
+	close(fd);
+	status = system(command);
+	unlink(path);
+	free(command);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	seep_profile_free(profile);
+}
+
+static void a_leak_without_a_stack_is_generated_as_its_hash(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+	struct seep_profile_leak leak = { .hash = 0xabc };
+	char *rule = seep_suppressions_generate(profile, &leak);
+
+	(void)state;
+	assert_string_equal(rule, "hash:0000000000000abc\n");
+	free(rule);
+	leak.hash = 0;
+	rule = seep_suppressions_generate(profile, &leak);
+	assert_int_equal(rule[0], '#');
+	free(rule);
+	seep_profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rule_matches_what_it_says),
+		cmocka_unit_test(a_rule_speaks_of_its_kinds_of_leak_only),
+		cmocka_unit_test(what_cannot_be_read_is_refused_with_its_line),
+		cmocka_unit_test(only_what_the_runtime_keeps_is_its_own),
+		cmocka_unit_test(hits_are_counted_and_unused_rules_listed),
+		cmocka_unit_test(a_generated_rule_matches_its_leak_and_no_other),
+		cmocka_unit_test(valgrind_reads_what_is_generated),
+		cmocka_unit_test(a_leak_without_a_stack_is_generated_as_its_hash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
