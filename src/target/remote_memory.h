@@ -19,7 +19,8 @@ struct seep_memory;
 /*
  * @kept_bytes: how much of it is kept at most; what was read longest ago makes room.
  *
- * Reads by process_vm_readv(); where that is refused, from /proc/PID/mem.
+ * Reads by process_vm_readv(); where that is refused, from /proc/PID/mem, which also gives what
+ * the process itself may not read.
  *
  * Returns: 0, or -SEEP_EREFUSED, -SEEP_ENOTFOUND, -SEEP_ESYS.
  */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process stopped by ptrace: all of its threads, their registers, system calls made in its name,
- * and a copy of it that shares its memory until one of them writes. ptrace belongs to the thread
- * that stopped it: every call comes from that one. If it ends, the kernel lets the process go on.
+ * and a copy of it that shares its memory until one of them writes.
  *
- * Nothing of this may be noticed by the process: signals that arrive meanwhile are delivered
- * later, system calls that were interrupted go on, no child of it is ever seen.
+ * ptrace belongs to the thread that stopped it: every call comes from that one, and it should be
+ * one made for this, which ends afterwards. At its end the kernel lets go of whatever we could not:
+ * threads that did not answer, since they sleep where nothing wakes them (a parent in vfork), stay
+ * ours until then, and would stand still once they wake up. A copy that is left ends then.
+ *
+ * Nothing of this is noticed by the process: signals that arrive meanwhile are delivered later,
+ * system calls that were interrupted go on, no child of it is ever seen.
  */
 #ifndef SEEP_TARGET_STOP_H
 #define SEEP_TARGET_STOP_H
@@ -20,7 +24,8 @@
 
 struct seep_thread {
 	pid_t tid;
-	bool stopped; /* false: it did not answer in time; the rest is void */
+	bool stopped; /* false: it did not answer in time, or has ended; the rest is void */
+	bool gone;    /* it has ended */
 	struct user_regs_struct registers;
 	uint64_t *vectors; /* the rest of its register state as the kernel gives it; may be NULL */
 	size_t vector_count;
@@ -30,9 +35,10 @@ struct seep_stopped {
 	pid_t pid;
 	struct seep_thread *threads; /* one of them, the first if it lives, is pid's own */
 	size_t thread_count;
-	size_t unanswered;   /* threads that are not stopped */
+	size_t thread_capacity;
+	size_t unanswered;   /* threads that are there and not stopped */
 	uint64_t stopped_ns; /* monotonic: when the last one stopped */
-	struct seep_stopped_private *private;
+	uint64_t call_site;  /* address of a system call instruction; 0: not looked for yet */
 };
 
 /**
@@ -50,7 +56,10 @@ struct seep_stopped {
  */
 SEEP_NODISCARD int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *err);
 
-/* Let one thread run for @ns, alone, and stop it again; its registers are read anew. */
+/*
+ * Let one thread run for @ns, alone, and stop it again; its registers are read anew. Threads that
+ * it started are added at the end: stopped->threads may lie elsewhere afterwards.
+ */
 void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uint64_t ns);
 
 /**

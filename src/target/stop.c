@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/stop.h"
+
+#include "base/clock.h"
+#include "base/procfs.h"
+#include "base/xalloc.h"
+#include "target/stop_refusal.h"
+#include "target/tracee.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	PATH_BYTES = 48,
+	VECTORS_MAX_BYTES = 16 * 1024, /* with AMX 11 KB */
+	ZOMBIE_TURNS = 50,	       /* of waiting, before /proc is asked for a zombie */
+	TURNS_MAX = 10000,
+};
+
+#define ANSWER_NS 1000000000ull
+/* One that wants to run and does not get a processor will answer. */
+#define STARVED_NS 10000000000ull
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static struct seep_thread *find_thread(const struct seep_stopped *stopped, pid_t tid, size_t *hint)
+{
+	/* Both lists are in the same order, so that the next is most often the one. */
+	for (size_t i = 0; i < stopped->thread_count; i++) {
+		size_t at = (*hint + i) % stopped->thread_count;
+
+		if (stopped->threads[at].tid == tid) {
+			*hint = at + 1;
+			return &stopped->threads[at];
+		}
+	}
+	return NULL;
+}
+
+static void add_thread(struct seep_stopped *stopped, pid_t tid)
+{
+	stopped->threads = seep_xgrow(stopped->threads, &stopped->thread_capacity,
+				      stopped->thread_count + 1, sizeof(*stopped->threads));
+	stopped->threads[stopped->thread_count++] = (struct seep_thread){ .tid = tid };
+}
+
+static bool has_ended(pid_t tid)
+{
+	char state = seep_tracee_state(tid);
+
+	return !state || state == 'Z' || state == 'X';
+}
+
+/* Returns an errno if that is refused, or 0. One that has just ended counts as done. */
+static int seize(struct seep_stopped *stopped, pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) < 0) {
+		int problem = errno;
+
+		return problem == ESRCH || has_ended(tid) ? 0 : problem;
+	}
+	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	add_thread(stopped, tid);
+	return 0;
+}
+
+/*
+ * The kernel keeps a dead thread until its tracer has seen it, and an exec waits for that. What
+ * the first one ended with is for the process's parent to see: if we are that, other threads of
+ * ours wait for it.
+ */
+static void bury(const struct seep_stopped *stopped, struct seep_thread *thread)
+{
+	struct seep_procfs_stat stat;
+
+	thread->stopped = false;
+	thread->gone = true;
+	if (thread->tid == stopped->pid &&
+	    (!seep_procfs_stat((uint32_t)thread->tid, &stat) || (pid_t)stat.ppid == getpid()))
+		return;
+	(void)waitpid(thread->tid, NULL, __WALL | __WNOTHREAD | WNOHANG);
+}
+
+/* What it was about to do it still does, then it stops. Returns false while that is to come. */
+static bool is_settled(const struct seep_stopped *stopped, struct seep_thread *thread,
+		       unsigned turns)
+{
+	int signal;
+
+	switch (seep_tracee_look(thread->tid, &signal)) {
+	case SEEP_TRACEE_STOPPED:
+		thread->stopped = true;
+		return true;
+	case SEEP_TRACEE_SIGNAL:
+		/* Its handler has not run when the thread stops; or it ends or stops all. */
+		seep_tracee_go(PTRACE_CONT, thread->tid, signal);
+		return false;
+	case SEEP_TRACEE_CALL:
+	case SEEP_TRACEE_EVENT:
+		seep_tracee_go(PTRACE_CONT, thread->tid, 0);
+		return false;
+	case SEEP_TRACEE_GONE:
+		break;
+	case SEEP_TRACEE_RUNS:
+		if (turns % ZOMBIE_TURNS != ZOMBIE_TURNS - 1 || !has_ended(thread->tid))
+			return false;
+	}
+	bury(stopped, thread);
+	return true;
+}
+
+static bool is_starved(const struct seep_thread *thread)
+{
+	return seep_tracee_state(thread->tid) == 'R';
+}
+
+/* Wait until those from @first on have stopped, ended, or let a second pass. */
+static void await(struct seep_stopped *stopped, struct seep_thread *first, size_t count)
+{
+	const uint64_t began_ns = seep_monotonic_ns();
+	bool all = false;
+
+	for (unsigned turns = 0; !all; turns++) {
+		const uint64_t waited_ns = seep_monotonic_ns() - began_ns;
+
+		all = true;
+		for (size_t i = 0; i < count; i++) {
+			struct seep_thread *thread = &first[i];
+
+			if (thread->stopped || thread->gone || is_settled(stopped, thread, turns))
+				continue;
+			if (waited_ns < ANSWER_NS || (waited_ns < STARVED_NS && is_starved(thread)))
+				all = false;
+		}
+		if (!all)
+			seep_tracee_pause(turns);
+	}
+	stopped->stopped_ns = seep_monotonic_ns();
+}
+
+/* Stop what is new in the list of threads; an errno: one may not be traced. */
+static int stop_listed(struct seep_stopped *stopped, DIR *folder, size_t *ret_listed)
+{
+	const struct dirent *entry;
+	size_t hint = 0;
+
+	for (*ret_listed = 0; (entry = readdir(folder));) {
+		const pid_t tid = (pid_t)atoi(entry->d_name);
+		int problem = 0;
+
+		if (tid <= 0)
+			continue;
+		if (!find_thread(stopped, tid, &hint))
+			problem = seize(stopped, tid);
+		if (problem)
+			return problem;
+		/* A first thread that has ended is listed until the last one has. */
+		if (tid == stopped->pid || find_thread(stopped, tid, &hint))
+			++*ret_listed;
+	}
+	return 0;
+}
+
+/*
+ * Once all known threads stood still and the list has nothing new, nobody is left who could start
+ * another. But a list may end early, where a thread ends just as it is listed: it is complete if
+ * those of it that we hold are as many as the folder has (less its own two links).
+ */
+static int stop_new(struct seep_stopped *stopped)
+{
+	size_t before, listed;
+	char path[PATH_BYTES];
+	struct stat st;
+	int problem;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", stopped->pid);
+	for (unsigned turns = 0; turns < TURNS_MAX; turns++) {
+		DIR *folder = opendir(path);
+
+		if (!folder)
+			return errno == ENOENT ? 0 : errno;
+		before = stopped->thread_count;
+		problem = stop_listed(stopped, folder, &listed);
+		if (problem == 0 && fstat(dirfd(folder), &st) < 0)
+			st.st_nlink = 0;
+		(void)closedir(folder);
+		if (problem)
+			return problem;
+		await(stopped, stopped->threads + before, stopped->thread_count - before);
+		if (stopped->thread_count == before && listed + 2 >= st.st_nlink)
+			break;
+	}
+	return 0;
+}
+
+/* ---- registers ---------------------------------------------------------------------------- */
+
+static void read_vectors(struct seep_thread *thread)
+{
+	uint64_t words[VECTORS_MAX_BYTES / sizeof(uint64_t)];
+	struct iovec to = { words, sizeof(words) };
+
+	free(thread->vectors);
+	thread->vectors = NULL;
+	thread->vector_count = 0;
+	if (ptrace(PTRACE_GETREGSET, thread->tid, (void *)NT_X86_XSTATE, &to) < 0 || !to.iov_len)
+		return;
+	thread->vector_count = to.iov_len / sizeof(*words);
+	thread->vectors = seep_xmemdup(words, thread->vector_count * sizeof(*words));
+}
+
+static void read_registers(struct seep_thread *thread)
+{
+	/* It can be killed at any moment. */
+	if (!thread->stopped)
+		return;
+	if (ptrace(PTRACE_GETREGS, thread->tid, NULL, &thread->registers) < 0)
+		thread->stopped = false;
+	else
+		read_vectors(thread);
+}
+
+static void count_unanswered(struct seep_stopped *stopped)
+{
+	stopped->unanswered = 0;
+	for (size_t i = 0; i < stopped->thread_count; i++)
+		if (!stopped->threads[i].stopped && !stopped->threads[i].gone)
+			stopped->unanswered++;
+}
+
+static void forget_gone(struct seep_stopped *stopped)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < stopped->thread_count; i++)
+		if (!stopped->threads[i].gone)
+			stopped->threads[kept++] = stopped->threads[i];
+	stopped->thread_count = kept;
+}
+
+/* ---- stop and release --------------------------------------------------------------------- */
+
+static int not_traceable(pid_t pid, int errno_value, struct seep_error *err)
+{
+	struct seep_refusal refusal;
+
+	seep_refusal_look(pid, &refusal);
+	return seep_refusal_say(&refusal, errno_value, err);
+}
+
+/* There is no folder of it, or nothing in it that could be stopped. */
+static int not_found(pid_t pid, struct seep_error *err)
+{
+	if (kill(pid, 0) == 0 || errno == EPERM) {
+		const char state = seep_tracee_state(pid);
+
+		if (!state)
+			return not_traceable(pid, EPERM, err);
+		if (state != 'Z')
+			return seep_fail(err, SEEP_ESYS, "process %d ended while it was stopped",
+					 pid);
+	}
+	return seep_fail(err, SEEP_ENOTFOUND, "there is no process %d, or it has ended", pid);
+}
+
+int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *err)
+{
+	struct seep_stopped *stopped = seep_xcalloc(1, sizeof(*stopped));
+	int problem, rc;
+
+	stopped->pid = pid;
+	problem = stop_new(stopped);
+	if (problem) {
+		seep_stop_release(stopped);
+		return not_traceable(pid, problem, err);
+	}
+	for (size_t i = 0; i < stopped->thread_count; i++)
+		read_registers(&stopped->threads[i]);
+	forget_gone(stopped);
+	count_unanswered(stopped);
+	if (stopped->thread_count == 0) {
+		rc = not_found(pid, err);
+		seep_stop_release(stopped);
+		return rc;
+	}
+	*ret_stopped = stopped;
+	return 0;
+}
+
+void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uint64_t ns)
+{
+	const uint64_t end_ns = seep_monotonic_ns() + ns;
+	const size_t at = (size_t)(thread - stopped->threads), known = stopped->thread_count;
+	int signal;
+
+	if (!thread->stopped)
+		return;
+	thread->stopped = false;
+	for (unsigned turns = 0; seep_monotonic_ns() < end_ns; turns++) {
+		switch (seep_tracee_look(thread->tid, &signal)) {
+		case SEEP_TRACEE_SIGNAL:
+			seep_tracee_go(PTRACE_CONT, thread->tid, signal);
+			break;
+		case SEEP_TRACEE_RUNS:
+			seep_tracee_pause(turns);
+			break;
+		case SEEP_TRACEE_GONE:
+			bury(stopped, thread);
+			count_unanswered(stopped);
+			return;
+		default:
+			seep_tracee_go(PTRACE_CONT, thread->tid, 0);
+		}
+	}
+	(void)ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+	await(stopped, thread, 1);
+	(void)stop_new(stopped);
+	read_registers(&stopped->threads[at]);
+	for (size_t i = known; i < stopped->thread_count; i++)
+		read_registers(&stopped->threads[i]);
+	count_unanswered(stopped);
+}
+
+/* Returns false if it was killed meanwhile and is not dead yet. */
+static bool release_thread(const struct seep_stopped *stopped, struct seep_thread *thread)
+{
+	/* Also one that has stopped since, too late for us. */
+	if (!thread->stopped && !thread->gone)
+		(void)is_settled(stopped, thread, ZOMBIE_TURNS - 1);
+	if (!thread->stopped)
+		return true;
+	thread->gone = ptrace(PTRACE_DETACH, thread->tid, NULL, NULL) == 0;
+	thread->stopped = false;
+	return thread->gone;
+}
+
+void seep_stop_release(struct seep_stopped *stopped)
+{
+	bool all = true;
+
+	if (!stopped)
+		return;
+	for (size_t i = 0; i < stopped->thread_count; i++)
+		all = release_thread(stopped, &stopped->threads[i]) && all;
+	if (!all)
+		await(stopped, stopped->threads, stopped->thread_count);
+	for (size_t i = 0; i < stopped->thread_count; i++)
+		free(stopped->threads[i].vectors);
+	free(stopped->threads);
+	free(stopped);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/stop_refusal.h"
+
+#include "base/file.h"
+#include "base/procfs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	CAPABILITY_PTRACE = 19,
+	ANCESTORS_MAX = 4096,
+	STATUS_BYTES = 8192,
+};
+
+/* The rest of the line of /proc/PID/status that begins with @name; "" if there is none. */
+static const char *line_of(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at ? at + strlen(name) : "";
+}
+
+static void read_status(const char *process, char text[STATUS_BYTES])
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/status", process);
+	if (seep_file_read_start(path, text, STATUS_BYTES) < 0)
+		*text = '\0';
+}
+
+static void read_name(pid_t pid, char name[64])
+{
+	struct seep_procfs_stat stat;
+
+	*name = '\0';
+	if (seep_procfs_stat((uint32_t)pid, &stat))
+		(void)snprintf(name, 64, "%s", stat.name);
+}
+
+/* Real, effective and saved: the kernel wants all of them to be our real ones. */
+static bool is_other_user(const char *status)
+{
+	unsigned uids[3], gids[3];
+
+	if (sscanf(line_of(status, "\nUid:"), "%u %u %u", &uids[0], &uids[1], &uids[2]) != 3 ||
+	    sscanf(line_of(status, "\nGid:"), "%u %u %u", &gids[0], &gids[1], &gids[2]) != 3)
+		return false;
+	for (int i = 0; i < 3; i++)
+		if (uids[i] != getuid() || gids[i] != getgid())
+			return true;
+	return false;
+}
+
+/* The files of a process that is not dumpable belong to root. */
+static bool is_guarded(const char *process, const char *status)
+{
+	unsigned real, effective;
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/maps", process);
+	return sscanf(line_of(status, "\nUid:"), "%u %u", &real, &effective) == 2 &&
+	       stat(path, &st) == 0 && st.st_uid != effective;
+}
+
+static bool is_descendant(pid_t pid)
+{
+	struct seep_procfs_stat stat;
+
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+		if (!seep_procfs_stat((uint32_t)pid, &stat))
+			return false;
+		pid = (pid_t)stat.ppid;
+		if (pid == getpid())
+			return true;
+	}
+	return false;
+}
+
+/* Of a process that is not there, any kernel says ESRCH. */
+static bool is_filtered(void)
+{
+	return ptrace(PTRACE_CONT, 0, NULL, NULL) < 0 && errno != ESRCH;
+}
+
+void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
+{
+	char process[16], text[STATUS_BYTES], ours[STATUS_BYTES], yama[16];
+	uint64_t has, have;
+
+	(void)snprintf(process, sizeof(process), "%d", pid);
+	read_status(process, text);
+	read_status("self", ours);
+	has = strtoull(line_of(text, "\nCapPrm:"), NULL, 16);
+	have = strtoull(line_of(ours, "\nCapEff:"), NULL, 16);
+	*ret_refusal = (struct seep_refusal){
+		.pid = pid,
+		.tracer = (pid_t)strtol(line_of(text, "\nTracerPid:"), NULL, 10),
+		.is_own = pid == getpid(),
+		.has_proc = *text,
+		.is_kernels = *text && !strstr(text, "\nVmSize:"),
+		.is_filtered = is_filtered(),
+		.may_trace_any = have >> CAPABILITY_PTRACE & 1,
+		.descends = is_descendant(pid),
+		.other_user = is_other_user(text),
+		.is_guarded = is_guarded(process, text),
+		.more_capable = has & ~strtoull(line_of(ours, "\nCapPrm:"), NULL, 16),
+	};
+	read_name(pid, ret_refusal->name);
+	read_name(ret_refusal->tracer, ret_refusal->tracer_name);
+	if (seep_file_read_start("/proc/sys/kernel/yama/ptrace_scope", yama, sizeof(yama)) > 0)
+		ret_refusal->yama = atoi(yama);
+}
+
+/* The rest of the sentence; NULL: nothing explains it. */
+static const char *reason(const struct seep_refusal *refusal)
+{
+	const bool bound = !refusal->may_trace_any;
+
+	if (refusal->is_own)
+		return "a process cannot trace itself";
+	if (refusal->is_filtered)
+		return "a filter on system calls (seccomp) that seep runs under refuses ptrace";
+	if (!refusal->has_proc)
+		return "/proc does not show it";
+	if (refusal->is_kernels)
+		return "it has no memory of its own: a thread of the kernel, or at its end";
+	if (refusal->yama >= 3)
+		return "kernel.yama.ptrace_scope is 3: nobody may trace until the next boot";
+	if (bound && refusal->yama == 2)
+		return "kernel.yama.ptrace_scope is 2: only root may trace";
+	if (bound && refusal->other_user)
+		return "it runs as another user, and tracing that needs CAP_SYS_PTRACE";
+	if (bound && refusal->more_capable)
+		return "it has capabilities that seep has not, and tracing that needs "
+		       "CAP_SYS_PTRACE";
+	if (bound && refusal->is_guarded)
+		return "it is not dumpable (by prctl, or its program is set-user-ID or not "
+		       "readable), and tracing that needs CAP_SYS_PTRACE";
+	if (bound && refusal->yama == 1 && !refusal->descends)
+		return "kernel.yama.ptrace_scope is 1: only descendants may be traced, or as root";
+	return NULL;
+}
+
+int seep_refusal_say(const struct seep_refusal *refusal, int errno_value, struct seep_error *err)
+{
+	const char *why = reason(refusal);
+
+	if (refusal->tracer && !refusal->is_own && !refusal->is_filtered)
+		return seep_fail(err, SEEP_EREFUSED,
+				 "process %d (%s) cannot be traced: %s (pid %d) traces it already",
+				 refusal->pid, refusal->name, refusal->tracer_name,
+				 refusal->tracer);
+	if (why)
+		return seep_fail(err, SEEP_EREFUSED, "process %d (%s) cannot be traced: %s",
+				 refusal->pid, refusal->name, why);
+	return seep_fail(err, SEEP_EREFUSED,
+			 "process %d (%s) cannot be traced: the kernel says \"%s\"; a security "
+			 "module may stand in the way",
+			 refusal->pid, refusal->name, strerror(errno_value));
+}

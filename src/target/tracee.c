@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/tracee.h"
+
+#include "base/procfs.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum {
+	EVENT_SHIFT = 8,
+	CALL_CODE = SIGTRAP | 0x80, /* by PTRACE_O_TRACESYSGOOD */
+	YIELDS = 200,		    /* before sleeping: most stops take microseconds */
+	SHORT_SLEEP_NS = 20000,
+	LONG_SLEEP_NS = 1000000,
+	SHORT_SLEEPS = 200,
+};
+
+static enum seep_tracee meaning(const siginfo_t *info)
+{
+	const int event = info->si_code >> EVENT_SHIFT;
+
+	if (info->si_code == CALL_CODE && info->si_signo == SIGTRAP)
+		return SEEP_TRACEE_CALL;
+	if (event == PTRACE_EVENT_STOP)
+		return SEEP_TRACEE_STOPPED;
+	if (event > 0 && event < PTRACE_EVENT_STOP && info->si_signo == SIGTRAP)
+		return SEEP_TRACEE_EVENT;
+	return SEEP_TRACEE_SIGNAL;
+}
+
+/* A process's first thread that ended before the others has no status to give yet. */
+static bool has_ended(pid_t tid)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) < 0)
+		return true;
+	return info.si_pid && info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED;
+}
+
+enum seep_tracee seep_tracee_look(pid_t tid, int *ret_signal)
+{
+	siginfo_t info;
+
+	*ret_signal = 0;
+	if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) == 0) {
+		*ret_signal = info.si_signo;
+		return meaning(&info);
+	}
+	return has_ended(tid) ? SEEP_TRACEE_GONE : SEEP_TRACEE_RUNS;
+}
+
+void seep_tracee_go(int request, pid_t tid, int signal)
+{
+	/* It may have been killed meanwhile, which whoever looks at it next will see. */
+	(void)ptrace((enum __ptrace_request)request, tid, NULL, (void *)(intptr_t)signal);
+}
+
+char seep_tracee_state(pid_t tid)
+{
+	struct seep_procfs_stat stat;
+
+	return seep_procfs_stat((uint32_t)tid, &stat) ? stat.state : 0;
+}
+
+void seep_tracee_pause(unsigned turns)
+{
+	const struct timespec span = {
+		.tv_nsec = turns < YIELDS + SHORT_SLEEPS ? SHORT_SLEEP_NS : LONG_SLEEP_NS,
+	};
+
+	if (turns < YIELDS)
+		(void)sched_yield();
+	else
+		(void)nanosleep(&span, NULL);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One thread that this thread traces: where it stands, and how to move it on.
+ *
+ * Where it stands is asked of the thread itself, never of wait(): stops of a child of ours are
+ * shown to whichever of our threads waits first, and an exit status is not ours to take.
+ */
+#ifndef SEEP_TARGET_TRACEE_H
+#define SEEP_TARGET_TRACEE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum seep_tracee {
+	SEEP_TRACEE_RUNS = 0,
+	SEEP_TRACEE_STOPPED, /* as we asked; or by a stop signal, which goes on to stop it */
+	SEEP_TRACEE_SIGNAL,  /* a signal is about to be delivered */
+	SEEP_TRACEE_CALL,    /* at the begin or end of a system call */
+	SEEP_TRACEE_EVENT,   /* in a system call: it has made a child */
+	SEEP_TRACEE_GONE,    /* it has ended */
+};
+
+/* @ret_signal: of SEEP_TRACEE_SIGNAL which. */
+enum seep_tracee seep_tracee_look(pid_t tid, int *ret_signal);
+
+/* Let it go on by a PTRACE_CONT, _SYSCALL or _DETACH, delivering @signal unless that is 0. */
+void seep_tracee_go(int request, pid_t tid, int signal);
+
+/* Its state as /proc has it: 'R', 'S', 'Z', ...; 0: there is none. */
+char seep_tracee_state(pid_t tid);
+
+/* Leave the processor for a moment, longer if that was done @turns times already. */
+void seep_tracee_pause(unsigned turns);
+
+#endif

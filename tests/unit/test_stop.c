@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+/* Stopping a process: all of it, whatever it does, and it goes on as if nothing had been. */
+#include "target/stop.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { THREADS = 64, WAIT_MS = 20000 };
+
+/* What target and test share. */
+struct shared {
+	_Atomic uint64_t count[THREADS];
+	_Atomic int ready;
+	_Atomic int stop;
+	_Atomic int signals;
+};
+
+static struct shared *shared;
+
+static void nap(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	(void)nanosleep(&ms, NULL);
+}
+
+#define WAIT_FOR(condition)                                      \
+	do {                                                     \
+		int left_ = WAIT_MS;                             \
+		while (!(condition) && left_-- > 0)              \
+			nap();                                   \
+		if (left_ <= 0)                                  \
+			fail_msg("not in time: %s", #condition); \
+	} while (0)
+
+static char state_of(pid_t tid)
+{
+	char path[64], text[512] = "";
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	(void)fread(text, 1, sizeof(text) - 1, file);
+	(void)fclose(file);
+	return *text ? strrchr(text, ')')[2] : 0;
+}
+
+/* A child of ours that runs @body and is ready when it says so. */
+static pid_t start(void (*body)(void))
+{
+	pid_t pid;
+
+	*shared = (struct shared){ 0 };
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		body();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	WAIT_FOR(shared->ready > 0);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static struct seep_stopped *stop(pid_t pid)
+{
+	struct seep_stopped *stopped;
+	struct seep_error err = { 0 };
+
+	if (seep_stop(pid, &stopped, &err) != 0)
+		fail_msg("not stopped: %s", err.text);
+	return stopped;
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+static void *spin(void *argument)
+{
+	_Atomic uint64_t *count = argument;
+
+	shared->ready++;
+	while (!shared->stop) {
+		free(malloc(*count % 1000));
+		(*count)++;
+	}
+	return NULL;
+}
+
+static void run_spinners(void)
+{
+	pthread_t threads[THREADS];
+
+	shared->ready = 1 - THREADS;
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_create(&threads[i], NULL, spin, &shared->count[i]);
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_join(threads[i], NULL);
+}
+
+static uint64_t sum(void)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		all += shared->count[i];
+	return all;
+}
+
+static void all_threads_stop_and_go_on(void **state)
+{
+	pid_t pid = start(run_spinners);
+
+	(void)state;
+	for (int turn = 0; turn < 10; turn++) {
+		struct seep_stopped *stopped = stop(pid);
+		uint64_t before = sum();
+
+		assert_int_equal(stopped->thread_count, THREADS + 1);
+		assert_int_equal(stopped->unanswered, 0);
+		assert_int_equal(stopped->threads[0].tid, pid);
+		for (size_t i = 0; i < stopped->thread_count; i++) {
+			assert_true(stopped->threads[i].stopped);
+			assert_true(stopped->threads[i].registers.rsp != 0);
+			assert_true(stopped->threads[i].vector_count >= 64);
+		}
+		nap();
+		assert_int_equal(sum(), before);
+		seep_stop_release(stopped);
+		WAIT_FOR(sum() > before);
+	}
+	end(pid);
+}
+
+/* Each thread starts its successor and ends. */
+static void *relay(void *argument)
+{
+	pthread_attr_t attributes;
+	pthread_t next;
+
+	shared->count[(intptr_t)argument]++;
+	(void)pthread_attr_init(&attributes);
+	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	while (pthread_create(&next, &attributes, relay, argument) != 0)
+		(void)sched_yield();
+	return NULL;
+}
+
+static void run_relays(void)
+{
+	for (intptr_t i = 0; i < 8; i++)
+		(void)relay((void *)i);
+	shared->ready = 1;
+	for (;;)
+		(void)pause();
+}
+
+static void threads_that_come_and_go_are_all_met(void **state)
+{
+	pid_t pid = start(run_relays);
+
+	(void)state;
+	for (int turn = 0; turn < 100; turn++) {
+		struct seep_stopped *stopped = stop(pid);
+		uint64_t before = sum();
+
+		assert_int_equal(stopped->unanswered, 0);
+		for (int i = 0; i < 100; i++)
+			(void)sched_yield();
+		assert_int_equal(sum(), before);
+		seep_stop_release(stopped);
+		WAIT_FOR(sum() > before + 100);
+	}
+	end(pid);
+}
+
+static void *wait_for_ever(void *argument)
+{
+	const pthread_t *first = argument;
+
+	if (pthread_join(*first, NULL) == 0)
+		shared->ready = 1;
+	return spin(&shared->count[0]);
+}
+
+static void run_without_first_thread(void)
+{
+	static pthread_t first, other;
+
+	first = pthread_self();
+	(void)pthread_create(&other, NULL, wait_for_ever, &first);
+	pthread_exit(NULL);
+}
+
+static void a_process_whose_first_thread_ended_is_stopped(void **state)
+{
+	pid_t pid = start(run_without_first_thread);
+	struct seep_stopped *stopped;
+
+	(void)state;
+	WAIT_FOR(state_of(pid) == 'Z');
+	stopped = stop(pid);
+	assert_int_equal(stopped->thread_count, 1);
+	assert_true(stopped->threads[0].tid != pid);
+	assert_true(stopped->threads[0].stopped);
+	seep_stop_release(stopped);
+	WAIT_FOR(shared->count[0] > 1000);
+	end(pid);
+}
+
+static void run_vfork(void)
+{
+	shared->ready = 1;
+	if (vfork() == 0) {
+		while (!shared->stop)
+			nap();
+		_exit(0);
+	}
+	shared->count[1] = 1;
+	for (;;)
+		(void)pause();
+}
+
+static void *stop_a_vfork(void *argument)
+{
+	pid_t pid = *(pid_t *)argument;
+	struct seep_stopped *stopped = stop(pid);
+
+	assert_int_equal(stopped->thread_count, 1);
+	assert_int_equal(stopped->unanswered, 1);
+	assert_false(stopped->threads[0].stopped);
+	seep_stop_release(stopped);
+	return NULL;
+}
+
+/* In a thread of its own, at whose end the kernel lets go. */
+static void a_thread_that_cannot_stop_is_left_and_goes_on_later(void **state)
+{
+	pid_t pid = start(run_vfork);
+	pthread_t tracer;
+
+	(void)state;
+	WAIT_FOR(state_of(pid) == 'D' || state_of(pid) == 'S');
+	assert_int_equal(pthread_create(&tracer, NULL, stop_a_vfork, &pid), 0);
+	assert_int_equal(pthread_join(tracer, NULL), 0);
+	assert_int_equal(shared->count[1], 0);
+	shared->stop = 1;
+	WAIT_FOR(shared->count[1]);
+	end(pid);
+}
+
+/* ---- stop signals ------------------------------------------------------------------------- */
+
+static void run_one_spinner(void)
+{
+	(void)spin(&shared->count[0]);
+}
+
+static void a_process_that_was_stopped_stays_so(void **state)
+{
+	pid_t pid = start(run_one_spinner);
+	struct seep_stopped *stopped;
+	uint64_t before;
+	int status;
+
+	(void)state;
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	stopped = stop(pid);
+	assert_int_equal(stopped->unanswered, 0);
+	seep_stop_release(stopped);
+	WAIT_FOR(state_of(pid) == 'T');
+	before = shared->count[0];
+	nap();
+	assert_int_equal(shared->count[0], before);
+	assert_int_equal(state_of(pid), 'T');
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	WAIT_FOR(shared->count[0] > before);
+	end(pid);
+}
+
+static void a_stop_signal_that_comes_meanwhile_has_its_effect(void **state)
+{
+	pid_t pid = start(run_one_spinner);
+	struct seep_stopped *stopped = stop(pid);
+
+	(void)state;
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	seep_stop_release(stopped);
+	WAIT_FOR(state_of(pid) == 'T');
+	stopped = stop(pid);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	seep_stop_release(stopped);
+	WAIT_FOR(state_of(pid) == 'R');
+	end(pid);
+}
+
+/* ---- signals ------------------------------------------------------------------------------ */
+
+static void count_signal(int number)
+{
+	(void)number;
+	shared->signals++;
+}
+
+static void run_counter(void)
+{
+	const struct sigaction action = { .sa_handler = count_signal };
+
+	(void)sigaction(SIGRTMIN, &action, NULL);
+	shared->ready = 1;
+	for (;;)
+		shared->count[0]++;
+}
+
+static void every_signal_arrives_once(void **state)
+{
+	pid_t pid = start(run_counter);
+	int sent = 0;
+
+	(void)state;
+	for (int turn = 0; turn < 300; turn++) {
+		struct seep_stopped *stopped;
+
+		/* In time before the stop, within, and after: of these none may be merged. */
+		for (int i = turn % 3; i > 0; i--, sent++)
+			assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
+		stopped = stop(pid);
+		assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
+		sent++;
+		if (turn % 5 == 0)
+			seep_stop_let(stopped, &stopped->threads[0], 100000);
+		assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
+		sent++;
+		seep_stop_release(stopped);
+	}
+	WAIT_FOR(shared->signals >= sent);
+	assert_int_equal(shared->signals, sent);
+	end(pid);
+}
+
+static void a_process_that_is_killed_meanwhile_ends(void **state)
+{
+	(void)state;
+	for (int turn = 0; turn < 20; turn++) {
+		pid_t pid = start(run_spinners);
+		struct seep_stopped *stopped;
+		int status;
+
+		if (turn % 2)
+			assert_int_equal(kill(pid, SIGKILL), 0);
+		if (seep_stop(pid, &stopped, NULL) == 0) {
+			(void)kill(pid, SIGKILL);
+			seep_stop_release(stopped);
+		}
+		/* Its status is for us as its parent, and was not taken. */
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGKILL);
+	}
+}
+
+/* ---- one thread alone --------------------------------------------------------------------- */
+
+static void one_thread_is_let_run_alone(void **state)
+{
+	pid_t pid = start(run_spinners);
+	struct seep_stopped *stopped = stop(pid);
+	uint64_t before[THREADS];
+	int moved = 0;
+
+	(void)state;
+	assert_int_equal(stopped->thread_count, THREADS + 1);
+	for (int i = 0; i < THREADS; i++)
+		before[i] = shared->count[i];
+	for (int i = 0; i < 100 && !moved; i++) {
+		seep_stop_let(stopped, &stopped->threads[5], 1000000);
+		assert_true(stopped->threads[5].stopped);
+		for (int j = 0; j < THREADS; j++)
+			moved += shared->count[j] != before[j];
+	}
+	assert_int_equal(moved, 1);
+	assert_int_equal(stopped->unanswered, 0);
+	seep_stop_release(stopped);
+	end(pid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_threads_stop_and_go_on),
+		cmocka_unit_test(threads_that_come_and_go_are_all_met),
+		cmocka_unit_test(a_process_whose_first_thread_ended_is_stopped),
+		cmocka_unit_test(a_thread_that_cannot_stop_is_left_and_goes_on_later),
+		cmocka_unit_test(a_process_that_was_stopped_stays_so),
+		cmocka_unit_test(a_stop_signal_that_comes_meanwhile_has_its_effect),
+		cmocka_unit_test(every_signal_arrives_once),
+		cmocka_unit_test(a_process_that_is_killed_meanwhile_ends),
+		cmocka_unit_test(one_thread_is_let_run_alone),
+	};
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
