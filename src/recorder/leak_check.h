@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a leak scan to the leaks of a profile: what whoever scans, at a process's end or on request,
+ * does with what was found.
+ *
+ *	seep_leak_scan(pid, header, &options, &scan, &err);	options as the plan asks
+ *	seep_profile_load_ledger(path, ...);			afterwards: it has all rows of the scan
+ *	seep_profile_symbolise(profile, ...);			names first: suppressions match them
+ *	seep_profile_hash_contexts(profile);
+ *	seep_leak_check_fill(profile, scan, plan);
+ */
+#ifndef SEEP_RECORDER_LEAK_CHECK_H
+#define SEEP_RECORDER_LEAK_CHECK_H
+
+#include "analysis/suppressions.h"
+#include "profile/profile.h"
+#include "target/leak_scan.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What to look for, and what to keep of it. Strings are borrowed. */
+struct seep_leak_check_plan {
+	bool trace_exit;		 /* scan what a signal kills, too */
+	bool chains;			 /* keep what leads to the first block of each leak */
+	uint32_t dump_bytes;		 /* of each named block's contents; 0 none */
+	uint32_t block_list_max;	 /* blocks named per leak */
+	const char *const *suppressions; /* files, which could be read when the plan was made */
+	size_t suppression_count;
+};
+
+/**
+ * seep_leak_check_suppressions - the default suppressions, and those of the plan's files
+ * @ret: release with seep_suppressions_free()
+ *
+ * Returns: 0, or as seep_suppressions_read(); the sentence names the file.
+ */
+SEEP_NODISCARD int seep_leak_check_suppressions(const struct seep_leak_check_plan *plan,
+						struct seep_suppressions **ret,
+						struct seep_error *err);
+
+/**
+ * seep_leak_check_fill - fill in @profile->leaks and @profile->scan
+ * @profile: of the scanned process, loaded after the scan, with names and hashes
+ * @scan:    the states of suppressed blocks change
+ *
+ * Suppressions that cannot be read any more become a caveat.
+ */
+void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *scan,
+			  const struct seep_leak_check_plan *plan);
+
+/*
+ * There was no scan, since @why: "it was killed by SIGSEGV". One sentence without a full stop, which
+ * follows "not scanned: ". What the profile says already stays.
+ */
+void seep_leak_check_none(struct seep_profile *profile, const char *why, ...) SEEP_PRINTF(2, 3);
+
+#endif
