@@ -38,8 +38,8 @@ enum seep_measure {
 	SEEP_MEASURE_COUNT,
 };
 
-/* "live", "peak", "allocs", "temporary", NULL: what people type for each. */
-extern const char *const seep_measure_names[SEEP_MEASURE_COUNT + 1];
+/* What people type for each; then "lost", which orders leaks and is no measure; then NULL. */
+extern const char *const seep_measure_names[SEEP_MEASURE_COUNT + 2];
 
 /* Whether its figures are bytes (else: a number of allocations). */
 bool seep_measure_is_bytes(enum seep_measure measure);

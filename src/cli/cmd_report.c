@@ -40,7 +40,8 @@ static struct {
 static const struct seep_option options[] = {
 	SEEP_OPTION(
 		"by", 'b', CHOICE, "KEY", asked.by,
-		"Order by live, peak, allocs or temporary (default: live; peak if all was freed)",
+		"Order by live, peak, allocs or temporary (default: live; peak if all was freed); "
+		"lost: show leaks",
 		.choices = seep_measure_names),
 	SEEP_OPTION("tree", 't', FLAG, NULL, asked.tree, "Show who called whom, from main down"),
 	SEEP_OPTION("flat", 'f', FLAG, NULL, asked.flat,
@@ -87,6 +88,11 @@ static int check(struct seep_error *err)
 	if (asked.tree + asked.flat + asked.raw + (asked.json != NULL) > 1)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--tree, --flat, --raw and --json exclude each other");
+	if (asked.by == SEEP_MEASURE_COUNT && (asked.tree || asked.flat || asked.raw))
+		return seep_fail(err, SEEP_EUSAGE, "--by lost cannot be used with --%s",
+				 asked.tree   ? "tree"
+				 : asked.flat ? "flat"
+					      : "raw");
 	if (asked.by_thread && (asked.tree || asked.flat))
 		return seep_fail(err, SEEP_EUSAGE, "--by-thread cannot be used with --%s",
 				 asked.tree ? "tree" : "flat");
@@ -190,7 +196,9 @@ static int print(const char *path, const struct seep_profile *profile,
 		return 0;
 	}
 	seep_report_larger(&printer, sites->profile, path);
-	if (asked.tree)
+	if (asked.by == SEEP_MEASURE_COUNT)
+		seep_report_leaks(&printer, sites, &view);
+	else if (asked.tree)
 		seep_report_tree(&printer, sites, &view);
 	else if (asked.flat)
 		seep_report_flat(&printer, sites, &view);

@@ -17,8 +17,8 @@
 	V(LOST_WITH,	"LOST-WITH",	true,	"only lost blocks point to it")			\
 	V(MAYBE_LOST,	"MAYBE-LOST",	false,	"only a pointer into its middle leads to it")	\
 	V(STACK_ONLY,	"STACK-ONLY",	false,	"only a dead-looking word of a stack points to it") \
-	V(FORK_ORPHAN,	"FORK-ORPHAN",	false,	"no pointer leads to it, and a parent process allocated it") \
-	V(RUNTIME,	"RUNTIME",	false,	"the C library, C++ library or loader keeps it to its end") \
+	V(FORK_ORPHAN,	"FORK-ORPHAN",	false,	"lost, but a parent process allocated it") \
+	V(RUNTIME,	"RUNTIME",	false,	"libc, libstdc++ or the loader keeps it to its end") \
 	V(SUPPRESSED,	"SUPPRESSED",	false,	"a suppression matches it, or what leads to it") \
 	V(IGNORED,	"IGNORED",	false,	"the program said that it is no leak")		\
 	V(REACHABLE,	"REACHABLE",	false,	"a pointer leads to it")

@@ -9,7 +9,7 @@
 #include "base/xalloc.h"
 #include "view/frame_text.h"
 
-enum { THREADS_SHOWN = 8 };
+enum { THREADS_SHOWN = 8, CHAIN = 4 };
 
 const struct seep_column seep_report_ranked[4] = {
 	{ NULL, SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
@@ -43,6 +43,86 @@ void seep_report_print_table(const struct seep_printer *printer, const struct se
 	seep_table_print(table, view->options->full ? &wide : printer, indent);
 	seep_table_free(table);
 }
+
+/* ---- call stacks --------------------------------------------------------------------------- */
+
+static void add_frame(struct seep_table *table, const struct seep_view *view,
+		      const struct seep_stack_line *line, enum seep_style style)
+{
+	const struct seep_profile_frame *frame = &view->profile->frames[line->entry->frame];
+	char *repeats = seep_frame_repeats(line->entry);
+	char *place = seep_frame_place(view->profile, frame, true);
+	char *shown = view->options->full && frame->inlined ? seep_xasprintf("%s  (inlined)", place)
+							    : seep_xstrdup(place);
+
+	seep_report_add_name(table, view, frame, "", repeats, style);
+	seep_table_add(table, shown);
+	free(shown);
+	free(place);
+	free(repeats);
+}
+
+void seep_report_print_stack(const struct seep_printer *printer, const struct seep_view *view,
+			     const struct seep_stack_lines *lines, size_t indent)
+{
+	static const struct seep_column columns[] = {
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
+	};
+	struct seep_table *table = seep_table_new(columns, 2);
+
+	for (uint32_t i = 0; i < lines->count; i++)
+		if (lines->items[i].entry != NULL)
+			add_frame(table, view, &lines->items[i],
+				  i == lines->blamed ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN);
+		else
+			seep_table_add_line(table, SEEP_STYLE_DIM, SEEP_CUT_END,
+					    lines->items[i].note);
+	seep_report_print_table(printer, view, table, indent);
+}
+
+/* "load_rows ← visit ×17 ← main" */
+static char *chain_of(const struct seep_view *view, const struct seep_stack_lines *lines)
+{
+	struct seep_strbuf chain;
+	uint32_t frames = 0;
+
+	seep_strbuf_init(&chain, SEEP_LINE_BYTES_MAX);
+	for (uint32_t i = lines->blamed; i < lines->count && frames < CHAIN; i++) {
+		const struct seep_stack_line *line = &lines->items[i];
+		char *name;
+		char *repeats;
+
+		if (line->entry == NULL)
+			break;
+		name = seep_frame_name(view->profile, &view->profile->frames[line->entry->frame],
+				       SEEP_NAME_BRIEF);
+		repeats = seep_frame_repeats(line->entry);
+		seep_strbuf_addf(&chain, "%s%s%s", frames++ > 0 ? " ← " : "", name, repeats);
+		free(repeats);
+		free(name);
+	}
+	if (frames == 0)
+		seep_strbuf_addf(&chain, "(%s)", lines->items[0].note);
+	return seep_strbuf_take(&chain);
+}
+
+void seep_report_add_chain(struct seep_table *table, const struct seep_view *view,
+			   const struct seep_stack_lines *lines)
+{
+	const struct seep_profile_stack_entry *entry = lines->items[lines->blamed].entry;
+	char *chain = chain_of(view, lines);
+	char *place = entry != NULL ? seep_frame_place(view->profile,
+						       &view->profile->frames[entry->frame], true)
+				    : NULL;
+
+	seep_table_add(table, chain);
+	seep_table_add(table, place);
+	free(place);
+	free(chain);
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
 
 static void add_thread(struct seep_table *table, const struct seep_view *view, const char *name,
 		       const struct seep_counts *counts)

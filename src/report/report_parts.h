@@ -5,6 +5,7 @@
 
 #include "analysis/group.h"
 #include "base/table.h"
+#include "view/stacks_view.h"
 #include "view/view.h"
 
 /* A cell with @prefix, what @frame is called, and @suffix; in brief where there is little room. */
@@ -18,6 +19,14 @@ extern const struct seep_column seep_report_ranked[4];
 /* Print and release @table; whole names and stacks are not cut. */
 void seep_report_print_table(const struct seep_printer *printer, const struct seep_view *view,
 			     struct seep_table *table, size_t indent);
+
+/* A call stack, a line for each frame. */
+void seep_report_print_stack(const struct seep_printer *printer, const struct seep_view *view,
+			     const struct seep_stack_lines *lines, size_t indent);
+
+/* Two cells: "load_rows ← visit ×17 ← main", and where the first of them stands. */
+void seep_report_add_chain(struct seep_table *table, const struct seep_view *view,
+			   const struct seep_stack_lines *lines);
 
 /* Threads, largest first; nothing when no context says of which thread it is. */
 void seep_report_threads(const struct seep_printer *printer, const struct seep_view *view,

@@ -7,48 +7,16 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "report/report_leaks.h"
 #include "report/report_parts.h"
 #include "view/frame_text.h"
 #include "view/stacks_view.h"
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
-enum { TOP_DEFAULT = 10, INDENT = 5 };
+enum { TOP_DEFAULT = 10, INDENT = 5, LEAKS = 3 };
 
-static void add_frame(struct seep_table *table, const struct seep_view *view,
-		      const struct seep_stack_line *line, enum seep_style style)
-{
-	const struct seep_profile_frame *frame = &view->profile->frames[line->entry->frame];
-	char *repeats = seep_frame_repeats(line->entry);
-	char *place = seep_frame_place(view->profile, frame, true);
-	char *shown = view->options->full && frame->inlined ? seep_xasprintf("%s  (inlined)", place)
-							    : seep_xstrdup(place);
-
-	seep_report_add_name(table, view, frame, "", repeats, style);
-	seep_table_add(table, shown);
-	free(shown);
-	free(place);
-	free(repeats);
-}
-
-static void print_stack(const struct seep_printer *printer, const struct seep_view *view,
-			const struct seep_stack_view *stack)
-{
-	static const struct seep_column columns[] = {
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
-		{ NULL, SEEP_ALIGN_LEFT, SEEP_CUT_START, 1 },
-	};
-	struct seep_table *table = seep_table_new(columns, 2);
-
-	for (uint32_t i = 0; i < stack->line_count; i++)
-		if (stack->lines[i].entry != NULL)
-			add_frame(table, view, &stack->lines[i],
-				  i == stack->blamed ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN);
-		else
-			seep_table_add_line(table, SEEP_STYLE_DIM, SEEP_CUT_END,
-					    stack->lines[i].note);
-	seep_report_print_table(printer, view, table, INDENT);
-}
+static const struct seep_next_command next_leaks = { " --by lost", "each leak, and why it is one" };
 
 static void print_stacks(const struct seep_printer *printer, const struct seep_view *view,
 			 const struct seep_stacks_view *stacks)
@@ -66,7 +34,7 @@ static void print_stacks(const struct seep_printer *printer, const struct seep_v
 	for (uint32_t i = 0; i < stacks->count; i++) {
 		fprintf(printer->out, "\n%3u. ", i + 1);
 		seep_text_fold(printer, SEEP_STYLE_BOLD, INDENT, INDENT, stacks->items[i].figures);
-		print_stack(printer, view, &stacks->items[i]);
+		seep_report_print_stack(printer, view, &stacks->items[i].stack, INDENT);
 	}
 	fputc('\n', printer->out);
 }
@@ -80,21 +48,29 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	};
 	struct seep_stacks_view stacks;
 	struct seep_view view;
+	struct seep_leaks_view leaks;
 
 	seep_view_init(&view, sites->profile, sites, options);
 	seep_stacks_view_init(&stacks, &view, options->top > 0 ? options->top : TOP_DEFAULT);
+	seep_leaks_view_init(&leaks, &view, LEAKS);
 	seep_view_add_head(&view, "", true);
 	seep_view_add_start_at(&view);
 	seep_lines_print(&view.head, printer);
 	fputc('\n', printer->out);
+	seep_report_few_leaks(printer, &view, &leaks);
+	if (leaks.count > 0)
+		fputc('\n', printer->out);
 	seep_report_threads(printer, &view, stacks.groups);
 	print_stacks(printer, &view, &stacks);
 	if (view.measure == SEEP_BY_PEAK)
 		next[1] = (struct seep_next_command){ " --by live", "what is left" };
+	if (leaks.count > 0)
+		next[0] = next_leaks;
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_own(&view);
 	seep_view_add_next(&view, next, 2);
 	seep_lines_print(&view.foot, printer);
+	seep_leaks_view_done(&leaks);
 	seep_stacks_view_done(&stacks);
 	seep_view_done(&view);
 }
@@ -104,62 +80,29 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 /*
  * Small, and the same size whatever happened. Every part has its most lines:
  *
- *	process 3, lead 3, start at 2, title, stacks 5 (3 where much was not seen), unseen 5, own 3,
- *	next 2 = 24
+ *	process 3, lead 3, start at 2, title, stacks 5, unseen 3, own 3, next 2 = 22
+ *	where much was not seen: stacks 3, unseen 5 = 22; and what is lost, or why nobody knows: 2
+ *	with leaks: no start at, stacks 3, leaks 4 (3), unseen 3 (4) = 24
  */
-enum { STACKS = 5, STACKS_CROWDED = 3, UNSEEN_LINES = 4, CHAIN = 4, WIDTH_MIN = 40 };
-
-/* "load_rows ← visit ×17 ← main" */
-static char *chain_of(const struct seep_view *view, const struct seep_stack_view *stack)
-{
-	struct seep_strbuf chain;
-	uint32_t frames = 0;
-
-	seep_strbuf_init(&chain, SEEP_LINE_BYTES_MAX);
-	for (uint32_t i = stack->blamed; i < stack->line_count && frames < CHAIN; i++) {
-		const struct seep_stack_line *line = &stack->lines[i];
-		char *name;
-		char *repeats;
-
-		if (line->entry == NULL)
-			break;
-		name = seep_frame_name(view->profile, &view->profile->frames[line->entry->frame],
-				       SEEP_NAME_BRIEF);
-		repeats = seep_frame_repeats(line->entry);
-		seep_strbuf_addf(&chain, "%s%s%s", frames++ > 0 ? " ← " : "", name, repeats);
-		free(repeats);
-		free(name);
-	}
-	if (frames == 0)
-		seep_strbuf_addf(&chain, "(%s)", stack->lines[0].note);
-	return seep_strbuf_take(&chain);
-}
+enum { STACKS = 5, STACKS_CROWDED = 3, UNSEEN_LINES = 4, UNSEEN_LEAKS = 3, WIDTH_MIN = 40 };
 
 static void add_summary(struct seep_table *table, const struct seep_view *view,
 			const struct seep_stack_view *stack)
 {
 	const int64_t value = seep_counts_value(&stack->group->counts, view->measure);
-	const struct seep_profile_stack_entry *entry = stack->lines[stack->blamed].entry;
-	char *chain = chain_of(view, stack);
-	char *place = entry != NULL ? seep_frame_place(view->profile,
-						       &view->profile->frames[entry->frame], true)
-				    : NULL;
 
 	seep_table_add(table, seep_measure_text(value, view->measure).text);
 	seep_table_add(table, seep_view_share(view, value).text);
-	seep_table_add(table, chain);
-	seep_table_add(table, place);
-	free(place);
-	free(chain);
+	seep_report_add_chain(table, view, &stack->stack);
 }
 
-static void print_summaries(const struct seep_printer *printer, const struct seep_view *view)
+static void print_summaries(const struct seep_printer *printer, const struct seep_view *view,
+			    bool crowded)
 {
 	struct seep_table *table = seep_table_new(seep_report_ranked, 4);
 	struct seep_stacks_view stacks;
 
-	seep_stacks_view_init(&stacks, view,
-			      view->profile->unseen_count > 1 ? STACKS_CROWDED : STACKS);
+	seep_stacks_view_init(&stacks, view, crowded ? STACKS_CROWDED : STACKS);
 	if (stacks.count > 0)
 		seep_line_print(printer, "Largest of %s, by %s:",
 				seep_things_text(stacks.all, "call stack").text,
@@ -175,13 +118,15 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 			 const char *path)
 {
 	const struct seep_view_options options = { .path = path, .by = SEEP_BY_CHOICE };
-	static const struct seep_next_command next[] = {
+	struct seep_next_command next[] = {
 		{ "", "the largest stacks in full" },
 		{ " --tree", "who called whom" },
 	};
+	const bool crowded = profile->unseen_count + profile->scan.caveat_count > 1;
 	struct seep_sites *sites = seep_sites_new(profile);
 	struct seep_printer narrow = *printer;
 	struct seep_view view;
+	struct seep_leaks_view leaks;
 
 	if (narrow.width == 0 || narrow.width > 80)
 		narrow.width = 80;
@@ -189,13 +134,19 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 		narrow.width = WIDTH_MIN;
 	seep_view_init(&view, profile, sites, &options);
 	seep_view_add_head(&view, "seep: ", false);
-	seep_view_add_start_at(&view);
+	seep_leaks_view_init(&leaks, &view, crowded ? LEAKS - 1 : LEAKS);
+	if (leaks.count == 0)
+		seep_view_add_start_at(&view);
+	else
+		next[1] = next_leaks;
 	seep_lines_print(&view.head, &narrow);
-	print_summaries(&narrow, &view);
-	seep_view_add_unseen(&view, UNSEEN_LINES);
+	seep_report_few_leaks(&narrow, &view, &leaks);
+	print_summaries(&narrow, &view, crowded || leaks.count > 0);
+	seep_view_add_unseen(&view, crowded && leaks.count > 0 ? UNSEEN_LEAKS : UNSEEN_LINES);
 	seep_view_add_own(&view);
 	seep_view_add_next(&view, next, sizeof(next) / sizeof(next[0]));
 	seep_lines_print(&view.foot, &narrow);
+	seep_leaks_view_done(&leaks);
 	seep_view_done(&view);
 	seep_sites_free(sites);
 }

@@ -88,18 +88,19 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 
 struct builder {
 	const struct seep_view *view;
-	struct seep_stack_view *stack;
+	const struct seep_profile_stack_entry *stack;
+	struct seep_stack_lines *lines;
 	size_t capacity;
 };
 
 static struct seep_stack_line *add_line(struct builder *b)
 {
-	struct seep_stack_view *stack = b->stack;
+	struct seep_stack_lines *lines = b->lines;
 
-	stack->lines = seep_xgrow(stack->lines, &b->capacity, (size_t)stack->line_count + 1,
-				  sizeof(*stack->lines));
-	stack->lines[stack->line_count] = (struct seep_stack_line){ 0 };
-	return &stack->lines[stack->line_count++];
+	lines->items = seep_xgrow(lines->items, &b->capacity, (size_t)lines->count + 1,
+				  sizeof(*lines->items));
+	lines->items[lines->count] = (struct seep_stack_line){ 0 };
+	return &lines->items[lines->count++];
 }
 
 static void add_note(struct builder *b, const char *note)
@@ -111,8 +112,7 @@ static void add_note(struct builder *b, const char *note)
 static void add_plumbing(struct builder *b, uint32_t first)
 {
 	const struct seep_profile *profile = b->view->profile;
-	char *name = seep_frame_name(profile,
-				     &profile->frames[b->stack->group->stack[first - 1].frame],
+	char *name = seep_frame_name(profile, &profile->frames[b->stack[first - 1].frame],
 				     SEEP_NAME_BRIEF);
 
 	add_line(b)->note =
@@ -124,7 +124,7 @@ static void add_plumbing(struct builder *b, uint32_t first)
 
 static void add_frames(struct builder *b, uint32_t first, uint32_t end)
 {
-	const struct seep_profile_stack_entry *stack = b->stack->group->stack;
+	const struct seep_profile_stack_entry *stack = b->stack;
 	const struct seep_site *of_frame = b->view->sites->of_frame;
 	const bool whole = b->view->options->full || end - first <= FRAMES_SHOWN;
 	uint32_t own = 0;
@@ -146,11 +146,47 @@ static void add_frames(struct builder *b, uint32_t first, uint32_t end)
 	}
 }
 
-static void add_threads(struct builder *b, const struct seep_threads *threads)
+void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_view *view,
+			   const struct seep_profile_context *context,
+			   const struct seep_profile_stack_entry *stack, uint32_t stack_count)
 {
-	const enum seep_measure measure = b->view->measure;
-	const uint64_t all = (uint64_t)seep_counts_value(&b->stack->group->counts, measure);
-	const uint32_t shown = b->view->options->full || threads->count <= THREADS_SHOWN
+	struct builder b = { .view = view, .stack = stack, .lines = lines };
+	uint32_t first;
+	uint32_t end;
+
+	*lines = (struct seep_stack_lines){ 0 };
+	seep_sites_trim(view->sites, stack, stack_count, &first, &end);
+	if (view->options->full) {
+		first = 0;
+		end = stack_count;
+	}
+	if (first > 0)
+		add_plumbing(&b, first);
+	lines->blamed = lines->count;
+	add_frames(&b, first, end);
+	if (stack_count == 0)
+		add_note(&b, context->other ? "stacks met after the ledger was full, together"
+					    : "no stack: allocated where no walk was possible");
+	else if (context->truncated)
+		add_note(&b, "… callers unknown: too deep, or no unwind information");
+	else if (context->cut)
+		add_note(&b, "… callers not stored (--depth)");
+	else if (context->by_frame_pointer)
+		add_note(&b, "… some callers found by frame pointer, without unwind information");
+}
+
+void seep_stack_lines_done(struct seep_stack_lines *lines)
+{
+	for (uint32_t i = 0; i < lines->count; i++)
+		free(lines->items[i].note);
+	free(lines->items);
+}
+
+static char *threads_note(const struct seep_view *view, const struct seep_group *group,
+			  const struct seep_threads *threads)
+{
+	const uint64_t all = (uint64_t)seep_counts_value(&group->counts, view->measure);
+	const uint32_t shown = view->options->full || threads->count <= THREADS_SHOWN
 				       ? threads->count
 				       : THREADS_SHOWN;
 	struct seep_strbuf line;
@@ -158,7 +194,7 @@ static void add_threads(struct builder *b, const struct seep_threads *threads)
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	for (uint32_t i = 0; i < shown; i++) {
 		const struct seep_thread *thread = &threads->items[i];
-		const int64_t value = seep_counts_value(&thread->counts, measure);
+		const int64_t value = seep_counts_value(&thread->counts, view->measure);
 
 		seep_strbuf_addf(&line, "%s%s %s", i == 0 ? "threads: " : ", ",
 				 thread->name ? thread->name : "?",
@@ -166,48 +202,27 @@ static void add_threads(struct builder *b, const struct seep_threads *threads)
 	}
 	if (shown < threads->count)
 		seep_strbuf_addf(&line, " and %" PRIu32 " more", threads->count - shown);
-	add_note(b, line.text);
-	seep_strbuf_done(&line);
-}
-
-static void add_lines(struct builder *b)
-{
-	const struct seep_group *group = b->stack->group;
-	const struct seep_profile_context *context = &b->view->profile->contexts[group->context];
-	uint32_t first;
-	uint32_t end;
-
-	seep_sites_trim(b->view->sites, group->stack, group->stack_count, &first, &end);
-	if (b->view->options->full) {
-		first = 0;
-		end = group->stack_count;
-	}
-	if (first > 0)
-		add_plumbing(b, first);
-	b->stack->blamed = b->stack->line_count;
-	add_frames(b, first, end);
-	if (group->stack_count == 0)
-		add_note(b, context->other ? "stacks met after the ledger was full, together"
-					   : "no stack: allocated where no walk was possible");
-	else if (context->truncated)
-		add_note(b, "… callers unknown: too deep, or no unwind information");
-	else if (context->cut)
-		add_note(b, "… callers not stored (--depth)");
-	else if (context->by_frame_pointer)
-		add_note(b, "… some callers found by frame pointer, without unwind information");
+	return seep_strbuf_take(&line);
 }
 
 static void build_stack(const struct seep_view *view, const struct seep_groups *groups,
-			struct seep_stack_view *stack)
+			struct seep_stack_view *item)
 {
-	struct seep_threads *threads = seep_threads_new(groups, view->profile, stack->group,
+	const struct seep_group *group = item->group;
+	struct seep_threads *threads = seep_threads_new(groups, view->profile, group,
 							view->measure);
-	struct builder b = { .view = view, .stack = stack };
+	struct seep_stack_lines *lines = &item->stack;
 
-	stack->figures = figures_of(view, stack->group, threads);
-	add_lines(&b);
-	if (threads->count > 1)
-		add_threads(&b, threads);
+	item->figures = figures_of(view, group, threads);
+	seep_stack_lines_init(lines, view, &view->profile->contexts[group->context], group->stack,
+			      group->stack_count);
+	if (threads->count > 1) {
+		lines->items = seep_xrealloc(lines->items, lines->count + 1u,
+					     sizeof(*lines->items));
+		lines->items[lines->count++] = (struct seep_stack_line){
+			.note = threads_note(view, group, threads),
+		};
+	}
 	seep_threads_free(threads);
 }
 
@@ -235,9 +250,7 @@ void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_vi
 void seep_stacks_view_done(struct seep_stacks_view *stacks)
 {
 	for (uint32_t i = 0; i < stacks->count; i++) {
-		for (uint32_t k = 0; k < stacks->items[i].line_count; k++)
-			free(stacks->items[i].lines[k].note);
-		free(stacks->items[i].lines);
+		seep_stack_lines_done(&stacks->items[i].stack);
 		free(stacks->items[i].figures);
 	}
 	free(stacks->items);

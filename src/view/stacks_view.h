@@ -16,12 +16,17 @@ struct seep_stack_line {
 	char *note;
 };
 
+/* A call stack as it is shown. */
+struct seep_stack_lines {
+	struct seep_stack_line *items;
+	uint32_t count;
+	uint32_t blamed; /* index of the line that it starts at; of none when there are no frames */
+};
+
 struct seep_stack_view {
 	const struct seep_group *group;
 	char *figures; /* escaped: "4.2 MB (34.1%) in 1,024 blocks, avg 4.1 KB, 20 of 1,044 freed" */
-	struct seep_stack_line *lines;
-	uint32_t line_count;
-	uint32_t blamed; /* index of the line that it starts at; of none when there are no frames */
+	struct seep_stack_lines stack;
 };
 
 struct seep_stacks_view {
@@ -36,5 +41,11 @@ struct seep_stacks_view {
 void seep_stacks_view_init(struct seep_stacks_view *stacks, const struct seep_view *view,
 			   uint32_t top);
 void seep_stacks_view_done(struct seep_stacks_view *stacks);
+
+/* @stack, which has to outlive them, and what @context says of frames that are not there. */
+void seep_stack_lines_init(struct seep_stack_lines *lines, const struct seep_view *view,
+			   const struct seep_profile_context *context,
+			   const struct seep_profile_stack_entry *stack, uint32_t stack_count);
+void seep_stack_lines_done(struct seep_stack_lines *lines);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "base/xalloc.h"
 
-enum { MODULES_NAMED = 3, UNSEEN_INDENT = 10 };
+enum { MODULES_NAMED = 3, UNSEEN_INDENT = 10, SKIPPED_SHOWN = 4 };
 
 /* Counters that say something about the recording itself, unless a line about them is there. */
 static void add_counters(struct seep_lines *lines, const struct seep_profile *profile)
@@ -188,6 +188,12 @@ static void add_missing_names(struct seep_view *view)
 
 /* ---- what was not seen --------------------------------------------------------------------- */
 
+static void add_caveats(struct seep_lines *foot, const struct seep_profile_scan *scan)
+{
+	for (uint32_t i = 0; i < scan->caveat_count; i++)
+		seep_lines_add(foot, SEEP_STYLE_PLAIN, "Leak scan: %s", scan->caveats[i]);
+}
+
 void seep_view_add_unseen(struct seep_view *view, size_t lines_max)
 {
 	const struct seep_profile *profile = view->profile;
@@ -202,6 +208,7 @@ void seep_view_add_unseen(struct seep_view *view, size_t lines_max)
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		seep_lines_add(foot, SEEP_STYLE_PLAIN, "Not seen: %s", profile->unseen[i].detail);
 	add_counters(foot, profile);
+	add_caveats(foot, &profile->scan);
 	count = foot->count - start;
 	/* One line each, come what may; where there are few, a second one. */
 	for (size_t i = start; i < foot->count; i++) {
@@ -219,6 +226,36 @@ void seep_view_add_unseen(struct seep_view *view, size_t lines_max)
 			       "Verified: %s walks compared with libgcc's, %s differed",
 			       seep_digits_text(verify->walks).text,
 			       seep_digits_text(verify->differences).text);
+}
+
+static void add_skipped(struct seep_lines *foot, const struct seep_profile_scan *scan)
+{
+	for (uint32_t i = 0; i < scan->skipped_count && i < SKIPPED_SHOWN; i++)
+		seep_lines_add(foot, SEEP_STYLE_PLAIN,
+			       "Leak scan: left out 0x%" PRIx64 " to 0x%" PRIx64 " (%s): %s",
+			       scan->skipped[i].from, scan->skipped[i].to,
+			       seep_bytes_text(scan->skipped[i].to - scan->skipped[i].from).text,
+			       scan->skipped[i].reason ? scan->skipped[i].reason : "unreadable");
+	if (scan->skipped_count > SKIPPED_SHOWN)
+		seep_lines_add(
+			foot, SEEP_STYLE_PLAIN, "Leak scan: %s left out",
+			seep_things_text(scan->skipped_count - SKIPPED_SHOWN, "more range").text);
+}
+
+void seep_view_add_scan(struct seep_view *view)
+{
+	const struct seep_profile_scan *scan = &view->profile->scan;
+
+	if (!scan->done)
+		return;
+	seep_lines_add(&view->foot, SEEP_STYLE_DIM,
+		       "Leak scan (%s): %s, %s of memory in %s; the process stood still for %s",
+		       scan->method ? scan->method : "?",
+		       seep_things_text(scan->blocks, "live block").text,
+		       seep_bytes_text(scan->marked_bytes).text,
+		       seep_duration_text(scan->mark_ns).text,
+		       seep_duration_text(scan->pause_ns).text);
+	add_skipped(&view->foot, scan);
 }
 
 void seep_view_add_own(struct seep_view *view)

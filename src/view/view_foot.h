@@ -11,6 +11,9 @@
  */
 void seep_view_add_unseen(struct seep_view *view, size_t lines_max);
 
+/* How it was scanned for leaks, and what was left out; nothing where it was not. */
+void seep_view_add_scan(struct seep_view *view);
+
 /* Children, and seep's own memory. */
 void seep_view_add_own(struct seep_view *view);
 

@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "view/frame_text.h"
+#include "view/leaks_view.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 /* Below this a rate per second says nothing. */
@@ -166,6 +167,16 @@ static void add_allocs(struct seep_strbuf *buf, const struct seep_profile *profi
 				 seep_percent_text(totals->temporary, totals->allocs).text);
 }
 
+/* What will never come back is worth more than what is left. */
+static void add_answer(struct seep_view *view)
+{
+	char *answer = seep_leaks_answer(view->profile);
+
+	if (answer)
+		seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", answer);
+	free(answer);
+}
+
 static void add_lead(struct seep_view *view)
 {
 	const struct seep_profile *profile = view->profile;
@@ -208,6 +219,7 @@ void seep_view_add_head(struct seep_view *view, const char *prefix, bool command
 		add_command(view, view->profile->process.argv);
 		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", "");
 	}
+	add_answer(view);
 	add_lead(view);
 	add_shown(view);
 }

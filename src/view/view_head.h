@@ -7,7 +7,7 @@
 
 /*
  * After @prefix: program, pid, when, how it ended, allocator; with @command the command line. Then
- * the sentence that matters, live, peak and allocations, and which part of all is shown.
+ * what is lost, the sentence that matters, live, peak and allocations, and which part is shown.
  */
 void seep_view_add_head(struct seep_view *view, const char *prefix, bool command);
 

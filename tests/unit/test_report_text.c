@@ -12,10 +12,12 @@
 
 #include <cmocka.h>
 
+#include "analysis/keep.h"
 #include "base/file.h"
 #include "base/terminal.h"
 #include "report/report.h"
-#include "sample_profile.h"
+#include "sample_leaks.h"
+#include "view/leaks_view.h"
 
 typedef void report_function(const struct seep_printer *, const struct seep_sites *,
 			     const struct seep_view_options *);
@@ -157,6 +159,121 @@ static void full_stacks_look_as_agreed(void **state)
 	check_view("report_stacks_full", seep_report_stacks, &options);
 }
 
+/* ---- leaks ----------------------------------------------------------------------------------- */
+
+static void check_scanned(const char *name, report_function *report,
+			  const struct seep_view_options *options)
+{
+	struct seep_profile *profile = sample_profile_with_leaks();
+	char *text = render(report, profile, options);
+	compare_with_golden(name, text);
+	if (!options->full)
+		assert_fits(text, printer.width);
+	free(text);
+	seep_profile_free(profile);
+}
+
+static void leaks_look_as_agreed(void **state)
+{
+	struct seep_view_options options = plain;
+
+	(void)state;
+	check_scanned("report_leaks", seep_report_leaks, &options);
+	printer.width = 60;
+	options.leak_blocks = 10;
+	options.why = true;
+	options.leak_kinds = UINT32_MAX;
+	check_scanned("report_leaks_narrow", seep_report_leaks, &options);
+}
+
+static void a_report_and_a_summary_say_first_what_is_lost(void **state)
+{
+	(void)state;
+	check_scanned("report_stacks_leaks", seep_report_stacks, &plain);
+	check_scanned("report_summary_leaks", report_summary, &plain);
+}
+
+static void assert_answer(const struct seep_profile *profile, const char *expected)
+{
+	char *answer = seep_leaks_answer(profile);
+
+	assert_string_equal(answer, expected);
+	free(answer);
+}
+
+static void the_answer_says_what_is_known(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+
+	(void)state;
+	assert_null(seep_leaks_answer(profile));
+	profile->scan.why_not = seep_profile_strdup(profile, "killed by SIGSEGV");
+	assert_answer(profile, "Not scanned for leaks: killed by SIGSEGV");
+	seep_profile_free(profile);
+	profile = sample_profile_with_leaks();
+	assert_answer(profile, "3 leaks: 977 KB in 103 blocks lost, and 4.9 KB in 12 blocks with "
+			       "them; 928 KB in 10 blocks may be lost; 117 KB in 4 blocks "
+			       "suppressed");
+	profile->leak_count = 1;
+	profile->leaks[0].blocks = profile->leaks[0].bytes = 1;
+	assert_answer(profile, "1 leak: 1 B in 1 block lost");
+	profile->leaks[0].verdict = SEEP_VERDICT_MAYBE_LOST;
+	assert_answer(profile, "Nothing is lost for certain of 4,156 live blocks; 1 B in 1 block "
+			       "may be lost");
+	profile->leaks[0].verdict = SEEP_VERDICT_SUPPRESSED;
+	assert_answer(profile, "Nothing is lost of 4,156 live blocks; 1 B in 1 block suppressed");
+	/* A newer seep's. */
+	profile->leaks[0].verdict = SEEP_VERDICT_COUNT;
+	profile->scan.blocks = 1;
+	assert_answer(profile, "Nothing is lost of 1 live block");
+	seep_profile_free(profile);
+}
+
+/* What is lost through stacks that are not shown stays in the answer, but is not listed. */
+static void leaks_are_chosen_with_their_contexts(void **state)
+{
+	static const char *const globs[] = { "libstdc++*" };
+	const struct seep_keep_globs modules = { globs, 1 }, threads = { 0 };
+	struct seep_view_options options = plain;
+	struct seep_profile *profile = sample_profile_with_leaks();
+	struct seep_sites *sites = seep_sites_new(profile);
+	char *text;
+
+	(void)state;
+	profile->leaks[3].root = 2;
+	seep_keep(profile, sites, &modules, &threads);
+	seep_sites_free(sites);
+	options.shown = "module libstdc++*";
+	text = render(seep_report_leaks, profile, &options);
+	assert_non_null(strstr(text, "\n3 leaks: "));
+	assert_non_null(strstr(text, "\n  1. LOST: 684 KB"));
+	/* Its root is not there to stand with. */
+	assert_non_null(strstr(text, "\n  2. LOST-WITH: 4.9 KB"));
+	assert_null(strstr(text, "\n  3. "));
+	free(text);
+	seep_profile_free(profile);
+}
+
+static void many_that_go_with_a_leak_are_summed_up(void **state)
+{
+	struct seep_profile *profile = sample_profile_with_leaks();
+	char *text;
+
+	(void)state;
+	for (uint32_t i = 1; i < SAMPLE_LEAKS; i++) {
+		profile->leaks[i].verdict = SEEP_VERDICT_LOST_WITH;
+		profile->leaks[i].root = 1;
+		profile->leaks[i].bytes = 1000 - i;
+		profile->leaks[i].blocks = 1;
+	}
+	text = render(seep_report_leaks, profile, &plain);
+	assert_non_null(strstr(text, "with them: 997 B in 1 block from "));
+	assert_null(strstr(text, "with them: 996 B"));
+	assert_non_null(strstr(text, "and 7.8 KB in 8 blocks from 8 more call stacks\n"));
+	free(text);
+	seep_profile_free(profile);
+}
+
 static void what_is_not_there_is_said_to_be_none(void **state)
 {
 	static report_function *const views[] = { seep_report_stacks, seep_report_tree,
@@ -213,8 +330,8 @@ static void report_others(const struct seep_printer *to, const struct seep_sites
 static void every_view_fits_a_terminal_of_forty_columns(void **state)
 {
 	static report_function *const reports[] = { seep_report_stacks, seep_report_tree,
-						    seep_report_flat, report_summary,
-						    report_others };
+						    seep_report_flat,	report_summary,
+						    report_others,	seep_report_leaks };
 	static const size_t widths[] = { 40, 60, 80, 120 };
 	struct seep_profile_other other = { .pid = 4194304,
 					    .exe = (char[]){ "/usr/lib/gcc/12/cc1plus" },
@@ -222,10 +339,13 @@ static void every_view_fits_a_terminal_of_forty_columns(void **state)
 					    .peak_bytes = 999 << 20,
 					    .live_bytes = 999 << 20,
 					    .allocs = 123456 };
-	struct seep_profile *profile = sample_profile();
+	struct seep_profile *profile = sample_profile_with_leaks();
 	struct seep_view_options options = { .path = "a" };
 
 	(void)state;
+	options.leak_kinds = UINT32_MAX;
+	options.leak_blocks = 5;
+	options.why = true;
 	profile->others = &other;
 	profile->other_count = 1;
 	profile->run.sums.processes = 2;
@@ -301,7 +421,7 @@ static void summary_looks_as_agreed(void **state)
 
 static void summary_never_exceeds_24_lines(void **state)
 {
-	struct seep_profile *profile = sample_profile();
+	struct seep_profile *profile = sample_profile_with_leaks();
 	char *text;
 
 	(void)state;
@@ -409,6 +529,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(stacks_look_as_agreed, make_plain),
 		cmocka_unit_test_setup(stacks_by_allocations_look_as_agreed, make_plain),
+		cmocka_unit_test_setup(leaks_look_as_agreed, make_plain),
+		cmocka_unit_test_setup(a_report_and_a_summary_say_first_what_is_lost, make_plain),
+		cmocka_unit_test_setup(the_answer_says_what_is_known, make_plain),
+		cmocka_unit_test_setup(leaks_are_chosen_with_their_contexts, make_plain),
+		cmocka_unit_test_setup(many_that_go_with_a_leak_are_summed_up, make_plain),
 		cmocka_unit_test_setup(full_stacks_look_as_agreed, make_plain),
 		cmocka_unit_test_setup(what_is_not_there_is_said_to_be_none, make_plain),
 		cmocka_unit_test_setup(verified_walks_are_not_among_what_was_not_seen, make_plain),

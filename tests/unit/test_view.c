@@ -305,15 +305,15 @@ static void own_code_is_never_among_what_is_left_out(void **state)
 	c->stack[c->stack_count++].frame = (uint32_t)frame(APP, "main");
 	look();
 	seep_stacks_view_init(&stacks, &view, 1);
-	for (uint32_t i = 0; i < stacks.items[0].line_count; i++) {
-		const struct seep_stack_line *line = &stacks.items[0].lines[i];
+	for (uint32_t i = 0; i < stacks.items[0].stack.count; i++) {
+		const struct seep_stack_line *line = &stacks.items[0].stack.items[i];
 
 		shown += line->entry && profile->frames[line->entry->frame].module == APP;
 	}
 	assert_int_equal(shown, 3);
-	assert_int_equal(stacks.items[0].line_count, 6 + 1 + 1 + 1 + 2);
-	assert_string_equal(stacks.items[0].lines[6].note, "… 9 frames");
-	assert_string_equal(stacks.items[0].lines[8].note, "… 14 frames");
+	assert_int_equal(stacks.items[0].stack.count, 6 + 1 + 1 + 1 + 2);
+	assert_string_equal(stacks.items[0].stack.items[6].note, "… 9 frames");
+	assert_string_equal(stacks.items[0].stack.items[8].note, "… 14 frames");
 	assert_string_equal(stacks.items[0].figures, "1 B (100.0%) in 1 block, not freed, malloc");
 	seep_stacks_view_done(&stacks);
 }

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/leaks_view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/fold.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "profile/kind_name.h"
+#include "view/frame_text.h"
+
+enum { WITH_SHOWN = 3, NAME_COLUMNS_MAX = 60, PLACE_COLUMNS_MAX = 30 };
+
+struct builder {
+	const struct seep_view *view;
+	struct seep_folder folder;
+	/* By leak: the first and the next one that go with it, largest first; index + 1, 0 none. */
+	uint32_t *first_with;
+	uint32_t *next_with;
+};
+
+/* ---- the answer ---------------------------------------------------------------------------- */
+
+void seep_leaks_sum(const struct seep_profile *profile,
+		    struct seep_verdict_sum ret_sums[SEEP_VERDICT_COUNT])
+{
+	for (unsigned i = 0; i < SEEP_VERDICT_COUNT; i++)
+		ret_sums[i] = (struct seep_verdict_sum){ 0 };
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		const struct seep_profile_leak *leak = &profile->leaks[i];
+
+		if (leak->verdict >= SEEP_VERDICT_COUNT)
+			continue;
+		ret_sums[leak->verdict].leaks++;
+		ret_sums[leak->verdict].blocks += leak->blocks;
+		ret_sums[leak->verdict].bytes += leak->bytes;
+	}
+}
+
+static struct seep_verdict_sum together(const struct seep_verdict_sum *a,
+					const struct seep_verdict_sum *b)
+{
+	return (struct seep_verdict_sum){ a->leaks + b->leaks, a->blocks + b->blocks,
+					  a->bytes + b->bytes };
+}
+
+static void add_amount(struct seep_strbuf *line, const struct seep_verdict_sum *sum,
+		       const char *before, const char *after)
+{
+	if (sum->blocks > 0)
+		seep_strbuf_addf(line, "%s%s in %s%s", before, seep_bytes_text(sum->bytes).text,
+				 seep_things_text(sum->blocks, "block").text, after);
+}
+
+char *seep_leaks_answer(const struct seep_profile *profile)
+{
+	struct seep_verdict_sum sums[SEEP_VERDICT_COUNT], lost, maybe;
+	struct seep_strbuf line;
+
+	if (!profile->scan.done)
+		return profile->scan.why_not
+			       ? seep_xasprintf("Not scanned for leaks: %s", profile->scan.why_not)
+			       : NULL;
+	seep_leaks_sum(profile, sums);
+	lost = together(&sums[SEEP_VERDICT_LOST], &sums[SEEP_VERDICT_LOST_CYCLE]);
+	maybe = together(&sums[SEEP_VERDICT_MAYBE_LOST], &sums[SEEP_VERDICT_STACK_ONLY]);
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	if (lost.blocks + sums[SEEP_VERDICT_LOST_WITH].blocks == 0)
+		seep_strbuf_addf(&line, "Nothing is lost%s of %s",
+				 maybe.blocks ? " for certain" : "",
+				 seep_things_text(profile->scan.blocks, "live block").text);
+	else
+		seep_strbuf_addf(&line, "%s: ", seep_things_text(lost.leaks, "leak").text);
+	add_amount(&line, &lost, "", " lost");
+	add_amount(&line, &sums[SEEP_VERDICT_LOST_WITH], lost.blocks ? ", and " : "",
+		   lost.blocks == 1 ? " with it"
+		   : lost.blocks    ? " with them"
+				    : " lost");
+	add_amount(&line, &maybe, "; ", " may be lost");
+	add_amount(&line, &sums[SEEP_VERDICT_SUPPRESSED], "; ", " suppressed");
+	return seep_strbuf_take(&line);
+}
+
+/* ---- one leak ------------------------------------------------------------------------------ */
+
+static const struct seep_profile_context *context_of(const struct seep_view *view,
+						     const struct seep_profile_leak *leak)
+{
+	const struct seep_profile *profile = view->profile;
+
+	return leak->context > 0 &&
+			       leak->context <= profile->context_count + profile->left_out_count
+		       ? &profile->contexts[leak->context - 1]
+		       : NULL;
+}
+
+/* "1.1 MB in 3,000 blocks" */
+static void add_blocks(struct seep_strbuf *line, uint64_t bytes, uint64_t blocks)
+{
+	seep_strbuf_addf(line, "%s in %s", seep_bytes_text(bytes).text,
+			 seep_things_text(blocks, "block").text);
+}
+
+static char *figures_of(const struct seep_view *view, const struct seep_profile_leak *leak)
+{
+	const struct seep_profile_context *context = context_of(view, leak);
+	struct seep_strbuf line;
+	char *escaped;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_addf(&line, "%s: ", seep_verdict_name(leak->verdict));
+	add_blocks(&line, leak->bytes, leak->blocks);
+	if (leak->with_blocks > 0) {
+		seep_strbuf_adds(&line, ", and ");
+		add_blocks(&line, leak->with_bytes, leak->with_blocks);
+		seep_strbuf_adds(&line, leak->blocks == 1 ? " with it" : " with them");
+	}
+	if (context) {
+		if (context->frees == 0 && context->allocs > 1)
+			seep_strbuf_adds(&line, "; none ever freed");
+		else if (context->frees > 0)
+			seep_strbuf_addf(&line, "; %s of %s freed",
+					 seep_digits_text(context->frees).text,
+					 seep_digits_text(context->allocs).text);
+		seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
+		if (context->thread)
+			seep_strbuf_addf(&line, ", thread %s", context->thread);
+		if (context->scope)
+			seep_strbuf_addf(&line, ", scope %s", context->scope);
+	}
+	escaped = seep_escape_dup(line.text);
+	seep_strbuf_done(&line);
+	return escaped;
+}
+
+/* Where it was allocated: "app::read_file (src/load.cc:44)". */
+static char *site_of(const struct seep_view *view, const struct seep_profile_leak *leak)
+{
+	const struct seep_profile_context *context = context_of(view, leak);
+	const struct seep_profile_frame *frame;
+	struct seep_strbuf site;
+	char *name, *place;
+	uint32_t first;
+	uint32_t end;
+
+	if (!context || context->stack_count == 0)
+		return seep_xstrdup("an unknown place");
+	seep_sites_trim(view->sites, context->stack, context->stack_count, &first, &end);
+	frame = &view->profile->frames[context->stack[first].frame];
+	name = seep_frame_name(view->profile, frame, SEEP_NAME_BRIEF);
+	place = seep_frame_place(view->profile, frame, true);
+	/* Words that cannot be folded. */
+	seep_strbuf_init(&site, SEEP_LINE_BYTES_MAX);
+	seep_text_fit(&site, name, NAME_COLUMNS_MAX, false);
+	if (*place) {
+		seep_strbuf_adds(&site, " (");
+		seep_text_fit(&site, place, PLACE_COLUMNS_MAX, true);
+		seep_strbuf_adds(&site, ")");
+	}
+	free(name);
+	free(place);
+	return seep_strbuf_take(&site);
+}
+
+static void add_with(struct builder *b, struct seep_leak_view *item, uint32_t index)
+{
+	const struct seep_profile_leak *leaks = b->view->profile->leaks;
+	struct seep_verdict_sum rest = { 0 };
+	uint32_t at = b->first_with[index];
+	unsigned count = 0;
+
+	for (uint32_t i = at; i > 0; i = b->next_with[i - 1])
+		count++;
+	/* One more line says no more than the line that it stands for. */
+	if (!b->view->options->full && count > WITH_SHOWN + 1)
+		count = WITH_SHOWN;
+	for (; count > 0; count--, at = b->next_with[at - 1]) {
+		char *site = site_of(b->view, &leaks[at - 1]);
+
+		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "with %s: %s in %s from %s",
+				     item->leak->blocks == 1 ? "it" : "them",
+				     seep_bytes_text(leaks[at - 1].bytes).text,
+				     seep_things_text(leaks[at - 1].blocks, "block").text, site);
+		free(site);
+	}
+	for (; at > 0; at = b->next_with[at - 1])
+		rest = (struct seep_verdict_sum){ rest.leaks + 1,
+						  rest.blocks + leaks[at - 1].blocks,
+						  rest.bytes + leaks[at - 1].bytes };
+	if (rest.leaks > 0)
+		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "and %s in %s from %s",
+				     seep_bytes_text(rest.bytes).text,
+				     seep_things_text(rest.blocks, "block").text,
+				     seep_things_text(rest.leaks, "more call stack").text);
+}
+
+static void add_reason(struct seep_leak_view *item)
+{
+	const struct seep_profile_leak *leak = item->leak;
+
+	if (leak->evidence)
+		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "%s%s%s%s", leak->evidence,
+				     leak->rule ? " (rule " : "", leak->rule ? leak->rule : "",
+				     leak->rule ? ")" : "");
+	else if (leak->rule)
+		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "rule %s", leak->rule);
+	if (leak->suppressed_by)
+		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "suppressed by %s",
+				     leak->suppressed_by);
+}
+
+/* "block app::read_file + 0x10 (0x5581...)": where one pointer lies. */
+static void add_link(struct seep_strbuf *line, const struct seep_profile_link *link)
+{
+	seep_strbuf_adds(line, link->from ? link->from : "?");
+	if (link->name)
+		seep_strbuf_addf(line, " %s", link->name);
+	if (link->offset > 0)
+		seep_strbuf_addf(line, SEEP_NO_BREAK "+" SEEP_NO_BREAK "0x%" PRIx64, link->offset);
+	if (link->address > 0)
+		seep_strbuf_addf(line, " (0x%" PRIx64 ")", link->address);
+}
+
+static void add_chain(struct seep_leak_view *item)
+{
+	const struct seep_profile_leak *leak = item->leak;
+	struct seep_strbuf line;
+
+	if (leak->chain_count == 0) {
+		if (leak->verdict == SEEP_VERDICT_MAYBE_LOST ||
+		    leak->verdict == SEEP_VERDICT_STACK_ONLY ||
+		    leak->verdict == SEEP_VERDICT_REACHABLE)
+			(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN,
+					     "what points to it was not kept; --why of the scan "
+					     "keeps it");
+		return;
+	}
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	for (uint32_t i = 0; i < leak->chain_count; i++) {
+		seep_strbuf_adds(&line, i == 0 ? "pointed to from " : ", that from ");
+		add_link(&line, &leak->chain[i]);
+	}
+	(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "%s", line.text);
+	seep_strbuf_done(&line);
+}
+
+/* What identifies it: for suppressions, and for a debugger. */
+static void add_identity(const struct seep_view *view, struct seep_leak_view *item)
+{
+	const struct seep_profile_leak *leak = item->leak;
+	const uint32_t wanted = view->options->leak_blocks;
+	const uint32_t shown = leak->block_list_count < wanted ? leak->block_list_count : wanted;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	if (leak->hash != 0)
+		seep_strbuf_addf(&line, "hash:%016" PRIx64, leak->hash);
+	if (leak->flags & SEEP_LEAK_STARTUP)
+		seep_strbuf_adds(&line,
+				 line.length ? ", allocated before main" : "allocated before main");
+	if (leak->flags & SEEP_LEAK_REPORTED)
+		seep_strbuf_adds(&line, line.length ? ", reported before" : "reported before");
+	if (line.length > 0)
+		(void)seep_lines_add(&item->notes, SEEP_STYLE_DIM, "%s", line.text);
+	seep_strbuf_clear(&line);
+	for (uint32_t i = 0; i < shown; i++)
+		seep_strbuf_addf(&line, "%s0x%" PRIx64, i == 0 ? "at " : ", ",
+				 leak->block_list[i].address);
+	if (shown > 0 && shown < leak->blocks)
+		seep_strbuf_addf(&line, " and %s more",
+				 seep_digits_text(leak->blocks - shown).text);
+	if (shown > 0)
+		(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN, "%s", line.text);
+	seep_strbuf_done(&line);
+}
+
+static void add_stack(struct builder *b, struct seep_leak_view *item)
+{
+	const struct seep_profile_context *context = context_of(b->view, item->leak);
+	const struct seep_profile_stack_entry *stack;
+	uint32_t count;
+
+	if (!context) {
+		item->stack.items = seep_xcalloc(1, sizeof(*item->stack.items));
+		item->stack.items[item->stack.count++].note =
+			seep_xstrdup("allocated by another process, whose stacks are not here");
+		return;
+	}
+	stack = context->stack;
+	count = b->view->options->full ? context->stack_count
+				       : seep_fold(&b->folder, &stack, context->stack_count);
+	/* The folder's memory holds until the next one is folded only. */
+	if (stack != context->stack)
+		stack = item->folded = seep_xmemdup(stack, count * sizeof(*stack));
+	seep_stack_lines_init(&item->stack, b->view, context, stack, count);
+}
+
+static void build_leak(struct builder *b, struct seep_leak_view *item, uint32_t index)
+{
+	item->leak = &b->view->profile->leaks[index];
+	item->figures = figures_of(b->view, item->leak);
+	add_stack(b, item);
+	add_with(b, item, index);
+	add_reason(item);
+	if (b->view->options->why)
+		add_chain(item);
+	add_identity(b->view, item);
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct seep_view *view, unsigned verdict)
+{
+	const uint32_t kinds = view->options->leak_kinds;
+
+	if (verdict >= SEEP_VERDICT_COUNT)
+		return false;
+	return kinds ? kinds >> verdict & 1 : seep_verdict_is_leak(verdict);
+}
+
+/* Is its context among those that were chosen? */
+static bool is_kept(const struct seep_view *view, const struct seep_profile_leak *leak)
+{
+	return leak->context <= view->profile->context_count &&
+	       (leak->context > 0 || !view->options->shown);
+}
+
+/* It stands with what it goes with. */
+static bool is_elsewhere(const struct seep_view *view, const struct seep_profile_leak *leak)
+{
+	const struct seep_profile *profile = view->profile;
+
+	return leak->verdict == SEEP_VERDICT_LOST_WITH && leak->root > 0 &&
+	       leak->root <= profile->leak_count &&
+	       is_wanted(view, profile->leaks[leak->root - 1].verdict) &&
+	       is_kept(view, &profile->leaks[leak->root - 1]);
+}
+
+/* What is lost comes first, by all that goes with it; then verdict by verdict. */
+static int compare(const void *left, const void *right)
+{
+	const struct seep_profile_leak *const *a = left, *const *b = right;
+	const unsigned a_class = seep_verdict_is_leak((*a)->verdict) ? 0 : (*a)->verdict;
+	const unsigned b_class = seep_verdict_is_leak((*b)->verdict) ? 0 : (*b)->verdict;
+	const uint64_t a_bytes = (*a)->bytes + (*a)->with_bytes;
+	const uint64_t b_bytes = (*b)->bytes + (*b)->with_bytes;
+
+	if (a_class != b_class)
+		return a_class < b_class ? -1 : 1;
+	if (a_bytes != b_bytes)
+		return a_bytes > b_bytes ? -1 : 1;
+	if ((*a)->hash != (*b)->hash)
+		return (*a)->hash < (*b)->hash ? -1 : 1;
+	return (*a > *b) - (*a < *b);
+}
+
+/* The wanted ones in order; release with free(). */
+static const struct seep_profile_leak **choose(const struct seep_view *view, uint32_t *ret_count)
+{
+	const struct seep_profile *profile = view->profile;
+	const struct seep_profile_leak **chosen = seep_xcalloc(profile->leak_count,
+							       sizeof(*chosen));
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		const struct seep_profile_leak *leak = &profile->leaks[i];
+
+		if (is_wanted(view, leak->verdict) && is_kept(view, leak) &&
+		    !is_elsewhere(view, leak))
+			chosen[count++] = leak;
+	}
+	qsort(chosen, count, sizeof(const struct seep_profile_leak *), compare);
+	*ret_count = count;
+	return chosen;
+}
+
+/* Leaks come by size, so each list does, too. */
+static void gather_with(struct builder *b)
+{
+	const struct seep_profile *profile = b->view->profile;
+
+	b->first_with = seep_xcalloc(profile->leak_count, sizeof(*b->first_with));
+	b->next_with = seep_xcalloc(profile->leak_count, sizeof(*b->next_with));
+	for (uint32_t i = profile->leak_count; i > 0; i--) {
+		const uint32_t root = profile->leaks[i - 1].root;
+
+		if (profile->leaks[i - 1].verdict != SEEP_VERDICT_LOST_WITH || root == 0 ||
+		    root > profile->leak_count || root == i)
+			continue;
+		b->next_with[i - 1] = b->first_with[root - 1];
+		b->first_with[root - 1] = i;
+	}
+}
+
+void seep_leaks_view_init(struct seep_leaks_view *leaks, const struct seep_view *view, uint32_t top)
+{
+	struct builder b = { .view = view };
+	const struct seep_profile_leak **chosen;
+
+	*leaks = (struct seep_leaks_view){ 0 };
+	chosen = choose(view, &leaks->all);
+	leaks->count = top > 0 && top < leaks->all ? top : leaks->all;
+	leaks->items = seep_xcalloc(leaks->count, sizeof(*leaks->items));
+	gather_with(&b);
+	seep_folder_init(&b.folder, view->sites, SEEP_FOLD_BY_LINE);
+	for (uint32_t i = 0; i < leaks->count; i++)
+		build_leak(&b, &leaks->items[i], (uint32_t)(chosen[i] - view->profile->leaks));
+	seep_folder_done(&b.folder);
+	free(b.first_with);
+	free(b.next_with);
+	free(chosen);
+}
+
+void seep_leaks_view_done(struct seep_leaks_view *leaks)
+{
+	for (uint32_t i = 0; i < leaks->count; i++) {
+		seep_stack_lines_done(&leaks->items[i].stack);
+		seep_lines_done(&leaks->items[i].notes);
+		free(leaks->items[i].figures);
+		free(leaks->items[i].folded);
+	}
+	free(leaks->items);
+}
