@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/* From the blocks of a leak scan to leaks, with graphs made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analysis/verdicts.h"
+#include "base/clock.h"
+#include "base/xalloc.h"
+#include "profile/verdict.h"
+
+enum { FIRST_ROW = 100, INHERITED = 7, BEGIN = 0x10000, STEP = 0x1000 };
+
+/* A process whose context @i is of row FIRST_ROW + @i, and called by main() from function f<i>. */
+struct graph {
+	struct seep_profile *profile;
+	struct scan_result result;
+	struct seep_suppressions *suppressions;
+	size_t block_capacity, from_capacity, edge_capacity, first_capacity, group_capacity;
+};
+
+static uint32_t add_frame(struct seep_profile *p, uint32_t module, const char *function)
+{
+	struct seep_profile_frame *frame = seep_profile_add(p, SEEP_ARRAY_FRAMES);
+
+	frame->module = module;
+	frame->function = seep_profile_strdup(p, function);
+	return p->frame_count - 1;
+}
+
+static uint32_t add_module(struct seep_profile *p, const char *path)
+{
+	struct seep_profile_module *module = seep_profile_add(p, SEEP_ARRAY_MODULES);
+
+	module->path = seep_profile_strdup(p, path);
+	return p->module_count;
+}
+
+/* Frames innermost first, UINT32_MAX last. */
+static void add_context(struct seep_profile *p, const uint32_t *frames)
+{
+	struct seep_profile_context *context = seep_profile_add(p, SEEP_ARRAY_CONTEXTS);
+	uint32_t *row = seep_profile_add(p, SEEP_ARRAY_ROWS);
+
+	*row = context->id = p->context_count;
+	context->stack = seep_profile_calloc(p, 8, sizeof(*context->stack));
+	while (frames[context->stack_count] != UINT32_MAX) {
+		context->stack[context->stack_count].frame = frames[context->stack_count];
+		context->stack_count++;
+	}
+}
+
+static void graph_init(struct graph *g, unsigned contexts)
+{
+	struct seep_profile *p = seep_profile_new();
+	uint32_t program, libc, last[3];
+
+	*g = (struct graph){ .profile = p, .suppressions = seep_suppressions_new() };
+	p->first_row = FIRST_ROW;
+	program = add_module(p, "/bin/program");
+	libc = add_module(p, "/lib/libc.so.6");
+	last[0] = add_frame(p, program, "main");
+	last[1] = add_frame(p, libc, "__libc_start_call_main");
+	last[2] = add_frame(p, libc, "__libc_start_main_impl");
+	for (unsigned i = 0; i < contexts; i++) {
+		char *name = seep_xasprintf("f%u", i);
+
+		add_context(p, (uint32_t[]){ add_frame(p, program, name), last[0], last[1], last[2],
+					     UINT32_MAX });
+		free(name);
+	}
+	g->result.first_edge = seep_xgrow(NULL, &g->first_capacity, 1,
+					  sizeof(*g->result.first_edge));
+	g->result.first_edge[0] = 0;
+}
+
+static void graph_done(struct graph *g)
+{
+	seep_profile_free(g->profile);
+	seep_suppressions_free(g->suppressions);
+	free(g->result.blocks);
+	free(g->result.from);
+	free(g->result.first_edge);
+	free(g->result.edges);
+	free(g->result.groups);
+}
+
+/* A block of @size bytes, of context @context (or an ancestor's row), behind the others. */
+static struct scan_block *block(struct graph *g, uint32_t row, uint64_t size, unsigned state)
+{
+	struct scan_result *r = &g->result;
+	struct scan_block *added;
+
+	r->blocks = seep_xgrow(r->blocks, &g->block_capacity, r->block_count + 1,
+			       sizeof(*r->blocks));
+	r->from = seep_xgrow(r->from, &g->from_capacity, r->block_count + 1, sizeof(*r->from));
+	r->first_edge = seep_xgrow(r->first_edge, &g->first_capacity, r->block_count + 2,
+				   sizeof(*r->first_edge));
+	added = &r->blocks[r->block_count];
+	*added = (struct scan_block){ .address = BEGIN + r->block_count * STEP,
+				      .size = size,
+				      .row = row == INHERITED ? row : FIRST_ROW + row,
+				      .state = (uint8_t)state };
+	r->from[r->block_count++] = 0;
+	r->first_edge[r->block_count] = r->edge_count;
+	return added;
+}
+
+/* From the block that was added last. */
+static void edge(struct graph *g, uint32_t to)
+{
+	struct scan_result *r = &g->result;
+
+	r->edges = seep_xgrow(r->edges, &g->edge_capacity, r->edge_count + 1, sizeof(*r->edges));
+	r->edges[r->edge_count++] = to;
+	r->first_edge[r->block_count] = r->edge_count;
+}
+
+static void group(struct graph *g, uint32_t row, unsigned state, uint64_t blocks, uint64_t bytes)
+{
+	struct scan_result *r = &g->result;
+
+	r->groups = seep_xgrow(r->groups, &g->group_capacity, r->group_count + 1,
+			       sizeof(*r->groups));
+	r->groups[r->group_count++] = (struct scan_group){ .row = FIRST_ROW + row,
+							   .state = (uint8_t)state,
+							   .rule = SCAN_RULE_START,
+							   .root = SCAN_ROOT_GLOBAL,
+							   .blocks = blocks,
+							   .bytes = bytes };
+}
+
+static void rules(struct graph *g, const char *text)
+{
+	struct seep_error err = { 0 };
+
+	if (seep_suppressions_add(g->suppressions, text, strlen(text), "rules", &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void judge(struct graph *g)
+{
+	const struct seep_verdict_options options = { .block_list_max = 2 };
+
+	seep_verdicts_judge(g->profile, &g->result, g->suppressions, &options);
+}
+
+/* "LOST f0 1 64 +4 256" a line: verdict, function, blocks, bytes, and with them. */
+static void assert_leaks(const struct graph *g, const char *expected)
+{
+	const struct seep_profile *p = g->profile;
+	char told[4096] = "";
+
+	for (uint32_t i = 0; i < p->leak_count; i++) {
+		const struct seep_profile_leak *leak = &p->leaks[i];
+		size_t used = strlen(told);
+		const char *name = "-";
+
+		if (leak->context > 0)
+			name = p->frames[p->contexts[leak->context - 1].stack[0].frame].function;
+		used += (size_t)snprintf(told + used, sizeof(told) - used, "%s %s %d %d",
+					 seep_verdict_name(leak->verdict), name, (int)leak->blocks,
+					 (int)leak->bytes);
+		if (leak->with_blocks)
+			used += (size_t)snprintf(told + used, sizeof(told) - used, " +%d %d",
+						 (int)leak->with_blocks, (int)leak->with_bytes);
+		if (leak->root)
+			used += (size_t)snprintf(told + used, sizeof(told) - used, " of %d",
+						 (int)leak->root);
+		if (leak->suppressed_by)
+			used += (size_t)snprintf(told + used, sizeof(told) - used, " by %s",
+						 leak->suppressed_by);
+		snprintf(told + used, sizeof(told) - used, "\n");
+	}
+	assert_string_equal(told, expected);
+}
+
+static void a_list_is_lost_with_its_head(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 2);
+	for (unsigned i = 0; i < 5; i++) {
+		block(&g, i == 0 ? 0 : 1, 64, SCAN_LOST);
+		if (i < 4)
+			edge(&g, i + 1);
+	}
+	judge(&g);
+	assert_leaks(&g, "LOST f0 1 64 +4 256\nLOST-WITH f1 4 256 of 1\n");
+	assert_int_equal(g.profile->leaks[0].hash, g.profile->contexts[0].hash);
+	assert_int_equal(g.profile->leaks[1].block_list_count, 2);
+	assert_int_equal(g.profile->leaks[1].block_list[0].address, BEGIN + STEP);
+	assert_int_equal(g.profile->leaks[1].block_list[1].address, BEGIN + 2 * STEP);
+	graph_done(&g);
+}
+
+static void blocks_that_go_with_two_roots_contexts_are_two_leaks(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 3);
+	block(&g, 0, 10, SCAN_LOST);
+	edge(&g, 2);
+	block(&g, 1, 20, SCAN_LOST);
+	edge(&g, 3);
+	block(&g, 2, 1, SCAN_LOST);
+	block(&g, 2, 2, SCAN_LOST);
+	judge(&g);
+	assert_leaks(&g, "LOST f1 1 20 +1 2\nLOST f0 1 10 +1 1\n"
+			 "LOST-WITH f2 1 2 of 1\nLOST-WITH f2 1 1 of 2\n");
+	graph_done(&g);
+}
+
+static void a_circle_has_one_root(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 2);
+	block(&g, 0, 64, SCAN_LOST);
+	edge(&g, 1);
+	block(&g, 1, 32, SCAN_LOST);
+	edge(&g, 0);
+	judge(&g);
+	assert_leaks(&g, "LOST-CYCLE f0 1 64 +1 32\nLOST-WITH f1 1 32 of 1\n");
+	graph_done(&g);
+}
+
+/* Two roots share f2; what a suppressed one leads to is suppressed, whoever else leads there. */
+static void a_suppressed_root_takes_along_what_it_leads_to(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 5);
+	rules(&g, "leak:^f0$\nleak:^f4$\nleak:^f9$");
+	block(&g, 0, 10, SCAN_LOST);
+	edge(&g, 2);
+	edge(&g, 4);
+	block(&g, 1, 20, SCAN_LOST);
+	edge(&g, 2);
+	block(&g, 2, 30, SCAN_LOST);
+	edge(&g, 3);
+	block(&g, 3, 40, SCAN_LOST);
+	block(&g, 3, 5, SCAN_MAYBE)->rule = SCAN_RULE_INTERIOR;
+	block(&g, 4, 6, SCAN_MAYBE)->rule = SCAN_RULE_INTERIOR;
+	judge(&g);
+	assert_leaks(&g, "LOST f1 1 20\nSUPPRESSED f3 2 45 by leak:^f0$\n"
+			 "SUPPRESSED f2 1 30 by leak:^f0$\nSUPPRESSED f0 1 10 by leak:^f0$\n"
+			 "SUPPRESSED f4 1 6 by leak:^f4$\n");
+	assert_int_equal(g.profile->scan.suppressions[0].leaks, 3);
+	assert_int_equal(g.profile->scan.suppressions[0].blocks, 4);
+	assert_int_equal(g.profile->scan.suppressions[0].bytes, 85);
+	assert_int_equal(g.profile->scan.suppressions[2].leaks, 0);
+	graph_done(&g);
+}
+
+static void a_rule_for_roots_leaves_what_goes_with_others(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 2);
+	rules(&g, "{\nroots\nMemcheck:Leak\nmatch-leak-kinds: definite\nfun:malloc\nfun:f0\n}");
+	block(&g, 1, 10, SCAN_LOST);
+	edge(&g, 1);
+	block(&g, 0, 20, SCAN_LOST);
+	block(&g, 0, 30, SCAN_LOST);
+	judge(&g);
+	assert_leaks(&g,
+		     "LOST f1 1 10 +1 20\nLOST-WITH f0 1 20 of 1\nSUPPRESSED f0 1 30 by roots\n");
+	graph_done(&g);
+}
+
+static void what_is_ignored_stays_ignored(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 2);
+	rules(&g, "leak:f0");
+	block(&g, 0, 10, SCAN_LOST);
+	edge(&g, 1);
+	block(&g, 1, 20, SCAN_IGNORED);
+	block(&g, 0, 30, SCAN_IGNORED);
+	judge(&g);
+	assert_leaks(&g, "SUPPRESSED f0 1 10 by leak:f0\nIGNORED f0 1 30\nIGNORED f1 1 20\n");
+	graph_done(&g);
+}
+
+/* A dead thread's vector of variables leads to what they held, which is the program's loss. */
+static void a_lost_block_of_the_runtime_hides_no_others(void **state)
+{
+	struct graph g;
+	struct seep_profile *p;
+
+	(void)state;
+	graph_init(&g, 1);
+	p = g.profile;
+	add_context(p, (uint32_t[]){ add_frame(p, add_module(p, "/lib/ld-linux-x86-64.so.2"),
+					       "allocate_dtv"),
+				     0, UINT32_MAX });
+	block(&g, 1, 288, SCAN_LOST);
+	edge(&g, 1);
+	block(&g, 0, 24, SCAN_LOST);
+	judge(&g);
+	assert_leaks(&g, "LOST f0 1 24\nRUNTIME allocate_dtv 1 288 by blocks of the loader\n");
+	graph_done(&g);
+}
+
+static void a_child_is_blamed_for_what_it_allocated_itself_only(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 1);
+	block(&g, INHERITED, 100, SCAN_LOST);
+	edge(&g, 1);
+	edge(&g, 2);
+	block(&g, 0, 5757, SCAN_LOST);
+	edge(&g, 3);
+	block(&g, INHERITED, 200, SCAN_LOST);
+	block(&g, INHERITED, 300, SCAN_LOST);
+	block(&g, INHERITED, 7, SCAN_MAYBE)->rule = SCAN_RULE_INTERIOR;
+	judge(&g);
+	assert_leaks(&g, "LOST f0 1 5757\nMAYBE-LOST - 1 7\nFORK-ORPHAN - 3 600\n");
+	assert_int_equal(g.profile->leaks[2].hash, 0);
+	graph_done(&g);
+}
+
+static void reachable_blocks_are_counted_by_rule_and_root(void **state)
+{
+	struct graph g;
+	struct seep_profile *p;
+
+	(void)state;
+	graph_init(&g, 2);
+	p = g.profile;
+	rules(&g, "leak:f0\n{\nall f1\nMemcheck:Leak\nfun:malloc\nfun:f1\n}");
+	add_context(p, (uint32_t[]){ add_frame(p, 2, "setlocale"), 0, UINT32_MAX });
+	group(&g, 0, SCAN_REACHABLE, 3, 300);
+	group(&g, 0, SCAN_REACHABLE, 2, 20);
+	g.result.groups[1].root = SCAN_ROOT_STACK;
+	group(&g, 0, SCAN_LOST, 9, 999);
+	group(&g, 1, SCAN_REACHABLE, 1, 1);
+	group(&g, 2, SCAN_REACHABLE, 4, 4);
+	judge(&g);
+	assert_leaks(&g, "RUNTIME setlocale 4 4 by setlocale\nSUPPRESSED f1 1 1 by all f1\n"
+			 "REACHABLE f0 3 300\nREACHABLE f0 2 20\n");
+	assert_string_equal(
+		p->leaks[2].evidence,
+		"a pointer to its begin; the chain of pointers begins in the data of a module");
+	assert_string_equal(p->leaks[2].rule, "start");
+	graph_done(&g);
+}
+
+static void evidence_says_where_the_pointer_is(void **state)
+{
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 5);
+	block(&g, 0, 500, SCAN_LOST);
+	block(&g, 0, 600, SCAN_LOST)->rule = SCAN_RULE_HIGH_TAG;
+	g.result.from[1] = 0x7ff0;
+	*block(&g, 1, 64, SCAN_MAYBE) = (struct scan_block){
+		BEGIN + 2 * STEP, 64,	FIRST_ROW + 1, 0, 0, SCAN_MAYBE, SCAN_RULE_INTERIOR,
+		SCAN_ROOT_GLOBAL, { 0 }
+	};
+	g.result.from[2] = 0x404040;
+	*block(&g, 2, 32, SCAN_MAYBE) = (struct scan_block){
+		BEGIN + 3 * STEP, 32,	FIRST_ROW + 2, 0, 0, SCAN_MAYBE, SCAN_RULE_START,
+		SCAN_ROOT_GLOBAL, { 0 }
+	};
+	g.result.from[3] = BEGIN + 2 * STEP + 8;
+	*block(&g, 3, 16, SCAN_MAYBE) = (struct scan_block){
+		BEGIN + 4 * STEP, 16,	FIRST_ROW + 3, 0, 0, SCAN_MAYBE, SCAN_RULE_START,
+		SCAN_ROOT_STACK,  { 0 }
+	};
+	g.result.from[4] = 0x7ffe0010;
+	*block(&g, 4, 8, SCAN_LOST) = (struct scan_block){
+		BEGIN + 5 * STEP, 8, FIRST_ROW + 4, 0, LEDGER_CELL_REPORTED, SCAN_LOST, 0, 0, { 0 }
+	};
+	judge(&g);
+	assert_leaks(&g, "LOST f0 2 1100\nLOST f4 1 8\nMAYBE-LOST f1 1 64\nMAYBE-LOST f2 1 32\n"
+			 "STACK-ONLY f3 1 16\n");
+	assert_string_equal(g.profile->leaks[0].rule, "high-tag");
+	assert_string_equal(g.profile->leaks[0].evidence,
+			    "a pointer to its begin with other upper bits is at 0x7ff0; tagged "
+			    "pointers are not followed");
+	assert_int_equal(g.profile->leaks[0].flags, 0);
+	assert_int_equal(g.profile->leaks[1].flags, SEEP_LEAK_REPORTED);
+	assert_null(g.profile->leaks[1].rule);
+	assert_null(g.profile->leaks[1].evidence);
+	assert_string_equal(g.profile->leaks[2].rule, "interior");
+	assert_string_equal(g.profile->leaks[2].evidence,
+			    "a pointer into its middle is at 0x404040, in the data of a module");
+	assert_string_equal(g.profile->leaks[3].evidence,
+			    "a pointer to its begin is at 0x12008, 8 bytes into a block that is "
+			    "itself not surely held");
+	graph_done(&g);
+}
+
+static void what_comes_before_main_is_told(void **state)
+{
+	static const struct {
+		bool startup;
+		const char *frames[6]; /* innermost first, as "function@module" */
+	} cases[] = {
+		{ true,
+		  { "ctor@/p", "call_init@/libc.so.6", "__libc_start_main_impl@/libc.so.6",
+		    "_start@/p" } },
+		{ true, { "ctor@/p", "__libc_start_main@/libc.so.6", "_start@/p" } },
+		{ true,
+		  { "ctor@/p", "__libc_csu_init@/p", "__libc_start_main@/libc-2.31.so",
+		    "_start@/p" } },
+		{ true, { "ctor@/lib.so", "@/ld-linux-x86-64.so.2", "@/ld-linux-x86-64.so.2" } },
+		{ false,
+		  { "f@/p", "main@/p", "@/libc.so.6", "__libc_start_main@/libc.so.6",
+		    "_start@/p" } },
+		{ false, { "main@/p", "__libc_start_main@/libc-2.31.so", "_start@/p" } },
+		{ false, { "@/p", "__libc_start_main@/libc-2.31.so", "_start@/p" } },
+		{ false,
+		  { "ctor@/lib.so", "@/ld-linux-x86-64.so.2", "dlopen@/libc.so.6", "main@/p" } },
+		{ false,
+		  { "dtor@/p", "@/libc.so.6", "exit@/libc.so.6", "__libc_start_main@/libc.so.6",
+		    "_start@/p" } },
+		{ false, { "f@/p", "start_thread@/libc.so.6", "clone3@/libc.so.6" } },
+		{ false, { "coroutine@/p" } },
+		{ false, { NULL } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t frames[7], count = 0;
+		struct graph g;
+
+		graph_init(&g, 0);
+		for (; cases[i].frames[count]; count++) {
+			const char *text = cases[i].frames[count], *at = strchr(text, '@');
+			char *name = seep_xstrndup(text, (size_t)(at - text));
+
+			frames[count] = add_frame(g.profile, add_module(g.profile, at + 1),
+						  *name ? name : NULL);
+			free(name);
+		}
+		frames[count] = UINT32_MAX;
+		add_context(g.profile, frames);
+		block(&g, 0, 8, SCAN_LOST);
+		judge(&g);
+		if (g.profile->leaks[0].flags != (cases[i].startup ? SEEP_LEAK_STARTUP : 0))
+			fail_msg("case %zu", i);
+		graph_done(&g);
+	}
+}
+
+static void contents_go_with_their_blocks(void **state)
+{
+	uint8_t bytes[4] = { 1, 2, 3, 4 };
+	uint8_t *contents[] = { NULL, bytes };
+	const struct seep_verdict_options options = { 9, contents, 4 };
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, 1);
+	block(&g, 0, 10, SCAN_LOST);
+	block(&g, 0, 3, SCAN_LOST);
+	seep_verdicts_judge(g.profile, &g.result, NULL, &options);
+	assert_int_equal(g.profile->leaks[0].block_list_count, 2);
+	assert_null(g.profile->leaks[0].block_list[0].contents);
+	assert_int_equal(g.profile->leaks[0].block_list[1].content_bytes, 3);
+	assert_memory_equal(g.profile->leaks[0].block_list[1].contents, bytes, 3);
+	graph_done(&g);
+}
+
+/*
+ * More leaks than LeakSanitizer counts, by hundreds of thousands of blocks, in a time that is linear in
+ * them; and each block in one leak.
+ */
+static void no_number_of_leaks_is_too_many(void **state)
+{
+	const char *wanted = getenv("VERDICT_BLOCKS");
+	const unsigned contexts = 6000, blocks = wanted ? (unsigned)atoi(wanted) : 120000;
+	uint64_t bytes = 0, told_blocks = 0, told_bytes = 0, begin;
+	struct graph g;
+
+	(void)state;
+	graph_init(&g, contexts);
+	rules(&g, "leak:^f17$\nleak:nowhere");
+	for (unsigned i = 0; i < blocks; i++) {
+		block(&g, i % contexts, 16 + i % 100, i % 3 ? SCAN_LOST : SCAN_MAYBE)->rule =
+			i % 3 ? 0 : SCAN_RULE_INTERIOR;
+		bytes += 16 + i % 100;
+		if (i % 5 == 0 && i + 1 < blocks)
+			edge(&g, i + 1);
+	}
+	group(&g, 1, SCAN_REACHABLE, 77, 7700);
+	begin = seep_monotonic_ns();
+	judge(&g);
+	if (wanted)
+		print_message("%u blocks: %u leaks, %llu ms\n", blocks, g.profile->leak_count,
+			      (unsigned long long)(seep_monotonic_ns() - begin) / 1000000);
+	assert_true(g.profile->leak_count > contexts);
+	for (uint32_t i = 0; i < g.profile->leak_count; i++) {
+		told_blocks += g.profile->leaks[i].blocks;
+		told_bytes += g.profile->leaks[i].bytes;
+	}
+	assert_int_equal(told_blocks, blocks + 77);
+	assert_int_equal(told_bytes, bytes + 7700);
+	graph_done(&g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_list_is_lost_with_its_head),
+		cmocka_unit_test(blocks_that_go_with_two_roots_contexts_are_two_leaks),
+		cmocka_unit_test(a_circle_has_one_root),
+		cmocka_unit_test(a_suppressed_root_takes_along_what_it_leads_to),
+		cmocka_unit_test(a_rule_for_roots_leaves_what_goes_with_others),
+		cmocka_unit_test(what_is_ignored_stays_ignored),
+		cmocka_unit_test(a_lost_block_of_the_runtime_hides_no_others),
+		cmocka_unit_test(a_child_is_blamed_for_what_it_allocated_itself_only),
+		cmocka_unit_test(reachable_blocks_are_counted_by_rule_and_root),
+		cmocka_unit_test(evidence_says_where_the_pointer_is),
+		cmocka_unit_test(what_comes_before_main_is_told),
+		cmocka_unit_test(contents_go_with_their_blocks),
+		cmocka_unit_test(no_number_of_leaks_is_too_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
