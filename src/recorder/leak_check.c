@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/leak_check.h"
+
+#include "analysis/verdicts.h"
+#include "base/xalloc.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+int seep_leak_check_suppressions(const struct seep_leak_check_plan *plan,
+				 struct seep_suppressions **ret, struct seep_error *err)
+{
+	struct seep_suppressions *suppressions = seep_suppressions_new();
+	int rc = 0;
+
+	for (size_t i = 0; i < plan->suppression_count && rc == 0; i++)
+		rc = seep_suppressions_read(suppressions, plan->suppressions[i], err);
+	if (rc < 0) {
+		seep_suppressions_free(suppressions);
+		return rc;
+	}
+	*ret = suppressions;
+	return 0;
+}
+
+static char *take(struct seep_profile *profile, char *text)
+{
+	char *kept = seep_profile_strdup(profile, text);
+
+	free(text);
+	return kept;
+}
+
+static void tell_of_skipped(struct seep_profile *profile, const struct seep_leak_scan *scan)
+{
+	const uint64_t named = scan->skipped_count < SCAN_SKIPPED_MAX ? scan->skipped_count
+								      : SCAN_SKIPPED_MAX;
+	char *reason = seep_profile_strdup(profile, "it could not be read");
+
+	profile->scan.skipped = seep_profile_calloc(profile, named + 1,
+						    sizeof(*profile->scan.skipped));
+	profile->scan.skipped_count = (uint32_t)named;
+	for (uint64_t i = 0; i < named; i++)
+		profile->scan.skipped[i] = (struct seep_profile_range){
+			.from = scan->skipped[i].begin,
+			.to = scan->skipped[i].end,
+			.reason = reason,
+		};
+}
+
+/* @problem: NULL, or why the suppressions could not be read. */
+static void tell_of_scan(struct seep_profile *profile, const struct seep_leak_scan *scan,
+			 const char *problem)
+{
+	const char *method = seep_scan_method_name(scan->method);
+	const bool more = scan->skipped_count > SCAN_SKIPPED_MAX;
+	struct seep_profile_scan *told = &profile->scan;
+
+	*told = (struct seep_profile_scan){
+		.done = true,
+		.method = method ? seep_profile_strdup(profile, method) : NULL,
+		.at_ns = scan->at_ns,
+		.pause_ns = scan->pause_ns,
+		.mark_ns = scan->mark_ns,
+		.marked_bytes = scan->marked_bytes,
+		.blocks = scan->block_count,
+		.caveats = seep_profile_calloc(profile, scan->caveats.count + 3,
+					       sizeof(*told->caveats)),
+	};
+	for (size_t i = 0; i < scan->caveats.count; i++)
+		told->caveats[told->caveat_count++] = seep_profile_strdup(profile,
+									  scan->caveats.items[i]);
+	if (problem)
+		told->caveats[told->caveat_count++] =
+			take(profile, seep_xasprintf("nothing was suppressed: %s", problem));
+	tell_of_skipped(profile, scan);
+	if (more)
+		told->caveats[told->caveat_count++] =
+			take(profile, seep_xasprintf("%" PRIu64 " ranges of memory could not be "
+						     "read, of which %d are listed",
+						     scan->skipped_count, SCAN_SKIPPED_MAX));
+}
+
+void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *scan,
+			  const struct seep_leak_check_plan *plan)
+{
+	const struct seep_verdict_options options = {
+		.block_list_max = plan->block_list_max,
+		.contents = scan->contents,
+		.content_bytes = scan->content_bytes,
+	};
+	struct seep_suppressions *suppressions = NULL;
+	struct seep_error err = { 0 };
+	int rc;
+
+	rc = seep_leak_check_suppressions(plan, &suppressions, &err);
+	tell_of_scan(profile, scan, rc < 0 ? err.text : NULL);
+	if (rc < 0)
+		suppressions = seep_suppressions_new();
+	seep_verdicts_judge(profile, &scan->result, suppressions, &options);
+	seep_suppressions_free(suppressions);
+}
+
+void seep_leak_check_none(struct seep_profile *profile, const char *why, ...)
+{
+	va_list args;
+
+	if (profile->scan.done || profile->scan.why_not)
+		return;
+	va_start(args, why);
+	profile->scan.why_not = take(profile, seep_xvasprintf(why, args));
+	va_end(args);
+}
