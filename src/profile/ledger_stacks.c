@@ -56,9 +56,9 @@ void seep_ledger_count_repeats(struct seep_ledger_load *load, uint32_t leaf,
 		if (!node)
 			further_out = 0;
 		if (entry->period && folded > further_out)
-			entry->repeats = folded == UINT16_MAX ? UINT16_MAX
-							      : (uint16_t)((folded - further_out) /
-									   entry->period);
+			entry->repeats = (uint16_t)(folded == UINT16_MAX ? UINT16_MAX
+									 : (folded - further_out) /
+										   entry->period);
 		folded = further_out;
 	}
 }

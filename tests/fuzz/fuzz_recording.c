@@ -98,6 +98,12 @@ static void change_by_sql(sqlite3 *db, struct fuzz_random *random)
 		"UPDATE OR IGNORE segment SET frames = replace(frames, ',', ',%4$llu,')",
 		"UPDATE OR IGNORE segment SET frames = frames || ',' WHERE id = %4$llu",
 		"INSERT INTO epoch SELECT id, %4$llu, 1, 2 FROM context",
+		"UPDATE scan SET done = 1, why_not = NULL; INSERT OR IGNORE INTO leak"
+		" SELECT row_number() OVER (), id %% 12, 1, hash, id, NULL, 1, 20, 2, 30, NULL,"
+		" %3$s, NULL FROM context",
+		"UPDATE OR IGNORE leak SET root = %4$llu, bytes = %3$s WHERE id %% 3 = 0",
+		"INSERT OR IGNORE INTO leak_block SELECT id, %4$llu, %3$s, 5, x'00ff' FROM leak",
+		"INSERT OR IGNORE INTO leak_link SELECT id, %4$llu, 'block', NULL, %3$s, 5 FROM leak",
 		"INSERT OR IGNORE INTO total VALUES (printf('x%%d', %4$llu), %3$s)",
 		"DROP TABLE \"%1$s\"",
 		"ALTER TABLE \"%1$s\" RENAME TO other%4$llu",
@@ -254,9 +260,10 @@ static int look_at_steps(void *context)
 static void query(uint64_t choice)
 {
 	static const char *const statements[] = {
-		"SELECT * FROM top",	  "SELECT * FROM stack",
-		"SELECT * FROM function", "SELECT * FROM context, epoch",
-		"PRAGMA integrity_check", "SELECT * FROM sqlite_schema",
+		"SELECT * FROM top",	       "SELECT * FROM stack",
+		"SELECT * FROM function",      "SELECT * FROM context, epoch",
+		"SELECT * FROM leaks",	       "PRAGMA integrity_check",
+		"SELECT * FROM sqlite_schema",
 	};
 	const char *sql = statements[choice % (sizeof(statements) / sizeof(statements[0]))];
 	struct seep_error err = { 0 };
@@ -292,6 +299,9 @@ static void write_again(const struct seep_profile *profile)
 	if (seep_recording_write(fuzz_path, profile, true, &err) != 0 ||
 	    seep_recording_load(fuzz_path, &again, &err) != 0 ||
 	    again->context_count != profile->context_count ||
+	    again->leak_count != profile->leak_count ||
+	    again->leak_block_count != profile->leak_block_count ||
+	    again->link_count != profile->link_count ||
 	    memcmp(again->totals.histogram, profile->totals.histogram,
 		   sizeof(again->totals.histogram)) != 0)
 		abort();
