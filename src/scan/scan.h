@@ -100,6 +100,7 @@ struct scan_block {
 	uint32_t row;
 	uint8_t flags; /* enum ledger_cell_flags */
 	uint8_t marks; /* enum ledger_cell_marks */
+	/* Set by scan_finish(). */
 	uint8_t state; /* enum scan_state */
 	uint8_t rule;  /* of the pointer that reached it; of a lost one a hint */
 	uint8_t root;  /* enum scan_root_kind that its chain begins at */

@@ -49,7 +49,7 @@ static const uint8_t *view(struct reader *r, uint64_t address, uint64_t bytes, u
 
 	bytes = core_smaller(bytes, core_larger(r->left_bytes, unit));
 	data = scan_view(r->scan, address, bytes, ret_bytes);
-	if (!data || *ret_bytes < unit) {
+	if (*ret_bytes < unit) {
 		*ret_bytes = unit;
 		data = data && scan_copy(r->scan, address, r->page, unit) ? r->page : NULL;
 	}
@@ -273,10 +273,11 @@ static int make_arrays(struct scan *scan, uint64_t count)
 	struct scan_private *private = scan->private;
 
 	scan->blocks = scan_take(scan, count, sizeof(*scan->blocks));
+	private->fates = scan_take(scan, count, sizeof(*private->fates));
 	private->from = scan_take(scan, count, sizeof(*private->from));
 	private->todo = scan_take(scan, count, sizeof(*private->todo));
 	private->weak = scan_take(scan, count, sizeof(*private->weak));
-	if (!scan->blocks || !private->from || !private->todo || !private->weak)
+	if (!scan->blocks || !private->fates || !private->from || !private->todo || !private->weak)
 		return -SCAN_ENOMEM;
 	return 0;
 }

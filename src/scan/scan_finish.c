@@ -13,9 +13,10 @@ static void mark_from(struct scan *scan, uint32_t i, enum scan_state state, uint
 		      uint8_t rule)
 {
 	struct scan_look look = scan_mark_begin(scan, state, root);
+	uint64_t address = scan->blocks[i].address;
 
-	scan_index_meet(&scan->private->index, scan->blocks[i].address);
-	scan_mark_block(&look, i, rule, scan->private->from[i]);
+	scan_index_meet(&scan->private->index, address);
+	scan_mark_block(&look, i, address, rule, scan->private->from[i]);
 	scan_mark_follow(&look);
 }
 
@@ -24,9 +25,8 @@ static void mark_ignored(struct scan *scan)
 	if (!scan->private->ignored_count)
 		return;
 	for (uint32_t i = 0; i < scan->block_count; i++) {
-		const struct scan_block *block = &scan->blocks[i];
-
-		if (!(block->marks & LEDGER_CELL_IGNORED) || block->state != SCAN_LOST)
+		if (!(scan->blocks[i].marks & LEDGER_CELL_IGNORED) ||
+		    scan->private->fates[i].state != SCAN_LOST)
 			continue;
 		scan->private->from[i] = 0;
 		mark_from(scan, i, SCAN_IGNORED, SCAN_ROOT_IGNORED, SCAN_RULE_NONE);
@@ -38,10 +38,10 @@ static void mark_maybe(struct scan *scan)
 	struct scan_private *private = scan->private;
 
 	for (uint64_t k = 0; k < private->weak_count; k++) {
-		const struct scan_block *block = &scan->blocks[private->weak[k]];
+		const struct scan_fate *fate = &private->fates[private->weak[k]];
 
-		if (block->state == SCAN_LOST)
-			mark_from(scan, private->weak[k], SCAN_MAYBE, block->root, block->rule);
+		if (fate->state == SCAN_LOST)
+			mark_from(scan, private->weak[k], SCAN_MAYBE, fate->root, fate->rule);
 	}
 }
 
@@ -230,6 +230,27 @@ static int copy_blocks(struct scan *scan, const uint32_t *listed, struct scan_re
 	return 0;
 }
 
+/* Tell all blocks what became of them; group those that are reached, list the others. NULL: no memory. */
+static uint32_t *list_unreached(struct scan *scan, struct groups *groups, uint64_t *ret_count)
+{
+	/* All work is done: there is room for as many numbers. */
+	uint32_t *listed = (uint32_t *)(void *)scan->private->todo;
+
+	for (uint32_t i = 0; i < scan->block_count; i++) {
+		const struct scan_fate *fate = &scan->private->fates[i];
+		struct scan_block *block = &scan->blocks[i];
+
+		block->state = fate->state;
+		block->rule = fate->rule;
+		block->root = fate->root;
+		if (block->state != SCAN_REACHABLE)
+			listed[(*ret_count)++] = i;
+		else if (add_to_group(groups, block))
+			return NULL;
+	}
+	return listed;
+}
+
 int scan_finish(struct scan *scan, struct scan_result *ret_result)
 {
 	struct scan_result result = { 0 };
@@ -240,14 +261,9 @@ int scan_finish(struct scan *scan, struct scan_result *ret_result)
 		return -SCAN_ENOMEM;
 	mark_ignored(scan);
 	mark_maybe(scan);
-	/* All work is done: its list is free for indices of what nothing reaches. */
-	listed = scan->private->todo;
-	for (uint32_t i = 0; i < scan->block_count; i++) {
-		if (scan->blocks[i].state != SCAN_REACHABLE)
-			listed[result.block_count++] = i;
-		else if (add_to_group(&groups, &scan->blocks[i]))
-			return -SCAN_ENOMEM;
-	}
+	listed = list_unreached(scan, &groups, &result.block_count);
+	if (!listed)
+		return -SCAN_ENOMEM;
 	scan->private->quiet = true;
 	if (scan->options.want_hints)
 		scan_hints_find(scan, listed, result.block_count);

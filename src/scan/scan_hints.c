@@ -41,12 +41,16 @@ static void take_hints(struct scan_look *look)
 }
 
 /* Up to what is left of the bound. */
-static void look_further(struct scan_look *look, uint64_t begin, uint64_t end, uint64_t *left_bytes)
+static void look_further(struct scan_look *look, const struct scan_root *root, uint64_t *left_bytes)
 {
-	uint64_t bytes = core_smaller(end - begin, *left_bytes);
+	struct scan_root part = *root;
 
-	*left_bytes -= bytes;
-	scan_look_through(look, begin, begin + bytes);
+	part.end = part.begin + core_smaller(part.end - part.begin, *left_bytes);
+	*left_bytes -= part.end - part.begin;
+	for (uint64_t at = part.begin; at < part.end;) {
+		at = scan_look_at_root(look, &part, at);
+		scan_look_end(look);
+	}
 }
 
 void scan_hints_find(struct scan *scan, const uint32_t *listed, uint64_t count)
@@ -68,22 +72,14 @@ void scan_hints_find(struct scan *scan, const uint32_t *listed, uint64_t count)
 	look.mask = (UINT64_C(1) << HIGH_TAG_SHIFT) - 1;
 	look.step = 1;
 	for (const struct scan_kept_roots *kept = scan->private->roots; kept; kept = kept->next)
-		for (size_t i = 0; i < kept->count; i++) {
-			const struct scan_root *root = &kept->roots[i];
-
-			if (root->words)
-				scan_look_at(&look, root->words,
-					     (root->end - root->begin) / sizeof(uint64_t),
-					     root->begin);
-			else
-				look_further(&look, root->begin, root->end, &left_bytes);
-		}
+		for (size_t i = 0; i < kept->count; i++)
+			look_further(&look, &kept->roots[i], &left_bytes);
 	for (uint64_t i = 0; i < scan->block_count && left_bytes; i++) {
 		const struct scan_block *block = &scan->blocks[i];
+		struct scan_root part = { .begin = block->address,
+					  .end = block->address + block->size };
 
 		if (block->state == SCAN_REACHABLE)
-			look_further(&look, block->address, block->address + block->size,
-				     &left_bytes);
+			look_further(&look, &part, &left_bytes);
 	}
-	scan_look_end(&look);
 }

@@ -5,6 +5,7 @@
  */
 #include "scan/scan_index.h"
 
+#include "core/bits.h"
 #include "scan/scan_private.h"
 
 static uint32_t *leaf_pages(struct scan_index *index, uint64_t address, uint32_t *leaf_count)
@@ -65,6 +66,7 @@ int scan_index_make(struct scan_index *index, const struct scan *scan, uint64_t 
 	for (uint32_t i = 0; i < scan->block_count; i++) {
 		uint64_t begin = scan->blocks[i].address, end = begin + scan->blocks[i].size;
 
+		scan->private->fates[i].size = (uint32_t)core_smaller(end - begin, UINT32_MAX);
 		if (begin >> LEDGER_LARGE_SHIFT != page_at) {
 			if (page)
 				sum_up(page);

@@ -24,26 +24,44 @@ void scan_look_end(struct scan_look *look)
 	look->count = 0;
 }
 
-/* The words of one piece. How far it came: not to its end if the batch is full. */
+static inline void add_word(struct scan_look *look, uint64_t word, uint64_t from, bool direct)
+{
+	struct scan_word *found = &look->scan->private->words[look->count++];
+
+	found->to = word;
+	found->from = from | look->from_flag;
+	if (direct)
+		__builtin_prefetch((const void *)(uintptr_t)word);
+}
+
+/*
+ * The words of one piece, from @begin. How far it came: not to its end if the batch is full. What lies at its
+ * own address, as in our own process, is fetched ahead.
+ */
 static uint64_t look_at_piece(struct scan_look *look, const uint8_t *data, uint64_t bytes,
 			      uint64_t begin)
 {
-	struct scan_word *words = look->scan->private->words;
-	const uint64_t lowest = look->lowest, span = look->span, mask = look->mask;
-	const uint64_t step = look->step;
-	unsigned count = look->count;
-	uint64_t at = 0;
+	enum { WORD = sizeof(uint64_t), LINE = 64, AHEAD = 2048 };
+	const uint64_t lowest = look->lowest, span = look->span;
+	const bool direct = begin == (uintptr_t)data;
+	uint64_t at = 0, word;
 
-	for (; at + sizeof(uint64_t) <= bytes && count < SCAN_WORDS_AT_ONCE; at += step) {
-		uint64_t word;
-
-		__builtin_memcpy(&word, data + at, sizeof(word));
-		if (CORE_LIKELY((word & mask) - lowest >= span))
-			continue;
-		words[count].to = word;
-		words[count++].from = begin + at;
+	if (look->step == WORD && look->mask == UINT64_MAX)
+		for (; at + LINE <= bytes && look->count + LINE / WORD <= SCAN_WORDS_AT_ONCE;
+		     at += LINE) {
+			__builtin_prefetch(data + at + AHEAD);
+#pragma GCC unroll 8
+			for (unsigned k = 0; k < LINE; k += WORD) {
+				__builtin_memcpy(&word, data + at + k, WORD);
+				if (CORE_UNLIKELY(word - lowest < span))
+					add_word(look, word, begin + at + k, direct);
+			}
+		}
+	for (; at + WORD <= bytes && look->count < SCAN_WORDS_AT_ONCE; at += look->step) {
+		__builtin_memcpy(&word, data + at, WORD);
+		if (CORE_UNLIKELY((word & look->mask) - lowest < span))
+			add_word(look, word, begin + at, direct);
 	}
-	look->count = count;
 	return at;
 }
 
@@ -62,14 +80,14 @@ static void note_skipped(struct scan *scan, uint64_t begin, uint64_t end)
 	scan->skipped_count++;
 }
 
-void scan_look_through(struct scan_look *look, uint64_t begin, uint64_t end)
+uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end)
 {
 	struct scan *scan = look->scan;
 	uint8_t word[sizeof(uint64_t)];
 
 	if (look->step != 1)
 		begin = (begin + sizeof(word) - 1) & ~(uint64_t)(sizeof(word) - 1);
-	while (begin < end && end - begin >= sizeof(word)) {
+	while (begin < end && end - begin >= sizeof(word) && look->count < SCAN_WORDS_AT_ONCE) {
 		uint64_t some, done;
 		const uint8_t *data = scan_view(scan, begin, end - begin, &some);
 
@@ -82,27 +100,35 @@ void scan_look_through(struct scan_look *look, uint64_t begin, uint64_t end)
 			note_skipped(scan, begin, begin + some);
 			done = (some + look->step - 1) & ~(uint64_t)(look->step - 1);
 		} else if (some >= sizeof(word)) {
-			done = look_at_piece(look, data, some, begin | look->from_flag);
+			done = look_at_piece(look, data, some, begin);
 		} else {
 			/* A word that lies in two pieces. */
 			done = look->step;
 			if (scan_copy(scan, begin, word, sizeof(word)))
-				look_at_piece(look, word, sizeof(word), begin | look->from_flag);
+				look_at_piece(look, word, sizeof(word), begin);
 		}
 		if (data && !scan->private->quiet)
 			scan->marked_bytes += core_smaller(done, end - begin);
 		begin += done;
-		if (look->count == SCAN_WORDS_AT_ONCE)
-			scan_look_end(look);
+	}
+	/* A rest that is no word is looked through too. */
+	return look->count < SCAN_WORDS_AT_ONCE ? end : begin;
+}
+
+void scan_look_through(struct scan_look *look, uint64_t begin, uint64_t end)
+{
+	while (begin < end) {
+		begin = scan_look_some(look, begin, end);
+		scan_look_end(look);
 	}
 }
 
-void scan_look_at(struct scan_look *look, const uint64_t *words, uint64_t count, uint64_t begin)
+uint64_t scan_look_at_root(struct scan_look *look, const struct scan_root *root, uint64_t begin)
 {
-	for (uint64_t i = 0; i < count; i++) {
-		look_at_piece(look, (const uint8_t *)&words[i], sizeof(*words),
-			      (begin + i * sizeof(*words)) | look->from_flag);
-		if (look->count == SCAN_WORDS_AT_ONCE)
-			scan_look_end(look);
-	}
+	const uint8_t *words = (const uint8_t *)root->words;
+
+	if (!words)
+		return scan_look_some(look, begin, root->end);
+	begin += look_at_piece(look, words + (begin - root->begin), root->end - begin, begin);
+	return look->count < SCAN_WORDS_AT_ONCE ? root->end : begin;
 }

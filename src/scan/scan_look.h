@@ -27,13 +27,19 @@ struct scan_look {
 /* For any block, at aligned words or as the options say. */
 struct scan_look scan_look_for_blocks(struct scan *scan, void (*take)(struct scan_look *look));
 
-/* All of @begin to @end that can be read; in whole batches: what is left over, the caller hands on. */
+/*
+ * From @begin to @end, until a batch is full: how far it came. What cannot be read is passed over. The
+ * caller hands the batch on.
+ */
+uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end);
+
+/* All of @begin to @end, handing on what is found. */
 void scan_look_through(struct scan_look *look, uint64_t begin, uint64_t end);
 
-/* The same of @count words, that were at @begin. */
-void scan_look_at(struct scan_look *look, const uint64_t *words, uint64_t count, uint64_t begin);
+/* The same of a root, whose words may be in our memory. */
+uint64_t scan_look_at_root(struct scan_look *look, const struct scan_root *root, uint64_t begin);
 
-/* Hand on what is left over. */
+/* Hand on what was found. */
 void scan_look_end(struct scan_look *look);
 
 #endif

@@ -9,17 +9,22 @@
 #include "scan/scan_private.h"
 #include "scan/scan_rules.h"
 
-void scan_mark_block(struct scan_look *look, uint32_t i, uint8_t rule, uint64_t from)
+void scan_mark_block(struct scan_look *look, uint32_t i, uint64_t address, uint8_t rule,
+		     uint64_t from)
 {
 	struct scan_private *private = look->scan->private;
-	struct scan_block *block = &look->scan->blocks[i];
+	struct scan_fate *fate = &private->fates[i];
+	uint64_t size = fate->size;
 
-	block->state = look->state;
-	block->root = look->root;
-	block->rule = rule;
+	fate->state = look->state;
+	fate->root = look->root;
+	fate->rule = rule;
 	if (look->scan->options.want_chains || look->state != SCAN_REACHABLE)
 	private->from[i] = from;
-	private->todo[private->todo_count++] = i;
+	if (CORE_UNLIKELY(size == UINT32_MAX))
+		size = look->scan->blocks[i].size;
+	if (size)
+	private->todo[private->todo_count++] = (struct scan_range){ address, address + size };
 }
 
 /* A pointer into a block, or to its end. */
@@ -28,13 +33,15 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 	struct scan *scan = look->scan;
 	struct scan_private *private = scan->private;
 	uint32_t i = scan_index_block(&private->index, word->to);
-	struct scan_block *block;
+	const struct scan_block *block;
+	struct scan_fate *fate;
 	uint8_t rule;
 
 	if (i == SCAN_NO_BLOCK)
 		return;
 	block = &scan->blocks[i];
-	if (block->state != SCAN_LOST || word->to - block->address > block->size)
+	fate = &private->fates[i];
+	if (fate->state != SCAN_LOST || word->to - block->address > block->size)
 		return;
 	rule = scan_rule_of(scan, block, word->to);
 	if (rule == SCAN_RULE_NONE)
@@ -43,10 +50,10 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 		rule = look->root_rule;
 	if (rule < SCAN_RULE_WEAK || look->state != SCAN_REACHABLE) {
 		scan_index_meet(&private->index, block->address);
-		scan_mark_block(look, i, rule, word->from);
-	} else if (block->rule == SCAN_RULE_NONE) {
-		block->rule = rule;
-		block->root = look->root;
+		scan_mark_block(look, i, block->address, rule, word->from);
+	} else if (fate->rule == SCAN_RULE_NONE) {
+		fate->rule = rule;
+		fate->root = look->root;
 		private->from[i] = word->from;
 		private->weak[private->weak_count++] = i;
 	}
@@ -82,8 +89,8 @@ static void mark_batch(struct scan_look *look)
 			mark_inner(look, word);
 		} else if (!(page->met[unit] & scan_unit_bit(word->to))) {
 			page->met[unit] |= scan_unit_bit(word->to);
-			scan_mark_block(look, scan_page_block(page, word->to), SCAN_RULE_START,
-					word->from);
+			scan_mark_block(look, scan_page_block(page, word->to), word->to,
+					SCAN_RULE_START, word->from);
 		}
 	}
 }
@@ -97,22 +104,21 @@ struct scan_look scan_mark_begin(struct scan *scan, enum scan_state state, uint8
 	return look;
 }
 
+/* A large block's rest waits below what its first part points to. */
 void scan_mark_follow(struct scan_look *look)
 {
-	struct scan *scan = look->scan;
-	struct scan_private *private = scan->private;
+	struct scan_private *private = look->scan->private;
 
 	look->root_rule = SCAN_RULE_NONE;
 	look->from_flag = 0;
-	for (;;) {
-		while (private->todo_count) {
-			const struct scan_block *block =
-				&scan->blocks[private->todo[--private->todo_count]];
+	while (private->todo_count) {
+		while (private->todo_count && look->count < SCAN_WORDS_AT_ONCE) {
+			struct scan_range *range = &private->todo[private->todo_count - 1];
 
-			scan_look_through(look, block->address, block->address + block->size);
+			range->begin = scan_look_some(look, range->begin, range->end);
+			if (range->begin == range->end)
+			private->todo_count--;
 		}
-		if (!look->count)
-			break;
 		scan_look_end(look);
 	}
 }
@@ -140,16 +146,15 @@ int scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
 	for (size_t i = 0; i < count && scan->block_count; i++) {
 		const struct scan_root *root = &roots[i];
 		struct scan_look look = scan_mark_begin(scan, SCAN_REACHABLE, root->kind);
+		uint64_t at = root->begin;
 
-		look.root_rule = root->rule;
-		look.from_flag = SCAN_FROM_ROOT;
-		if (root->words)
-			scan_look_at(&look, root->words,
-				     (root->end - root->begin) / sizeof(uint64_t), root->begin);
-		else
-			scan_look_through(&look, root->begin, root->end);
-		scan_look_end(&look);
-		scan_mark_follow(&look);
+		while (at < root->end) {
+			look.root_rule = root->rule;
+			look.from_flag = SCAN_FROM_ROOT;
+			at = scan_look_at_root(&look, root, at);
+			scan_look_end(&look);
+			scan_mark_follow(&look);
+		}
 	}
 	return 0;
 }

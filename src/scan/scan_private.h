@@ -24,6 +24,15 @@ struct scan_word {
 	uint32_t entry; /* of the index */
 };
 
+/*
+ * What the marker knows of a block; so small that of a million blocks it stays in the processor's cache.
+ * scan_finish() tells scan->blocks.
+ */
+struct scan_fate {
+	uint32_t size; /* UINT32_MAX: that or more */
+	uint8_t state, rule, root, spare;
+};
+
 /* A copy of the roots of one scan_mark(), for a second look. */
 struct scan_kept_roots {
 	struct scan_kept_roots *next;
@@ -33,9 +42,10 @@ struct scan_kept_roots {
 
 struct scan_private {
 	struct scan_index index;
-	uint64_t *from; /* by block: the word that reached it */
-	uint32_t *todo; /* blocks that are reached and not looked through */
-	uint32_t *weak; /* blocks that weak pointers point to */
+	struct scan_fate *fates; /* by block */
+	uint64_t *from;		 /* by block: the word that reached it */
+	struct scan_range *todo; /* of blocks that are reached: not looked through yet */
+	uint32_t *weak;		 /* blocks that weak pointers point to */
 	uint64_t todo_count;
 	uint64_t weak_count;
 	uint64_t ignored_count; /* blocks marked LEDGER_CELL_IGNORED */

@@ -12,12 +12,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { FAKE_HOLES = 8, FAKE_TAKEN = 4096, FAKE_ROOT_WORDS = 512 };
+enum { FAKE_HOLES = 8, FAKE_TAKEN = 4096, FAKE_LEAVES = 256, FAKE_ROOT_WORDS = 512 };
 #define FAKE_ARENA_BYTES (UINT64_C(8) << 30)
 
 struct fake {
 	struct ledger_blocks blocks;
 	uint64_t *leaves;
+	uint64_t leaf_list[FAKE_LEAVES];
+	unsigned leaf_count;
 	uint8_t *arena; /* at a multiple of 64 MB */
 	uint64_t used;
 	uint64_t *words; /* a root */
@@ -90,6 +92,16 @@ static inline void fake_hole(struct fake *f, uint64_t begin, uint64_t bytes)
 	f->holes[f->hole_count++] = (struct scan_range){ begin, begin + bytes };
 }
 
+/* All of the list of leaves but for those of the arena: not to be looked through each time. */
+static inline void fake_hide_leaves(struct fake *f)
+{
+	const uint64_t *arena = f->leaves + (fake_address(f->arena) >> LEDGER_LEAF_SHIFT);
+	uint64_t begin = fake_address(arena) & ~UINT64_C(4095), end = begin + 8192;
+
+	fake_hole(f, fake_address(f->leaves), begin - fake_address(f->leaves));
+	fake_hole(f, end, fake_address(f->leaves + LEDGER_LEAVES) - end);
+}
+
 static inline struct fake *fake_new_with(unsigned granule_shift)
 {
 	const uint64_t leaf_bytes = UINT64_C(1) << LEDGER_LEAF_SHIFT;
@@ -135,9 +147,8 @@ static inline uint64_t fake_leaf_bytes(const struct fake *f)
 static inline void fake_free(struct fake *f)
 {
 	fake_forget(f);
-	for (unsigned i = 0; i < LEDGER_LEAVES; i++)
-		if (f->leaves[i])
-			munmap((void *)(uintptr_t)f->leaves[i], fake_leaf_bytes(f));
+	while (f->leaf_count)
+		munmap((void *)(uintptr_t)f->leaf_list[--f->leaf_count], fake_leaf_bytes(f));
 	munmap(f->leaves, LEDGER_LEAVES * sizeof(*f->leaves));
 	munmap(f->words, FAKE_ROOT_WORDS * sizeof(*f->words));
 	munmap(f->arena, FAKE_ARENA_BYTES);
@@ -150,8 +161,12 @@ static inline uint64_t *fake_leaf(struct fake *f, uint64_t address, uint64_t off
 	uint64_t *leaf = &f->leaves[address >> LEDGER_LEAF_SHIFT];
 	uint64_t pages = ledger_leaf_pages(f->blocks.granule_shift);
 
-	if (!*leaf)
+	if (!*leaf) {
+		if (f->leaf_count == FAKE_LEAVES)
+			abort();
 		*leaf = fake_address(fake_map(fake_leaf_bytes(f)));
+		f->leaf_list[f->leaf_count++] = *leaf;
+	}
 	((uint8_t *)(uintptr_t)*leaf)[pages * LEDGER_PAGE_BYTES + offset / LEDGER_PAGE_BYTES] = 1;
 	return (uint64_t *)(uintptr_t)*leaf + offset / sizeof(uint64_t);
 }
