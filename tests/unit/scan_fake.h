@@ -31,6 +31,7 @@ struct fake {
 	} taken[FAKE_TAKEN];
 	unsigned taken_count;
 	uint64_t piece;	      /* bytes of a view at most; 0: all */
+	uint64_t hole_piece;  /* the same of a hole */
 	uint64_t refuse_from; /* which allocation fails, and all behind it; 0: none */
 	struct scan_memory memory;
 	struct scan_options options;
@@ -74,6 +75,8 @@ static inline const void *fake_view(void *user, uint64_t address, uint64_t bytes
 		if (address >= hole->begin && address < hole->end) {
 			if (hole->end - address < *ret_bytes)
 				*ret_bytes = hole->end - address;
+			if (f->hole_piece && f->hole_piece < *ret_bytes)
+				*ret_bytes = f->hole_piece;
 			return NULL;
 		}
 		if (hole->begin > address && hole->begin - address < *ret_bytes)
