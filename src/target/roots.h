@@ -16,6 +16,12 @@
 
 #include <stdint.h>
 
+/*
+ * Items that have words of their own, registers, are at no address: "begin" has this bit, and the
+ * rest is the offset in seep_roots.words.
+ */
+#define SEEP_ROOTS_NO_ADDRESS (UINT64_C(1) << 62)
+
 /* What is known of the process; all borrowed. */
 struct seep_roots_from {
 	struct seep_memory *memory; /* of it or its copy */
@@ -32,7 +38,11 @@ struct seep_roots_from {
 };
 
 struct seep_roots {
-	/* Strongest reasons first, as enum scan_root_kind; stacks last. */
+	/*
+	 * Strongest reasons first, as enum scan_root_kind; stacks last. Their id is an index: of
+	 * maps.items, of threads for what is a thread's (UINT32_MAX: one that has ended), of
+	 * facts.regions.
+	 */
 	struct scan_root *items;
 	size_t count;
 	size_t capacity;
@@ -44,5 +54,11 @@ struct seep_roots {
 /* Never fails: what cannot be told is a caveat. Release with seep_roots_done(). */
 void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_roots);
 void seep_roots_done(struct seep_roots *roots);
+
+/*
+ * Where C++ vtables may lie, for scan_options.vtables: what is mapped of files and cannot be
+ * written, by address; none touch. Release with free().
+ */
+struct scan_range *seep_roots_vtables(const struct seep_maps *maps, size_t *ret_count);
 
 #endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/present_pages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { PAGE_SHIFT = 12, AT_ONCE = 8192 };
+
+/* 256 GB of address space, 0.5 GB of /proc/PID/pagemap: about a second. */
+#define LOOK_AT_MAX (UINT64_C(1) << 26)
+
+#define PAGEMAP_PRESENT (UINT64_C(1) << 63)
+#define PAGEMAP_SWAPPED (UINT64_C(1) << 62)
+
+/* ---- by the kernel --------------------------------------------------------------------------- */
+
+/* linux/fs.h since 6.7. */
+struct scan_region {
+	uint64_t begin;
+	uint64_t end;
+	uint64_t categories;
+};
+
+struct scan_request {
+	uint64_t size, flags, begin, end, walk_end, regions, region_count, pages_max;
+	uint64_t inverted, all_of, any_of, wanted;
+};
+
+#define SCAN_REQUEST _IOWR('f', 16, struct scan_request)
+
+enum { IS_PRESENT = 1 << 3, IS_SWAPPED = 1 << 4, IS_ZERO_PAGE = 1 << 5, REGIONS_AT_ONCE = 512 };
+
+static bool scan(const struct seep_present_pages *pages, uint64_t begin, uint64_t end,
+		 struct seep_ranges *found)
+{
+	struct scan_region regions[REGIONS_AT_ONCE];
+
+	while (begin < end) {
+		struct scan_request request = {
+			.size = sizeof(request),
+			.begin = begin,
+			.end = end,
+			.regions = (uint64_t)(uintptr_t)regions,
+			.region_count = REGIONS_AT_ONCE,
+			.inverted = IS_ZERO_PAGE,
+			.all_of = IS_ZERO_PAGE,
+			.any_of = IS_PRESENT | IS_SWAPPED,
+			.wanted = IS_PRESENT | IS_SWAPPED,
+		};
+		const int got = ioctl(pages->fd, SCAN_REQUEST, &request);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 || request.walk_end <= begin)
+			return false;
+		for (int i = 0; i < got; i++)
+			seep_ranges_add(found, regions[i].begin, regions[i].end);
+		begin = request.walk_end;
+	}
+	return true;
+}
+
+/* ---- one by one ------------------------------------------------------------------------------ */
+
+static bool look(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
+		 struct seep_ranges *found)
+{
+	uint64_t entries[AT_ONCE / 8];
+
+	if (pages->pages_left < (end - begin) >> PAGE_SHIFT)
+		return false;
+	pages->pages_left -= (end - begin) >> PAGE_SHIFT;
+	while (begin < end) {
+		uint64_t count = (end - begin) >> PAGE_SHIFT;
+		ssize_t got;
+
+		if (count > AT_ONCE / 8)
+			count = AT_ONCE / 8;
+		got = pread(pages->fd, entries, (size_t)count * sizeof(entries[0]),
+			    (off_t)((begin >> PAGE_SHIFT) * sizeof(entries[0])));
+		if (got < (ssize_t)sizeof(entries[0]))
+			return false;
+		for (ssize_t i = 0; i < got / (ssize_t)sizeof(entries[0]); i++) {
+			if (entries[i] & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED))
+				seep_ranges_add(found, begin, begin + (1 << PAGE_SHIFT));
+			begin += 1 << PAGE_SHIFT;
+		}
+	}
+	return true;
+}
+
+/* ---- the interface --------------------------------------------------------------------------- */
+
+void seep_present_pages_init(struct seep_present_pages *pages, pid_t pid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+	*pages = (struct seep_present_pages){
+		.pid = pid,
+		.fd = open(path, O_RDONLY | O_CLOEXEC),
+		.can_scan = true,
+		.pages_left = LOOK_AT_MAX,
+	};
+}
+
+void seep_present_pages_done(struct seep_present_pages *pages)
+{
+	if (pages->pid && pages->fd >= 0)
+		(void)close(pages->fd);
+	*pages = (struct seep_present_pages){ 0 };
+}
+
+bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
+			     struct seep_ranges *found)
+{
+	const size_t before = found->count;
+
+	if (pages->fd < 0)
+		return false;
+	if (pages->can_scan) {
+		if (scan(pages, begin, end, found))
+			return true;
+		pages->can_scan = false;
+		found->count = before;
+	}
+	return look(pages, begin, end, found);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/ranges.h"
+
+#include "base/xalloc.h"
+
+#include <stdlib.h>
+
+void seep_ranges_add(struct seep_ranges *ranges, uint64_t begin, uint64_t end)
+{
+	struct scan_range *last = ranges->count ? &ranges->items[ranges->count - 1] : NULL;
+
+	if (begin >= end)
+		return;
+	if (last && begin >= last->begin && begin <= last->end) {
+		if (last->end < end)
+			last->end = end;
+		return;
+	}
+	ranges->items = seep_xgrow(ranges->items, &ranges->capacity, ranges->count + 1,
+				   sizeof(*ranges->items));
+	ranges->items[ranges->count++] = (struct scan_range){ begin, end };
+}
+
+void seep_ranges_add_all(struct seep_ranges *ranges, const struct seep_ranges *others)
+{
+	for (size_t i = 0; i < others->count; i++)
+		seep_ranges_add(ranges, others->items[i].begin, others->items[i].end);
+}
+
+static int by_begin(const void *left, const void *right)
+{
+	const struct scan_range *a = left, *b = right;
+
+	return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+void seep_ranges_settle(struct seep_ranges *ranges)
+{
+	const size_t count = ranges->count;
+
+	if (count)
+		qsort(ranges->items, count, sizeof(*ranges->items), by_begin);
+	ranges->count = 0;
+	for (size_t i = 0; i < count; i++)
+		seep_ranges_add(ranges, ranges->items[i].begin, ranges->items[i].end);
+}
+
+size_t seep_ranges_from(const struct seep_ranges *ranges, uint64_t address)
+{
+	size_t low = 0, high = ranges->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (ranges->items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool seep_ranges_have(const struct seep_ranges *ranges, uint64_t address)
+{
+	const size_t at = seep_ranges_from(ranges, address);
+
+	return at < ranges->count && ranges->items[at].begin <= address;
+}
+
+bool seep_ranges_gap(const struct seep_ranges *ranges, uint64_t *at, uint64_t end,
+		     uint64_t *ret_end)
+{
+	size_t i = seep_ranges_from(ranges, *at);
+
+	if (i < ranges->count && ranges->items[i].begin <= *at)
+		*at = ranges->items[i++].end;
+	*ret_end = i < ranges->count && ranges->items[i].begin < end ? ranges->items[i].begin : end;
+	return *at < end;
+}
+
+void seep_ranges_done(struct seep_ranges *ranges)
+{
+	free(ranges->items);
+	*ranges = (struct seep_ranges){ 0 };
+}

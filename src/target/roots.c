@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/roots.h"
+
+#include "target/present_pages.h"
+#include "target/roots_heap.h"
+#include "target/roots_parts.h"
+#include "target/roots_threads.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_BYTES = 4096 };
+
+/* Up to here it costs less to read what is not there than to ask. */
+#define ASK_BYTES (UINT64_C(1) << 20)
+/* Where nothing can tell what is there, so much of a mapping is looked through. */
+#define BLIND_BYTES (UINT64_C(1) << 30)
+
+struct presence {
+	struct seep_present_pages image;  /* private pages, of whose memory is read */
+	struct seep_present_pages shared; /* a copy does not have these until it touches them */
+};
+
+/* ---- which mappings -------------------------------------------------------------------------- */
+
+static bool begins_with(const char *text, const char *begin)
+{
+	return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+/* Memory of a device, or of the kernel: to read it may have effects, and no pointers are there. */
+static bool is_device(const char *name)
+{
+	static const char *const memory[] = { "/dev/zero", "/dev/shm/", "/dev/hugepages",
+					      "anon_inode:[io_uring]" };
+
+	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
+		if (begins_with(name, memory[i]))
+			return false;
+	return begins_with(name, "/dev/") || begins_with(name, "/dmabuf") ||
+	       begins_with(name, "/sys/") || begins_with(name, "/proc/") ||
+	       begins_with(name, "anon_inode:") || begins_with(name, "[v") ||
+	       begins_with(name, "[uprobes]");
+}
+
+/* What a program made read-only once it had written it, generated code for instance, counts. */
+static bool may_hold_pointers(const struct seep_mapping *mapping)
+{
+	return mapping->readable && (mapping->writable || seep_roots_is_anonymous(mapping));
+}
+
+/* ---- their pieces ---------------------------------------------------------------------------- */
+
+static enum scan_root_kind kind_at(const struct seep_roots_work *work, uint64_t at, uint64_t *end)
+{
+	const size_t i = seep_ranges_from(&work->globals, at);
+	const struct scan_range *next = i < work->globals.count ? &work->globals.items[i] : NULL;
+	const bool is_global = next && next->begin <= at;
+
+	if (next && (is_global ? next->end : next->begin) < *end)
+		*end = is_global ? next->end : next->begin;
+	return is_global ? SCAN_ROOT_GLOBAL : SCAN_ROOT_MAPPING;
+}
+
+/* All of it is there. SCAN_ROOT_NONE: what it is depends on where it is. */
+static void add_present(struct seep_roots_work *work, uint64_t begin, uint64_t end,
+			enum scan_root_kind kind, uint32_t id)
+{
+	for (uint64_t piece_end; begin < end; begin = piece_end) {
+		struct scan_root root = { .begin = begin, .id = id, .kind = (uint8_t)kind };
+
+		piece_end = end;
+		if (kind == SCAN_ROOT_NONE)
+			root.kind = (uint8_t)kind_at(work, begin, &piece_end);
+		root.end = piece_end;
+		seep_roots_add(work, &root);
+	}
+}
+
+static void add_piece(struct seep_roots_work *work, struct presence *presence,
+		      const struct seep_mapping *mapping, uint64_t begin, uint64_t end,
+		      enum scan_root_kind kind, uint32_t id)
+{
+	struct seep_present_pages *pages = mapping->shared ? &presence->shared : &presence->image;
+	struct seep_ranges found = { 0 };
+	uint64_t bytes = 0;
+
+	if (end - begin <= ASK_BYTES) {
+		add_present(work, begin, end, kind, id);
+		return;
+	}
+	if (!seep_present_pages_find(pages, begin & -(uint64_t)PAGE_BYTES,
+				     (end + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES, &found)) {
+		const uint64_t most = begin +
+				      (end - begin < BLIND_BYTES ? end - begin : BLIND_BYTES);
+
+		found.count = 0;
+		seep_ranges_add(&found, begin, most);
+		if (most < end)
+			seep_roots_caveat(work,
+					  "of a mapping of %" PRIu64 " MB the first %" PRIu64
+					  " MB were looked through: /proc/PID/pagemap does not "
+					  "say what is in use",
+					  (end - begin) >> 20, (uint64_t)BLIND_BYTES >> 20);
+	}
+	for (size_t i = 0; i < found.count; i++) {
+		const struct scan_range *there = &found.items[i];
+		const uint64_t from = there->begin > begin ? there->begin : begin;
+		const uint64_t to = there->end < end ? there->end : end;
+
+		add_present(work, from, to, kind, id);
+		bytes += to - from;
+	}
+	work->roots->left_out_bytes += end - begin - bytes;
+	seep_ranges_done(&found);
+}
+
+static void add_mapping(struct seep_roots_work *work, struct presence *presence, uint32_t id)
+{
+	const struct seep_mapping *mapping = &work->from->maps->items[id];
+	uint64_t at = mapping->begin, end;
+
+	if (!may_hold_pointers(mapping))
+		return;
+	if (is_device(mapping->name)) {
+		work->roots->left_out_bytes += mapping->end - mapping->begin;
+		return;
+	}
+	for (; seep_ranges_gap(&work->cut, &at, mapping->end, &end); at = end)
+		add_piece(work, presence, mapping, at, end, SCAN_ROOT_NONE, id);
+}
+
+/* What the program registered, wherever it is; of it what can be read. */
+static void add_region(struct seep_roots_work *work, struct presence *presence, uint32_t id)
+{
+	const struct ledger_range *region = &work->from->facts->regions[id];
+	const struct seep_maps *maps = work->from->maps;
+	const uint64_t begin = region->begin, end = region->end;
+
+	if (begin == 0)
+		return;
+	for (size_t i = seep_maps_from(maps, begin); i < maps->count; i++) {
+		const struct seep_mapping *mapping = &maps->items[i];
+		const uint64_t from = mapping->begin > begin ? mapping->begin : begin;
+		const uint64_t to = mapping->end < end ? mapping->end : end;
+
+		if (from >= to)
+			break;
+		if (mapping->readable && !is_device(mapping->name))
+			add_piece(work, presence, mapping, from, to, SCAN_ROOT_REGION, id);
+	}
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void find_mappings(struct seep_roots_work *work, struct presence *presence)
+{
+	const struct ledger_facts *facts = work->from->facts;
+
+	for (uint32_t i = 0; i < work->from->maps->count; i++)
+		add_mapping(work, presence, i);
+	for (uint32_t i = 0; facts && i < facts->region_count && i < LEDGER_REGIONS_MAX; i++)
+		add_region(work, presence, i);
+	if (facts && facts->region_count > LEDGER_REGIONS_MAX)
+		seep_roots_caveat(work,
+				  "the program registered more than %d regions as roots: the "
+				  "others are not looked through as such",
+				  LEDGER_REGIONS_MAX);
+}
+
+static int by_kind(const void *left, const void *right)
+{
+	const struct scan_root *a = left, *b = right;
+
+	if (a->kind != b->kind)
+		return (a->kind > b->kind) - (a->kind < b->kind);
+	return (a->begin > b->begin) - (a->begin < b->begin);
+}
+
+void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_roots)
+{
+	const pid_t own = from->maps->tid;
+	struct seep_roots_work work = {
+		.from = from,
+		.roots = ret_roots,
+		.memory = seep_memory_for_scan(from->memory),
+	};
+	struct presence presence;
+
+	*ret_roots = (struct seep_roots){ 0 };
+	seep_present_pages_init(&presence.image, from->image ? from->image : own);
+	seep_present_pages_init(&presence.shared, own);
+	seep_roots_find_modules(&work);
+	seep_roots_find_heap(&work, &presence.image);
+	seep_ranges_add_all(&work.cut, &work.heap);
+	seep_roots_find_threads(&work);
+	seep_ranges_settle(&work.cut);
+	find_mappings(&work, &presence);
+	if (ret_roots->count)
+		qsort(ret_roots->items, ret_roots->count, sizeof(*ret_roots->items), by_kind);
+	seep_present_pages_done(&presence.image);
+	seep_present_pages_done(&presence.shared);
+	seep_ranges_done(&work.globals);
+	seep_ranges_done(&work.libc);
+	seep_ranges_done(&work.heap);
+	seep_ranges_done(&work.cut);
+}
+
+void seep_roots_done(struct seep_roots *roots)
+{
+	free(roots->items);
+	free(roots->words);
+	seep_texts_done(&roots->caveats);
+	*roots = (struct seep_roots){ 0 };
+}
+
+struct scan_range *seep_roots_vtables(const struct seep_maps *maps, size_t *ret_count)
+{
+	struct seep_ranges ranges = { 0 };
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct seep_mapping *mapping = &maps->items[i];
+
+		if (mapping->readable && !mapping->writable && !mapping->shared &&
+		    mapping->name[0] == '/')
+			seep_ranges_add(&ranges, mapping->begin, mapping->end);
+	}
+	*ret_count = ranges.count;
+	return ranges.items;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/roots_heap.h"
+
+#include "base/xalloc.h"
+#include "ledger/ledger_blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	PAGE_BYTES = 4096,
+	CELLS_PER_PAGE = PAGE_BYTES / 8,
+	/* glibc's malloc_state: bins, two words each, between what is in front and what is behind. */
+	BINS = 127,
+	BIN_BYTES = 16,
+	STATE_BEFORE_BINS_BYTES = 112,
+	STATE_AFTER_BINS_BYTES = 56,
+	BINS_ENOUGH = 32, /* that are empty, to believe that they are bins */
+};
+
+/* Bits of a chunk's size word. */
+enum { CHUNK_MMAPPED = 2, CHUNK_OF_ARENA = 4, CHUNK_BITS = 7 };
+
+#define HEAP_BYTES (UINT64_C(64) << 20)
+#define HEAP_LEAST_BYTES (UINT64_C(1) << 20) /* glibc.malloc.hugetlb changes the size, to: */
+#define HEAP_MOST_BYTES (UINT64_C(4) << 30)
+#define CHUNK_MAX_BYTES (UINT64_C(1) << 46)
+
+static uint64_t page_down(uint64_t address)
+{
+	return address & -(uint64_t)PAGE_BYTES;
+}
+
+static uint64_t page_up(uint64_t address)
+{
+	return page_down(address + PAGE_BYTES - 1);
+}
+
+/* Of libseep.so's lists; a place whose begin is 0 is free. */
+static void add_listed(struct seep_ranges *ranges, const struct ledger_range *list, uint32_t count,
+		       uint32_t most)
+{
+	for (uint32_t i = 0; i < count && i < most; i++)
+		if (list[i].begin)
+			seep_ranges_add(ranges, list[i].begin, list[i].end);
+}
+
+static bool is_written_memory(const struct seep_mapping *mapping)
+{
+	return mapping && mapping->writable && mapping->readable && !mapping->shared;
+}
+
+/* ---- glibc: brk ------------------------------------------------------------------------------ */
+
+static void add_brk(struct seep_roots_work *work)
+{
+	const struct ledger_facts *facts = work->from->facts;
+	const struct seep_maps *maps = work->from->maps;
+	struct seep_ranges taken = { 0 };
+
+	if (facts && facts->taken_count > LEDGER_TAKEN_MAX)
+		seep_roots_caveat(work,
+				  "the program moved the program break more than %d times: "
+				  "pointers there may have been missed",
+				  LEDGER_TAKEN_MAX);
+	if (facts)
+		add_listed(&taken, facts->taken, facts->taken_count, LEDGER_TAKEN_MAX);
+	seep_ranges_settle(&taken);
+	for (size_t i = 0; i < maps->count; i++) {
+		uint64_t at = maps->items[i].begin, end;
+
+		if (strcmp(maps->items[i].name, "[heap]") != 0)
+			continue;
+		for (; seep_ranges_gap(&taken, &at, maps->items[i].end, &end); at = end)
+			seep_ranges_add(&work->heap, at, end);
+	}
+	seep_ranges_done(&taken);
+}
+
+/* ---- glibc: arenas --------------------------------------------------------------------------- */
+
+/* What glibc keeps at the begin of each heap of an arena. */
+struct heap_info {
+	uint64_t arena;
+	uint64_t previous; /* heap of the same arena */
+	uint64_t bytes;
+	uint64_t writable_bytes;
+};
+
+/* The bytes of the heap that begins here; 0: none does. */
+static uint64_t heap_at(const struct seep_roots_work *work, uint64_t begin, uint64_t most_bytes)
+{
+	struct heap_info info;
+
+	if (!seep_roots_read(work, begin, &info, sizeof(info)) || info.bytes == 0 ||
+	    info.bytes % PAGE_BYTES != 0 || info.bytes > most_bytes ||
+	    info.writable_bytes % PAGE_BYTES != 0 || info.writable_bytes < info.bytes ||
+	    info.writable_bytes > most_bytes || info.previous % most_bytes != 0)
+		return 0;
+	/* The first heap of an arena has the arena itself in it; later ones point to the first. */
+	if (info.previous == 0)
+		return info.arena >= begin + sizeof(info) && info.arena < begin + 256 ? info.bytes
+										      : 0;
+	return info.arena % 16 == 0 && info.arena % most_bytes < 256 &&
+			       seep_roots_word(work, info.previous) == info.arena
+		       ? info.bytes
+		       : 0;
+}
+
+static void probe_heaps(struct seep_roots_work *work)
+{
+	const struct seep_maps *maps = work->from->maps;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct seep_mapping *mapping = &maps->items[i];
+		uint64_t at = (mapping->begin + HEAP_BYTES - 1) & -HEAP_BYTES;
+
+		if (!is_written_memory(mapping) || !seep_roots_is_anonymous(mapping))
+			continue;
+		for (; at < mapping->end; at += HEAP_BYTES)
+			seep_ranges_add(&work->heap, at, at + heap_at(work, at, HEAP_BYTES));
+	}
+}
+
+/* ---- glibc: chunks of their own -------------------------------------------------------------- */
+
+static bool is_mapped(const struct seep_roots_work *work, const struct scan_range *range)
+{
+	const struct seep_mapping *mapping = seep_maps_find(work->from->maps, range->begin);
+
+	return mapping && range->begin < range->end && range->end <= mapping->end;
+}
+
+/* The heap of an arena that holds the block; 64 MB apart unless glibc was told to use huge pages. */
+static bool heap_around(const struct seep_roots_work *work, uint64_t address,
+			struct scan_range *ret_range)
+{
+	for (uint64_t bytes = HEAP_BYTES; bytes <= HEAP_MOST_BYTES;) {
+		const uint64_t begin = address & -bytes;
+		const uint64_t end = begin + heap_at(work, begin, bytes);
+
+		if (address < end) {
+			*ret_range = (struct scan_range){ begin, end };
+			return true;
+		}
+		if (bytes == HEAP_BYTES)
+			bytes = HEAP_LEAST_BYTES;
+		else
+			bytes *= bytes == HEAP_BYTES / 2 ? 4 : 2;
+	}
+	return false;
+}
+
+/* What of the allocator's memory goes with a block that is in no known part of it. */
+static struct scan_range around_block(struct seep_roots_work *work, const struct scan_block *block)
+{
+	struct scan_range range = { block->address, block->address + block->size };
+	uint64_t head[2], bytes;
+
+	if ((block->flags & LEDGER_CELL_FOREIGN) ||
+	    !seep_roots_read(work, block->address - sizeof(head), head, sizeof(head)))
+		return range;
+	bytes = head[1] & ~(uint64_t)CHUNK_BITS;
+	if (head[1] & CHUNK_OF_ARENA) {
+		if (heap_around(work, block->address, &range))
+			return range;
+		seep_roots_caveat(work, "an arena of malloc() is not laid out as glibc does it: "
+					"memory of blocks that were freed there counts as the "
+					"program's");
+	}
+	if (bytes < block->size || bytes > CHUNK_MAX_BYTES || head[0] > CHUNK_MAX_BYTES)
+		return range;
+	if (head[1] & CHUNK_MMAPPED) /* with padding in front, where it had to be aligned */
+		range = (struct scan_range){ block->address - 16 - head[0],
+					     block->address - 16 + bytes };
+	else
+		range = (struct scan_range){ block->address - 16, block->address - 8 + bytes };
+	return is_mapped(work, &range) && range.begin < block->address
+		       ? range
+		       : (struct scan_range){ block->address, block->address + block->size };
+}
+
+static void add_chunks(struct seep_roots_work *work)
+{
+	const struct scan *scan = work->from->scan;
+	struct seep_ranges found = { 0 };
+	uint64_t known_end = 0;
+
+	seep_ranges_settle(&work->heap);
+	for (uint64_t i = 0; i < scan->block_count;) {
+		const struct scan_block *block = &scan->blocks[i];
+		const size_t known = seep_ranges_from(&work->heap, block->address);
+
+		if (known < work->heap.count && work->heap.items[known].begin <= block->address) {
+			known_end = work->heap.items[known].end;
+		} else {
+			const struct scan_range range = around_block(work, block);
+
+			seep_ranges_add(&found, range.begin, range.end);
+			known_end = range.end > block->address ? range.end : block->address + 1;
+		}
+		i = seep_roots_block_from(scan, i + 1, known_end);
+	}
+	seep_ranges_add_all(&work->heap, &found);
+	seep_ranges_done(&found);
+}
+
+/* ---- glibc: the main arena ------------------------------------------------------------------- */
+
+/*
+ * A bin is a list of free chunks, and as a chunk begins 16 bytes in front of its block, so does a
+ * bin begin 16 bytes in front of its two pointers. Free chunks' headers are in the blocks before
+ * them, whose last 8 bytes they share: the arena's pointers would keep these alive.
+ */
+static bool is_empty_bin(const uint64_t *words, uint64_t address)
+{
+	return words[0] == address - 16 && words[1] == address - 16;
+}
+
+static bool is_bin(const struct seep_roots_work *work, const uint64_t *words, uint64_t address)
+{
+	return is_empty_bin(words, address) ||
+	       (seep_ranges_have(&work->heap, words[0]) && seep_ranges_have(&work->heap, words[1]));
+}
+
+/* The arena around the empty bin at words[@at]. Bins end where a set of bits begins. */
+static bool find_arena(const struct seep_roots_work *work, const uint64_t *words, size_t at,
+		       size_t count, uint64_t begin, struct scan_range *ret_arena)
+{
+	const size_t bins_words = BINS * BIN_BYTES / 8;
+	size_t end = at, empty = 0, first;
+
+	while (end + 2 <= count && end < at + bins_words &&
+	       is_bin(work, &words[end], begin + end * 8))
+		end += 2;
+	if (end < bins_words)
+		return false;
+	first = end - bins_words;
+	for (size_t i = first; i < end; i += 2)
+		empty += is_empty_bin(&words[i], begin + i * 8);
+	if (first > at || empty < BINS_ENOUGH)
+		return false;
+	*ret_arena = (struct scan_range){ begin + first * 8 - STATE_BEFORE_BINS_BYTES,
+					  begin + end * 8 + STATE_AFTER_BINS_BYTES };
+	return true;
+}
+
+static void add_main_arenas(struct seep_roots_work *work)
+{
+	struct seep_ranges arenas = { 0 };
+
+	for (size_t i = 0; i < work->libc.count; i++) {
+		const uint64_t begin = work->libc.items[i].begin & ~(uint64_t)7;
+		const uint64_t end = work->libc.items[i].end;
+		const size_t count = end - begin < HEAP_BYTES ? (size_t)(end - begin) / 8 : 0;
+		uint64_t *words = seep_xcalloc(count + 1, sizeof(*words));
+		struct scan_range arena;
+
+		if (!seep_roots_read(work, begin, words, count * sizeof(*words)))
+			memset(words, 0, count * sizeof(*words));
+		for (size_t at = 0; at + 2 <= count; at++) {
+			if (!is_empty_bin(&words[at], begin + at * 8) ||
+			    !find_arena(work, words, at, count, begin, &arena))
+				continue;
+			seep_ranges_add(&arenas, arena.begin, arena.end);
+			at = (size_t)(arena.end - begin) / 8;
+		}
+		free(words);
+	}
+	if (arenas.count == 0)
+		seep_roots_caveat(work,
+				  "the main arena of malloc() was not found in the C library: "
+				  "what it points to counts as reachable");
+	seep_ranges_add_all(&work->heap, &arenas);
+	seep_ranges_done(&arenas);
+}
+
+/* ---- the page map ---------------------------------------------------------------------------- */
+
+/* Of other allocators: 4 KB of anonymous memory in which there was ever a block. */
+static void add_cell_page(struct seep_roots_work *work, uint64_t page, uint64_t address)
+{
+	const unsigned shift = work->from->header->blocks.granule_shift;
+	const size_t cells_each = PAGE_BYTES >> shift;
+	uint64_t cells[CELLS_PER_PAGE];
+
+	if (!seep_roots_read(work, page, cells, sizeof(cells)))
+		return;
+	for (size_t i = 0; i < CELLS_PER_PAGE; i++) {
+		const uint64_t begin = page_down(address + ((uint64_t)i << shift));
+		const struct seep_mapping *mapping;
+
+		if (cells[i] == 0)
+			continue;
+		mapping = seep_maps_find(work->from->maps, begin);
+		if (is_written_memory(mapping) && mapping->inode == 0)
+			seep_ranges_add(&work->heap, begin, begin + PAGE_BYTES);
+		i |= cells_each - 1;
+	}
+}
+
+static void add_cells(struct seep_roots_work *work, uint64_t leaf, uint64_t address)
+{
+	const unsigned shift = work->from->header->blocks.granule_shift;
+	const size_t pages = ledger_leaf_cells(shift) / CELLS_PER_PAGE;
+	uint8_t *written = seep_xcalloc(pages, 1);
+
+	if (seep_roots_read(work, leaf + ledger_leaf_pages(shift) * PAGE_BYTES, written, pages))
+		for (size_t i = 0; i < pages; i++)
+			if (written[i])
+				add_cell_page(work, leaf + i * PAGE_BYTES,
+					      address + ((uint64_t)i * CELLS_PER_PAGE << shift));
+	free(written);
+}
+
+static void add_leaf(struct seep_roots_work *work, uint64_t leaf, uint64_t address)
+{
+	const unsigned shift = work->from->header->blocks.granule_shift;
+	const uint64_t bytes = ledger_leaf_pages(shift) * (PAGE_BYTES + 1);
+
+	if (leaf % PAGE_BYTES != 0 || !seep_maps_find(work->from->maps, leaf))
+		return;
+	seep_ranges_add(&work->heap, leaf, leaf + bytes);
+	if (work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)
+		add_cells(work, leaf, address);
+}
+
+/* Leaves, and the table of them: its pages that are there, 512 leaves in each. */
+static void add_page_map(struct seep_roots_work *work, struct seep_present_pages *pages)
+{
+	const struct ledger_blocks *blocks = &work->from->header->blocks;
+	const uint64_t end = blocks->leaves + LEDGER_LEAVES * sizeof(uint64_t);
+	struct seep_ranges present = { 0 };
+	uint64_t leaves[PAGE_BYTES / 8];
+
+	if (blocks->leaves == 0 || blocks->granule_shift < LEDGER_BLOCK_ALIGN_SHIFT ||
+	    blocks->granule_shift > LEDGER_GRANULE_SHIFT_GLIBC ||
+	    blocks->leaves % PAGE_BYTES != 0 || end < blocks->leaves)
+		return;
+	seep_ranges_add(&work->heap, blocks->leaves, end);
+	if (!seep_present_pages_find(pages, blocks->leaves, end, &present))
+		seep_ranges_add(&present, blocks->leaves, end);
+	for (size_t i = 0; i < present.count; i++)
+		for (uint64_t at = present.items[i].begin; at < present.items[i].end;
+		     at += PAGE_BYTES) {
+			if (!seep_roots_read(work, at, leaves, sizeof(leaves)))
+				continue;
+			for (size_t k = 0; k < PAGE_BYTES / 8; k++)
+				if (leaves[k])
+					add_leaf(work, leaves[k],
+						 ((at - blocks->leaves) / 8 + k)
+							 << LEDGER_LEAF_SHIFT);
+		}
+	seep_ranges_done(&present);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Of other allocators: what blocks lie in, by pages. */
+static void add_block_pages(struct seep_roots_work *work)
+{
+	const struct scan *scan = work->from->scan;
+
+	for (uint64_t i = 0; i < scan->block_count; i++) {
+		const struct scan_block *block = &scan->blocks[i];
+
+		seep_ranges_add(&work->heap, page_down(block->address),
+				page_up(block->address + block->size));
+	}
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	const size_t bytes = strlen(text), end_bytes = strlen(end);
+
+	return bytes >= end_bytes && end_bytes > 0 && strcmp(text + bytes - end_bytes, end) == 0;
+}
+
+/* libseep.so's mappings; its variables were found with the modules. */
+static void add_own(struct seep_roots_work *work)
+{
+	const struct ledger_facts *facts = work->from->facts;
+	const struct seep_maps *maps = work->from->maps;
+
+	if (facts && facts->own_count > LEDGER_OWN_MAX)
+		seep_roots_caveat(work,
+				  "libseep.so has more than %d mappings: what is in the others "
+				  "counts as the program's",
+				  LEDGER_OWN_MAX);
+	if (facts)
+		add_listed(&work->heap, facts->own, facts->own_count, LEDGER_OWN_MAX);
+	for (size_t i = 0; i < maps->count; i++)
+		if (ends_with(maps->items[i].name, work->from->ledger))
+			seep_ranges_add(&work->heap, maps->items[i].begin, maps->items[i].end);
+}
+
+void seep_roots_find_heap(struct seep_roots_work *work, struct seep_present_pages *pages)
+{
+	if (work->from->header->allocator == LEDGER_ALLOCATOR_GLIBC) {
+		add_brk(work);
+		probe_heaps(work);
+		add_chunks(work);
+		seep_ranges_settle(&work->heap);
+		add_main_arenas(work);
+	} else {
+		add_block_pages(work);
+	}
+	add_page_map(work, pages);
+	add_own(work);
+	seep_ranges_settle(&work->heap);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the finders of roots share: reading the process's memory, its modules, the lists that
+ * grow. Roots are what remains of the writable mappings when "cut" is taken away; what is cut, and
+ * yet a root in part, is added by who cuts it.
+ */
+#ifndef SEEP_TARGET_ROOTS_PARTS_H
+#define SEEP_TARGET_ROOTS_PARTS_H
+
+#include "target/ranges.h"
+#include "target/roots.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct seep_roots_work {
+	const struct seep_roots_from *from;
+	struct seep_roots *roots;
+	struct scan_memory memory;
+	struct seep_ranges globals; /* writable data of modules, with .bss */
+	struct seep_ranges libc;    /* of these what is the C library's and the loader's */
+	struct seep_ranges heap;    /* memory of the allocator, and libseep.so's own */
+	struct seep_ranges cut;	    /* the heap, stacks and thread-local storage */
+	size_t word_count;	    /* of roots->words, which does not move */
+};
+
+/* False if not all of it can be read. */
+bool seep_roots_read(const struct seep_roots_work *work, uint64_t address, void *to, size_t bytes);
+
+/* The word at @address; 0 if it cannot be read. */
+uint64_t seep_roots_word(const struct seep_roots_work *work, uint64_t address);
+
+void seep_roots_add(struct seep_roots_work *work, const struct scan_root *root);
+
+/* The pieces of [@begin, @end) that are in none of @but. */
+void seep_roots_add_but(struct seep_roots_work *work, uint64_t begin, uint64_t end,
+			const struct seep_ranges *but, enum scan_root_kind kind, uint32_t id);
+
+void seep_roots_caveat(struct seep_roots_work *work, const char *format, ...) SEEP_PRINTF(2, 3);
+
+/* The first block from index @at on that begins at @address or behind it. */
+uint64_t seep_roots_block_from(const struct scan *scan, uint64_t at, uint64_t address);
+bool seep_roots_in_block(const struct scan *scan, uint64_t address);
+
+/* Anonymous and private: the program's own. */
+bool seep_roots_is_anonymous(const struct seep_mapping *mapping);
+
+/* Fill work->globals and work->libc. */
+void seep_roots_find_modules(struct seep_roots_work *work);
+
+#endif

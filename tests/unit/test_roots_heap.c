@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* Which memory of real processes is the allocator's, and which the program's own. */
+#include "target_look.h"
+
+#include <malloc.h>
+#include <pthread.h>
+
+enum { BYTES = 4096 };
+
+static void *map(size_t bytes, int protection, int flags, int fd)
+{
+	void *at = mmap(NULL, bytes, protection, flags, fd, 0);
+
+	if (at == MAP_FAILED)
+		_exit(1);
+	return at;
+}
+
+static void *map_private(size_t bytes)
+{
+	return map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
+/* ---- brk ------------------------------------------------------------------------------------- */
+
+enum { SMALL, TAKEN, SMALL_LATER, TAKEN_LAST };
+
+static void take_from_brk(struct truth *truth)
+{
+	uint64_t taken;
+
+	truth->at[SMALL] = address_of(add_block(truth, malloc(100), 100));
+	taken = address_of(sbrk(BYTES));
+	truth->at[TAKEN] = taken;
+	truth->at[TAKEN_LAST] = taken + BYTES - 8;
+	truth->facts.taken_count = 2;
+	truth->facts.taken[1].begin = taken; /* place 0 is free again */
+	truth->facts.taken[1].end = taken + BYTES;
+	/* More than is left of the arena's top: it goes on behind. */
+	for (int i = 0; i < 40; i++)
+		truth->at[SMALL_LATER] = address_of(malloc(20000));
+}
+
+static void what_the_program_took_by_sbrk_is_its_own(void **state)
+{
+	struct look look = look_at(take_from_brk, 1);
+
+	(void)state;
+	assert_kind(&look, SMALL, NONE);
+	assert_kind(&look, TAKEN, MAPPING);
+	assert_kind(&look, TAKEN_LAST, MAPPING);
+	assert_true(look.truth->at[SMALL_LATER] > look.truth->at[TAKEN]);
+	assert_kind(&look, SMALL_LATER, NONE);
+	look_done(&look);
+}
+
+/* ---- chunks of their own --------------------------------------------------------------------- */
+
+enum { ABOVE, BELOW, LARGE, LARGE_HEADER, LARGE_LAST, ALIGNED, ALIGNED_PADDING, ALIGNED_LAST };
+
+static void map_around_chunks(struct truth *truth)
+{
+	char *large, *aligned;
+
+	truth->at[ABOVE] = address_of(map_private(BYTES));
+	large = add_block(truth, malloc(1 << 20), 1 << 20);
+	aligned = add_block(truth, memalign(1 << 16, 1 << 20), 1 << 20);
+	truth->at[BELOW] = address_of(map_private(BYTES));
+	truth->at[LARGE] = address_of(large);
+	truth->at[LARGE_HEADER] = address_of(large - 16);
+	truth->at[LARGE_LAST] = address_of(large + malloc_usable_size(large) - 8);
+	truth->at[ALIGNED] = address_of(aligned);
+	truth->at[ALIGNED_PADDING] = address_of(aligned) - 16 - word_at(address_of(aligned) - 16);
+	truth->at[ALIGNED_LAST] = address_of(aligned + malloc_usable_size(aligned) - 8);
+}
+
+static void mapped_chunks_are_told_from_mappings_beside_them(void **state)
+{
+	struct look look = look_at(map_around_chunks, 1);
+
+	(void)state;
+	assert_true(look.truth->at[ALIGNED_PADDING] + 16 < look.truth->at[ALIGNED]);
+	for (int i = LARGE; i <= ALIGNED_LAST; i++)
+		assert_int_equal(kind_at(&look, look.truth->at[i]), SCAN_ROOT_NONE);
+	assert_kind(&look, ABOVE, MAPPING);
+	assert_kind(&look, BELOW, MAPPING);
+	look_done(&look);
+}
+
+static void forge_chunk(struct truth *truth)
+{
+	uint64_t *area = map_private(4 * BYTES);
+
+	/* A block that is said to reach beyond its mapping. */
+	area[2] = 1;
+	area[3] = (UINT64_C(1) << 40) | 2;
+	add_block(truth, &area[4], 64);
+	truth->at[LARGE] = address_of(&area[4]);
+	truth->at[BELOW] = address_of(area);
+	truth->at[ABOVE] = address_of(area + BYTES / 8);
+}
+
+static void a_chunk_that_makes_no_sense_hides_nothing_but_its_block(void **state)
+{
+	struct look look = look_at(forge_chunk, 1);
+
+	(void)state;
+	assert_kind(&look, LARGE, NONE);
+	assert_kind(&look, BELOW, MAPPING);
+	assert_kind(&look, ABOVE, MAPPING);
+	look_done(&look);
+}
+
+/* ---- arenas ---------------------------------------------------------------------------------- */
+
+enum { IN_ARENA, ARENA_FIRST, EMPTY_ARENA, LOCAL };
+
+static void *allocate_in_arena(void *argument)
+{
+	struct truth *truth = argument;
+	char *block = add_block(truth, malloc(1000), 1000);
+	volatile uint64_t local = 1;
+
+	truth->at[IN_ARENA] = address_of(block);
+	truth->at[ARENA_FIRST] = address_of(block) & -(UINT64_C(64) << 20);
+	truth->at[LOCAL] = address_of(&local);
+	stand(truth);
+	return NULL;
+}
+
+static void *empty_arena(void *argument)
+{
+	struct truth *truth = argument;
+	char *block = malloc(1000);
+
+	truth->at[EMPTY_ARENA] = address_of(block);
+	free(block);
+	stand(truth);
+	return NULL;
+}
+
+static void make_arenas(struct truth *truth)
+{
+	pthread_t first, second;
+
+	(void)mallopt(M_ARENA_MAX, 8);
+	if (pthread_create(&first, NULL, allocate_in_arena, truth) != 0 ||
+	    pthread_create(&second, NULL, empty_arena, truth) != 0)
+		_exit(1);
+}
+
+static void arenas_are_not_roots_even_with_nothing_alive_in_them(void **state)
+{
+	struct look look = look_at(make_arenas, 3);
+
+	(void)state;
+	assert_int_not_equal(look.truth->at[IN_ARENA] >> 26, look.truth->at[EMPTY_ARENA] >> 26);
+	assert_kind(&look, IN_ARENA, NONE);
+	assert_kind(&look, ARENA_FIRST, NONE);
+	assert_kind(&look, EMPTY_ARENA, NONE);
+	assert_kind(&look, LOCAL, STACK);
+	look_done(&look);
+}
+
+enum { BIN, TOP, STDOUT_BUFFER };
+
+static void fill_a_bin(struct truth *truth)
+{
+	void *freed = malloc(5000);
+	const uint64_t was_at = address_of(freed);
+	void *kept = malloc(100);
+
+	free(freed);
+	add_block(truth, malloc(20000), 20000); /* sorts it in */
+	truth->at[BIN] = word_at(was_at) + 16;
+	truth->at[TOP] = 0;
+	add_block(truth, kept, 100);
+	truth->at[STDOUT_BUFFER] = address_of(stdout);
+}
+
+static void the_main_arena_is_not_a_root_and_the_rest_of_libc_is(void **state)
+{
+	struct look look = look_at(fill_a_bin, 1);
+
+	(void)state;
+	assert_kind(&look, BIN, NONE);
+	assert_kind(&look, STDOUT_BUFFER, GLOBAL);
+	assert_int_equal(look.roots.caveats.count, 0);
+	look_done(&look);
+}
+
+/* ---- other allocators ------------------------------------------------------------------------ */
+
+enum { IN_BLOCK, BLOCKS_PAGE, NEXT_PAGE };
+
+static void carve(struct truth *truth)
+{
+	char *area = map_private(16 * BYTES);
+
+	truth->allocator = LEDGER_ALLOCATOR_OTHER;
+	add_block(truth, area + 2 * BYTES + 64, 128);
+	truth->at[IN_BLOCK] = address_of(area + 2 * BYTES + 64);
+	truth->at[BLOCKS_PAGE] = address_of(area + 2 * BYTES + 1024);
+	truth->at[NEXT_PAGE] = address_of(area + 3 * BYTES);
+}
+
+static void under_another_allocator_pages_with_blocks_are_the_heap(void **state)
+{
+	struct look look = look_at(carve, 1);
+
+	(void)state;
+	assert_kind(&look, IN_BLOCK, NONE);
+	assert_kind(&look, BLOCKS_PAGE, NONE);
+	assert_kind(&look, NEXT_PAGE, MAPPING);
+	look_done(&look);
+}
+
+/* ---- libseep.so ------------------------------------------------------------------------------ */
+
+enum { OWN, NOT_OWN };
+
+static void say_what_is_own(struct truth *truth)
+{
+	char *area = map_private(4 * BYTES);
+
+	truth->facts.own_count = 2;
+	truth->facts.own[1].begin = address_of(area);
+	truth->facts.own[1].end = address_of(area + BYTES);
+	truth->at[OWN] = address_of(area);
+	truth->at[NOT_OWN] = address_of(area + BYTES);
+}
+
+static void what_is_libseeps_own_is_no_root(void **state)
+{
+	struct look look = look_at(say_what_is_own, 1);
+
+	(void)state;
+	assert_kind(&look, OWN, NONE);
+	assert_kind(&look, NOT_OWN, MAPPING);
+	look_done(&look);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_program_took_by_sbrk_is_its_own),
+		cmocka_unit_test(mapped_chunks_are_told_from_mappings_beside_them),
+		cmocka_unit_test(a_chunk_that_makes_no_sense_hides_nothing_but_its_block),
+		cmocka_unit_test(arenas_are_not_roots_even_with_nothing_alive_in_them),
+		cmocka_unit_test(the_main_arena_is_not_a_root_and_the_rest_of_libc_is),
+		cmocka_unit_test(under_another_allocator_pages_with_blocks_are_the_heap),
+		cmocka_unit_test(what_is_libseeps_own_is_no_root),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
