@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ enum {
 	VECTORS_MAX_BYTES = 16 * 1024, /* with AMX 11 KB */
 	ZOMBIE_TURNS = 50,	       /* of waiting, before /proc is asked for a zombie */
 	TURNS_MAX = 10000,
+	ERESTARTNOHAND = 514, /* the kernel's own */
 };
 
 #define ANSWER_NS 1000000000ull
@@ -219,6 +221,48 @@ static void read_vectors(struct seep_thread *thread)
 	thread->vectors = seep_xmemdup(words, thread->vector_count * sizeof(*words));
 }
 
+/*
+ * System calls that say EINTR even where no handler runs (signal(7)): they do not know how to be
+ * taken up again, but can simply be made again. Those with a time begin it anew.
+ */
+static const unsigned short impatient_calls[] = {
+	SYS_epoll_wait,
+	SYS_epoll_pwait,
+	SYS_epoll_pwait2,
+	SYS_semop,
+	SYS_semtimedop,
+	SYS_io_getevents,
+	SYS_io_uring_enter,
+	SYS_rt_sigtimedwait,
+	/* Of sockets with a timeout (SO_RCVTIMEO, SO_SNDTIMEO). */
+	SYS_read,
+	SYS_readv,
+	SYS_write,
+	SYS_writev,
+	SYS_recvfrom,
+	SYS_recvmsg,
+	SYS_recvmmsg,
+	SYS_sendto,
+	SYS_sendmsg,
+	SYS_sendmmsg,
+	SYS_accept,
+	SYS_accept4,
+	SYS_connect,
+};
+
+/* Rather than that EINTR it gets what pause() ends with, which a handler turns into EINTR. */
+static void hide_interruption(struct seep_thread *thread)
+{
+	if ((long long)thread->registers.rax != -EINTR)
+		return;
+	for (size_t i = 0; i < sizeof(impatient_calls) / sizeof(*impatient_calls); i++)
+		if (thread->registers.orig_rax == impatient_calls[i]) {
+			thread->registers.rax = (unsigned long long)-ERESTARTNOHAND;
+			(void)ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
+			return;
+		}
+}
+
 static void read_registers(struct seep_thread *thread)
 {
 	/* It can be killed at any moment. */
@@ -228,6 +272,7 @@ static void read_registers(struct seep_thread *thread)
 		thread->stopped = false;
 	else
 		read_vectors(thread);
+	hide_interruption(thread);
 }
 
 static void count_unanswered(struct seep_stopped *stopped)

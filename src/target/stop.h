@@ -44,12 +44,12 @@ struct seep_stopped {
 /**
  * seep_stop - stop all threads of @pid
  *
- * Threads that start meanwhile are stopped too: the list is read until nothing is new. One that does not
- * stop within a second (in uninterruptible sleep, or waiting for a vfork child) stays unanswered.
+ * Threads that start meanwhile are stopped too: the list is read until nothing is new. One that
+ * does not stop within a second (in uninterruptible sleep, or waiting for a vfork child) stays unanswered.
  *
  * Returns: 0, or
  *   -SEEP_ENOTFOUND  there is no such process
- *   -SEEP_EREFUSED     the kernel does not let us trace it; the sentence says what stands in the
+ *   -SEEP_EREFUSED   the kernel does not let us trace it; the sentence says what stands in the
  *                    way (another tracer with its pid and name, Yama, credentials, not dumpable,
  *                    a filter on system calls)
  *   -SEEP_ESYS       anything else
@@ -62,29 +62,44 @@ SEEP_NODISCARD int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struc
  */
 void seep_stop_let(struct seep_stopped *stopped, struct seep_thread *thread, uint64_t ns);
 
+/* The thread that system calls are made in; NULL: none can. */
+struct seep_thread *seep_stop_caller(const struct seep_stopped *stopped);
+
+/*
+ * Whether system calls can be made in the name of the process; if not, @ret_why says in one
+ * sentence why. A filter on system calls may kill it for one.
+ */
+bool seep_stop_may_call(struct seep_stopped *stopped, struct seep_error *ret_why);
+
 /**
  * seep_stop_call - make a system call in the name of the process
+ * @number:    none that sleeps until a time, since the kernel has one place only to note how such
+ *             a call is taken up again
  * @ret_value: what the kernel returned, negative errno included
  *
- * In a thread that is stopped, whose registers and interrupted call are as before afterwards. Not
- * for processes with a filter on system calls: it may kill them (seep_stop_may_call()).
+ * In a thread that is stopped, whose registers and interrupted call are as before afterwards. All
+ * its signals are blocked meanwhile. If we are killed in the middle, the process is lost.
  *
- * Returns: 0, or -SEEP_ESYS
+ * Returns: 0, -SEEP_EREFUSED (seep_stop_may_call()), or -SEEP_ESYS (the process was killed)
  */
 SEEP_NODISCARD int seep_stop_call(struct seep_stopped *stopped, long number,
 				  const uint64_t arguments[6], int64_t *ret_value,
 				  struct seep_error *err);
 
 /* Whether a copy can be made unnoticed; if not, @ret_why says in one sentence why. */
-bool seep_stop_may_copy(const struct seep_stopped *stopped, struct seep_error *ret_why);
+bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why);
 
 /**
  * seep_stop_copy - a copy of the process's memory, copied on write
- * @ret_copy: a process without threads of its own, stopped; nobody's child but init's or a
- *            subreaper's. Its memory can be read while the original goes on. End it with
- *            seep_copy_end()
+ * @ret_copy: a process without threads of its own and without open files, stopped; nobody's child
+ *            but init's or a subreaper's. Its memory can be read while the original goes on. End
+ *            it with seep_copy_end()
  *
- * Returns: 0, or -SEEP_ESYS (the kernel refused: limits, memory)
+ * After seep_stop_may_copy(). The copy lacks what the process excluded from forks: MADV_DONTFORK
+ * (and the mappings of devices that exclude themselves), and of MADV_WIPEONFORK the contents.
+ * Shared mappings are shared with it: what is in them goes on changing.
+ *
+ * Returns: 0, or -SEEP_ESYS (the kernel refused: limits, memory); then all is as before.
  */
 SEEP_NODISCARD int seep_stop_copy(struct seep_stopped *stopped, pid_t *ret_copy,
 				  struct seep_error *err);

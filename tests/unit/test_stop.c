@@ -1,100 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Stopping a process: all of it, whatever it does, and it goes on as if nothing had been. */
-#include "target/stop.h"
+#include "stop_target.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include <sched.h>
 
-#include <cmocka.h>
-
-enum { THREADS = 64, WAIT_MS = 20000 };
-
-/* What target and test share. */
-struct shared {
-	_Atomic uint64_t count[THREADS];
-	_Atomic int ready;
-	_Atomic int stop;
-	_Atomic int signals;
-};
-
-static struct shared *shared;
-
-static void nap(void)
-{
-	const struct timespec ms = { .tv_nsec = 1000000 };
-
-	(void)nanosleep(&ms, NULL);
-}
-
-#define WAIT_FOR(condition)                                      \
-	do {                                                     \
-		int left_ = WAIT_MS;                             \
-		while (!(condition) && left_-- > 0)              \
-			nap();                                   \
-		if (left_ <= 0)                                  \
-			fail_msg("not in time: %s", #condition); \
-	} while (0)
-
-static char state_of(pid_t tid)
-{
-	char path[64], text[512] = "";
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	file = fopen(path, "r");
-	if (!file)
-		return 0;
-	(void)fread(text, 1, sizeof(text) - 1, file);
-	(void)fclose(file);
-	return *text ? strrchr(text, ')')[2] : 0;
-}
-
-/* A child of ours that runs @body and is ready when it says so. */
-static pid_t start(void (*body)(void))
-{
-	pid_t pid;
-
-	*shared = (struct shared){ 0 };
-	pid = fork();
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		body();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	WAIT_FOR(shared->ready > 0);
-	return pid;
-}
-
-static void end(pid_t pid)
-{
-	(void)kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static struct seep_stopped *stop(pid_t pid)
-{
-	struct seep_stopped *stopped;
-	struct seep_error err = { 0 };
-
-	if (seep_stop(pid, &stopped, &err) != 0)
-		fail_msg("not stopped: %s", err.text);
-	return stopped;
-}
+enum { THREADS = TARGET_COUNTS };
 
 /* ---- threads ------------------------------------------------------------------------------ */
 
@@ -132,11 +44,11 @@ static uint64_t sum(void)
 
 static void all_threads_stop_and_go_on(void **state)
 {
-	pid_t pid = start(run_spinners);
+	pid_t pid = start_target(run_spinners);
 
 	(void)state;
 	for (int turn = 0; turn < 10; turn++) {
-		struct seep_stopped *stopped = stop(pid);
+		struct seep_stopped *stopped = stop_target(pid);
 		uint64_t before = sum();
 
 		assert_int_equal(stopped->thread_count, THREADS + 1);
@@ -152,7 +64,7 @@ static void all_threads_stop_and_go_on(void **state)
 		seep_stop_release(stopped);
 		WAIT_FOR(sum() > before);
 	}
-	end(pid);
+	end_target(pid);
 }
 
 /* Each thread starts its successor and ends. */
@@ -180,11 +92,11 @@ static void run_relays(void)
 
 static void threads_that_come_and_go_are_all_met(void **state)
 {
-	pid_t pid = start(run_relays);
+	pid_t pid = start_target(run_relays);
 
 	(void)state;
 	for (int turn = 0; turn < 100; turn++) {
-		struct seep_stopped *stopped = stop(pid);
+		struct seep_stopped *stopped = stop_target(pid);
 		uint64_t before = sum();
 
 		assert_int_equal(stopped->unanswered, 0);
@@ -194,7 +106,7 @@ static void threads_that_come_and_go_are_all_met(void **state)
 		seep_stop_release(stopped);
 		WAIT_FOR(sum() > before + 100);
 	}
-	end(pid);
+	end_target(pid);
 }
 
 static void *wait_for_ever(void *argument)
@@ -217,18 +129,18 @@ static void run_without_first_thread(void)
 
 static void a_process_whose_first_thread_ended_is_stopped(void **state)
 {
-	pid_t pid = start(run_without_first_thread);
+	pid_t pid = start_target(run_without_first_thread);
 	struct seep_stopped *stopped;
 
 	(void)state;
 	WAIT_FOR(state_of(pid) == 'Z');
-	stopped = stop(pid);
+	stopped = stop_target(pid);
 	assert_int_equal(stopped->thread_count, 1);
 	assert_true(stopped->threads[0].tid != pid);
 	assert_true(stopped->threads[0].stopped);
 	seep_stop_release(stopped);
 	WAIT_FOR(shared->count[0] > 1000);
-	end(pid);
+	end_target(pid);
 }
 
 static void run_vfork(void)
@@ -247,7 +159,7 @@ static void run_vfork(void)
 static void *stop_a_vfork(void *argument)
 {
 	pid_t pid = *(pid_t *)argument;
-	struct seep_stopped *stopped = stop(pid);
+	struct seep_stopped *stopped = stop_target(pid);
 
 	assert_int_equal(stopped->thread_count, 1);
 	assert_int_equal(stopped->unanswered, 1);
@@ -259,7 +171,7 @@ static void *stop_a_vfork(void *argument)
 /* In a thread of its own, at whose end the kernel lets go. */
 static void a_thread_that_cannot_stop_is_left_and_goes_on_later(void **state)
 {
-	pid_t pid = start(run_vfork);
+	pid_t pid = start_target(run_vfork);
 	pthread_t tracer;
 
 	(void)state;
@@ -269,7 +181,7 @@ static void a_thread_that_cannot_stop_is_left_and_goes_on_later(void **state)
 	assert_int_equal(shared->count[1], 0);
 	shared->stop = 1;
 	WAIT_FOR(shared->count[1]);
-	end(pid);
+	end_target(pid);
 }
 
 /* ---- stop signals ------------------------------------------------------------------------- */
@@ -281,7 +193,7 @@ static void run_one_spinner(void)
 
 static void a_process_that_was_stopped_stays_so(void **state)
 {
-	pid_t pid = start(run_one_spinner);
+	pid_t pid = start_target(run_one_spinner);
 	struct seep_stopped *stopped;
 	uint64_t before;
 	int status;
@@ -289,7 +201,7 @@ static void a_process_that_was_stopped_stays_so(void **state)
 	(void)state;
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-	stopped = stop(pid);
+	stopped = stop_target(pid);
 	assert_int_equal(stopped->unanswered, 0);
 	seep_stop_release(stopped);
 	WAIT_FOR(state_of(pid) == 'T');
@@ -299,23 +211,23 @@ static void a_process_that_was_stopped_stays_so(void **state)
 	assert_int_equal(state_of(pid), 'T');
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	WAIT_FOR(shared->count[0] > before);
-	end(pid);
+	end_target(pid);
 }
 
 static void a_stop_signal_that_comes_meanwhile_has_its_effect(void **state)
 {
-	pid_t pid = start(run_one_spinner);
-	struct seep_stopped *stopped = stop(pid);
+	pid_t pid = start_target(run_one_spinner);
+	struct seep_stopped *stopped = stop_target(pid);
 
 	(void)state;
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	seep_stop_release(stopped);
 	WAIT_FOR(state_of(pid) == 'T');
-	stopped = stop(pid);
+	stopped = stop_target(pid);
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	seep_stop_release(stopped);
 	WAIT_FOR(state_of(pid) == 'R');
-	end(pid);
+	end_target(pid);
 }
 
 /* ---- signals ------------------------------------------------------------------------------ */
@@ -338,7 +250,7 @@ static void run_counter(void)
 
 static void every_signal_arrives_once(void **state)
 {
-	pid_t pid = start(run_counter);
+	pid_t pid = start_target(run_counter);
 	int sent = 0;
 
 	(void)state;
@@ -348,7 +260,7 @@ static void every_signal_arrives_once(void **state)
 		/* In time before the stop, within, and after: of these none may be merged. */
 		for (int i = turn % 3; i > 0; i--, sent++)
 			assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
-		stopped = stop(pid);
+		stopped = stop_target(pid);
 		assert_int_equal(sigqueue(pid, SIGRTMIN, (union sigval){ 0 }), 0);
 		sent++;
 		if (turn % 5 == 0)
@@ -359,14 +271,14 @@ static void every_signal_arrives_once(void **state)
 	}
 	WAIT_FOR(shared->signals >= sent);
 	assert_int_equal(shared->signals, sent);
-	end(pid);
+	end_target(pid);
 }
 
 static void a_process_that_is_killed_meanwhile_ends(void **state)
 {
 	(void)state;
 	for (int turn = 0; turn < 20; turn++) {
-		pid_t pid = start(run_spinners);
+		pid_t pid = start_target(run_spinners);
 		struct seep_stopped *stopped;
 		int status;
 
@@ -387,8 +299,8 @@ static void a_process_that_is_killed_meanwhile_ends(void **state)
 
 static void one_thread_is_let_run_alone(void **state)
 {
-	pid_t pid = start(run_spinners);
-	struct seep_stopped *stopped = stop(pid);
+	pid_t pid = start_target(run_spinners);
+	struct seep_stopped *stopped = stop_target(pid);
 	uint64_t before[THREADS];
 	int moved = 0;
 
@@ -405,7 +317,7 @@ static void one_thread_is_let_run_alone(void **state)
 	assert_int_equal(moved, 1);
 	assert_int_equal(stopped->unanswered, 0);
 	seep_stop_release(stopped);
-	end(pid);
+	end_target(pid);
 }
 
 int main(void)
@@ -422,7 +334,6 @@ int main(void)
 		cmocka_unit_test(one_thread_is_let_run_alone),
 	};
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
+	share();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

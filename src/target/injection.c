@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "target/injection.h"
+
+#include "base/clock.h"
+#include "base/procfs.h"
+#include "target/maps.h"
+#include "target/remote_memory.h"
+#include "target/tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+
+enum {
+	PAGE_BYTES = 4096,
+	SITE_PAGES_MAX = 4096, /* of one mapping that are searched */
+	RSEQ_CS_OFFSET = 8,    /* in struct rseq */
+	/* How a system call that was interrupted ends inside the kernel; programs never see it. */
+	RESTART_FIRST = -516,
+	RESTART_LAST = -512,
+	GET_RSEQ = 0x420f, /* PTRACE_GET_RSEQ_CONFIGURATION, since Linux 5.13 */
+};
+
+#define CALL_NS 60000000000ull
+
+/* ---- where ---------------------------------------------------------------------------------- */
+
+static const uint8_t call_instruction[] = { 0x0f, 0x05 };
+
+/* One that lies across two pages is not found; there are others. */
+static uint64_t search(struct seep_memory *memory, uint64_t begin, uint64_t end)
+{
+	uint8_t page[PAGE_BYTES];
+
+	for (unsigned i = 0; i < SITE_PAGES_MAX && begin < end; i++, begin += PAGE_BYTES) {
+		const uint8_t *found;
+
+		if (!seep_memory_read(memory, begin, page, sizeof(page)))
+			return 0;
+		found = memmem(page, sizeof(page), call_instruction, sizeof(call_instruction));
+		if (found)
+			return begin + (uint64_t)(found - page);
+	}
+	return 0;
+}
+
+/* The kernel's own page of code in every process: it has a few, whatever the program is. */
+static uint64_t find_vdso(pid_t pid)
+{
+	size_t bytes;
+	char *text = seep_procfs_read((uint32_t)pid, "auxv", &bytes);
+	uint64_t found = 0;
+
+	for (size_t at = 0; text && at + sizeof(Elf64_auxv_t) <= bytes;
+	     at += sizeof(Elf64_auxv_t)) {
+		Elf64_auxv_t entry;
+
+		memcpy(&entry, text + at, sizeof(entry));
+		if (entry.a_type == AT_SYSINFO_EHDR)
+			found = entry.a_un.a_val;
+	}
+	free(text);
+	return found;
+}
+
+uint64_t seep_injection_site(pid_t pid)
+{
+	const uint64_t vdso = find_vdso(pid);
+	struct seep_maps maps = { 0 };
+	struct seep_memory *memory;
+	uint64_t found = 0;
+
+	if (seep_memory_open(pid, 0, &memory, NULL) < 0)
+		return 0;
+	if (vdso)
+		found = search(memory, vdso, vdso + 2 * PAGE_BYTES);
+	if (!found && seep_maps_read(pid, &maps, NULL) == 0) {
+		for (size_t i = 0; i < maps.count && !found; i++)
+			/* Not [vsyscall], whose instructions the kernel emulates. */
+			if (maps.items[i].executable && maps.items[i].end < UINT64_C(1) << 63)
+				found = search(memory, maps.items[i].begin, maps.items[i].end);
+		seep_maps_done(&maps);
+	}
+	seep_memory_close(memory);
+	return found;
+}
+
+/* ---- begin and end -------------------------------------------------------------------------- */
+
+/*
+ * Once the thread runs elsewhere the kernel forgets that it was in a restartable sequence, and
+ * would let it go on in the middle of one.
+ */
+static void save_sequence(struct seep_injection *injection)
+{
+	struct {
+		uint64_t address;
+		uint32_t bytes, signature, flags, spare;
+	} area = { 0 };
+
+	if (ptrace((enum __ptrace_request)GET_RSEQ, injection->tid, (void *)sizeof(area), &area) <
+		    0 ||
+	    !area.address)
+		return;
+	errno = 0;
+	injection->rseq = (uint64_t)ptrace(PTRACE_PEEKDATA, injection->tid,
+					   (void *)(area.address + RSEQ_CS_OFFSET), NULL);
+	if (!errno && injection->rseq)
+		injection->rseq_at = area.address + RSEQ_CS_OFFSET;
+}
+
+int seep_injection_begin(struct seep_injection *injection, pid_t tid, uint64_t site,
+			 struct seep_error *err)
+{
+	const uint64_t all = UINT64_MAX;
+
+	*injection = (struct seep_injection){ .tid = tid, .site = site };
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &injection->saved) == 0 &&
+	    ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(all), &injection->blocked) == 0) {
+		save_sequence(injection);
+		/* No handler may run on borrowed registers. */
+		if (ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(all), &all) == 0)
+			return 0;
+	}
+	injection->tid = 0;
+	return seep_fail_errno(err, errno, "cannot read the registers of thread %d", tid);
+}
+
+/* Wait until it stands somewhere. Signals that cannot be blocked are for it to have. */
+static enum seep_tracee wait_for_stop(pid_t tid, uint64_t deadline_ns, int *ret_signal)
+{
+	enum seep_tracee where;
+
+	for (unsigned turns = 0;; turns++) {
+		where = seep_tracee_look(tid, ret_signal);
+		if (where != SEEP_TRACEE_RUNS || seep_monotonic_ns() > deadline_ns)
+			return where;
+		seep_tracee_pause(turns);
+	}
+}
+
+void seep_injection_end(struct seep_injection *injection)
+{
+	const uint64_t deadline_ns = seep_monotonic_ns() + CALL_NS;
+	const pid_t tid = injection->tid;
+	enum seep_tracee where;
+	int signal;
+
+	if (!tid)
+		return;
+	injection->tid = 0;
+	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	seep_tracee_go(PTRACE_CONT, tid, 0);
+	while ((where = wait_for_stop(tid, deadline_ns, &signal)) != SEEP_TRACEE_STOPPED) {
+		if (where == SEEP_TRACEE_RUNS || where == SEEP_TRACEE_GONE)
+			return;
+		seep_tracee_go(PTRACE_CONT, tid, where == SEEP_TRACEE_SIGNAL ? signal : 0);
+	}
+	(void)ptrace(PTRACE_SETREGS, tid, NULL, &injection->saved);
+	(void)ptrace(PTRACE_SETSIGMASK, tid, (void *)sizeof(injection->blocked),
+		     &injection->blocked);
+	if (injection->rseq_at)
+		(void)ptrace(PTRACE_POKEDATA, tid, (void *)injection->rseq_at,
+			     (void *)injection->rseq);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static int put_arguments(struct seep_injection *injection, long number, const uint64_t arguments[6],
+			 struct seep_error *err)
+{
+	struct user_regs_struct registers = injection->saved;
+
+	registers.rip = injection->site;
+	registers.rax = (unsigned long long)number;
+	registers.orig_rax = UINT64_MAX; /* what it was interrupted in is not taken up now */
+	registers.rdi = arguments[0];
+	registers.rsi = arguments[1];
+	registers.rdx = arguments[2];
+	registers.r10 = arguments[3];
+	registers.r8 = arguments[4];
+	registers.r9 = arguments[5];
+	if (ptrace(PTRACE_SETREGS, injection->tid, NULL, &registers) < 0)
+		return seep_fail_errno(err, errno, "cannot write the registers of thread %d",
+				       injection->tid);
+	return 0;
+}
+
+static void note_child(struct seep_injection *injection)
+{
+	unsigned long child = 0;
+
+	(void)ptrace(PTRACE_GETEVENTMSG, injection->tid, NULL, &child);
+	injection->child = (pid_t)child;
+}
+
+/* At the end of a call. Returns false where the kernel makes it once more. */
+static bool has_result(const struct seep_injection *injection, int64_t *ret_value)
+{
+	struct user_regs_struct registers;
+
+	if (ptrace(PTRACE_GETREGS, injection->tid, NULL, &registers) < 0)
+		return false;
+	*ret_value = (int64_t)registers.rax;
+	return *ret_value < RESTART_FIRST || *ret_value > RESTART_LAST;
+}
+
+int seep_injection_call(struct seep_injection *injection, long number, const uint64_t arguments[6],
+			int64_t *ret_value, struct seep_error *err)
+{
+	const uint64_t deadline_ns = seep_monotonic_ns() + CALL_NS;
+	bool is_inside = false;
+	int signal = 0, rc = put_arguments(injection, number, arguments, err);
+
+	injection->child = 0;
+	while (rc == 0) {
+		seep_tracee_go(PTRACE_SYSCALL, injection->tid, signal);
+		const enum seep_tracee where = wait_for_stop(injection->tid, deadline_ns, &signal);
+
+		if (where != SEEP_TRACEE_SIGNAL)
+			signal = 0;
+		if (where == SEEP_TRACEE_CALL) {
+			is_inside = !is_inside;
+			if (!is_inside && has_result(injection, ret_value))
+				break;
+		} else if (where == SEEP_TRACEE_EVENT) {
+			note_child(injection);
+		} else if (where == SEEP_TRACEE_GONE) {
+			rc = seep_fail(err, SEEP_ESYS, "thread %d was killed", injection->tid);
+		} else if (where == SEEP_TRACEE_RUNS) {
+			rc = seep_fail(err, SEEP_ESYS, "system call %ld takes too long", number);
+		}
+	}
+	return rc;
+}

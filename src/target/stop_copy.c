@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A fork that the process does not notice. Its child would be one that its wait() finds; a
+ * grandchild whose parent has ended is init's, or a subreaper's. So:
+ *
+ *	process   clone(CLONE_VM)     a middle process, which shares its memory: nothing is copied
+ *	middle    clone()	      the copy
+ *	middle    is killed	      and says nothing: its exit signal is 0
+ *	process   wait4(middle)	      nothing of it is left
+ *
+ * Copy and middle are traced from their birth on, as children of a traced thread. Neither ever
+ * runs an instruction of the program; both die if we die (PTRACE_O_EXITKILL).
+ */
+#include "base/clock.h"
+#include "base/procfs.h"
+#include "target/injection.h"
+#include "target/stop.h"
+#include "target/tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	CLOSE_UNSHARED = 2, /* CLOSE_RANGE_UNSHARE */
+	RED_ZONE_BYTES = 128,
+	SCRATCH_BYTES = 64,
+};
+
+#define CHILD_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
+#define BIRTH_NS 10000000000ull
+
+/* ---- may it be copied? ---------------------------------------------------------------------- */
+
+/* Below the stack's red zone no program may keep anything. */
+static int ask_subreaper(struct seep_stopped *stopped, bool *ret_is, struct seep_error *err)
+{
+	const struct seep_thread *caller = seep_stop_caller(stopped);
+	const uint64_t at = (caller->registers.rsp - RED_ZONE_BYTES - SCRATCH_BYTES) & ~UINT64_C(7);
+	const uint64_t arguments[6] = { PR_GET_CHILD_SUBREAPER, at };
+	int64_t value;
+	long held, answer;
+	int rc;
+
+	errno = 0;
+	held = ptrace(PTRACE_PEEKDATA, caller->tid, (void *)at, NULL);
+	if (errno)
+		return seep_fail(err, SEEP_ESYS, "there is no room on its stack");
+	rc = seep_stop_call(stopped, SYS_prctl, arguments, &value, err);
+	if (rc < 0)
+		return rc;
+	answer = ptrace(PTRACE_PEEKDATA, caller->tid, (void *)at, NULL);
+	(void)ptrace(PTRACE_POKEDATA, caller->tid, (void *)at, (void *)held);
+	*ret_is = value < 0 || (int)answer != 0;
+	return 0;
+}
+
+static uint64_t status_kb(const char *status, const char *key)
+{
+	const char *at = strstr(status, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* A copy makes pages that are written next fault once more, which mlock() is there to prevent. */
+static bool is_locked(pid_t pid)
+{
+	char *status = seep_procfs_read((uint32_t)pid, "status", NULL);
+	bool is = status && (status_kb(status, "\nVmPin:") ||
+			     status_kb(status, "\nVmLck:") > status_kb(status, "\nVmRSS:") / 2);
+
+	free(status);
+	return is;
+}
+
+bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why)
+{
+	struct seep_procfs_status status;
+	const char *why = NULL;
+	bool is_subreaper = false;
+
+	if (!seep_stop_may_call(stopped, ret_why))
+		return false;
+	if (!seep_procfs_status((uint32_t)stopped->pid, &status))
+		why = "what /proc says of it cannot be read";
+	else if (status.own_pid == 1)
+		why = "it is the first process of its PID namespace: a copy would be its child";
+	else if (is_locked(stopped->pid))
+		why = "its memory is locked";
+	else if (ask_subreaper(stopped, &is_subreaper, ret_why) < 0)
+		return false;
+	else if (is_subreaper)
+		why = "it is a subreaper: a copy would be its child";
+	if (why)
+		(void)seep_fail(ret_why, SEEP_EREFUSED, "%s", why);
+	return !why;
+}
+
+/* ---- the copy ------------------------------------------------------------------------------- */
+
+/* Until it stands at its first instruction. */
+static bool await_birth(pid_t pid)
+{
+	const uint64_t deadline_ns = seep_monotonic_ns() + BIRTH_NS;
+	enum seep_tracee where;
+	int signal;
+
+	for (unsigned turns = 0; seep_monotonic_ns() < deadline_ns; turns++) {
+		where = seep_tracee_look(pid, &signal);
+		if (where != SEEP_TRACEE_RUNS)
+			return where == SEEP_TRACEE_STOPPED &&
+			       ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)CHILD_OPTIONS) == 0;
+		seep_tracee_pause(turns);
+	}
+	return false;
+}
+
+/*
+ * A child by clone() with @flags, without an exit signal, standing still.
+ * @ret_own: its pid as the thread knows it
+ */
+static int make_child(struct seep_injection *injection, uint64_t flags, pid_t *ret_child,
+		      int64_t *ret_own, struct seep_error *err)
+{
+	const uint64_t arguments[6] = { flags };
+	int rc;
+
+	rc = seep_injection_call(injection, SYS_clone, arguments, ret_own, err);
+	*ret_child = injection->child;
+	if (rc < 0)
+		return rc;
+	if (*ret_own < 0)
+		return seep_fail_errno(err, (int)-*ret_own, "clone");
+	if (!*ret_child || !await_birth(*ret_child))
+		return seep_fail(err, SEEP_ESYS, "the child that was made does not stand still");
+	return 0;
+}
+
+/*
+ * Descriptors are shared with the process until here: it would not be able to close one for good.
+ * Closing them all in a table of its own leaves the copy none, and touches no file.
+ */
+static void drop_files(pid_t copy, uint64_t site)
+{
+	const uint64_t arguments[6] = { 0, UINT32_MAX, CLOSE_UNSHARED };
+	struct seep_injection injection;
+	int64_t value;
+
+	/* It never runs again: there is no end. */
+	if (seep_injection_begin(&injection, copy, site, NULL) == 0)
+		(void)!seep_injection_call(&injection, SYS_close_range, arguments, &value, NULL);
+}
+
+/* Where memory runs short it shall be the one that goes. */
+static void offer_to_killer(pid_t copy)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", copy);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!write(fd, "1000", 4);
+	(void)close(fd);
+}
+
+static int copy_by(pid_t middle, uint64_t site, pid_t *ret_copy, struct seep_error *err)
+{
+	struct seep_injection injection;
+	int64_t own;
+	int rc;
+
+	rc = seep_injection_begin(&injection, middle, site, err);
+	if (rc == 0)
+		rc = make_child(&injection, CLONE_FILES, ret_copy, &own, err);
+	return rc;
+}
+
+static int copy_through(struct seep_stopped *stopped, struct seep_injection *injection,
+			pid_t *ret_copy, struct seep_error *err)
+{
+	const pid_t tid = injection->tid;
+	int64_t own = 0, waited;
+	pid_t middle = 0;
+	int rc;
+
+	(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
+		     (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE));
+	rc = make_child(injection, CLONE_VM | CLONE_FILES, &middle, &own, err);
+	(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD);
+	if (rc == 0)
+		rc = copy_by(middle, stopped->call_site, ret_copy, err);
+	seep_copy_end(middle);
+	if (own > 0) {
+		const uint64_t arguments[6] = { (uint64_t)own, 0, __WALL };
+		int waiting = seep_injection_call(injection, SYS_wait4, arguments, &waited,
+						  rc == 0 ? err : NULL);
+
+		if (rc == 0)
+			rc = waiting;
+	}
+	return rc;
+}
+
+int seep_stop_copy(struct seep_stopped *stopped, pid_t *ret_copy, struct seep_error *err)
+{
+	const struct seep_thread *caller = seep_stop_caller(stopped);
+	struct seep_injection injection;
+	pid_t copy = 0;
+	int rc;
+
+	if (!caller || !stopped->call_site)
+		return seep_fail(err, SEEP_ESYS, "it cannot make system calls");
+	rc = seep_injection_begin(&injection, caller->tid, stopped->call_site, err);
+	if (rc == 0)
+		rc = copy_through(stopped, &injection, &copy, err);
+	seep_injection_end(&injection);
+	if (rc < 0) {
+		seep_copy_end(copy);
+		seep_error_prefix(err, "cannot copy process %d", stopped->pid);
+		return rc;
+	}
+	drop_files(copy, stopped->call_site);
+	offer_to_killer(copy);
+	*ret_copy = copy;
+	return 0;
+}
+
+void seep_copy_end(pid_t copy)
+{
+	int status = 0;
+	pid_t rc;
+
+	if (copy <= 0)
+		return;
+	if (kill(copy, SIGKILL) < 0)
+		(void)ptrace(PTRACE_KILL, copy, NULL, NULL);
+	do {
+		rc = waitpid(copy, &status, __WALL | __WNOTHREAD);
+	} while ((rc < 0 && errno == EINTR) || (rc == copy && WIFSTOPPED(status)));
+}
