@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ends of a process that run no destructor, program replacement, and dlclose. exec and _exit
- * act only in the process that owns the ledger: a vfork child shares all of our memory.
+ * The ends of a process, program replacement, and dlclose. They are noted only in the process that
+ * owns the ledger: a vfork child shares all of our memory.
  */
 #include "runtime/next/next.h"
 #include "runtime/life/exit.h"
@@ -11,25 +11,74 @@
 #include "runtime/track/thread.h"
 
 #include <stdarg.h>
-#include <unistd.h>
 
-/* The C library's own declarations lack our attributes, and <stdlib.h> would poison the list. */
-void _Exit(int status) __attribute__((noreturn));
-void quick_exit(int status) __attribute__((noreturn));
-void abort(void) __attribute__((noreturn));
 int dlclose(void *handle);
 
 enum { ARGUMENTS_MAX = 1 << 20 };
 
-/* A constructor may come here before anything was allocated, hence before the search. */
-static void notice(enum ledger_ended ended, int status)
-{
-	rt_next_find();
-	/* The recorder tells of programs that were not recorded by the ledgers of who called exec. */
-	if (ended == LEDGER_ENDED_EXEC)
-		(void)rt_grow_up();
-	rt_exit_notice(ended, status);
-}
+/*
+ * What ends a process has two parts. The symbol itself notes what its caller has in registers, and where
+ * it stands on the stack: what lies below is dead, whoever looks for pointers there. All else is as
+ * it came when it goes on in a C function of the same parameters, as if that had been called. No C
+ * function could do that: it does not know what its caller had.
+ */
+__asm__(".pushsection .text\n"
+	".type rt_end_enter, @function\n"
+	"rt_end_enter:\n"
+	".cfi_startproc\n"
+	"push %r15\n.cfi_adjust_cfa_offset 8\n"
+	"push %r14\n.cfi_adjust_cfa_offset 8\n"
+	"push %r13\n.cfi_adjust_cfa_offset 8\n"
+	"push %r12\n.cfi_adjust_cfa_offset 8\n"
+	"push %rbp\n.cfi_adjust_cfa_offset 8\n"
+	"push %rbx\n.cfi_adjust_cfa_offset 8\n"
+	/* Arguments, of variable ones the number in vector registers too, and where to go on. */
+	"push %rax\n.cfi_adjust_cfa_offset 8\n"
+	"push %rdi\n.cfi_adjust_cfa_offset 8\n"
+	"push %rsi\n.cfi_adjust_cfa_offset 8\n"
+	"push %rdx\n.cfi_adjust_cfa_offset 8\n"
+	"push %rcx\n.cfi_adjust_cfa_offset 8\n"
+	"push %r8\n.cfi_adjust_cfa_offset 8\n"
+	"push %r9\n.cfi_adjust_cfa_offset 8\n"
+	"push %r11\n.cfi_adjust_cfa_offset 8\n"
+	"lea 64(%rsp), %rdi\n"
+	"mov %r10d, %esi\n"
+	"sub $8, %rsp\n.cfi_adjust_cfa_offset 8\n"
+	"call rt_exit_enter\n"
+	"add $8, %rsp\n.cfi_adjust_cfa_offset -8\n"
+	"pop %r11\n.cfi_adjust_cfa_offset -8\n"
+	"pop %r9\n.cfi_adjust_cfa_offset -8\n"
+	"pop %r8\n.cfi_adjust_cfa_offset -8\n"
+	"pop %rcx\n.cfi_adjust_cfa_offset -8\n"
+	"pop %rdx\n.cfi_adjust_cfa_offset -8\n"
+	"pop %rsi\n.cfi_adjust_cfa_offset -8\n"
+	"pop %rdi\n.cfi_adjust_cfa_offset -8\n"
+	"pop %rax\n.cfi_adjust_cfa_offset -8\n"
+	/* The callee has left these as they were. */
+	"add $48, %rsp\n.cfi_adjust_cfa_offset -48\n"
+	"jmp *%r11\n"
+	".cfi_endproc\n"
+	".size rt_end_enter, . - rt_end_enter\n"
+	".popsection\n");
+
+/* @how: enum ledger_ended, as a number. The C function is end_SYMBOL(). */
+#define END(symbol, how)                                       \
+	__asm__(".pushsection .text\n"                         \
+		".globl " #symbol "\n"                         \
+		".type " #symbol ", @function\n" #symbol ":\n" \
+		".cfi_startproc\n"                             \
+		"endbr64\n"                                    \
+		"lea end_" #symbol "(%rip), %r11\n"            \
+		"mov $" #how ", %r10d\n"                       \
+		"jmp rt_end_enter\n"                           \
+		".cfi_endproc\n"                               \
+		".size " #symbol ", . - " #symbol "\n"         \
+		".popsection\n")
+/* What rt_end_enter jumps to; "endbr64", since it jumps by a register. */
+#define BODY __attribute__((used, noinline)) static
+
+_Static_assert(LEDGER_ENDED_EXIT == 1 && LEDGER_ENDED_EXEC == 2 && LEDGER_ENDED_ABORT == 3,
+	       "what END() is given");
 
 RT_EXPORT int dlclose(void *handle)
 {
@@ -44,46 +93,57 @@ RT_EXPORT int dlclose(void *handle)
 	return failed;
 }
 
-RT_EXPORT void _exit(int status)
+END(exit, 1);
+/* The end is noted when all handlers and destructors have run. A jump: no frame of ours is left behind. */
+BODY void end_exit(int status)
 {
-	notice(LEDGER_ENDED_EXIT, status);
+	rt_next.exit(status);
+}
+
+END(_exit, 1);
+BODY void end__exit(int status)
+{
+	rt_exit_notice(LEDGER_ENDED_EXIT, status);
 	rt_next.exit_now(status);
 	__builtin_unreachable();
 }
 
-RT_EXPORT void _Exit(int status)
+END(_Exit, 1);
+BODY void end__Exit(int status)
 {
-	notice(LEDGER_ENDED_EXIT, status);
+	rt_exit_notice(LEDGER_ENDED_EXIT, status);
 	rt_next.exit_now_c99(status);
 	__builtin_unreachable();
 }
 
-RT_EXPORT void quick_exit(int status)
+END(quick_exit, 1);
+BODY void end_quick_exit(int status)
 {
-	notice(LEDGER_ENDED_EXIT, status);
+	rt_exit_notice_quick(status);
 	rt_next.quick_exit(status);
-	__builtin_unreachable();
 }
 
-RT_EXPORT void abort(void)
+END(abort, 3);
+BODY void end_abort(void)
 {
-	notice(LEDGER_ENDED_ABORT, 0);
+	rt_exit_notice(LEDGER_ENDED_ABORT, 0);
 	rt_next.abort();
 	__builtin_unreachable();
 }
 
-#define EXEC_BODY(call)                       \
-	do {                                  \
-		int failed;                   \
-                                              \
-		notice(LEDGER_ENDED_EXEC, 0); \
-		failed = (call);              \
-		rt_exit_withdraw();           \
-		return failed;                \
+#define EXEC_BODY(call)                               \
+	do {                                          \
+		int failed;                           \
+                                                      \
+		rt_exit_notice(LEDGER_ENDED_EXEC, 0); \
+		failed = (call);                      \
+		rt_exit_withdraw();                   \
+		return failed;                        \
 	} while (0)
 
 #define EXEC(symbol, parameters, arguments)          \
-	RT_EXPORT int symbol parameters              \
+	END(symbol, 2);                              \
+	BODY int end_##symbol parameters             \
 	{                                            \
 		EXEC_BODY(rt_next.symbol arguments); \
 	}
@@ -128,21 +188,24 @@ static size_t count_arguments(va_list list)
 	if (count)                                            \
 	(void)va_arg(list, char *)
 
-RT_EXPORT int execl(const char *path, const char *first, ...)
+END(execl, 2);
+BODY int end_execl(const char *path, const char *first, ...)
 {
 	GATHER(first);
 	va_end(list);
 	EXEC_BODY(rt_next.execv(path, argv));
 }
 
-RT_EXPORT int execlp(const char *file, const char *first, ...)
+END(execlp, 2);
+BODY int end_execlp(const char *file, const char *first, ...)
 {
 	GATHER(first);
 	va_end(list);
 	EXEC_BODY(rt_next.execvp(file, argv));
 }
 
-RT_EXPORT int execle(const char *path, const char *first, ...)
+END(execle, 2);
+BODY int end_execle(const char *path, const char *first, ...)
 {
 	char *const *envp;
 

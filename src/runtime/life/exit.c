@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/exit.h"
 
+#include "runtime/life/start.h"
+#include "runtime/next/next.h"
+#include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
+#include "runtime/unwind/walk.h"
 
 #include <errno.h>
 
+/* <stdlib.h> declares what our hooks are called. */
+int on_exit(void (*function)(int status, void *argument), void *argument);
+int __cxa_at_quick_exit(void (*function)(void *), void *object);
+
 enum { CHECK_MS = 100 };
+
+/* A thread has called an end that does not come back: where, is in rt_facts. */
+static _Atomic uint32_t is_ending;
+/* libc calls us when all others have been called. */
+static bool is_called_last, is_called_last_quick;
+static int quick_status;
 
 static bool is_ours(void)
 {
@@ -63,12 +77,103 @@ void rt_exit_withdraw(void)
 				  memory_order_release, memory_order_relaxed))
 		return;
 	rt_store(&rt_global.state->ended_ns, 0);
+	if (!rt_load(&is_ending))
+		rt_store(&rt_facts.exit_tid, 0);
 	(void)atomic_fetch_add_explicit(&rt_global.state->attention, 1, memory_order_release);
 	rt_futex_wake(&rt_global.state->attention);
 }
 
-/* exit() and a return from main. Other destructors may follow; they are still counted. */
+/* ---- where it was called -------------------------------------------------------------------- */
+
+static void set_exit_point(uintptr_t stack, const uint64_t *registers)
+{
+	rt_store_release(&rt_facts.exit_tid, 0);
+	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
+		rt_store(&rt_facts.exit_registers[i], registers ? registers[i] : 0);
+	rt_store(&rt_facts.exit_stack, stack);
+	rt_store_release(&rt_facts.exit_tid, rt_tls.tid ? rt_tls.tid : rt_gettid());
+}
+
+void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended)
+{
+	/* A constructor may come here before anything was allocated, hence before the search. */
+	rt_next_find();
+	if (ended == LEDGER_ENDED_EXEC)
+		(void)rt_grow_up();
+	if (!is_ours() || rt_load(&is_ending))
+		return;
+	/* exec may fail, and a handler may leave abort(). */
+	if (ended == LEDGER_ENDED_EXIT &&
+	    atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
+		return;
+	set_exit_point((uintptr_t)&registers[LEDGER_EXIT_REGISTERS], registers);
+}
+
+/* Called by libc itself, after main has returned or by its last thread: what it has in registers is its own. */
+static void find_exit_point(const void *frame)
+{
+	uintptr_t stack;
+
+	if (!is_ours() || rt_load(&is_ending))
+		return;
+	stack = rt_walk_seek(frame, rt_next_is_in_exit);
+	if (stack && !atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
+		set_exit_point(stack, NULL);
+}
+
+void rt_exit_forked(uint32_t before)
+{
+	if (!rt_load(&rt_facts.exit_tid))
+		return;
+	/* In a handler, say. Then it is the child that is ending, too. */
+	if (rt_load(&rt_facts.exit_tid) == before) {
+		rt_store(&rt_facts.exit_tid, rt_gettid());
+		return;
+	}
+	rt_store(&rt_facts.exit_tid, 0);
+	rt_store(&is_ending, 0);
+}
+
+/* ---- exit() and a return from main ---------------------------------------------------------- */
+
+static void at_true_end(int status, void *unused)
+{
+	(void)unused;
+	find_exit_point(__builtin_frame_address(0));
+	rt_exit_notice(LEDGER_ENDED_EXIT, status & 0xff);
+}
+
+static void at_true_quick_end(void *unused)
+{
+	(void)unused;
+	rt_exit_notice(LEDGER_ENDED_EXIT, quick_status);
+}
+
+void rt_exit_notice_quick(int status)
+{
+	quick_status = status & 0xff;
+	if (!is_called_last_quick)
+		rt_exit_notice(LEDGER_ENDED_EXIT, status);
+}
+
+/*
+ * What is registered first is called last. Our constructor runs before the program's start
+ * registers the destructors of all objects, so we are called after these and after all functions
+ * given to atexit(). What frees blocks there frees them before anybody looks for leaks.
+ */
+void rt_exit_start(bool first)
+{
+	if (!first)
+		return;
+	is_called_last = on_exit(at_true_end, NULL) == 0;
+	is_called_last_quick = __cxa_at_quick_exit(at_true_quick_end, NULL) == 0;
+}
+
+/* Loaded later: other destructors may follow; they are still counted. */
 static __attribute__((destructor)) void at_exit(void)
 {
+	if (is_called_last)
+		return;
+	find_exit_point(__builtin_frame_address(0));
 	rt_exit_notice(LEDGER_ENDED_EXIT, -1);
 }

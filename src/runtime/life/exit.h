@@ -5,7 +5,22 @@
 #ifndef SEEP_RUNTIME_EXIT_H
 #define SEEP_RUNTIME_EXIT_H
 
+#include "ledger/ledger_facts.h"
 #include "runtime/rt.h"
+
+/* Once, in our constructor. @first: libc was not given anything to do at the end before us. */
+void rt_exit_start(bool first);
+
+/*
+ * An end was called, by a caller with these @registers; behind them stands the return address. If it
+ * is the first of those that do not come back, it is in rt_facts from now on. A young child that
+ * calls exec has a ledger afterwards: the recorder tells of programs that were not recorded by the
+ * ledgers of who called exec.
+ */
+void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended);
+
+/* In a forked child: of its one thread, @before was the id. */
+void rt_exit_forked(uint32_t before);
 
 /*
  * Note the end in the ledger; if a live recorder is registered, wait until it acknowledges, at
@@ -13,6 +28,9 @@
  * handler leaves needs no word: the recorder goes on, and the next end is noted in its place.
  */
 void rt_exit_notice(enum ledger_ended ended, int status);
+
+/* quick_exit() was called: note the end when its handlers have run, or now. */
+void rt_exit_notice_quick(int status);
 
 /* exec failed: the process goes on, if that was its last word. */
 void rt_exit_withdraw(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/start.h"
 
+#include "runtime/life/exit.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/lock.h"
@@ -201,6 +202,7 @@ static void at_fork_child(void)
 	_Atomic uint64_t *busy = rt_young.is_on ? &rt_young.busy : rt_busy_word();
 	uint64_t outer = rt_load(busy);
 
+	rt_exit_forked(rt_tls.tid);
 	forked_walk = rt_tls.thread && !outer ? &rt_tls.thread->walk : NULL;
 	rt_tls = (struct rt_tls){ .busy = rt_load(&rt_tls.busy) };
 	if (outer && rt_walk_is_inside(__builtin_frame_address(0), outer) &&
@@ -519,7 +521,10 @@ struct ledger_control *rt_grow_up(void)
 /* Programs that allocate nothing before main start here. Loaded later, we wait for rt_start_with(). */
 static __attribute__((constructor)) void construct(void)
 {
-	if (rt_next_is_behind() && !rt_control())
+	bool preloaded = rt_next_is_behind();
+
+	if (preloaded && !rt_control())
 		return;
+	rt_exit_start(preloaded);
 	(void)pthread_atfork(at_fork, NULL, at_fork_child);
 }

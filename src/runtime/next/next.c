@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 size_t rt_min_request;
 bool rt_operators_replaced;
@@ -314,6 +315,15 @@ bool rt_next_is_glibc(void)
 const char *rt_next_malloc_path(void)
 {
 	return object_name((uintptr_t)rt_next.malloc);
+}
+
+bool rt_next_is_in_exit(uintptr_t pc)
+{
+	/* Another library may have an exit() of its own; this is libc's alone. */
+	const struct link_map *libc = object_of((uintptr_t)getauxval);
+	const ElfW(Sym) *symbol = libc ? find_symbol(libc, "exit") : NULL;
+
+	return symbol && pc - (libc->l_addr + symbol->st_value) < symbol->st_size;
 }
 
 static void find_functions(struct rt_next *next)

@@ -66,6 +66,9 @@ bool rt_next_is_glibc(void);
 /* Path of the object that holds the next malloc. */
 const char *rt_next_malloc_path(void);
 
+/* Does @pc lie in libc's exit()? Whoever calls it from inside libc does not come to our hook. */
+bool rt_next_is_in_exit(uintptr_t pc);
+
 /*
  * A definition of @symbol in any loaded object but this library, the vDSO among them; for operators
  * whose provider came later or locally too. Reads the loader's list: for the out-of-memory path and the

@@ -301,6 +301,20 @@ bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer)
 	return false;
 }
 
+uintptr_t rt_walk_seek(const uintptr_t *fp, bool (*is_in)(uintptr_t pc))
+{
+	uint32_t generation = rt_load(&rt_generation);
+	struct rt_state s = rt_state_begin(fp);
+	bool found = false;
+
+	for (uint32_t i = 0; i < RT_WALK_FRAMES_MAX && !found && !s.ended; i++) {
+		/* It may call as its last instruction: what it would return to is behind it. */
+		found = is_in(s.exact ? s.ra : s.ra - 1);
+		s = rt_step(s, rt_rule_known(s.ra, s.exact, generation), NULL);
+	}
+	return found && !s.truncated ? s.ra_at : 0;
+}
+
 /* Go promises frame pointers; other code without rules does not. */
 static bool trusts_fp(rt_rule rule)
 {

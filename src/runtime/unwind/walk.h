@@ -148,6 +148,13 @@ RT_INLINE uint64_t rt_walk(struct rt_walk *walk, const uintptr_t *fp)
  */
 RT_COLD bool rt_walk_is_inside(const uintptr_t *fp, uintptr_t outer);
 
+/*
+ * Outward from our function with frame address @fp: of the first function that @is_in holds for,
+ * the address of its return address. 0: there is none, or the way ends before. As above, uses no
+ * thread's state and takes no lock.
+ */
+RT_COLD uintptr_t rt_walk_seek(const uintptr_t *fp, bool (*is_in)(uintptr_t pc));
+
 static inline uint32_t rt_walk_length(const struct rt_walk *walk)
 {
 	return walk->base + walk->fresh_count;
