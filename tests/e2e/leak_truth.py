@@ -25,6 +25,7 @@ class Want:
     with_bytes: int = 0
     with_blocks: int = 0
     rule: str = None
+    flag: str = None
     leaks: int = 1
 
 
@@ -51,15 +52,20 @@ class Case:
         return found[0] if found else None
 
 
+def figure(word):
+    """A number; None: what the C library decides."""
+    return None if word == "*" else int(word)
+
+
 def parse_want(words):
-    verdicts, sizes, words = tuple(words[0].split("|")), [int(w) for w in words[1:3]], words[3:]
+    verdicts, sizes, words = tuple(words[0].split("|")), [figure(w) for w in words[1:3]], words[3:]
     named = {}
     while words:
         word = words.pop(0)
         if word == "with":
-            named.update(with_bytes=int(words.pop(0)), with_blocks=int(words.pop(0)))
-        elif word == "rule":
-            named["rule"] = words.pop(0)
+            named.update(with_bytes=figure(words.pop(0)), with_blocks=figure(words.pop(0)))
+        elif word in ("rule", "flag"):
+            named[word] = words.pop(0)
         elif word == "in":
             named["leaks"] = int(words.pop(0))
         else:
@@ -115,11 +121,14 @@ def fits(leak, want):
         return False
     if want.rule is not None and leak["rule"] != want.rule:
         return False
+    if want.flag is not None and want.flag not in leak["flags"]:
+        return False
     own = (leak["bytes"], leak["blocks"])
     others = (leak["with_bytes"], leak["with_blocks"])
     if leak["verdict"] == "LOST-CYCLE":
         own, others = tuple(map(sum, zip(own, others))), (0, 0)
-    return own == (want.bytes, want.blocks) and others == (want.with_bytes, want.with_blocks)
+    wanted = (want.bytes, want.blocks, want.with_bytes, want.with_blocks)
+    return all(w in (None, have) for w, have in zip(wanted, own + others))
 
 
 def take(leaks, want):
@@ -141,7 +150,8 @@ def take(leaks, want):
 def differences(leaks, wants):
     """How the leaks of a report differ from the wants, in sentences; [] is right."""
     left, wrong = list(leaks), []
-    for want in wants:
+    # What is known exactly first, so that a figure left open takes nothing from it.
+    for want in sorted(wants, key=lambda w: None in (w.bytes, w.blocks)):
         if not take(left, want):
             wrong.append(f"not said: {want}")
     wrong += [f"said: {describe(leak)}" for leak in left if leak["verdict"] in COMPLETE]

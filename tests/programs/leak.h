@@ -4,9 +4,10 @@
  * own, so that bytes identify it. `PROGRAM --list` prints the table, `PROGRAM CASE` prints what is to
  * be said of the case and stages it. A want is one of, several are separated by "; ":
  *
- *	VERDICT BYTES BLOCKS [with BYTES BLOCKS] [rule NAME]	a leak; VERDICT may be A|B
- *	none							nothing is lost, nothing maybe
- *	child WANT						the same of a forked child
+ *	VERDICT BYTES BLOCKS [with BYTES BLOCKS] [rule NAME] [flag NAME] [in LEAKS]
+ *		a leak, or several together. VERDICT may be A|B, and a figure *
+ *	none		nothing is lost, nothing maybe
+ *	child WANT	the same of a forked child
  *
  * LOST-CYCLE counts all blocks of the cycle and what is lost with them. REACHABLE, IGNORED and
  * SUPPRESSED wants are of the blocks named; of the others there must be exactly those wanted.
@@ -39,11 +40,8 @@ struct leak_case {
 	void (*run)(void);
 };
 
-extern void *volatile leak_keep[128]; /* a global that leads to what is kept */
-extern int leak_status;		      /* of main */
-
-void *volatile leak_keep[128];
-int leak_status;
+static void *volatile leak_keep[128]; /* a global that leads to what is kept */
+static int leak_status;		      /* of main */
 
 /* A block of this size with bytes that are no pointers; the compiler may not look inside. */
 static APART void *block(size_t bytes)

@@ -11,6 +11,7 @@ void holder_data(void *block);
 void holder_bss(void *block);
 void holder_thread(void *block);
 void holder_lose(size_t bytes);
+void holder_free_late(void *block);
 
 void holder_data(void *block)
 {
@@ -34,4 +35,18 @@ __attribute__((noinline)) void holder_lose(size_t bytes)
 	if (lost)
 		memset(lost, 0x11, bytes);
 	lost = NULL;
+}
+
+/* Hidden, so that the block is as good as lost until this library's destructor frees it. */
+static unsigned long late;
+
+void holder_free_late(void *block)
+{
+	late = ~(unsigned long)block;
+}
+
+__attribute__((destructor)) static void free_late(void)
+{
+	if (late)
+		free((void *)~late);
 }

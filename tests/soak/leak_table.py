@@ -123,8 +123,10 @@ def score(case, said):
     """right, missed or false, and what was said."""
     wants = case.wants(child="child " in case.want)
     lost = [w for w in wants if w.verdicts[0].startswith("LOST")]
-    bytes_ = sum(w.bytes + w.with_bytes for w in lost)
-    blocks = sum(w.blocks + w.with_blocks for w in lost)
+    figures = [(w.bytes, w.blocks, w.with_bytes, w.with_blocks) for w in lost]
+    open_ = any(None in f for f in figures)
+    bytes_ = sum((f[0] or 0) + (f[2] or 0) for f in figures)
+    blocks = sum((f[1] or 0) + (f[3] or 0) for f in figures)
     text = " ".join(
         f"{word} {said[kind + '_bytes']}/{said[kind + '_blocks']}"
         for kind, word in (("lost", "lost"), ("maybe", "possibly"))
@@ -134,6 +136,8 @@ def score(case, said):
         text = said.note
     text = text or "–"
     if (said["lost_bytes"], said["lost_blocks"]) == (bytes_, blocks):
+        return "right", text
+    if open_ and said["lost_bytes"] >= bytes_ and said["lost_blocks"] >= blocks:
         return "right", text
     if said["lost_blocks"] > blocks or said["lost_bytes"] > bytes_:
         return "false", text
