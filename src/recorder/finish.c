@@ -9,6 +9,7 @@
 #include "profile/ledger_forked.h"
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"
+#include "recorder/leak_check.h"
 #include "recorder/outside.h"
 #include "profile/ledger_file.h"
 #include "recorder/run_sums.h"
@@ -125,6 +126,24 @@ static int make_folder(struct seep_finish_job *job)
 	return 0;
 }
 
+/* Verdicts need names: suppressions are about them. */
+static void add_leaks(const struct seep_finish_job *job, struct seep_profile *profile)
+{
+	const struct seep_watch_result *gathered = &job->image.gathered;
+	const int signal = profile->process.status_signal;
+
+	if (!job->plan->leak_check || job->snapshot)
+		return;
+	if (gathered->leak_scan)
+		seep_leak_check_fill(profile, gathered->leak_scan, job->plan->leak_check);
+	else if (gathered->no_leak_scan.code)
+		seep_leak_check_none(profile, "%s", gathered->no_leak_scan.text);
+	else if (profile->process.ended == SEEP_ENDED_SIGNAL && sigabbrev_np(signal))
+		seep_leak_check_none(profile, "it was killed by SIG%s", sigabbrev_np(signal));
+	else
+		seep_leak_check_none(profile, "it ended before it could be looked at");
+}
+
 static void write_recording(struct seep_finish_job *job, struct seep_profile *profile,
 			    struct seep_symbols **symbols)
 {
@@ -134,6 +153,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	if (name_frames(job, profile, symbols, &err) < 0)
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
 	seep_profile_hash_contexts(profile);
+	add_leaks(job, profile);
 	if (make_folder(job) < 0)
 		return;
 	if (seep_recording_write(job->output, profile, job->plan->force, &job->err) == 0)

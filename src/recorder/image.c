@@ -52,6 +52,7 @@ void seep_image_free(struct seep_image *image)
 		(void)close(image->gathered.perf_map_fd);
 	seep_outside_done(&image->gathered.outside);
 	seep_successor_done(&image->gathered.successor);
+	seep_leak_scan_free(image->gathered.leak_scan);
 	if (image->pidfd >= 0)
 		(void)close(image->pidfd);
 	free(image->file_name);

@@ -563,6 +563,7 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 		.main_pid = (uint32_t)main_pid,
 		.follow = plan->follow,
 		.follow_exe = plan->follow_exe,
+		.leak_check = plan->leak_check,
 	};
 	recorder->polls = seep_xgrow(NULL, &recorder->poll_capacity, POLL_FIXED,
 				     sizeof(*recorder->polls));

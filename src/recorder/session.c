@@ -137,8 +137,10 @@ static void follow(struct seep_session *session, struct seep_image *image)
 }
 
 /* Shells fork by the thousand: a thread for each would cost more than the child. */
-static bool may_be_short(const struct seep_image *image)
+static bool may_be_short(const struct seep_session *session, const struct seep_image *image)
 {
+	if (session->leak_check && session->leak_check->small_forks)
+		return false;
 	return image->is_fork && image->reachable && !image->is_main;
 }
 
@@ -172,8 +174,8 @@ static void add_image(struct seep_session *session, struct seep_ledger *ledger)
 		return;
 	}
 	/* Of one that is gone already it takes the one sample that there can be. */
-	image->watch = seep_watch_new(ledger, image->reachable);
-	if (may_be_short(image))
+	image->watch = seep_watch_new(ledger, image->reachable, session->leak_check);
+	if (may_be_short(session, image))
 		image->follow_at_ns = seep_monotonic_ns() + SEEP_SESSION_FOLLOW_AFTER_NS;
 	else
 		follow(session, image);

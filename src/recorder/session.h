@@ -33,7 +33,8 @@ struct seep_session {
 	uint32_t main_pid;
 	bool follow;		   /* processes other than the main one at all */
 	const regex_t *follow_exe; /* and of those only these; NULL = all. Borrowed */
-	size_t room;		   /* images that may have descriptors at a time; at least 1 */
+	const struct seep_leak_check_plan *leak_check; /* NULL: at no end. Borrowed */
+	size_t room; /* images that may have descriptors at a time; at least 1 */
 	/* Something in the folder waits to be looked at by another scan; @why: it could not be. */
 	bool is_behind;
 	bool waits_for_young; /* an image does, and nothing says when that is over */

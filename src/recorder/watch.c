@@ -38,6 +38,7 @@ struct seep_watch {
 
 	pthread_mutex_t lock; /* leaf; for seen.timeline and peak_rss_bytes, which others read */
 	struct seep_watch_result seen;
+	const struct seep_leak_check_plan *leak_check;
 	/* The thread's own, the caller's after it was joined, as is the rest of seen. */
 	uint64_t last_rss_bytes;
 	uint64_t allocs;
@@ -164,6 +165,35 @@ static void find_perf_map(struct seep_watch *watch)
 		watch->seen.perf_map_fd = seep_perf_map_file_open(header->pid, header->uid, alive);
 }
 
+/* Of a fork that is too small for a recording nobody would hear. */
+static bool wants_leak_scan(const struct seep_watch *watch, uint32_t ended)
+{
+	const bool is_fork = watch->ledger.view.header.origin == LEDGER_ORIGIN_FORK;
+
+	if (!watch->leak_check || !watch->pid)
+		return false;
+	return !is_fork || watch->leak_check->small_forks ||
+	       (ended != LEDGER_ENDED_EXEC && watch->allocs >= LEDGER_FORK_ALLOCS);
+}
+
+/* Of an end that was none, the next one's replaces it. */
+static void scan_for_leaks(struct seep_watch *watch)
+{
+	const struct seep_leak_scan_options options = {
+		.at_exit = true,
+		.want_chains = watch->leak_check->chains,
+		.dump_bytes = watch->leak_check->dump_bytes,
+		.ledger = watch->ledger.file_name,
+		.ledger_fd = watch->ledger.fd,
+	};
+
+	seep_leak_scan_free(watch->seen.leak_scan);
+	watch->seen.no_leak_scan.code = 0;
+	if (seep_leak_scan((pid_t)watch->pid, &watch->ledger.view.header, &options,
+			   &watch->seen.leak_scan, &watch->seen.no_leak_scan) < 0)
+		watch->seen.leak_scan = NULL;
+}
+
 /*
  * A process at its end waits for exit_ack. An exec that failed takes "ended" back, and the process
  * goes on: it may come to an end again before we have seen that it went on. The handler of an
@@ -186,6 +216,8 @@ static void meet_end(struct seep_watch *watch)
 	    atomic_load_explicit(&watch->ledger.state->unrecorded_children, memory_order_relaxed))
 		seep_outside_look_at_children(&watch->seen.outside, &watch->ledger.view.header,
 					      watch->pid);
+	if (wants_leak_scan(watch, ended))
+		scan_for_leaks(watch);
 	watch->answered = ended != LEDGER_ENDED_ABORT;
 	watch->catch_tries = ended == LEDGER_ENDED_EXEC && watch->pid ? CATCH_TRIES : 0;
 	answer(&watch->ledger);
@@ -285,13 +317,15 @@ static void unregister_recorder(struct seep_ledger *ledger)
 	answer(ledger);
 }
 
-struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable)
+struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable,
+				  const struct seep_leak_check_plan *leak_check)
 {
 	struct seep_watch *watch = seep_xcalloc(1, sizeof(*watch));
 
 	watch->ledger = *ledger;
 	if (reachable)
 		watch->pid = ledger->view.header.pid;
+	watch->leak_check = leak_check;
 	watch->epoch_age_ns = SEEP_NS_PER_S;
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->seen.perf_map_fd = -1;
@@ -333,6 +367,7 @@ void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *r
 	ret_result->outside.bindings = (struct seep_bindings){ 0 };
 	ret_result->outside.children_why = NULL;
 	ret_result->successor = (struct seep_successor){ 0 };
+	ret_result->leak_scan = NULL;
 }
 
 static void stop_thread(struct seep_watch *watch)

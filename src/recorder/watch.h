@@ -11,6 +11,7 @@
 #define SEEP_RECORDER_WATCH_H
 
 #include "base/error.h"
+#include "recorder/leak_check.h"
 #include "recorder/outside.h"
 #include "profile/ledger_file.h"
 #include "recorder/successor.h"
@@ -20,9 +21,11 @@ struct seep_watch;
 
 /*
  * A watch that does not follow yet. @ledger: writable; moved into the watch. @reachable: in our PID
- * namespace. End with seep_watch_stop().
+ * namespace. @leak_check: what to look for at the process's end; NULL: nothing. Borrowed. End with
+ * seep_watch_stop().
  */
-struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable)
+struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable,
+				  const struct seep_leak_check_plan *leak_check)
 	__attribute__((returns_nonnull));
 
 /**
@@ -38,8 +41,8 @@ SEEP_NODISCARD int seep_watch_follow(struct seep_watch *watch, struct seep_error
 const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch);
 
 /*
- * What a watch has gathered. Release with seep_timeline_done(), seep_outside_done() and
- * seep_successor_done().
+ * What a watch has gathered. Release with seep_timeline_done(), seep_outside_done(),
+ * seep_successor_done() and seep_leak_scan_free().
  */
 struct seep_watch_result {
 	struct seep_timeline timeline;
@@ -49,6 +52,9 @@ struct seep_watch_result {
 		outside; /* of seep_watch_result_now(): without bindings, children_why */
 	/* Of a process that ended by exec, and lived on; of seep_watch_result_now(): empty. */
 	struct seep_successor successor;
+	/* Of its end; NULL: there was none, and no_leak_scan says why (code 0: it was not asked for). */
+	struct seep_leak_scan *leak_scan;
+	struct seep_error no_leak_scan;
 };
 
 /* What has been gathered so far, a copy; the watch goes on. Release as above. */
