@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What a leak scan costs: how long the process stands still, how fast memory is looked through, and
+what the check at the end of a run adds, beside LeakSanitizer's.
+
+Variants take turns in every round; shown are medians with quartiles. Each scan has to find the three
+planted leaks, or its figures do not count.
+"""
+
+import argparse
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import machine
+
+HERE = pathlib.Path(__file__).resolve().parent
+PLANTED = [1001, 1002, 1003]
+
+
+def quartiles(values, scale, form):
+    if len(values) < 4:
+        return form % (statistics.median(values) * scale)
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{form} ({form}-{form})" % (middle * scale, low * scale, high * scale)
+
+
+def build(folder):
+    for name, flags in (("plain", []), ("lsan", ["-fsanitize=leak"])):
+        subprocess.run(["gcc", "-O2", "-g", *flags, HERE / "leaks.c", "-o", folder / name], check=True)
+
+
+def lost_sizes(report):
+    return sorted(leak["bytes"] for leak in report["leaks"] if leak["verdict"] == "LOST")
+
+
+def timed(command, **options):
+    begun = time.perf_counter_ns()
+    done = subprocess.run([str(c) for c in command], capture_output=True, check=False, **options)
+    return time.perf_counter_ns() - begun, done
+
+
+def ends(seep, folder, count, rounds):
+    """Wall time of whole runs: plain, recorded, recorded with the check, and under LeakSanitizer."""
+    work = ["list", count]
+    run = [seep, "run", "-q", "-f", "-o", folder / "end.seep"]
+    variants = {
+        "plain": [folder / "plain", *work],
+        "seep, no check": [*run, "--no-leak-check", "--", folder / "plain", *work],
+        "seep": [*run, "--", folder / "plain", *work],
+        "LeakSanitizer": [folder / "lsan", *work],
+    }
+    times = {name: [] for name in variants}
+    for number in range(rounds + 1):
+        for name, command in variants.items():
+            spent, done = timed(command)
+            if name == "seep":
+                report = json.loads(timed([seep, "report", "--json", folder / "end.seep"])[1].stdout)
+                if lost_sizes(report) != PLANTED:
+                    sys.exit(f"bench/leaks: seep found {lost_sizes(report)}")
+            elif name == "LeakSanitizer" and b"3006 byte(s) leaked" not in done.stderr:
+                sys.exit(f"bench/leaks: LeakSanitizer said {done.stderr[-300:]!r}")
+            if number:
+                times[name].append(spent)
+    return times
+
+
+def scans(seep, folder, work, rounds):
+    """Scans of a process that waits; each figure of `scan`."""
+    command = [seep, "run", "-q", "-f", "--no-leak-check", "-o", folder / "live.seep", "--",
+               folder / "plain", *work, "wait"]  # fmt: skip
+    process = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)  # fmt: skip
+    process.stdout.readline()
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    found = []
+    for number in range(rounds + 1):
+        spent, done = timed([seep, "leaks", "--json", children[0]])
+        report = json.loads(done.stdout)
+        if lost_sizes(report) != PLANTED:
+            sys.exit(f"bench/leaks: a scan found {lost_sizes(report)}: {done.stderr[-300:]!r}")
+        if number:
+            found.append({**report["scan"], "whole_ns": spent})
+    resident = 1024 * int(next(line.split()[1] for line in
+                               pathlib.Path(f"/proc/{children[0]}/status").read_text().split("\n")
+                               if line.startswith("VmRSS")))  # fmt: skip
+    process.communicate()
+    return resident, found
+
+
+def print_ends(seep, folder, options):
+    print("| live blocks | plain | seep, no check | seep | LeakSanitizer | check adds | its adds |")
+    print("|---|---|---|---|---|---|---|")
+    for count in options.counts:
+        times = ends(seep, folder, count, options.rounds)
+        check = [a - b for a, b in zip(times["seep"], times["seep, no check"])]
+        theirs = [a - b for a, b in zip(times["LeakSanitizer"], times["plain"])]
+        cells = [quartiles(times[name], 1e-9, "%.2f") + " s" for name in times]
+        cells += [quartiles(check, 1e-6, "%.0f") + " ms", quartiles(theirs, 1e-6, "%.0f") + " ms"]
+        print(f"| {count:,} | " + " | ".join(cells) + " |", flush=True)
+
+
+def print_scans(seep, folder, options):
+    print("\n| memory | resident | method | still | per GB resident | looked through | speed | all |")
+    print("|---|---|---|---|---|---|---|---|")
+    for work in ([["list", n] for n in options.counts] + [["large", m] for m in options.megabytes]):
+        resident, found = scans(seep, folder, work, options.rounds)
+        pauses = [scan["pause_ns"] for scan in found]
+        speeds = [scan["marked_bytes"] / scan["mark_ns"] for scan in found]
+        print(f"| {work[0]} {work[1]:,} | {resident / 2**30:.2f} GB | {found[0]['method']} "
+              f"| {quartiles(pauses, 1e-6, '%.2f')} ms "
+              f"| {quartiles(pauses, 2**30 / resident * 1e-6, '%.1f')} ms "
+              f"| {found[0]['marked_bytes'] / 2**30:.2f} GB "
+              f"| {quartiles(speeds, 1, '%.2f')} GB/s "
+              f"| {quartiles([scan['whole_ns'] for scan in found], 1e-6, '%.0f')} ms |",
+              flush=True)  # fmt: skip
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="bench/leaks", description=__doc__.split("\n\n")[0])
+    parser.add_argument("build", nargs="?", default=str(HERE.parent / "build-release"))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--counts", type=lambda text: [int(n) for n in text.split(",")],
+                        default=[1000000, 10000000])  # fmt: skip
+    parser.add_argument("--megabytes", type=lambda text: [int(n) for n in text.split(",")],
+                        default=[1024, 4096])  # fmt: skip
+    options = parser.parse_args(arguments)
+    seep = pathlib.Path(options.build).resolve() / "seep"
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="seep-bench-"))
+    try:
+        build(folder)
+        print(f"{', '.join(f'{k}: {v}' for k, v in machine.describe(seep.parent).items())}\n")
+        print_ends(seep, folder, options)
+        print_scans(seep, folder, options)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
