@@ -9,6 +9,8 @@
 #include "target/roots.h"
 #include "target/stop.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -282,9 +284,9 @@ static void keep_contents(struct seep_leak_scan *scan, uint32_t most_bytes)
 	}
 }
 
-int seep_leak_scan(pid_t pid, const struct ledger_header *header,
-		   const struct seep_leak_scan_options *options, struct seep_leak_scan **ret_scan,
-		   struct seep_error *err)
+static int scan_here(pid_t pid, const struct ledger_header *header,
+		     const struct seep_leak_scan_options *options, struct seep_leak_scan **ret_scan,
+		     struct seep_error *err)
 {
 	struct seep_leak_scan *scan = seep_xcalloc(1, sizeof(*scan));
 	struct seep_leak_scan_private *private = seep_xcalloc(1, sizeof(*private));
@@ -314,6 +316,44 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 	tell_of_marking(scan);
 	*ret_scan = scan;
 	return 0;
+}
+
+struct job {
+	pid_t pid;
+	const struct ledger_header *header;
+	const struct seep_leak_scan_options *options;
+	struct seep_leak_scan **ret_scan;
+	struct seep_error *err;
+	int rc;
+};
+
+static void *do_job(void *argument)
+{
+	struct job *job = argument;
+
+	job->rc = scan_here(job->pid, job->header, job->options, job->ret_scan, job->err);
+	return NULL;
+}
+
+/* In a thread of its own, at whose end the kernel lets go whatever we could not: stop.h. */
+int seep_leak_scan(pid_t pid, const struct ledger_header *header,
+		   const struct seep_leak_scan_options *options, struct seep_leak_scan **ret_scan,
+		   struct seep_error *err)
+{
+	struct job job = { pid, header, options, ret_scan, err, 0 };
+	pthread_t thread;
+	sigset_t all, held;
+	int problem;
+
+	(void)sigfillset(&all);
+	(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
+	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
+	problem = pthread_create(&thread, NULL, do_job, &job);
+	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
+	if (problem != 0)
+		return seep_fail_errno(err, problem, "cannot start a thread");
+	(void)pthread_join(thread, NULL);
+	return job.rc;
 }
 
 void seep_leak_scan_free(struct seep_leak_scan *scan)

@@ -53,7 +53,7 @@ struct seep_leak_scan {
 /**
  * seep_leak_scan - scan the process @pid, whose ledger has this @header
  *
- * Threads: everything in the calling thread; several at once are independent.
+ * Threads: any; several at once are independent, but for one process.
  *
  * Returns: 0, or the errors of seep_stop() and seep_memory_open(); -SEEP_ECORRUPT: its page map
  * makes no sense.
