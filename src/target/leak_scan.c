@@ -9,6 +9,7 @@
 #include "target/roots.h"
 #include "target/stop.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -125,6 +126,62 @@ static void release(struct seep_leak_scan *scan)
 	scan->pause_ns = seep_monotonic_ns() - private->began_ns;
 }
 
+/*
+ * Nobody may trace it, or somebody else does. At its end one thread waits for us and says itself where its
+ * stack begins; what others do meanwhile nobody knows.
+ */
+static int take_waiting(struct seep_leak_scan *scan, pid_t pid, struct seep_error *why)
+{
+	struct seep_leak_scan_private *private = scan->private;
+	char *folder = seep_xasprintf("/proc/%d/task", pid);
+	DIR *tasks = opendir(folder);
+	size_t capacity = 0;
+	struct dirent *entry;
+
+	free(folder);
+	if (!tasks)
+		return -why->code;
+	while ((entry = readdir(tasks)))
+		if (atoi(entry->d_name) > 0) {
+			private->threads = seep_xgrow(private->threads, &capacity,
+						      private->thread_count + 1,
+						      sizeof(*private->threads));
+			private->threads[private->thread_count++] =
+				(struct seep_thread){ .tid = atoi(entry->d_name) };
+		}
+	(void)closedir(tasks);
+	scan->method = SEEP_SCAN_WAITING;
+	scan->at_ns = seep_monotonic_ns();
+	seep_texts_take(
+		&scan->caveats,
+		seep_xasprintf("the process was not stopped, it waited at its end: %s", why->text));
+	return seep_maps_read(pid, &private->maps, why);
+}
+
+/* The one that waits is as good as stopped. */
+static void find_waiting(struct seep_leak_scan *scan)
+{
+	struct seep_leak_scan_private *private = scan->private;
+	size_t others = 0;
+
+	for (size_t i = 0; i < private->thread_count; i++) {
+		struct seep_thread *thread = &private->threads[i];
+
+		thread->stopped = private->facts &&
+				  private->facts->exit_tid == (uint32_t)thread->tid;
+		if (thread->stopped)
+			thread->registers.rsp = private->facts->exit_stack;
+		else
+			others++;
+	}
+	if (others)
+		seep_texts_take(
+			&scan->caveats,
+			seep_xasprintf("%zu threads ran meanwhile: what only their registers point "
+				       "to looks lost",
+				       others));
+}
+
 /* From here on its memory stands still: that of a copy, or its own for as long as it is stopped. */
 static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledger_header *header,
 		      const struct seep_leak_scan_options *options, struct seep_error *err)
@@ -135,6 +192,8 @@ static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledge
 
 	private->began_ns = seep_monotonic_ns();
 	rc = seep_stop(pid, &private->stopped, err);
+	if (rc == -SEEP_EREFUSED && options->at_exit)
+		return take_waiting(scan, pid, err);
 	if (rc < 0)
 		return rc;
 	scan->at_ns = private->stopped->stopped_ns;
@@ -301,6 +360,8 @@ static int scan_here(pid_t pid, const struct ledger_header *header,
 				      &private->memory, err);
 	if (rc == 0) {
 		read_facts(scan, header);
+		if (scan->method == SEEP_SCAN_WAITING)
+			find_waiting(scan);
 		rc = mark(scan, header, options, err);
 	}
 	if (rc == 0 && options->dump_bytes)
@@ -383,6 +444,7 @@ const char *seep_scan_method_name(enum seep_scan_method method)
 	static const char *const names[] = {
 		[SEEP_SCAN_COPY_ON_WRITE] = "copy-on-write",
 		[SEEP_SCAN_STOPPED] = "stopped",
+		[SEEP_SCAN_WAITING] = "waiting",
 		[SEEP_SCAN_INSIDE] = "inside",
 	};
 

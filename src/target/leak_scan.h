@@ -29,6 +29,7 @@ enum seep_scan_method {
 	SEEP_SCAN_NONE = 0,
 	SEEP_SCAN_COPY_ON_WRITE, /* of a copy; the process was stopped for the time of a fork */
 	SEEP_SCAN_STOPPED,	 /* of the stopped process */
+	SEEP_SCAN_WAITING,	 /* of one that waits at its end and could not be stopped */
 	SEEP_SCAN_INSIDE,	 /* by libseep.so in the process */
 };
 
@@ -62,7 +63,7 @@ SEEP_NODISCARD int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 				  const struct seep_leak_scan_options *options,
 				  struct seep_leak_scan **ret_scan, struct seep_error *err);
 
-/* "copy-on-write", "stopped", "inside"; NULL of SEEP_SCAN_NONE. Static storage. */
+/* "copy-on-write", "stopped", "waiting", "inside"; NULL of SEEP_SCAN_NONE. Static storage. */
 const char *seep_scan_method_name(enum seep_scan_method method);
 
 /* NULL is a no-op. */
