@@ -22,6 +22,7 @@
 #include "cli/symbol_options.h"
 #include "ledger/ledger.h"
 #include "recorder/census.h"
+#include "recorder/leak_check.h"
 #include "recorder/ledger_place.h"
 #include "recorder/outname.h"
 #include "recorder/recorder.h"
@@ -411,6 +412,7 @@ int cmd_run(char **operands)
 			.no_argv = asked.no_argv,
 			.snapshot_every_ns = asked.snapshot_every_ns,
 			.snapshot_keep = (unsigned)asked.snapshot_keep,
+			.leak_check = &(const struct seep_leak_check_plan){ .block_list_max = 16 },
 			.symbols = &run.symbols,
 			.quiet = asked.quiet,
 			.on_first_signal = say_still_writing,

@@ -39,6 +39,28 @@ struct seep_leak_scan_private {
 	uint64_t began_ns;
 };
 
+/* TEMPORARY: until stop.c makes copies. */
+__attribute__((weak)) bool seep_stop_may_copy(const struct seep_stopped *stopped,
+					      struct seep_error *ret_why)
+{
+	(void)stopped;
+	(void)seep_fail(ret_why, SEEP_ESYS, "copies are not made yet");
+	return false;
+}
+
+__attribute__((weak)) int seep_stop_copy(struct seep_stopped *stopped, pid_t *ret_copy,
+					 struct seep_error *err)
+{
+	(void)stopped;
+	(void)ret_copy;
+	return seep_fail(err, SEEP_ESYS, "copies are not made yet");
+}
+
+__attribute__((weak)) void seep_copy_end(pid_t copy)
+{
+	(void)copy;
+}
+
 /* ---- stopping ----------------------------------------------------------------------------- */
 
 /* Is the thread in realloc()? Then a block of it is in the page map neither here nor there. */
@@ -279,6 +301,7 @@ static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *
 		.library = library_of(private, header),
 		.ledger = options->ledger,
 		.at_exit = options->at_exit,
+		.image = private->copy,
 	};
 
 	seep_roots_find(&from, &private->roots);
@@ -291,7 +314,11 @@ static int mark(struct seep_leak_scan *scan, const struct ledger_header *header,
 {
 	struct seep_leak_scan_private *private = scan->private;
 	const struct scan_memory memory = seep_memory_for_scan(private->memory);
+	size_t vtable_count;
+	struct scan_range *vtables = seep_roots_vtables(&private->maps, &vtable_count);
 	const struct scan_options marking = {
+		.vtables = vtables,
+		.vtable_count = vtable_count,
 		.blocks_max_bytes = PAGE_MAP_MAX_BYTES,
 		.want_chains = options->want_chains,
 		.want_hints = true,
@@ -307,6 +334,7 @@ static int mark(struct seep_leak_scan *scan, const struct ledger_header *header,
 	}
 	if (rc == 0)
 		rc = scan_finish(&private->scan, &scan->result);
+	free(vtables);
 	return rc < 0 ? fail_scan(rc, err) : 0;
 }
 
