@@ -39,28 +39,6 @@ struct seep_leak_scan_private {
 	uint64_t began_ns;
 };
 
-/* TEMPORARY: until stop.c makes copies. */
-__attribute__((weak)) bool seep_stop_may_copy(const struct seep_stopped *stopped,
-					      struct seep_error *ret_why)
-{
-	(void)stopped;
-	(void)seep_fail(ret_why, SEEP_ESYS, "copies are not made yet");
-	return false;
-}
-
-__attribute__((weak)) int seep_stop_copy(struct seep_stopped *stopped, pid_t *ret_copy,
-					 struct seep_error *err)
-{
-	(void)stopped;
-	(void)ret_copy;
-	return seep_fail(err, SEEP_ESYS, "copies are not made yet");
-}
-
-__attribute__((weak)) void seep_copy_end(pid_t copy)
-{
-	(void)copy;
-}
-
 /* ---- stopping ----------------------------------------------------------------------------- */
 
 /* Is the thread in realloc()? Then a block of it is in the page map neither here nor there. */
