@@ -108,6 +108,9 @@ static void large(const char *what, uint64_t (*word)(uint64_t i))
 			block[i] = word(i) == 1 ? at + 16 : word(i);
 	}
 	measure(f, what);
+	fake_block(f, 1000, 1, 0);
+	f->options.want_hints = true;
+	measure(f, "  and one lost, with hints");
 	fake_free(f);
 }
 

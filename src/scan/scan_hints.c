@@ -5,7 +5,7 @@
 #include "scan/scan_look.h"
 #include "scan/scan_private.h"
 
-enum { HIGH_TAG_SHIFT = 48 };
+enum { HIGH_TAG_SHIFT = 48, SIXTH_SHIFT = 40 };
 static const uint64_t hint_bytes_max = UINT64_C(1) << 30;
 
 static uint8_t hint_of(const struct scan_block *block, const struct scan_word *word)
@@ -71,6 +71,9 @@ void scan_hints_find(struct scan *scan, const uint32_t *listed, uint64_t count)
 		    look.lowest;
 	look.mask = (UINT64_C(1) << HIGH_TAG_SHIFT) - 1;
 	look.step = 1;
+	look.sixth_bytes[0] = (look.lowest >> SIXTH_SHIFT & 0xff) * UINT64_C(0x0101010101010101);
+	look.sixth_bytes[1] = ((look.lowest + look.span) >> SIXTH_SHIFT & 0xff) *
+			      UINT64_C(0x0101010101010101);
 	for (const struct scan_kept_roots *kept = scan->private->roots; kept; kept = kept->next)
 		for (size_t i = 0; i < kept->count; i++)
 			look_further(&look, &kept->roots[i], &left_bytes);

@@ -34,6 +34,14 @@ static inline void add_word(struct scan_look *look, uint64_t word, uint64_t from
 		__builtin_prefetch((const void *)(uintptr_t)word);
 }
 
+/* Whether one of @word's bytes is that of which @bytes has eight (Mycroft's test for zero). */
+static inline bool has_byte(uint64_t word, uint64_t bytes)
+{
+	uint64_t x = word ^ bytes;
+
+	return (x - UINT64_C(0x0101010101010101)) & ~x & UINT64_C(0x8080808080808080);
+}
+
 /*
  * The words of one piece, from @begin. How far it came: not to its end if the batch is full. What lies at its
  * own address, as in our own process, is fetched ahead.
@@ -41,7 +49,7 @@ static inline void add_word(struct scan_look *look, uint64_t word, uint64_t from
 static uint64_t look_at_piece(struct scan_look *look, const uint8_t *data, uint64_t bytes,
 			      uint64_t begin)
 {
-	enum { WORD = sizeof(uint64_t), LINE = 64, AHEAD = 2048 };
+	enum { WORD = sizeof(uint64_t), LINE = 64, AHEAD = 2048, SIXTH = 5 };
 	const uint64_t lowest = look->lowest, span = look->span;
 	const bool direct = begin == (uintptr_t)data;
 	uint64_t at = 0, word;
@@ -58,6 +66,14 @@ static uint64_t look_at_piece(struct scan_look *look, const uint8_t *data, uint6
 			}
 		}
 	for (; at + WORD <= bytes && look->count < SCAN_WORDS_AT_ONCE; at += look->step) {
+		/* No sixth byte of the next eight words is that of an address: none of them is one. */
+		while (look->sixth_bytes[0] && at + SIXTH + 2 * WORD <= bytes) {
+			__builtin_memcpy(&word, data + at + SIXTH, WORD);
+			if (has_byte(word, look->sixth_bytes[0]) ||
+			    has_byte(word, look->sixth_bytes[1]))
+				break;
+			at += WORD;
+		}
 		__builtin_memcpy(&word, data + at, WORD);
 		if (CORE_UNLIKELY((word & look->mask) - lowest < span))
 			add_word(look, word, begin + at, direct);

@@ -15,9 +15,10 @@ struct scan_look {
 	void (*take)(struct scan_look *look); /* what to do with a batch */
 	uint64_t lowest, span;		      /* of words that are of interest */
 	uint64_t mask;			      /* the bits of them that count */
-	uint64_t from_flag;		      /* added to where a word was found */
-	unsigned step;			      /* from one word to the next */
-	unsigned count;			      /* in private->words, of a batch */
+	uint64_t sixth_bytes[2]; /* of 8 bytes each: the only ones of such words; 0: any */
+	uint64_t from_flag;	 /* added to where a word was found */
+	unsigned step;		 /* from one word to the next */
+	unsigned count;		 /* in private->words, of a batch */
 	/* For take(). */
 	void *user;
 	uint8_t state, root, root_rule;

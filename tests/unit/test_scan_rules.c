@@ -212,6 +212,24 @@ static void lost_blocks_get_hints(void **state)
 	assert_int_equal(fake_state(f, unaligned), SCAN_REACHABLE);
 }
 
+static void a_hint_may_lie_at_any_byte(void **state)
+{
+	struct fake *f = *state;
+	uint64_t *holder = fake_block(f, 200, 1, 0), *lost = fake_block(f, 64, 2, 0);
+	uint64_t value = A(lost);
+
+	f->options.want_hints = true;
+	f->words[0] = A(holder);
+	for (unsigned at = 0; at + 8 <= 200; at++) {
+		memset(holder, 0, 200);
+		memcpy((char *)holder + at, &value, sizeof(value));
+		assert_int_equal(fake_scan(f), 0);
+		assert_int_equal(fake_rule(f, lost),
+				 at % 8 ? SCAN_RULE_UNALIGNED : SCAN_RULE_START);
+		assert_int_equal(fake_state(f, lost), at % 8 ? SCAN_LOST : SCAN_REACHABLE);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -221,6 +239,7 @@ int main(void)
 		TEST(an_empty_array_at_a_pages_end),
 		TEST(a_second_base_is_known_by_its_vtable),
 		TEST(lost_blocks_get_hints),
+		TEST(a_hint_may_lie_at_any_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
