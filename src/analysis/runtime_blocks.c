@@ -16,100 +16,43 @@
 #include <stdint.h>
 #include <string.h>
 
-enum flag {
-	INSIDE = 1 << 0, /* only what functions that it calls allocate: its own is the program's */
-	HELD = 1 << 1,	 /* only while something leads to it */
+/* What comes before a name: */
+enum {
+	INSIDE = '>', /* only what functions that it calls allocate: its own is the program's */
+	HELD = '?',   /* only while something leads to it: lost with what is the program's */
 };
 
-static const struct {
-	const char *function;
-	unsigned flags;
-} rules[] = {
-	{ "blocks of the loader", 0 },
-	{ "initialisation of libstdc++", 0 },
-	/* Buffers of streams; that of a lost stream is lost with it. */
-	{ "IO_doallocbuf", HELD },
-	{ "IO_file_doallocate", HELD },
-	{ "IO_wfile_doallocate", HELD },
-	{ "IO_fwide", 0 },
-	/* Locales, messages, character sets. */
-	{ "setlocale", 0 },
-	{ "newlocale", INSIDE },
-	{ "nl_*", 0 },
-	{ "*textdomain*", 0 },
-	{ "*gettext", 0 },
-	{ "strerror*", 0 },
-	{ "strsignal", 0 },
-	{ "gconv_find_shlib", 0 },
-	{ "gconv_lookup_cache", 0 },
-	{ "gconv_load_c*", 0 },
-	{ "gconv_read_conf", 0 },
-	{ "wcsmbs_load_conv", 0 },
-	{ "mbs*towcs*", 0 },
-	{ "wcs*tombs*", 0 },
-	{ "mbrtowc", 0 },
-	{ "mbtowc", 0 },
-	{ "wcrtomb", 0 },
-	{ "wctomb", 0 },
-	{ "btowc", 0 },
-	{ "wctob", 0 },
+/* clang-format off */
+static const char *const rules[] = {
+	"blocks of the loader", "initialisation of libstdc++",
+	/* Buffers of streams. */
+	"?IO_doallocbuf", "?IO_file_doallocate", "?IO_wfile_doallocate", "IO_fwide",
+	/* Locales and messages. */
+	"setlocale", ">newlocale", "nl_*", "*textdomain*", "*gettext", "strerror*", "strsignal",
+	/* Character sets. */
+	"gconv_find_shlib", "?gconv_lookup_cache", "gconv_load_c*",
+	"gconv_read_conf", "wcsmbs_load_conv", "mbs*towcs*", "wcs*tombs*", "mbrtowc", "mbtowc",
+	"wcrtomb", "wctomb", "btowc", "wctob",
 	/* Time zones. */
-	{ "tz*", 0 },
-	{ "localtime*", 0 },
-	{ "gmtime*", 0 },
-	{ "mktime", 0 },
-	{ "strftime*", 0 },
+	"tz*", "localtime*", "gmtime*", "mktime", "strftime*",
 	/* The environment's array, and copies that setenv() makes. */
-	{ "add_to_environ", 0 },
-	{ "setenv", 0 },
-	{ "putenv", 0 },
-	{ "unsetenv", 0 },
+	"add_to_environ", "setenv", "putenv", "unsetenv",
 	/* Users, hosts, services; with their buffers of functions that are not reentrant. */
-	{ "nss_*", 0 },
-	{ "getpw*", 0 },
-	{ "getgrnam*", 0 },
-	{ "getgrgid*", 0 },
-	{ "getgrent*", 0 },
-	{ "getsp*", 0 },
-	{ "getsg*", 0 },
-	{ "fget??ent*", 0 },
-	{ "gethost*", 0 },
-	{ "getserv*", 0 },
-	{ "getproto*", 0 },
-	{ "getnetby*", 0 },
-	{ "getnetent*", 0 },
-	{ "getrpc*", 0 },
-	{ "getaliasby*", 0 },
-	{ "getaliasent*", 0 },
-	{ "getusershell", 0 },
-	{ "getmntent*", 0 },
-	{ "getlogin", 0 },
-	{ "getpass", 0 },
-	{ "ttyname", 0 },
-	{ "check_pf", 0 },
-	{ "res_*init", 0 },
-	{ "resolv_*", 0 },
+	"nss_*", "getpw*", "getgrnam*", "getgrgid*", "getgrent*", "getsp*", "getsg*",
+	"fget??ent*", "gethost*", "getserv*", "getproto*", "getnetby*", "getnetent*", "getrpc*",
+	"getaliasby*", "getaliasent*", "getusershell", "getmntent*", "getlogin", "getpass",
+	"ttyname", "check_pf", "res_*init", "resolv_*",
 	/* What is to be called at an end or a fork. */
-	{ "new_exitfn", 0 },
-	{ "cxa_atexit", 0 },
-	{ "cxa_at_quick_exit", 0 },
-	{ "cxa_thread_atexit*", 0 },
-	{ "on_exit", 0 },
-	{ "register_atfork", 0 },
-	{ "pthread_atfork", 0 },
+	"new_exitfn", "cxa_atexit", "cxa_at_quick_exit", "cxa_thread_atexit*", "on_exit",
+	"register_atfork", "pthread_atfork",
 	/* Threads and loading. */
-	{ "pthread_setspecific", 0 },
-	{ "dlerror*", 0 },
-	{ "aio_enqueue_request", 0 },
-	{ "gai_enqueue_request", 0 },
+	"pthread_setspecific", "dlerror*", "aio_enqueue_request", "gai_enqueue_request",
 	/* C++. The first is that of the emergency pool of a libstdc++ that is part of a program. */
-	{ "GLOBAL__sub_I_eh_alloc.cc", 0 },
-	{ "GLOBAL__sub_I__ZN9__gnu_cxx9__freeres*", 0 },
-	{ "std::ios_base::sync_with_stdio", 0 },
-	{ "std::ios_base::Init::*", 0 },
-	{ "std::locale::classic", 0 },
-	{ "std::locale::_S_initialize*", 0 },
+	"GLOBAL__sub_I_eh_alloc.cc", "GLOBAL__sub_I__ZN9__gnu_cxx9__freeres*",
+	"std::ios_base::sync_with_stdio", "std::ios_base::Init::*", "std::locale::classic",
+	"std::locale::_S_initialize*",
 };
+/* clang-format on */
 
 enum {
 	LOADER_RULE = 0,
@@ -163,13 +106,18 @@ size_t seep_runtime_rules(void)
 	return RULES;
 }
 
-const char *seep_runtime_rule_name(size_t rule)
+static const char *name_of(const char *rule)
 {
-	return rule < RULES ? rules[rule].function : "";
+	return rule + (*rule == INSIDE || *rule == HELD);
 }
 
-/* The rule that names the function of a frame; @innermost: it allocated itself. */
-static size_t find_function(const char *function, bool innermost, bool lost)
+const char *seep_runtime_rule_name(size_t rule)
+{
+	return name_of(rules[rule]);
+}
+
+/* The rule that names the function of a frame. */
+static size_t find_function(const char *function)
 {
 	struct seep_name_part name = seep_function_name(function);
 
@@ -183,16 +131,19 @@ static size_t find_function(const char *function, bool innermost, bool lost)
 		}
 	}
 	for (size_t i = FIRST_FUNCTION; i < RULES; i++) {
-		const char *wanted = rules[i].function;
+		const char *wanted = name_of(rules[i]);
 
-		if ((innermost && rules[i].flags & INSIDE) || (lost && rules[i].flags & HELD))
-			continue;
-		if ((*wanted == *name.text || *wanted == '*') &&
-		    core_glob_match((struct core_glob){ wanted, strlen(wanted) }, name.text,
+		if (core_glob_match((struct core_glob){ wanted, strlen(wanted) }, name.text,
 				    name.bytes))
 			return i;
 	}
 	return SIZE_MAX;
+}
+
+/* A library that is linked into the program: its functions are told by names that are its alone. */
+static bool is_of_runtime(size_t rule, enum part part)
+{
+	return part != PROGRAM || strncmp(rules[rule], "GLOBAL_", 7) == 0;
 }
 
 size_t seep_runtime_rule_find(const struct seep_profile *profile,
@@ -205,18 +156,19 @@ size_t seep_runtime_rule_find(const struct seep_profile *profile,
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		const struct seep_profile_frame *frame = &profile->frames[context->stack[i].frame];
 		const enum part part = part_of(profile, frame);
-		size_t rule;
+		size_t rule = SIZE_MAX;
 
 		if (i == 0 && part == LOADER)
 			return LOADER_RULE;
 		/* The loader calls nothing of it but what initialises it, and ends it. */
 		if (before == LIBSTDCXX && part == LOADER)
 			return LIBSTDCXX_RULE;
-		if (part == PROGRAM && i > 0)
+		if (frame->function && (part != PROGRAM || i == 0))
+			rule = find_function(frame->function);
+		if (rule != SIZE_MAX && *rules[rule] == HELD && lost)
 			return SIZE_MAX;
-		rule = frame->function ? find_function(frame->function, i == 0, lost) : SIZE_MAX;
-		if (rule != SIZE_MAX &&
-		    (part != PROGRAM || strncmp(rules[rule].function, "GLOBAL_", 7) == 0))
+		if (rule != SIZE_MAX && !(*rules[rule] == INSIDE && i == 0) &&
+		    is_of_runtime(rule, part))
 			return rule;
 		if (part == PROGRAM)
 			return SIZE_MAX;

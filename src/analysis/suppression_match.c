@@ -9,21 +9,21 @@
 /* What valgrind puts between a program and its malloc. */
 static const char valgrind_object[] = "/usr/libexec/valgrind/vgpreload_memcheck-amd64-linux.so";
 
-static const char *const allocations[] = {
-#define CORE_MALLOC(symbol, ...) #symbol,
-#define CORE_OPERATOR(symbol, ...) #symbol,
-#include "core/allocation.def"
-};
-
-static const char *const by_kind[LEDGER_KIND_COUNT] = {
-	[LEDGER_KIND_MALLOC] = "malloc",
-	[LEDGER_KIND_CALLOC] = "calloc",
-	[LEDGER_KIND_REALLOC] = "realloc",
-	[LEDGER_KIND_MEMALIGN] = "memalign",
-	[LEDGER_KIND_NEW] = "_Znwm",
-	[LEDGER_KIND_NEW_ARRAY] = "_Znam",
-	[LEDGER_KIND_NEW_ALIGNED] = "_ZnwmSt11align_val_t",
-	[LEDGER_KIND_NEW_ARRAY_ALIGNED] = "_ZnamSt11align_val_t",
+/* Those of core/allocation.def that allocate, the most usual one first. */
+static const char *const by_kind[LEDGER_KIND_COUNT][6] = {
+	[LEDGER_KIND_MALLOC] = { "malloc" },
+	[LEDGER_KIND_CALLOC] = { "calloc" },
+	[LEDGER_KIND_REALLOC] = { "realloc", "reallocarray" },
+	[LEDGER_KIND_MEMALIGN] = { "memalign", "posix_memalign", "aligned_alloc", "valloc",
+				   "pvalloc" },
+	[LEDGER_KIND_NEW] = { "_Znwm", "_ZnwmRKSt9nothrow_t", "operator new(unsigned long)" },
+	[LEDGER_KIND_NEW_ARRAY] = { "_Znam", "_ZnamRKSt9nothrow_t",
+				    "operator new[](unsigned long)" },
+	[LEDGER_KIND_NEW_ALIGNED] = { "_ZnwmSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t",
+				      "operator new(unsigned long, std::align_val_t)" },
+	[LEDGER_KIND_NEW_ARRAY_ALIGNED] = { "_ZnamSt11align_val_t",
+					    "_ZnamSt11align_val_tRKSt9nothrow_t",
+					    "operator new[](unsigned long, std::align_val_t)" },
 };
 
 static bool fits(struct core_glob pattern, const char *text)
@@ -31,45 +31,19 @@ static bool fits(struct core_glob pattern, const char *text)
 	return core_glob_match(pattern, text, strlen(text));
 }
 
-/* LEDGER_KIND_COUNT: it frees. */
-static unsigned kind_of(const char *symbol)
-{
-	const bool aligned = strstr(symbol, "align_val") != NULL;
-
-	if (strncmp(symbol, "_Zd", 3) == 0 || strcmp(symbol, "free") == 0)
-		return LEDGER_KIND_COUNT;
-	if (strncmp(symbol, "_Znw", 4) == 0)
-		return aligned ? LEDGER_KIND_NEW_ALIGNED : LEDGER_KIND_NEW;
-	if (strncmp(symbol, "_Zna", 4) == 0)
-		return aligned ? LEDGER_KIND_NEW_ARRAY_ALIGNED : LEDGER_KIND_NEW_ARRAY;
-	if (strncmp(symbol, "realloc", 7) == 0)
-		return LEDGER_KIND_REALLOC;
-	if (strcmp(symbol, "malloc") == 0)
-		return LEDGER_KIND_MALLOC;
-	return strcmp(symbol, "calloc") == 0 ? LEDGER_KIND_CALLOC : LEDGER_KIND_MEMALIGN;
-}
-
 bool seep_suppression_is_allocation(struct core_glob pattern, unsigned kind)
 {
-	for (size_t i = 0; i < sizeof(allocations) / sizeof(allocations[0]); i++) {
-		const unsigned here = kind_of(allocations[i]);
-
-		if (here != LEDGER_KIND_COUNT && (kind == here || kind == LEDGER_KIND_COUNT) &&
-		    fits(pattern, allocations[i]))
-			return true;
-	}
-	if (kind < LEDGER_KIND_NEW)
+	if (kind >= LEDGER_KIND_COUNT)
 		return false;
-	if (kind != LEDGER_KIND_NEW_ARRAY && kind != LEDGER_KIND_NEW_ARRAY_ALIGNED &&
-	    fits(pattern, "operator new(unsigned long)"))
-		return true;
-	return kind != LEDGER_KIND_NEW && kind != LEDGER_KIND_NEW_ALIGNED &&
-	       fits(pattern, "operator new[](unsigned long)");
+	for (const char *const *name = by_kind[kind]; *name; name++)
+		if (fits(pattern, *name))
+			return true;
+	return false;
 }
 
 const char *seep_suppression_allocation(unsigned kind)
 {
-	return by_kind[kind < LEDGER_KIND_COUNT ? kind : LEDGER_KIND_MALLOC];
+	return by_kind[kind < LEDGER_KIND_COUNT ? kind : LEDGER_KIND_MALLOC][0];
 }
 
 static const char *module_path(const struct seep_profile *profile,

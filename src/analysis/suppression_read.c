@@ -208,6 +208,15 @@ static int read_frame(struct reader *r, size_t count)
 	return 0;
 }
 
+static bool is_allocation(struct core_glob pattern)
+{
+	unsigned kind = 0;
+
+	while (kind < LEDGER_KIND_COUNT && !seep_suppression_is_allocation(pattern, kind))
+		kind++;
+	return kind < LEDGER_KIND_COUNT;
+}
+
 /* Wildcards say nothing, nor does an allocation function: each leak has one. */
 static bool says_something(const struct seep_suppression_line *lines, size_t count)
 {
@@ -215,8 +224,7 @@ static bool says_something(const struct seep_suppression_line *lines, size_t cou
 		const struct core_glob pattern = lines[i].pattern;
 
 		if (lines[i].what == SEEP_LINE_ANY || strspn(pattern.text, "*?") == pattern.bytes ||
-		    (i == 0 && lines[i].what == SEEP_LINE_FUN &&
-		     seep_suppression_is_allocation(pattern, LEDGER_KIND_COUNT)))
+		    (i == 0 && lines[i].what == SEEP_LINE_FUN && is_allocation(pattern)))
 			continue;
 		return true;
 	}

@@ -121,6 +121,35 @@ static void a_rule_matches_what_it_says(void **state)
 	seep_profile_free(profile);
 }
 
+/* "{ a Memcheck:Leak fun:SYMBOL fun:f }" fits blocks of just one kind, if SYMBOL allocates. */
+static void each_allocation_function_is_of_one_kind(void **state)
+{
+	static const char *const symbols[] = {
+#define CORE_MALLOC(symbol, ...) #symbol,
+#define CORE_OPERATOR(symbol, ...) #symbol,
+#include "core/allocation.def"
+	};
+	static const char *const frames[] = { "f@/program", NULL };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(symbols); i++) {
+		const bool frees = strcmp(symbols[i], "free") == 0 ||
+				   strncmp(symbols[i], "_Zd", 3) == 0;
+		char *rule = seep_xasprintf("{\na\nMemcheck:Leak\nfun:%s\nfun:f\n}", symbols[i]);
+		unsigned kinds = 0;
+
+		for (uint8_t kind = 0; kind < LEDGER_KIND_COUNT; kind++) {
+			struct seep_profile *p = profile_of(kind, frames);
+
+			kinds += effect_of(rule, p, 0, SEEP_VERDICT_LOST) == SEEP_IS_SUPPRESSED;
+			seep_profile_free(p);
+		}
+		if (kinds != !frees)
+			fail_msg("%s: %u kinds", symbols[i], kinds);
+		free(rule);
+	}
+}
+
 static void a_rule_speaks_of_its_kinds_of_leak_only(void **state)
 {
 	static const struct {
@@ -261,6 +290,12 @@ static void only_what_the_runtime_keeps_is_its_own(void **state)
 		  SEEP_VERDICT_LOST,
 		  true,
 		  { "@/lib/libc.so.6", "__newlocale@/lib/libc.so.6", "main@/a" } },
+		/* Lost with a descriptor of iconv_open() they are the program's. */
+		{ 0,
+		  SEEP_VERDICT_LOST_WITH,
+		  false,
+		  { "__gconv_lookup_cache@/lib/libc.so.6", "iconv_open@/lib/libc.so.6",
+		    "main@/a" } },
 		{ 0, SEEP_VERDICT_REACHABLE, true, { "getpwnam@/lib/libc.so.6", "main@/a" } },
 		{ 0,
 		  SEEP_VERDICT_REACHABLE,
@@ -446,6 +481,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rule_matches_what_it_says),
+		cmocka_unit_test(each_allocation_function_is_of_one_kind),
 		cmocka_unit_test(a_rule_speaks_of_its_kinds_of_leak_only),
 		cmocka_unit_test(what_cannot_be_read_is_refused_with_its_line),
 		cmocka_unit_test(only_what_the_runtime_keeps_is_its_own),
