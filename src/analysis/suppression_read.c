@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 64 << 10, HASH_DIGITS = 16 };
+enum { LINE_MAX_BYTES = 8 << 10, HASH_DIGITS = 16 };
 
 #define ALL_VERDICTS ((1u << SEEP_VERDICT_COUNT) - 1)
 
@@ -71,7 +71,7 @@ static int next_line(struct reader *r)
 		r->line++;
 		r->now = NULL;
 		if (end - begin > LINE_MAX_BYTES)
-			return complain(r, "longer than 64 KB");
+			return complain(r, "longer than 8 KB");
 		if (memchr(begin, '\0', (size_t)(end - begin)))
 			return complain(r, "a zero byte: this is no text");
 		while (begin < end && is_space(*begin))

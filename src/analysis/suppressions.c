@@ -7,16 +7,19 @@
 #include "base/file.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "profile/verdict.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
 	FILE_MAX_BYTES = 16 << 20,
 	GENERATED_LINES = 24, /* as many as valgrind reads */
-	GENERATED_MAX_BYTES = 4 << 20,
+	GENERATED_NAME_BYTES = 4096,
+	GENERATED_MAX_BYTES = 1 << 20,
 };
 
 /* Of a frame: not compared with the rules yet; else the first that fits it + 2, or NO_RULE. */
@@ -214,25 +217,36 @@ void seep_suppressions_tell(const struct seep_suppressions *suppressions,
 	}
 }
 
-/* A name may hold anything: what would end the line is matched by a wildcard. */
-static void add_name(struct seep_strbuf *block, const char *what, const char *name)
+/*
+ * A name may hold anything, and be of any length: a wildcard matches what would end the line. Returns
+ * whether it says more than a wildcard does.
+ */
+static bool add_name(struct seep_strbuf *block, const char *what, const char *name)
 {
+	const size_t length = strlen(name);
+	const size_t bytes = core_smaller(length, GENERATED_NAME_BYTES);
+
 	seep_strbuf_addf(block, "   %s:", what);
-	for (; *name; name++)
-		seep_strbuf_addc(block, (unsigned char)*name < ' ' ? '?' : *name);
-	seep_strbuf_addc(block, '\n');
+	for (size_t i = 0; i < bytes; i++) {
+		const bool is_odd = (unsigned char)name[i] < ' ' ||
+				    (name[i] == ' ' && i + 1 == bytes);
+
+		seep_strbuf_addc(block, is_odd ? '?' : name[i]);
+	}
+	seep_strbuf_adds(block, bytes < length ? "*\n" : "\n");
+	return strspn(name, "*?") < bytes;
 }
 
-static void add_frame(struct seep_strbuf *block, const struct seep_profile *profile,
+static bool add_frame(struct seep_strbuf *block, const struct seep_profile *profile,
 		      const struct seep_profile_frame *frame)
 {
-	if (frame->function)
-		add_name(block, "fun", frame->function);
-	else if (frame->module > 0 && frame->module <= profile->module_count &&
-		 profile->modules[frame->module - 1].path)
-		add_name(block, "obj", profile->modules[frame->module - 1].path);
-	else
-		seep_strbuf_adds(block, "   obj:*\n");
+	const char *path = NULL;
+
+	if (frame->function && *frame->function)
+		return add_name(block, "fun", frame->function);
+	if (frame->module > 0 && frame->module <= profile->module_count)
+		path = profile->modules[frame->module - 1].path;
+	return add_name(block, "obj", path && *path ? path : "*");
 }
 
 char *seep_suppressions_generate(const struct seep_profile *profile,
@@ -242,28 +256,28 @@ char *seep_suppressions_generate(const struct seep_profile *profile,
 	const char *kind = seep_suppression_kind(leak->verdict);
 	struct seep_strbuf block;
 	unsigned lines = 1;
+	bool says = false;
 
 	if (leak->context > 0 && leak->context <= profile->context_count)
 		context = &profile->contexts[leak->context - 1];
-	if (!context || context->stack_count == 0) {
-		if (leak->hash == 0)
-			return seep_xstrdup("# a leak without a call stack\n");
-		return seep_xasprintf("hash:%016" PRIx64 "\n", leak->hash);
-	}
 	seep_strbuf_init(&block, GENERATED_MAX_BYTES);
 	seep_strbuf_addf(&block, "{\n   seep-%016" PRIx64 "\n   Memcheck:Leak\n", leak->hash);
 	if (kind)
 		seep_strbuf_addf(&block, "   match-leak-kinds: %s\n", kind);
-	add_name(&block, "fun", seep_suppression_allocation(context->kind));
-	for (uint32_t i = 0; i < context->stack_count && lines < GENERATED_LINES; i++) {
+	(void)add_name(&block, "fun", seep_suppression_allocation(context ? context->kind : 0));
+	for (uint32_t i = 0; context && i < context->stack_count && lines < GENERATED_LINES; i++) {
 		const struct seep_profile_stack_entry *entry = &context->stack[i];
 
-		add_frame(&block, profile, &profile->frames[entry->frame]);
+		says |= add_frame(&block, profile, &profile->frames[entry->frame]);
 		lines++;
 		/* Recursion is folded here, and not in valgrind's stacks. */
 		if (entry->period > 0 && lines++ < GENERATED_LINES)
 			seep_strbuf_adds(&block, "   ...\n");
 	}
 	seep_strbuf_adds(&block, "}\n");
-	return seep_strbuf_take(&block);
+	if (says)
+		return seep_strbuf_take(&block);
+	seep_strbuf_done(&block);
+	return leak->hash ? seep_xasprintf("hash:%016" PRIx64 "\n", leak->hash)
+			  : seep_xstrdup("# a leak without a call stack\n");
 }

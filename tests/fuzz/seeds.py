@@ -278,6 +278,16 @@ def perf_maps(_build, _limit):
     yield b"0x10 0x4 prefixed\r\n 20 4 blank\n20\t4\ttabs\n" + b"7 7 " + b"n" * 5000 + b"\n"
 
 
+def suppressions(_build, _limit):
+    yield b"# comment\nleak:load_rows\nleak:^app::*rows$\nleak:*.so\n\nhash:1111111111111111\n"
+    yield (b"{\nname\nMemcheck:Leak\nmatch-leak-kinds: definite,indirect,possible,reachable,all,none\n"
+           b"fun:_Znwm\n...\nfun:_ZN3app9load_rowsERSii\nobj:*/server\nsrc:load.cc:120\n}\n")
+    yield b"{\nname\nMemcheck:Cond\nfun:x\n}\n{\nb\nHelgrind,Memcheck:Leak\nfun:*alloc\nobj:*\n}\n"
+    yield b"race:x\n"
+    yield b"leak:*\n"
+    yield b"leak:a\0b\n" + b"leak:" + b"l" * 9000
+
+
 def variants(folder, path):
     """Of one file: with its debug information elsewhere, without symbols, and packed inside."""
     plain, debug, mini = (folder / f"variant.{kind}" for kind in ("plain", "debug", "mini"))
