@@ -198,12 +198,18 @@ static void read_leaf(struct reader *r, const struct leaf *leaf)
 static bool read_leaves(struct reader *r, uint64_t address)
 {
 	const uint64_t bytes = LEDGER_LEAVES * sizeof(uint64_t);
-	bool any = false;
+	uint8_t *has_some = r->real; /* which is read later */
+	bool wanted = false, any = false;
 
+	if (!scan_copy(r->scan, address + bytes, has_some, LEDGER_LEAVES_PAGES))
+		return false;
 	for (uint64_t at = 0; at < bytes && r->left_bytes;) {
-		uint64_t some, leaf;
-		const uint8_t *data = view(r, address + at, bytes - at, LEDGER_PAGE_BYTES, &some);
+		uint64_t some = LEDGER_PAGE_BYTES, leaf;
+		const uint8_t *data = NULL;
 
+		wanted |= has_some[at / LEDGER_PAGE_BYTES];
+		if (has_some[at / LEDGER_PAGE_BYTES])
+			data = view(r, address + at, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES, &some);
 		any |= data != NULL;
 		for (uint64_t i = 0; data && i < some; i += sizeof(leaf)) {
 			__builtin_memcpy(&leaf, data + i, sizeof(leaf));
@@ -214,8 +220,9 @@ static bool read_leaves(struct reader *r, uint64_t address)
 		}
 		at += some;
 	}
-	return any;
+	return any || !wanted;
 }
+_Static_assert((int)PAGES_MAX >= (int)LEDGER_LEAVES_PAGES, "room for which pages have leaves");
 
 /* Whether the chunk header before a block of glibc's has a size that fits the block's. */
 static bool chunk_fits(const struct reader *r, const struct scan_block *block)

@@ -192,7 +192,7 @@ void seep_roots_find(const struct seep_roots_from *from, struct seep_roots *ret_
 	seep_present_pages_init(&presence.image, from->image ? from->image : own);
 	seep_present_pages_init(&presence.shared, own);
 	seep_roots_find_modules(&work);
-	seep_roots_find_heap(&work, &presence.image);
+	seep_roots_find_heap(&work);
 	seep_ranges_add_all(&work.cut, &work.heap);
 	seep_roots_find_threads(&work);
 	seep_ranges_settle(&work.cut);

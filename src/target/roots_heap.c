@@ -325,33 +325,30 @@ static void add_leaf(struct seep_roots_work *work, uint64_t leaf, uint64_t addre
 		add_cells(work, leaf, address);
 }
 
-/* Leaves, and the table of them: its pages that are there, 512 leaves in each. */
-static void add_page_map(struct seep_roots_work *work, struct seep_present_pages *pages)
+/* Leaves, and the table of them: its pages that have some, 512 leaves in each. */
+static void add_page_map(struct seep_roots_work *work)
 {
 	const struct ledger_blocks *blocks = &work->from->header->blocks;
 	const uint64_t end = blocks->leaves + LEDGER_LEAVES * sizeof(uint64_t);
-	struct seep_ranges present = { 0 };
+	uint8_t has_some[LEDGER_LEAVES_PAGES];
 	uint64_t leaves[PAGE_BYTES / 8];
 
 	if (blocks->leaves == 0 || blocks->granule_shift < LEDGER_BLOCK_ALIGN_SHIFT ||
 	    blocks->granule_shift > LEDGER_GRANULE_SHIFT_GLIBC ||
 	    blocks->leaves % PAGE_BYTES != 0 || end < blocks->leaves)
 		return;
-	seep_ranges_add(&work->heap, blocks->leaves, end);
-	if (!seep_present_pages_find(pages, blocks->leaves, end, &present))
-		seep_ranges_add(&present, blocks->leaves, end);
-	for (size_t i = 0; i < present.count; i++)
-		for (uint64_t at = present.items[i].begin; at < present.items[i].end;
-		     at += PAGE_BYTES) {
-			if (!seep_roots_read(work, at, leaves, sizeof(leaves)))
-				continue;
-			for (size_t k = 0; k < PAGE_BYTES / 8; k++)
-				if (leaves[k])
-					add_leaf(work, leaves[k],
-						 ((at - blocks->leaves) / 8 + k)
-							 << LEDGER_LEAF_SHIFT);
-		}
-	seep_ranges_done(&present);
+	seep_ranges_add(&work->heap, blocks->leaves, end + LEDGER_LEAVES_PAGES);
+	if (!seep_roots_read(work, end, has_some, sizeof(has_some)))
+		return;
+	for (uint64_t i = 0; i < LEDGER_LEAVES_PAGES; i++) {
+		if (!has_some[i] ||
+		    !seep_roots_read(work, blocks->leaves + i * PAGE_BYTES, leaves, sizeof(leaves)))
+			continue;
+		for (size_t k = 0; k < PAGE_BYTES / 8; k++)
+			if (leaves[k])
+				add_leaf(work, leaves[k],
+					 (i * PAGE_BYTES / 8 + k) << LEDGER_LEAF_SHIFT);
+	}
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -394,7 +391,7 @@ static void add_own(struct seep_roots_work *work)
 			seep_ranges_add(&work->heap, maps->items[i].begin, maps->items[i].end);
 }
 
-void seep_roots_find_heap(struct seep_roots_work *work, struct seep_present_pages *pages)
+void seep_roots_find_heap(struct seep_roots_work *work)
 {
 	if (work->from->header->allocator == LEDGER_ALLOCATOR_GLIBC) {
 		add_brk(work);
@@ -405,7 +402,7 @@ void seep_roots_find_heap(struct seep_roots_work *work, struct seep_present_page
 	} else {
 		add_block_pages(work);
 	}
-	add_page_map(work, pages);
+	add_page_map(work);
 	add_own(work);
 	seep_ranges_settle(&work->heap);
 }

@@ -6,10 +6,9 @@
 #ifndef SEEP_TARGET_ROOTS_HEAP_H
 #define SEEP_TARGET_ROOTS_HEAP_H
 
-#include "target/present_pages.h"
 #include "target/roots_parts.h"
 
 /* Adds both to work->heap, which is settled then. After seep_roots_find_modules(). */
-void seep_roots_find_heap(struct seep_roots_work *work, struct seep_present_pages *pages);
+void seep_roots_find_heap(struct seep_roots_work *work);
 
 #endif

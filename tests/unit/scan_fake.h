@@ -99,10 +99,11 @@ static inline void fake_hole(struct fake *f, uint64_t begin, uint64_t bytes)
 static inline void fake_hide_leaves(struct fake *f)
 {
 	const uint64_t *arena = f->leaves + (fake_address(f->arena) >> LEDGER_LEAF_SHIFT);
-	uint64_t begin = fake_address(arena) & ~UINT64_C(4095), end = begin + 8192;
+	uint8_t *has_some = (uint8_t *)(f->leaves + LEDGER_LEAVES);
+	size_t page = (fake_address(arena) - fake_address(f->leaves)) / LEDGER_PAGE_BYTES;
 
-	fake_hole(f, fake_address(f->leaves), begin - fake_address(f->leaves));
-	fake_hole(f, end, fake_address(f->leaves + LEDGER_LEAVES) - end);
+	memset(has_some, 0, LEDGER_LEAVES_PAGES);
+	memset(has_some + page, 1, 2);
 }
 
 static inline struct fake *fake_new_with(unsigned granule_shift)
@@ -111,10 +112,11 @@ static inline struct fake *fake_new_with(unsigned granule_shift)
 	struct fake *f = calloc(1, sizeof(*f));
 	uint8_t *arena = fake_map(FAKE_ARENA_BYTES + leaf_bytes);
 
-	f->leaves = fake_map(LEDGER_LEAVES * sizeof(*f->leaves));
+	f->leaves = fake_map(LEDGER_LEAVES * sizeof(*f->leaves) + LEDGER_LEAVES_PAGES);
 	f->words = fake_map(FAKE_ROOT_WORDS * sizeof(*f->words));
 	if (!arena || !f->leaves || !f->words)
 		abort();
+	memset(f->leaves + LEDGER_LEAVES, 1, LEDGER_LEAVES_PAGES);
 	f->arena = arena + (leaf_bytes - fake_address(arena) % leaf_bytes);
 	f->used = 16;
 	f->blocks.granule_shift = granule_shift;
@@ -152,7 +154,7 @@ static inline void fake_free(struct fake *f)
 	fake_forget(f);
 	while (f->leaf_count)
 		munmap((void *)(uintptr_t)f->leaf_list[--f->leaf_count], fake_leaf_bytes(f));
-	munmap(f->leaves, LEDGER_LEAVES * sizeof(*f->leaves));
+	munmap(f->leaves, LEDGER_LEAVES * sizeof(*f->leaves) + LEDGER_LEAVES_PAGES);
 	munmap(f->words, FAKE_ROOT_WORDS * sizeof(*f->words));
 	munmap(f->arena, FAKE_ARENA_BYTES);
 	free(f);

@@ -11,7 +11,7 @@ enum { REAL_AT_ONCE = 4 }; /* pages, where a neighbour is real */
 
 bool rt_pagemap_start(void)
 {
-	rt_leaves = rt_mmap_sparse(sizeof(rt_cell *) * LEDGER_LEAVES);
+	rt_leaves = rt_mmap_sparse(sizeof(rt_cell *) * LEDGER_LEAVES + LEDGER_LEAVES_PAGES);
 	return rt_leaves != NULL;
 }
 
@@ -27,6 +27,9 @@ static rt_cell *leaf_make(uintptr_t leaf_index)
 	}
 	/* A huge page would cost 2 MB for the cell of a single block in a sparse area. */
 	(void)rt_syscall3(SYS_madvise, (long)leaf, (long)bytes, MADV_NOHUGEPAGE);
+	rt_store((_Atomic uint8_t *)&rt_leaves[LEDGER_LEAVES] +
+			 leaf_index * sizeof(rt_cell *) / LEDGER_PAGE_BYTES,
+		 1);
 	if (atomic_compare_exchange_strong_explicit(&rt_leaves[leaf_index], &expected, leaf,
 						    memory_order_acq_rel, memory_order_acquire))
 		return leaf;
