@@ -239,26 +239,15 @@ static void read_new_ledgers(struct seep_recorder *recorder)
 	}
 }
 
-/* The next child that waits for being waited for by @options; 0 none. */
-static pid_t next_child(int options)
-{
-	siginfo_t info = { 0 };
-
-	return waitid(P_ALL, 0, &info, options | WNOHANG) == 0 ? info.si_pid : 0;
-}
-
 static void reap(struct seep_recorder *recorder)
 {
 	pid_t pid;
 	int status;
 
-	while ((pid = next_child(WSTOPPED)) > 0)
-		if (pid == recorder->main_pid)
-			seep_run_signals_stopped(pid);
-	while ((pid = next_child(WEXITED | WNOWAIT)) > 0) {
+	while ((pid = seep_run_signals_next_dead(recorder->main_pid)) > 0) {
 		seep_session_dying(&recorder->session, (uint32_t)pid);
-		if (waitpid(pid, &status, WNOHANG) != pid)
-			break;
+		if (waitpid(pid, &status, WNOHANG | __WNOTHREAD) != pid)
+			continue;
 		if (pid == recorder->main_pid) {
 			recorder->main_ended = true;
 			recorder->result->wait_status = status;
@@ -348,7 +337,8 @@ static bool has_descendants(const struct seep_recorder *recorder)
 
 	if (seep_session_live(&recorder->session) > 0)
 		return true;
-	return recorder->plan.follow && waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+	return recorder->plan.follow &&
+	       waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WNOTHREAD) == 0;
 }
 
 static bool goes_on(const struct seep_recorder *recorder)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Those of job control come first. */
@@ -82,7 +83,7 @@ static bool has_terminal(void)
 	return false;
 }
 
-void seep_run_signals_stopped(pid_t target)
+static void stop_with(pid_t target)
 {
 	/* Without a terminal nobody waits for a prompt, and the other processes need us. */
 	if (!has_terminal())
@@ -90,6 +91,34 @@ void seep_run_signals_stopped(pid_t target)
 	(void)kill(getpid(), SIGSTOP);
 	if (is_stopped(target))
 		(void)kill(target, SIGCONT);
+}
+
+/*
+ * Threads of ours may trace processes: those are theirs to wait for (__WNOTHREAD). But of a child
+ * of ours the stops by a trace are shown to us too, whatever we ask for, as CLD_TRAPPED.
+ */
+static pid_t next_child(idtype_t which, pid_t pid, int options, int *ret_code)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(which, (id_t)pid, &info, options | WNOHANG | __WNOTHREAD) < 0)
+		return 0;
+	*ret_code = info.si_code;
+	return info.si_pid;
+}
+
+pid_t seep_run_signals_next_dead(pid_t target)
+{
+	pid_t pid;
+	int code;
+
+	while ((pid = next_child(P_ALL, 0, WSTOPPED | WEXITED | WNOWAIT, &code)) > 0) {
+		if (code != CLD_STOPPED && code != CLD_TRAPPED)
+			return pid;
+		if (next_child(P_PID, pid, WSTOPPED, &code) == target && code == CLD_STOPPED)
+			stop_with(target);
+	}
+	return 0;
 }
 
 void seep_run_signals_target_gone(struct seep_run_signals *signals)

@@ -27,8 +27,11 @@ SEEP_NODISCARD int seep_run_signals_begin(struct seep_run_signals *signals, stru
  */
 bool seep_run_signals_pass_on(struct seep_run_signals *signals, pid_t target);
 
-/* @target was stopped: stop as well, and continue it when we are continued. */
-void seep_run_signals_stopped(pid_t target);
+/*
+ * The next child of this thread that has ended, and is left to be waited for; 0 none. If @target
+ * was stopped meanwhile, stop as well, and continue it when we are continued.
+ */
+pid_t seep_run_signals_next_dead(pid_t target);
 
 /*
  * The target has ended and what came up to then has had its effect. From here on the terminal stops
