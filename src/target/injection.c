@@ -87,6 +87,15 @@ uint64_t seep_injection_site(pid_t pid)
 	return found;
 }
 
+bool seep_injection_is_site(pid_t tid, uint64_t address)
+{
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, tid, (void *)address, NULL);
+	return address && !errno && memcmp(&word, call_instruction, sizeof(call_instruction)) == 0;
+}
+
 /* ---- begin and end -------------------------------------------------------------------------- */
 
 /*

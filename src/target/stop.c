@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
+#include "target/injection.h"
 #include "target/stop_refusal.h"
 #include "target/tracee.h"
 
@@ -324,6 +325,8 @@ int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *e
 	int problem, rc;
 
 	stopped->pid = pid;
+	/* Found now, it costs no time that the process stands still. */
+	stopped->call_site = seep_injection_site(pid);
 	problem = stop_new(stopped);
 	if (problem) {
 		seep_stop_release(stopped);

@@ -38,7 +38,7 @@ struct seep_stopped {
 	size_t thread_capacity;
 	size_t unanswered;   /* threads that are there and not stopped */
 	uint64_t stopped_ns; /* monotonic: when the last one stopped */
-	uint64_t call_site;  /* address of a system call instruction; 0: not looked for yet */
+	uint64_t call_site;  /* address of a system call instruction; 0: none was found */
 };
 
 /**

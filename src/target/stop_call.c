@@ -62,7 +62,7 @@ bool seep_stop_may_call(struct seep_stopped *stopped, struct seep_error *ret_why
 		why = "a filter restricts its system calls (seccomp)";
 	else if (dispatches(caller->tid))
 		why = "it handles system calls itself (syscall user dispatch)";
-	else if (!stopped->call_site)
+	else if (!seep_injection_is_site(caller->tid, stopped->call_site))
 		stopped->call_site = seep_injection_site(stopped->pid);
 	if (!why && !stopped->call_site)
 		why = "no instruction that makes a system call was found in it";
