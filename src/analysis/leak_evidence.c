@@ -92,6 +92,9 @@ char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsig
 		return seep_xasprintf("a pointer %s is at 0x%" PRIx64 ", %" PRIu64
 				      " bytes into a block that is itself not surely held",
 				      rules[lost->rule].pointer, from, from - holder->address);
+	/* A register has no address. */
+	if (lost->root == SCAN_ROOT_REGISTER)
+		return seep_xasprintf("a pointer %s is in %s", rules[lost->rule].pointer, root);
 	return seep_xasprintf("a pointer %s is at 0x%" PRIx64 "%s%s", rules[lost->rule].pointer,
 			      from, root ? ", in " : "", root ? root : "");
 }

@@ -240,13 +240,22 @@ static bool add_name(struct seep_strbuf *block, const char *what, const char *na
 static bool add_frame(struct seep_strbuf *block, const struct seep_profile *profile,
 		      const struct seep_profile_frame *frame)
 {
+	const char *name = frame->function ? frame->function : "";
 	const char *path = NULL;
+	char *any;
+	bool says;
 
-	if (frame->function && *frame->function)
-		return add_name(block, "fun", frame->function);
 	if (frame->module > 0 && frame->module <= profile->module_count)
 		path = profile->modules[frame->module - 1].path;
-	return add_name(block, "obj", path && *path ? path : "*");
+	if (!*name)
+		return add_name(block, "obj", path && *path ? path : "*");
+	/* The C library's have several names: strdup, __strdup. */
+	if (*name != '_' || !path || !strstr(path, "/libc"))
+		return add_name(block, "fun", name);
+	any = seep_xasprintf("*%s", name + strspn(name, "_"));
+	says = add_name(block, "fun", any);
+	free(any);
+	return says;
 }
 
 char *seep_suppressions_generate(const struct seep_profile *profile,
@@ -267,9 +276,13 @@ char *seep_suppressions_generate(const struct seep_profile *profile,
 	(void)add_name(&block, "fun", seep_suppression_allocation(context ? context->kind : 0));
 	for (uint32_t i = 0; context && i < context->stack_count && lines < GENERATED_LINES; i++) {
 		const struct seep_profile_stack_entry *entry = &context->stack[i];
+		const struct seep_profile_frame *frame = &profile->frames[entry->frame];
 
-		says |= add_frame(&block, profile, &profile->frames[entry->frame]);
+		says |= add_frame(&block, profile, frame);
 		lines++;
+		/* What calls main() has other names where the C library's are not there. */
+		if (frame->function && strcmp(frame->function, "main") == 0)
+			break;
 		/* Recursion is folded here, and not in valgrind's stacks. */
 		if (entry->period > 0 && lines++ < GENERATED_LINES)
 			seep_strbuf_adds(&block, "   ...\n");

@@ -57,8 +57,9 @@ struct judge {
 	uint32_t *rules; /* suppression's number + 1 */
 	uint32_t *leaks; /* draft's index */
 	/* By context and verdict: 0 not asked, 1 no suppression, else its number * 2 + effect. */
-	uint64_t *effects;
-	uint8_t *startup; /* by context: 0 not asked, 1 no, 2 yes */
+	uint32_t *effects;
+	bool roots_changed; /* something lost was suppressed since roots were looked for */
+	uint8_t *startup;   /* by context: 0 not asked, 1 no, 2 yes */
 	struct seep_idtable by_fate;
 	struct draft *drafts;
 	size_t draft_count;
@@ -143,7 +144,7 @@ static void judge_blocks(struct judge *j)
 static enum seep_suppression_effect effect_on(struct judge *j, uint32_t context, unsigned verdict,
 					      uint32_t *ret_rule)
 {
-	uint64_t *known;
+	uint32_t *known;
 	size_t rule = 0;
 
 	*ret_rule = 0;
@@ -154,13 +155,12 @@ static enum seep_suppression_effect effect_on(struct judge *j, uint32_t context,
 		const enum seep_suppression_effect effect = seep_suppressions_match(
 			j->suppressions, &j->profile->contexts[context - 1], verdict, &rule);
 
-		*known = effect == SEEP_NOT_SUPPRESSED
-				 ? 1
-				 : ((uint64_t)rule + 1) * 2 + (effect == SEEP_IS_RUNTIME);
+		*known = effect == SEEP_NOT_SUPPRESSED ? 1 : ((uint32_t)rule + 1) * 2;
+		*known += effect == SEEP_IS_RUNTIME;
 	}
 	if (*known == 1)
 		return SEEP_NOT_SUPPRESSED;
-	*ret_rule = (uint32_t)(*known / 2);
+	*ret_rule = *known / 2;
 	return *known % 2 ? SEEP_IS_RUNTIME : SEEP_IS_SUPPRESSED;
 }
 
@@ -172,6 +172,7 @@ static bool is_open(const struct judge *j, uint64_t block)
 
 static void close_block(struct judge *j, uint64_t block, unsigned verdict, uint32_t rule)
 {
+	j->roots_changed |= j->result->blocks[block].state == SCAN_LOST;
 	j->result->blocks[block].state = SCAN_IGNORED;
 	j->verdicts[block] = (uint8_t)verdict;
 	j->rules[block] = rule;
@@ -199,15 +200,15 @@ static void suppress_from(struct judge *j, uint32_t *todo, uint64_t count)
 
 /*
  * Apply suppressions to the verdicts as they are. Blocks of the runtime do not take along what they
- * lead to: what a dead thread's variables point to is the program's, and lost. Returns whether the
- * roots may have changed.
+ * lead to: what a dead thread's variables point to is the program's, and lost. Returns whether roots may
+ * have changed.
  */
 static bool suppress(struct judge *j)
 {
 	uint32_t *todo = seep_xcalloc(j->result->block_count, sizeof(*todo));
 	uint64_t count = 0;
-	bool changed = false;
 
+	j->roots_changed = false;
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
 		const struct scan_block *block = &j->result->blocks[i];
 		enum seep_suppression_effect effect = SEEP_NOT_SUPPRESSED;
@@ -217,7 +218,6 @@ static bool suppress(struct judge *j)
 			effect = effect_on(j, context_of(j, block->row), j->verdicts[i], &rule);
 		if (effect == SEEP_NOT_SUPPRESSED)
 			continue;
-		changed |= block->state == SCAN_LOST;
 		close_block(j, i,
 			    effect == SEEP_IS_RUNTIME ? SEEP_VERDICT_RUNTIME
 						      : SEEP_VERDICT_SUPPRESSED,
@@ -227,7 +227,7 @@ static bool suppress(struct judge *j)
 	}
 	suppress_from(j, todo, count);
 	free(todo);
-	return changed;
+	return j->roots_changed;
 }
 
 static struct draft *draft_of(struct judge *j, const struct fate *fate)

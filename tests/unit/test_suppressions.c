@@ -431,6 +431,28 @@ static void a_generated_rule_matches_its_leak_and_no_other(void **state)
 	seep_profile_free(profile);
 }
 
+/* valgrind may know another name of a function of the C library, and no name of what calls main(). */
+static void a_generated_rule_bears_other_names_of_the_same(void **state)
+{
+	static const char *const frames[] = { "__strdup@/lib/libc.so.6", "dup@/a", "main@/a",
+					      "__libc_start_call_main@/lib/libc.so.6", NULL };
+	static const char *const others[] = { "strdup@/lib/libc.so.6", "dup@/a", "main@/a",
+					      "@/lib/libc.so.6", NULL };
+	struct seep_profile *p = profile_of(LEDGER_KIND_MALLOC, frames);
+	struct seep_profile *other = profile_of(LEDGER_KIND_MALLOC, others);
+	char *rule = seep_suppressions_generate(p, &(struct seep_profile_leak){ .context = 1 });
+
+	(void)state;
+	assert_string_equal(rule, "{\n   seep-0000000000000000\n   Memcheck:Leak\n"
+				  "   match-leak-kinds: definite\n   fun:malloc\n   fun:*strdup\n"
+				  "   fun:dup\n   fun:main\n}\n");
+	assert_int_equal(effect_of(rule, p, 0, SEEP_VERDICT_LOST), SEEP_IS_SUPPRESSED);
+	assert_int_equal(effect_of(rule, other, 0, SEEP_VERDICT_LOST), SEEP_IS_SUPPRESSED);
+	free(rule);
+	seep_profile_free(p);
+	seep_profile_free(other);
+}
+
 static void valgrind_reads_what_is_generated(void **state)
 {
 	struct seep_profile *profile = sample_profile();
@@ -487,6 +509,7 @@ int main(void)
 		cmocka_unit_test(only_what_the_runtime_keeps_is_its_own),
 		cmocka_unit_test(hits_are_counted_and_unused_rules_listed),
 		cmocka_unit_test(a_generated_rule_matches_its_leak_and_no_other),
+		cmocka_unit_test(a_generated_rule_bears_other_names_of_the_same),
 		cmocka_unit_test(valgrind_reads_what_is_generated),
 		cmocka_unit_test(a_leak_without_a_stack_is_generated_as_its_hash),
 	};

@@ -389,9 +389,14 @@ static void evidence_says_where_the_pointer_is(void **state)
 	*block(&g, 4, 8, SCAN_LOST) = (struct scan_block){
 		BEGIN + 5 * STEP, 8, FIRST_ROW + 4, 0, LEDGER_CELL_REPORTED, SCAN_LOST, 0, 0, { 0 }
 	};
+	*block(&g, 0, 4, SCAN_MAYBE) = (struct scan_block){
+		BEGIN + 6 * STEP,   4,	  FIRST_ROW, 0, 0, SCAN_MAYBE, SCAN_RULE_LOW_TAG,
+		SCAN_ROOT_REGISTER, { 0 }
+	};
+	g.result.from[6] = UINT64_C(1) << 62; /* registers lie where no memory is */
 	judge(&g);
 	assert_leaks(&g, "LOST f0 2 1100\nLOST f4 1 8\nMAYBE-LOST f1 1 64\nMAYBE-LOST f2 1 32\n"
-			 "STACK-ONLY f3 1 16\n");
+			 "MAYBE-LOST f0 1 4\nSTACK-ONLY f3 1 16\n");
 	assert_string_equal(g.profile->leaks[0].rule, "high-tag");
 	assert_string_equal(g.profile->leaks[0].evidence,
 			    "a pointer to its begin with other upper bits is at 0x7ff0; tagged "
@@ -406,6 +411,10 @@ static void evidence_says_where_the_pointer_is(void **state)
 	assert_string_equal(g.profile->leaks[3].evidence,
 			    "a pointer to its begin is at 0x12008, 8 bytes into a block that is "
 			    "itself not surely held");
+	assert_string_equal(
+		g.profile->leaks[4].evidence,
+		"a pointer to its begin with low bits set is in a register of a thread");
+
 	graph_done(&g);
 }
 
