@@ -6,19 +6,17 @@
 #include <unistd.h>
 
 #include "analysis/keep.h"
-#include "base/progress.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/json_report.h"
+#include "cli/leak_options.h"
 #include "cli/symbol_options.h"
 #include "profile/context_hash.h"
 #include "profile/profile.h"
-#include "profile/symbolise.h"
 #include "recording/recording.h"
 #include "report/report.h"
-#include "symbol/symbol.h"
 #include "target/packages.h"
 
 enum { TOP_MAX = 10000000, SHOWN_BYTES_MAX = 4096 };
@@ -34,6 +32,7 @@ static struct {
 	struct seep_option_list threads;
 	uint64_t top_count;
 	const char *json;
+	struct seep_leak_option_values leaks;
 	struct seep_symbol_option_values symbols;
 } asked = { .by = SEEP_BY_CHOICE };
 
@@ -58,6 +57,8 @@ static const struct seep_option options[] = {
 		    "Show only what threads of this name allocated; !GLOB: not these"),
 	SEEP_OPTION("by-thread", 0, FLAG, NULL, asked.by_thread,
 		    "Keep the stacks of different threads apart"),
+	SEEP_LEAK_OPTIONS(asked.leaks),
+	SEEP_LEAK_VIEW_OPTIONS(asked.leaks),
 	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
 	SEEP_OPTION(
 		"json", 0, OPTIONAL, "JSON", asked.json,
@@ -83,11 +84,16 @@ const struct seep_option_table cmd_report_options = {
 		"those of programs and libraries whose names or lines are missing.\n",
 };
 
-static int check(struct seep_error *err)
+static int check(uint32_t *ret_kinds, struct seep_error *err)
 {
 	if (asked.tree + asked.flat + asked.raw + (asked.json != NULL) > 1)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--tree, --flat, --raw and --json exclude each other");
+	/* Nothing else has a use for them. */
+	if (!asked.json && asked.by == SEEP_BY_CHOICE &&
+	    (asked.leaks.kinds || asked.leaks.why || asked.leaks.blocks ||
+	     asked.leaks.gen_suppressions))
+		asked.by = SEEP_MEASURE_COUNT;
 	if (asked.by == SEEP_MEASURE_COUNT && (asked.tree || asked.flat || asked.raw))
 		return seep_fail(err, SEEP_EUSAGE, "--by lost cannot be used with --%s",
 				 asked.tree   ? "tree"
@@ -102,7 +108,7 @@ static int check(struct seep_error *err)
 	for (size_t i = 0; i < asked.modules.count; i++)
 		if (!asked.modules.items[i][strspn(asked.modules.items[i], "!")])
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
-	return 0;
+	return seep_leak_kinds_read(asked.leaks.kinds, ret_kinds, err);
 }
 
 static void add_globs(struct seep_strbuf *text, const char *what,
@@ -142,41 +148,10 @@ static int keep_some(struct seep_profile *profile, const struct seep_sites *site
 	return 0;
 }
 
-static void show_progress(void *user, uint64_t done, uint64_t all)
-{
-	struct seep_progress *progress = user;
-
-	progress->total = all;
-	seep_progress_step(progress, done);
-}
-
-/*
- * A ledger holds addresses only, whose names are looked up now. A recording holds the names, and
- * what was missing is looked up when somebody says where.
- */
-static int add_names(struct seep_profile *profile, struct seep_error *err)
-{
-	struct seep_symbols_options wanted;
-	struct seep_progress progress;
-	struct seep_symbols *symbols = NULL;
-	int ret;
-
-	ret = seep_symbol_options_read(&asked.symbols, &wanted, err);
-	if (ret < 0 || (profile->symbolised && wanted.debug_dir_count == 0 && !wanted.debuginfod))
-		return ret;
-	ret = seep_symbols_new(&wanted, &symbols, err);
-	if (ret < 0)
-		return ret;
-	seep_progress_start(&progress, "looking up names", 0);
-	ret = seep_profile_symbolise(profile, symbols, true, show_progress, &progress, err);
-	seep_progress_done(&progress);
-	seep_symbols_free(symbols);
-	return ret;
-}
-
 /* @sites: NULL for what shows no functions. */
 static int print(const char *path, const struct seep_profile *profile,
-		 const struct seep_sites *sites, const char *shown, struct seep_error *err)
+		 const struct seep_sites *sites, const char *shown, uint32_t kinds,
+		 struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	const struct seep_view_options view = {
@@ -186,6 +161,9 @@ static int print(const char *path, const struct seep_profile *profile,
 		.full = asked.full,
 		.by_thread = asked.by_thread,
 		.shown = shown,
+		.leak_kinds = kinds,
+		.leak_blocks = (uint32_t)asked.leaks.blocks,
+		.why = asked.leaks.why,
 		.packages_of = seep_packages_of,
 	};
 
@@ -193,6 +171,10 @@ static int print(const char *path, const struct seep_profile *profile,
 		return seep_json_report(asked.json, profile, &view, err);
 	if (asked.raw) {
 		seep_report_raw(stdout, profile, &view);
+		return 0;
+	}
+	if (asked.leaks.gen_suppressions) {
+		seep_report_leak_rules(stdout, sites, &view);
 		return 0;
 	}
 	seep_report_larger(&printer, sites->profile, path);
@@ -215,20 +197,22 @@ static int report(const char *path, struct seep_error *err)
 	struct seep_profile *profile = NULL;
 	struct seep_sites *sites = NULL;
 	char *shown = NULL;
+	uint32_t kinds;
 	int ret;
 
-	ret = check(err);
+	ret = check(&kinds, err);
 	if (ret == 0)
 		ret = seep_profile_open(path, &profile, err);
 	if (ret == 0)
-		ret = add_names(profile, err);
+		ret = seep_symbol_options_name(&asked.symbols, profile, err);
 	if (ret == 0) {
 		seep_profile_hash_contexts(profile);
 		if (!stacks_only || some)
 			sites = seep_sites_new(profile);
 		ret = keep_some(profile, sites, &shown, err);
 		if (ret == 0)
-			ret = print(path, profile, sites, shown, err);
+			ret = print(path, profile, sites, shown, asked.leaks.kinds ? kinds : 0,
+				    err);
 		seep_sites_free(sites);
 	}
 	free(shown);

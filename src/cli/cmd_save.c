@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/ledger_operand.h"
 #include "cli/symbol_options.h"
 #include "recorder/census.h"
 #include "recorder/finish.h"
@@ -49,47 +50,6 @@ const struct seep_option_table cmd_save_options = {
 		"of a file in another folder.\n",
 };
 
-/* What is to be saved. */
-struct ledger {
-	char *path;
-	const struct seep_census_entry *entry; /* NULL: not in a folder of ledgers */
-	bool runs;			       /* its program does, now */
-	bool replaced; /* the process runs another program by now, which has a ledger too */
-};
-
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat first, second;
-
-	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-	       first.st_ino == second.st_ino;
-}
-
-static int find_ledger(const struct seep_census *census, const char *operand, struct ledger *ret,
-		       struct seep_error *err)
-{
-	uint64_t pid;
-	const bool is_pid = seep_parse_count(operand, UINT32_MAX, &pid, NULL) == 0;
-
-	*ret = (struct ledger){ 0 };
-	if (is_pid)
-		ret->entry = seep_census_find(census, (uint32_t)pid);
-	for (size_t i = 0; i < census->count && !is_pid && !ret->entry; i++)
-		if (is_same_file(census->entries[i].path, operand))
-			ret->entry = &census->entries[i];
-	if (ret->entry && ret->entry->state == SEEP_CENSUS_ENDING)
-		return seep_fail(err, SEEP_EEXIST, "its recorder (pid %u) is writing the recording",
-				 ret->entry->recorder_pid);
-	if (!ret->entry && is_pid)
-		return seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %s", operand);
-	if (ret->entry && ret->entry->state <= SEEP_CENSUS_RECORDER_GONE) {
-		ret->replaced = seep_census_find(census, ret->entry->pid) != ret->entry;
-		ret->runs = !ret->replaced;
-	}
-	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
-	return 0;
-}
-
 static int choose_output(const char *ledger_name, char **ret_output, struct seep_error *err)
 {
 	struct seep_ledgerdir_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
@@ -106,7 +66,7 @@ static int choose_output(const char *ledger_name, char **ret_output, struct seep
 }
 
 /* @output: FILE, which can be written. */
-static int save(const struct ledger *ledger, char *output, struct seep_error *err)
+static int save(const struct seep_ledger_operand *ledger, char *output, struct seep_error *err)
 {
 	const enum seep_census_state state = ledger->entry ? ledger->entry->state
 							   : SEEP_CENSUS_ELSEWHERE;
@@ -161,14 +121,14 @@ int cmd_save(char **operands)
 {
 	struct seep_census census = { 0 };
 	struct seep_error err = { 0 };
-	struct ledger ledger = { 0 };
+	struct seep_ledger_operand ledger = { 0 };
 	char *output = NULL;
 	int status;
 	int rc;
 
 	rc = seep_census_take(&census, &err);
 	if (rc == 0)
-		rc = find_ledger(&census, operands[0], &ledger, &err);
+		rc = seep_ledger_operand_find(&census, operands[0], &ledger, &err);
 	if (rc == 0)
 		rc = choose_output(seep_path_base(ledger.path), &output, &err);
 	if (rc == 0)

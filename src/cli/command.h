@@ -59,6 +59,9 @@ extern const struct seep_option_table cmd_completion_options;
 int cmd_doctor(char **operands);
 extern const struct seep_option_table cmd_doctor_options;
 
+int cmd_leaks(char **operands);
+extern const struct seep_option_table cmd_leaks_options;
+
 int cmd_ps(char **operands);
 extern const struct seep_option_table cmd_ps_options;
 

@@ -13,8 +13,9 @@ const struct seep_command seep_commands[] = {
 	/* name          run             args                        summary                     options */
 	{ "run",        cmd_run,        "[options] [--] PROGRAM …", "Run a program and record its heap", &cmd_run_options },
 	{ "report",     cmd_report,     "[options] FILE",           "Show where the memory went", &cmd_report_options },
+	{ "leaks",      cmd_leaks,      "[options] PID|NAME|FILE",  "Show what a process has lost, now or at its end", &cmd_leaks_options },
 	{ "ps",         cmd_ps,         "[options]",                "List recorded processes and the ledgers left behind", &cmd_ps_options },
-	{ "save",       cmd_save,       "[options] PID|LEDGER",     "Make a recording of a process, or of the ledger a dead one left", &cmd_save_options },
+	{ "save",       cmd_save,       "[options] PID|NAME|LEDGER",     "Make a recording of a process, or of the ledger a dead one left", &cmd_save_options },
 	{ "query",      cmd_query,      "[options] FILE SQL",       "Query a recording in SQL",     &cmd_query_options },
 	{ "doctor",     cmd_doctor,     "[options] [PROGRAM|PID]",  "Say why recording would fail here, or show little", &cmd_doctor_options },
 	{ "completion", cmd_completion, "",                         "Print bash completion",      &cmd_completion_options },

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/progress.h"
 #include "base/xalloc.h"
+#include "profile/symbolise.h"
 #include "symbol/debuginfod.h"
 
 static int check_dir(const char *dir, struct seep_error *err)
@@ -45,4 +47,33 @@ int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 					      .debug_dir_count = values->dirs.count,
 					      .debuginfod = values->debuginfod };
 	return values->debuginfod ? check_debuginfod(err) : 0;
+}
+
+static void show_progress(void *user, uint64_t done, uint64_t all)
+{
+	struct seep_progress *progress = user;
+
+	progress->total = all;
+	seep_progress_step(progress, done);
+}
+
+int seep_symbol_options_name(const struct seep_symbol_option_values *values,
+			     struct seep_profile *profile, struct seep_error *err)
+{
+	struct seep_symbols_options wanted;
+	struct seep_progress progress;
+	struct seep_symbols *symbols = NULL;
+	int ret;
+
+	ret = seep_symbol_options_read(values, &wanted, err);
+	if (ret < 0 || (profile->symbolised && wanted.debug_dir_count == 0 && !wanted.debuginfod))
+		return ret;
+	ret = seep_symbols_new(&wanted, &symbols, err);
+	if (ret < 0)
+		return ret;
+	seep_progress_start(&progress, "looking up names", 0);
+	ret = seep_profile_symbolise(profile, symbols, true, show_progress, &progress, err);
+	seep_progress_done(&progress);
+	seep_symbols_free(symbols);
+	return ret;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/options.h"
+#include "profile/profile.h"
 #include "symbol/symbol.h"
 
 struct seep_symbol_option_values {
@@ -32,5 +33,12 @@ struct seep_symbol_option_values {
 SEEP_NODISCARD int seep_symbol_options_read(const struct seep_symbol_option_values *values,
 					    struct seep_symbols_options *ret,
 					    struct seep_error *err);
+
+/*
+ * Look up the names of @profile. A ledger holds addresses only. A recording holds the names, and what
+ * was missing is looked up when the options say where. Errors as above.
+ */
+SEEP_NODISCARD int seep_symbol_options_name(const struct seep_symbol_option_values *values,
+					    struct seep_profile *profile, struct seep_error *err);
 
 #endif

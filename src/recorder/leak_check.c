@@ -3,6 +3,7 @@
 
 #include "analysis/verdicts.h"
 #include "base/xalloc.h"
+#include "profile/verdict.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -111,4 +112,14 @@ void seep_leak_check_none(struct seep_profile *profile, const char *why, ...)
 	va_start(args, why);
 	profile->scan.why_not = take(profile, seep_xvasprintf(why, args));
 	va_end(args);
+}
+
+uint32_t seep_leak_check_verdicts(const struct seep_profile *profile)
+{
+	uint32_t verdicts = 0;
+
+	for (uint32_t i = 0; i < profile->leak_count; i++)
+		if (profile->leaks[i].verdict < SEEP_VERDICT_COUNT)
+			verdicts |= UINT32_C(1) << profile->leaks[i].verdict;
+	return verdicts;
 }

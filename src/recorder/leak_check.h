@@ -57,4 +57,7 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
  */
 void seep_leak_check_none(struct seep_profile *profile, const char *why, ...) SEEP_PRINTF(2, 3);
 
+/* The verdicts of @profile's leaks: bits of enum seep_verdict. */
+uint32_t seep_leak_check_verdicts(const struct seep_profile *profile);
+
 #endif

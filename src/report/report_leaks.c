@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/suppressions.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "report/report.h"
@@ -185,24 +186,49 @@ void seep_report_leaks(const struct seep_printer *printer, const struct seep_sit
 		{ " --leak-kinds all", "what can be reached, too" },
 		{ " --by live", "all that is left" },
 	};
+	struct seep_view_options live = *options;
 	struct seep_leaks_view leaks;
 	struct seep_view view;
 
+	live.by = SEEP_BY_LIVE;
+	/* What is lost is among what is left. */
+	if (!profile->scan.done) {
+		seep_report_stacks(printer, sites, &live);
+		return;
+	}
 	seep_view_init(&view, profile, sites, options);
 	seep_view_add_head(&view, "", true);
 	seep_lines_print(&view.head, printer);
-	if (profile->scan.done) {
-		seep_leaks_view_init(&leaks, &view, options->top);
-		print_leaks(printer, &view, &leaks);
-		if (leaks.count == 0)
-			fputc('\n', printer->out);
-		seep_leaks_view_done(&leaks);
-		print_verdicts(printer, profile);
-		print_suppressions(printer, &profile->scan);
-	}
+	seep_leaks_view_init(&leaks, &view, options->top);
+	print_leaks(printer, &view, &leaks);
+	if (leaks.count == 0)
+		fputc('\n', printer->out);
+	seep_leaks_view_done(&leaks);
+	print_verdicts(printer, profile);
+	print_suppressions(printer, &profile->scan);
 	seep_view_add_scan(&view);
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_next(&view, next, 2);
 	seep_lines_print(&view.foot, printer);
+	seep_view_done(&view);
+}
+
+void seep_report_leak_rules(FILE *out, const struct seep_sites *sites,
+			    const struct seep_view_options *options)
+{
+	struct seep_leaks_view leaks;
+	struct seep_view view;
+
+	seep_view_init(&view, sites->profile, sites, options);
+	seep_leaks_view_init(&leaks, &view, options->top);
+	for (uint32_t i = 0; i < leaks.count; i++) {
+		char *rule = seep_suppressions_generate(sites->profile, leaks.items[i].leak);
+
+		fprintf(out, "# %s\n%s", leaks.items[i].figures, rule);
+		if (*rule && rule[strlen(rule) - 1] != '\n')
+			fputc('\n', out);
+		free(rule);
+	}
+	seep_leaks_view_done(&leaks);
 	seep_view_done(&view);
 }

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep leaks": what a process has lost by now, or had lost at its end. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/path.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/json_report.h"
+#include "cli/leak_options.h"
+#include "cli/ledger_operand.h"
+#include "cli/symbol_options.h"
+#include "ledger/ledger.h"
+#include "profile/context_hash.h"
+#include "profile/ledger_file.h"
+#include "profile/ledger_load.h"
+#include "recorder/outside.h"
+#include "recording/recording.h"
+#include "report/report.h"
+#include "target/leak_scan.h"
+#include "target/packages.h"
+
+enum { TOP_MAX = 10000000 };
+
+static struct {
+	uint64_t top_count;
+	bool full;
+	const char *json;
+	struct seep_leak_option_values leaks;
+	struct seep_symbol_option_values symbols;
+} asked;
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("top", 'n', COUNT, "N", asked.top_count, "Show the N largest (default: all)",
+		    .max = TOP_MAX),
+	SEEP_LEAK_OPTIONS(asked.leaks),
+	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
+	SEEP_LEAK_VIEW_OPTIONS(asked.leaks),
+	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
+	SEEP_OPTION("json", 0, OPTIONAL, "JSON", asked.json,
+		    "Write everything as JSON to the file JSON, else (or with -) to standard "
+		    "output; \"strings\": to standard output, large numbers as strings"),
+	SEEP_SYMBOL_OPTIONS(asked.symbols),
+};
+
+const struct seep_option_table cmd_leaks_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.details =
+		"A running process is stopped for as long as it takes to fork, and looked through\n"
+		"as it was then; it goes on meanwhile, and can be scanned any number of times. NAME\n"
+		"is that of a program of which one process runs. FILE is a recording, which has the\n"
+		"leaks of the process's end.\n"
+		"\n"
+		"LIST is separated by commas: lost, lost-cycle, lost-with, maybe-lost, stack-only,\n"
+		"fork-orphan, runtime, suppressed, ignored, reachable; or valgrind's definite,\n"
+		"indirect, possible.\n"
+		"\n"
+		"Suppressions are written as for LeakSanitizer (leak:PATTERN) or valgrind, or as\n"
+		"hash:HASH of a leak. The status is 0 whatever is found, but for --error-exitcode.\n",
+};
+
+/* ---- the process that runs ------------------------------------------------------------------ */
+
+/* The profile comes after the scan, so that it has all contexts of the blocks that were found. */
+static int scan(const char *path, struct seep_ledger *ledger, uint32_t pid,
+		const struct seep_leak_check_plan *plan, struct seep_profile **ret_profile,
+		struct seep_error *err)
+{
+	const struct seep_leak_scan_options how = {
+		.want_chains = plan->chains,
+		.dump_bytes = plan->dump_bytes,
+		.ledger = seep_path_base(path),
+		.ledger_fd = ledger->fd,
+	};
+	struct seep_outside outside = { 0 };
+	struct seep_leak_scan *found = NULL;
+	struct seep_error why = { 0 };
+	int rc;
+
+	if (seep_leak_scan((pid_t)pid, &ledger->view.header, &how, &found, &why) < 0)
+		found = NULL;
+	rc = seep_profile_load_ledger(path, false, ret_profile, err);
+	if (rc == 0)
+		rc = seep_symbol_options_name(&asked.symbols, *ret_profile, err);
+	if (rc == 0) {
+		seep_profile_hash_contexts(*ret_profile);
+		seep_outside_look(&outside, pid);
+		seep_outside_explain(&outside, *ret_profile);
+		seep_outside_done(&outside);
+		if (found)
+			seep_leak_check_fill(*ret_profile, found, plan);
+		else
+			seep_leak_check_none(*ret_profile, "%s", why.text);
+	}
+	seep_leak_scan_free(found);
+	return rc;
+}
+
+/* ---- what was written down ------------------------------------------------------------------ */
+
+static int load(const char *path, bool is_ledger, struct seep_profile **ret_profile,
+		struct seep_error *err)
+{
+	int rc = seep_profile_open(path, ret_profile, err);
+
+	if (rc == 0)
+		rc = seep_symbol_options_name(&asked.symbols, *ret_profile, err);
+	if (rc < 0)
+		return rc;
+	seep_profile_hash_contexts(*ret_profile);
+	if (!is_ledger)
+		seep_leak_check_none(*ret_profile, "it was recorded without");
+	else if ((*ret_profile)->process.ended == SEEP_ENDED_RUNNING)
+		seep_leak_check_none(*ret_profile, "the process cannot be found from here");
+	else
+		seep_leak_check_none(*ret_profile, "the process has ended");
+	return 0;
+}
+
+/* Scan the process whose ledger this is, if it runs what the ledger is about; else read the file. */
+static int look(const char *path, const struct seep_leak_check_plan *plan,
+		struct seep_profile **ret_profile, struct seep_error *err)
+{
+	struct seep_ledger ledger;
+	uint32_t pid = 0;
+	bool runs;
+	int rc;
+
+	if (seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, NULL) < 0)
+		return load(path, false, ret_profile, err);
+	runs = seep_profile_process_life(&ledger.view.header, &pid) == SEEP_PROCESS_RUNNING &&
+	       atomic_load_explicit(&ledger.state->ended, memory_order_acquire) ==
+		       LEDGER_ENDED_RUNNING;
+	rc = runs ? scan(path, &ledger, pid, plan, ret_profile, err)
+		  : load(path, true, ret_profile, err);
+	seep_ledger_close(&ledger);
+	return rc;
+}
+
+/* ---- what is said of it --------------------------------------------------------------------- */
+
+/* @path: the recording, or NULL. */
+static int print(const char *path, const struct seep_profile *profile, uint32_t kinds,
+		 struct seep_error *err)
+{
+	const struct seep_printer printer = seep_printer_for(stdout, 0);
+	const struct seep_view_options view = {
+		.path = path,
+		.by = SEEP_BY_LIVE,
+		.top = (uint32_t)asked.top_count,
+		.full = asked.full,
+		.leak_kinds = asked.leaks.kinds || !asked.json ? kinds : 0,
+		.leak_blocks = (uint32_t)asked.leaks.blocks,
+		.why = asked.leaks.why,
+		.packages_of = seep_packages_of,
+	};
+	struct seep_sites *sites;
+
+	if (asked.json)
+		return seep_json_report(asked.json, profile, &view, err);
+	sites = seep_sites_new(profile);
+	if (asked.leaks.gen_suppressions)
+		seep_report_leak_rules(stdout, sites, &view);
+	else
+		seep_report_leaks(&printer, sites, &view);
+	seep_sites_free(sites);
+	return 0;
+}
+
+static int leaks(const char *operand, bool *ret_found, struct seep_error *err)
+{
+	struct seep_ledger_operand ledger = { 0 };
+	struct seep_profile *profile = NULL;
+	struct seep_census census = { 0 };
+	struct seep_leak_check_plan plan;
+	uint32_t kinds;
+	int rc;
+
+	rc = seep_leak_options_read(&asked.leaks, &plan, &kinds, err);
+	if (rc == 0)
+		rc = seep_json_check(asked.json, err);
+	if (rc == 0)
+		rc = seep_census_take(&census, err);
+	if (rc == 0)
+		rc = seep_ledger_operand_find(&census, operand, &ledger, err);
+	if (rc == 0)
+		rc = look(ledger.path, &plan, &profile, err);
+	if (rc == 0)
+		rc = print(ledger.runs ? NULL : ledger.path, profile, kinds, err);
+	if (rc == 0)
+		*ret_found = seep_leak_check_verdicts(profile) & kinds;
+	seep_profile_free(profile);
+	free(ledger.path);
+	seep_census_done(&census);
+	return rc;
+}
+
+int cmd_leaks(char **operands)
+{
+	struct seep_error err = { 0 };
+	bool found = false;
+	int status;
+
+	if (leaks(operands[0], &found, &err) == 0)
+		return found ? (int)asked.leaks.error_exitcode : SEEP_EXIT_OK;
+	status = seep_complain("leaks", &err);
+	if (err.code == SEEP_ENOTFOUND)
+		seep_hint("\"seep ps\" lists the processes that are recorded; \"seep run PROGRAM\" "
+			  "records one");
+	return status;
+}

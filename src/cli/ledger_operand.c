@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/ledger_operand.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat first, second;
+
+	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+	       first.st_ino == second.st_ino;
+}
+
+static bool is_running(const struct seep_census *census, const struct seep_census_entry *entry)
+{
+	return entry->state <= SEEP_CENSUS_RECORDER_GONE &&
+	       seep_census_find(census, entry->pid) == entry;
+}
+
+/* The only process that runs the program @name now. */
+static int find_by_name(const struct seep_census *census, const char *name,
+			const struct seep_census_entry **ret_entry, struct seep_error *err)
+{
+	const struct seep_census_entry *found = NULL;
+
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+
+		if (!entry->exe || strcmp(seep_path_base(entry->exe), name) != 0 ||
+		    !is_running(census, entry))
+			continue;
+		if (found)
+			return seep_fail(err, SEEP_EUSAGE,
+					 "several processes run %s, pid %u and %u among them: say "
+					 "which",
+					 name, found->pid, entry->pid);
+		found = entry;
+	}
+	*ret_entry = found;
+	return 0;
+}
+
+int seep_ledger_operand_find(const struct seep_census *census, const char *operand,
+			     struct seep_ledger_operand *ret, struct seep_error *err)
+{
+	uint64_t pid;
+	const bool is_pid = seep_parse_count(operand, UINT32_MAX, &pid, NULL) == 0;
+	int rc = 0;
+
+	*ret = (struct seep_ledger_operand){ 0 };
+	if (is_pid)
+		ret->entry = seep_census_find(census, (uint32_t)pid);
+	for (size_t i = 0; i < census->count && !is_pid && !ret->entry; i++)
+		if (is_same_file(census->entries[i].path, operand))
+			ret->entry = &census->entries[i];
+	if (!ret->entry && !is_pid && access(operand, F_OK) < 0)
+		rc = find_by_name(census, operand, &ret->entry, err);
+	if (rc < 0)
+		return rc;
+	if (ret->entry && ret->entry->state == SEEP_CENSUS_ENDING)
+		return seep_fail(err, SEEP_EEXIST, "its recorder (pid %u) is writing the recording",
+				 ret->entry->recorder_pid);
+	if (!ret->entry && is_pid)
+		return seep_fail(err, SEEP_ENOTFOUND, "there is no ledger of process %s", operand);
+	if (ret->entry && ret->entry->state <= SEEP_CENSUS_RECORDER_GONE) {
+		ret->runs = is_running(census, ret->entry);
+		ret->replaced = !ret->runs;
+	}
+	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
+	return 0;
+}
