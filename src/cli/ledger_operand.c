@@ -3,11 +3,11 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "recording/recording.h"
 
 static bool is_same_file(const char *a, const char *b)
 {
@@ -59,7 +59,7 @@ int seep_ledger_operand_find(const struct seep_census *census, const char *opera
 	for (size_t i = 0; i < census->count && !is_pid && !ret->entry; i++)
 		if (is_same_file(census->entries[i].path, operand))
 			ret->entry = &census->entries[i];
-	if (!ret->entry && !is_pid && access(operand, F_OK) < 0)
+	if (!ret->entry && !is_pid && !seep_profile_file_kind(operand))
 		rc = find_by_name(census, operand, &ret->entry, err);
 	if (rc < 0)
 		return rc;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* What a profile says of a scan, made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/xalloc.h"
+#include "profile/verdict.h"
+#include "recorder/leak_check.h"
+#include "sample_profile.h"
+
+/* One lost block of the sample's context @context. */
+static void check(struct seep_profile *profile, uint32_t context,
+		  const struct seep_leak_check_plan *plan)
+{
+	struct scan_block block = { .address = 0x5000, .size = 64, .row = 7 };
+	struct scan_group group = { .row = 7, .state = SCAN_LOST, .blocks = 1, .bytes = 64 };
+	uint64_t from = 0, first_edge[2] = { 0 };
+	uint32_t row = context + 1;
+	struct seep_leak_scan scan = {
+		.method = SEEP_SCAN_STOPPED,
+		.pause_ns = 5,
+		.block_count = 3,
+		.result = { .blocks = &block,
+			    .from = &from,
+			    .block_count = 1,
+			    .first_edge = first_edge,
+			    .groups = &group,
+			    .group_count = 1 },
+		.skipped_count = SCAN_SKIPPED_MAX + 2,
+	};
+
+	profile->first_row = 7;
+	profile->rows = &row;
+	profile->row_count = 1;
+	seep_texts_take(&scan.caveats, seep_xstrdup("the moon was full"));
+	seep_leak_check_fill(profile, &scan, plan);
+	seep_texts_done(&scan.caveats);
+	profile->row_count = 0;
+}
+
+static void a_scan_is_told_with_its_leaks(void **state)
+{
+	static const struct seep_leak_check_plan plan = { .block_list_max = 1 };
+	struct seep_profile *profile = sample_profile();
+	const struct seep_profile_scan *scan = &profile->scan;
+
+	(void)state;
+	check(profile, 3, &plan);
+	assert_true(scan->done);
+	assert_string_equal(scan->method, "stopped");
+	assert_int_equal(scan->blocks, 3);
+	assert_int_equal(scan->skipped_count, SCAN_SKIPPED_MAX);
+	assert_int_equal(scan->caveat_count, 2);
+	assert_string_equal(scan->caveats[0], "the moon was full");
+	assert_string_equal(scan->caveats[1],
+			    "66 ranges of memory could not be read, of which 64 are listed");
+	assert_int_equal(profile->leak_count, 1);
+	assert_int_equal(profile->leaks[0].verdict, SEEP_VERDICT_LOST);
+	assert_int_equal(profile->leaks[0].context, 4);
+	assert_int_equal(profile->leaks[0].block_list[0].address, 0x5000);
+	seep_leak_check_none(profile, "it is too late for that");
+	assert_null(scan->why_not);
+	seep_profile_free(profile);
+}
+
+static void suppressions_that_are_gone_become_a_caveat(void **state)
+{
+	static const char *const files[] = { "/nonexistent/known.supp" };
+	const struct seep_leak_check_plan plan = { .suppressions = files, .suppression_count = 1 };
+	struct seep_profile *profile = sample_profile();
+	struct seep_suppressions *suppressions;
+	struct seep_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(seep_leak_check_suppressions(&plan, &suppressions, &err), -SEEP_ENOTFOUND);
+	assert_non_null(strstr(err.text, files[0]));
+	check(profile, 3, &plan);
+	assert_non_null(strstr(profile->scan.caveats[1], "nothing was suppressed: "));
+	assert_int_equal(profile->leaks[0].verdict, SEEP_VERDICT_LOST);
+	seep_profile_free(profile);
+}
+
+static void the_first_reason_not_to_scan_stays(void **state)
+{
+	struct seep_profile *profile = sample_profile();
+
+	(void)state;
+	seep_leak_check_none(profile, "it was killed by SIG%s", "SEGV");
+	seep_leak_check_none(profile, "the process has ended");
+	assert_false(profile->scan.done);
+	assert_string_equal(profile->scan.why_not, "it was killed by SIGSEGV");
+	seep_profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_scan_is_told_with_its_leaks),
+		cmocka_unit_test(suppressions_that_are_gone_become_a_caveat),
+		cmocka_unit_test(the_first_reason_not_to_scan_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

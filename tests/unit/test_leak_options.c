@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* What --leak-kinds may say, and the scan that the options ask for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/leak_options.h"
+#include "profile/verdict.h"
+
+#define BIT(verdict) (1u << SEEP_VERDICT_##verdict)
+
+static void kinds_are_names_of_verdicts_and_valgrinds(void **state)
+{
+	static const struct {
+		const char *list;
+		uint32_t kinds;
+	} cases[] = {
+		{ NULL, BIT(LOST) | BIT(LOST_CYCLE) | BIT(LOST_WITH) },
+		{ "lost", BIT(LOST) },
+		{ "LOST-CYCLE,Maybe-Lost", BIT(LOST_CYCLE) | BIT(MAYBE_LOST) },
+		{ "lost,lost", BIT(LOST) },
+		{ "all", (1u << SEEP_VERDICT_COUNT) - 1 },
+		{ "definite", BIT(LOST) | BIT(LOST_CYCLE) },
+		{ "indirect,reachable", BIT(LOST_WITH) | BIT(REACHABLE) },
+		{ "possible", BIT(MAYBE_LOST) | BIT(STACK_ONLY) },
+		/* Refused. */
+		{ "", 0 },
+		{ "los", 0 },
+		{ "lost,", 0 },
+		{ ",lost", 0 },
+		{ "lost lost-cycle", 0 },
+		{ "alll", 0 },
+		{ "a", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_error err = { 0 };
+		uint32_t kinds = 0;
+		const int rc = seep_leak_kinds_read(cases[i].list, &kinds, &err);
+
+		if (rc != (cases[i].kinds ? 0 : -SEEP_EUSAGE) || kinds != cases[i].kinds)
+			fail_msg("case %zu: %d, %x", i, rc, kinds);
+		if (rc < 0)
+			assert_non_null(strstr(err.text, "LOST-WITH, MAYBE-LOST"));
+	}
+}
+
+static void the_plan_is_what_was_asked_for(void **state)
+{
+	struct seep_leak_option_values values = { .why = true, .dump_bytes = 32, .blocks = 1000 };
+	struct seep_leak_check_plan plan;
+	struct seep_error err = { 0 };
+	uint32_t kinds;
+
+	(void)state;
+	assert_int_equal(seep_leak_options_read(&values, &plan, &kinds, &err), 0);
+	assert_true(plan.chains);
+	assert_int_equal(plan.dump_bytes, 32);
+	assert_int_equal(plan.block_list_max, 1000);
+	assert_false(plan.trace_exit);
+	/* Some are kept for JSON and recordings in any case. */
+	values.blocks = 0;
+	assert_int_equal(seep_leak_options_read(&values, &plan, &kinds, &err), 0);
+	assert_true(plan.block_list_max > 0);
+}
+
+static void suppressions_are_read_before_anything_starts(void **state)
+{
+	struct seep_leak_option_values values = {
+		.suppressions = { { "/nonexistent/known.supp" }, 1 },
+	};
+	struct seep_leak_check_plan plan;
+	struct seep_error err = { 0 };
+	uint32_t kinds;
+
+	(void)state;
+	assert_int_equal(seep_leak_options_read(&values, &plan, &kinds, &err), -SEEP_ENOTFOUND);
+	assert_non_null(strstr(err.text, "/nonexistent/known.supp"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds_are_names_of_verdicts_and_valgrinds),
+		cmocka_unit_test(the_plan_is_what_was_asked_for),
+		cmocka_unit_test(suppressions_are_read_before_anything_starts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
