@@ -50,10 +50,10 @@ const struct seep_option_table cmd_leaks_options = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.details =
-		"A running process is stopped for as long as it takes to fork, and looked through\n"
-		"as it was then; it goes on meanwhile, and can be scanned any number of times. NAME\n"
-		"is that of a program of which one process runs. FILE is a recording, which has the\n"
-		"leaks of the process's end.\n"
+		"A running process is stopped for as long as it takes to fork, and goes on while\n"
+		"it is looked through; it can be scanned any number of times. NAME is that of a\n"
+		"program of which one process runs. FILE is a recording, which has the leaks of\n"
+		"the process's end.\n"
 		"\n"
 		"LIST is separated by commas: lost, lost-cycle, lost-with, maybe-lost, stack-only,\n"
 		"fork-orphan, runtime, suppressed, ignored, reachable; or valgrind's definite,\n"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -18,11 +19,11 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/json_report.h"
+#include "cli/leak_options.h"
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
 #include "ledger/ledger.h"
 #include "recorder/census.h"
-#include "recorder/leak_check.h"
 #include "recorder/ledger_place.h"
 #include "recorder/outname.h"
 #include "recorder/recorder.h"
@@ -56,6 +57,9 @@ static struct {
 	uint64_t snapshot_keep;
 	bool quiet;
 	const char *json;
+	bool no_leak_check;
+	bool trace_exit;
+	struct seep_leak_option_values leaks;
 	struct seep_symbol_option_values symbols;
 } asked = { .snapshot_keep = 10 };
 
@@ -95,6 +99,12 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("snapshot-keep", 0, COUNT, "N", asked.snapshot_keep,
 		    "Keep the N newest snapshots of each process (default: 10)", .min = 1,
 		    .max = SNAPSHOT_KEEP_MAX),
+	SEEP_OPTION("no-leak-check", 0, FLAG, NULL, asked.no_leak_check,
+		    "Do not look for leaks when a process ends"),
+	SEEP_OPTION("trace-exit", 0, FLAG, NULL, asked.trace_exit,
+		    "Look for leaks, too, when a signal kills a process"),
+	SEEP_LEAK_OPTIONS(asked.leaks),
+	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
 	SEEP_OPTION(
 		"json", 0, OPTIONAL, "JSON", asked.json,
@@ -122,7 +132,9 @@ const struct seep_option_table cmd_run_options = {
 		"commas) are alternatives.\n"
 		"\n"
 		"seep ends with the program's exit status, or by the same signal. 125: seep could\n"
-		"not start the program; 126: it cannot be executed; 127: it does not exist.\n"
+		"not start the program; 126: it cannot be executed; 127: it does not exist. With\n"
+		"--error-exitcode: N if a process with a recording has leaks, unless a signal\n"
+		"killed the program.\n"
 		"Children that still run one second after the program's end go on; \"seep ps\"\n"
 		"lists them.\n",
 };
@@ -136,6 +148,8 @@ struct run {
 	char *runtime_options;
 	char *output; /* expanded */
 	struct seep_symbols_options symbols;
+	struct seep_leak_check_plan leak_check;
+	uint32_t leak_kinds;		/* that --error-exitcode goes by */
 	struct seep_recorder_plan plan; /* borrows from the others */
 	struct seep_spawn spawn;
 };
@@ -213,6 +227,26 @@ static char *runtime_options(void)
 	return all;
 }
 
+static int check_leak_options(struct run *run, struct seep_error *err)
+{
+	int rc = seep_leak_options_read(&asked.leaks, &run->leak_check, &run->leak_kinds, err);
+
+	if (rc < 0)
+		return rc;
+	if (asked.no_leak_check &&
+	    (asked.trace_exit || asked.leaks.error_exitcode || asked.leaks.why))
+		return seep_fail(err, SEEP_EUSAGE, "--no-leak-check cannot be used with --%s",
+				 asked.trace_exit  ? "trace-exit"
+				 : asked.leaks.why ? "why"
+						   : "error-exitcode");
+	run->leak_check.trace_exit = asked.trace_exit;
+	/* Each that matches has a recording, however little it allocates. */
+	run->leak_check.small_forks = asked.follow != NULL;
+	if (!asked.no_leak_check && asked.mode == MODE_ALL)
+		run->plan.leak_check = &run->leak_check;
+	return 0;
+}
+
 static int check_options(struct run *run, struct seep_error *err)
 {
 	char reason[256];
@@ -220,6 +254,9 @@ static int check_options(struct run *run, struct seep_error *err)
 	int rc;
 
 	rc = seep_symbol_options_read(&asked.symbols, &run->symbols, err);
+	if (rc < 0)
+		return rc;
+	rc = check_leak_options(run, err);
 	if (rc < 0)
 		return rc;
 	if (asked.size_max && asked.size_max < asked.size_min)
@@ -412,7 +449,6 @@ int cmd_run(char **operands)
 			.no_argv = asked.no_argv,
 			.snapshot_every_ns = asked.snapshot_every_ns,
 			.snapshot_keep = (unsigned)asked.snapshot_keep,
-			.leak_check = &(const struct seep_leak_check_plan){ .block_list_max = 16 },
 			.symbols = &run.symbols,
 			.quiet = asked.quiet,
 			.on_first_signal = say_still_writing,
@@ -436,6 +472,9 @@ int cmd_run(char **operands)
 	(void)signal(SIGPIPE, SIG_IGN);
 	seep_run_outcome_print(&run.program, &run.plan, asked.json, &result);
 	wait_status = result.wait_status;
+	if (asked.leaks.error_exitcode && result.leak_verdicts & run.leak_kinds &&
+	    WIFEXITED(wait_status))
+		wait_status = W_EXITCODE((int)asked.leaks.error_exitcode, 0);
 	/* The writer is still at work with what it borrows. */
 	if (result.gave_up)
 		seep_spawn_end_as(wait_status);

@@ -40,10 +40,8 @@ static int fail_unknown(const char *name, size_t length, struct seep_error *err)
 
 int seep_leak_kinds_read(const char *list, uint32_t *ret_kinds, struct seep_error *err)
 {
-	uint32_t kinds = 0;
+	uint32_t kinds = list ? 0 : SEEP_LEAK_KINDS;
 
-	for (unsigned i = 0; !list && i < SEEP_VERDICT_COUNT; i++)
-		kinds |= seep_verdict_is_leak(i) ? UINT32_C(1) << i : 0;
 	while (list) {
 		const size_t length = strcspn(list, ",");
 		const unsigned verdict = seep_verdict_by_name(list, length);

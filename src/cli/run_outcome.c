@@ -36,6 +36,26 @@ static void list_left(const struct seep_texts *left)
 		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
 }
 
+static void list_leaky(const struct seep_texts *leaky)
+{
+	const size_t shown = leaky->count <= LISTED_MAX ? leaky->count : LISTED_MAX;
+
+	if (leaky->count == 0)
+		return;
+	(void)fprintf(stderr, "seep: there are leaks in %zu other process%s of this run:\n",
+		      leaky->count, leaky->count == 1 ? "" : "es");
+	for (size_t i = 0; i < shown; i++) {
+		struct seep_strbuf word;
+
+		seep_strbuf_init(&word, SEEP_LINE_BYTES_MAX);
+		seep_text_shell_word(&word, leaky->items[i]);
+		(void)fprintf(stderr, "  seep leaks %s\n", word.text);
+		seep_strbuf_done(&word);
+	}
+	if (shown < leaky->count)
+		(void)fprintf(stderr, "  and %zu more\n", leaky->count - shown);
+}
+
 /* The process with the largest peak leads, whoever started it. */
 static void summarise(const char *output, const struct seep_recorder_result *result)
 {
@@ -114,8 +134,10 @@ void seep_run_outcome_print(const struct seep_program *program,
 			"\"seep report\" reads the ledger, \"seep save\" makes a recording of it");
 	if (!result->profile && result->problems.count == 0)
 		complain_nothing_recorded(program, plan->ledger_dir);
-	if (!plan->quiet)
+	if (!plan->quiet) {
 		summarise(plan->output, result);
+		list_leaky(&result->leaky);
+	}
 	list_left(&result->left);
 	if (json && result->profile)
 		write_json(json, result->profile);

@@ -31,6 +31,14 @@ enum seep_verdict {
 		SEEP_VERDICT_COUNT,
 };
 
+/* Those that are leaks unless --leak-kinds says otherwise, a bit each. */
+enum {
+	SEEP_LEAK_KINDS = 0
+#define V(constant, name, is_leak, meaning) | (is_leak) << SEEP_VERDICT_##constant
+	SEEP_VERDICTS(V)
+#undef V
+};
+
 /* Static storage; "unknown" of a number that a newer seep wrote. */
 const char *seep_verdict_name(unsigned verdict);
 const char *seep_verdict_meaning(unsigned verdict);

@@ -156,8 +156,10 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	add_leaks(job, profile);
 	if (make_folder(job) < 0)
 		return;
-	if (seep_recording_write(job->output, profile, job->plan->force, &job->err) == 0)
-		job->recorded = true;
+	if (seep_recording_write(job->output, profile, job->plan->force, &job->err) < 0)
+		return;
+	job->recorded = true;
+	job->leak_verdicts = seep_leak_check_verdicts(profile);
 }
 
 /* Held for good once the recorder gives up. */

@@ -183,11 +183,12 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	}
 	if (job->became_unrecorded && !job->recorded && job->err.code == 0)
 		add_unrecorded(result, image);
+	result->leak_verdicts |= job->leak_verdicts;
 	if (job->keep_profile) {
 		result->profile = job->profile;
 		result->recorded = job->recorded;
 	} else if (job->recorded) {
-		seep_recorder_add_other(result, &job->share, image->exe, job->output);
+		seep_recorder_add_other(result, job, image->exe);
 		seep_forked_add(&result->small_forks, &job->forked);
 	} else if (job->err.code == 0) {
 		outcome.small = seep_forked_of(&job->share);

@@ -3,22 +3,25 @@
 
 #include "base/path.h"
 #include "base/xalloc.h"
+#include "profile/verdict.h"
+#include "recorder/finish.h"
 #include "recording/recording.h"
 
 #include <stdlib.h>
 
-void seep_recorder_add_other(struct seep_recorder_result *result,
-			     const struct seep_profile_other *share, const char *exe,
-			     const char *path)
+void seep_recorder_add_other(struct seep_recorder_result *result, const struct seep_finish_job *job,
+			     const char *exe)
 {
 	struct seep_profile_other *other;
 
 	result->others = seep_xgrow(result->others, &result->other_capacity,
 				    result->other_count + 1, sizeof(*result->others));
 	other = &result->others[result->other_count++];
-	*other = *share;
+	*other = job->share;
 	other->exe = seep_xstrdup(exe);
-	other->file = seep_xstrdup(seep_path_base(path));
+	other->file = seep_xstrdup(seep_path_base(job->output));
+	if (job->leak_verdicts & SEEP_LEAK_KINDS)
+		seep_texts_take(&result->leaky, seep_xstrdup(job->output));
 }
 
 void seep_recorder_find_lead(struct seep_recorder_result *result)
@@ -49,6 +52,7 @@ void seep_recorder_result_done(struct seep_recorder_result *result)
 		free(result->others[i].file);
 	}
 	free(result->others);
+	seep_texts_done(&result->leaky);
 	seep_texts_done(&result->left);
 	seep_texts_done(&result->problems);
 	seep_texts_done(&result->notes);

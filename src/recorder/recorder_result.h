@@ -10,10 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct seep_finish_job;
+
 struct seep_recorder_result {
 	int wait_status;	      /* the main program's */
 	struct seep_profile *profile; /* the main program's; NULL when there is none */
 	bool recorded;		      /* FILE is written */
+	uint32_t leak_verdicts; /* of all processes with a recording: bits of enum seep_verdict */
 	bool gave_up; /* interrupted while recordings were written; the writer still runs */
 	char *folder; /* of the others' recordings */
 	struct seep_profile_other *others;
@@ -27,6 +30,7 @@ struct seep_recorder_result {
 	struct seep_texts unrecorded;
 	size_t unrecorded_count;
 	size_t unwritten_count;	    /* other processes whose recording could not be made */
+	struct seep_texts leaky;    /* recordings of other processes that have leaks */
 	struct seep_texts left;	    /* processes that go on: "PID   # EXE" */
 	struct seep_texts problems; /* sentences */
 	struct seep_texts notes;    /* sentences about what went well */
@@ -35,10 +39,9 @@ struct seep_recorder_result {
 /* Release all that it holds; zeroed again. */
 void seep_recorder_result_done(struct seep_recorder_result *result);
 
-/* @share: with a recording at @path. */
-void seep_recorder_add_other(struct seep_recorder_result *result,
-			     const struct seep_profile_other *share, const char *exe,
-			     const char *path);
+/* A recording of another process that runs @exe was written. */
+void seep_recorder_add_other(struct seep_recorder_result *result, const struct seep_finish_job *job,
+			     const char *exe);
 
 /* When all recordings are written: read the one with the largest peak, unless that is FILE. */
 void seep_recorder_find_lead(struct seep_recorder_result *result);

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""What users see of leaks: after a run, of a recording, of a running process; and exit statuses."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from harness import LIMIT_S, RUNTIME, SEEP, program, read_report
+from running import start, wait_until, watched
+
+ANSWER = "1 leak: 192 B in 3 blocks lost, and 720 B in 15 blocks with them"
+FAULTS = {"signal": (["0", "11"], -signal.SIGSEGV), "status": (["3"], 3)}
+
+
+def shown(*words):
+    return [program("loses_lists"), *words]
+
+
+def leaks(seep, *words):
+    return seep.command("leaks", *words, cwd=seep.directory)
+
+
+def text_of(done):
+    assert done.status == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def begin(seep, *words, options=()):
+    """The program, followed by a recorder and waiting; and its ledger."""
+    process = start(seep, shown(*words), *options, stdin=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    (ledger,) = wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    return process, ledger
+
+
+def record(seep, *words, options=()):
+    """The status of such a run, which leaves run.seep, and its summary."""
+    process, _ = begin(seep, *words, options=["--force", *options])
+    _, summary = process.communicate(timeout=LIMIT_S)
+    return process.returncode, summary.decode()
+
+
+@pytest.fixture
+def running(seep):
+    process, ledger = begin(seep)
+    yield ledger
+    process.stdin.close()
+    assert process.wait(timeout=LIMIT_S) == 0
+
+
+@pytest.mark.fast
+def test_the_summary_of_a_run_leads_with_what_is_lost(seep):
+    process = subprocess.Popen([SEEP, "run", "-o", seep.directory / "run.seep", *shown()],
+                               env={**os.environ, **seep.environment()}, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    _, summary = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0
+    assert summary.decode().split("\n")[1:3].count(ANSWER) == 1
+    assert "  912 B  LOST  lose_lists ← main" in summary.decode()
+
+
+@pytest.mark.fast
+def test_a_recording_says_what_is_lost(seep):
+    status, _ = record(seep)
+    assert status == 0
+    by_lost = text_of(seep.command("report", "run.seep", "--by", "lost", cwd=seep.directory))
+    assert by_lost == text_of(leaks(seep, "run.seep"))
+    assert f"\n{ANSWER}\n" in by_lost
+    assert "  1. LOST: 192 B in 3 blocks, and 720 B in 15 blocks with them" in by_lost
+    assert "with them: 720 B in 15 blocks from make_list" in by_lost
+    assert "\nREACHABLE " in by_lost and "  2. " not in by_lost
+    assert f"\n{ANSWER}\n" in text_of(seep.command("report", "run.seep", cwd=seep.directory))
+
+
+@pytest.mark.fast
+def test_a_running_process_is_scanned_as_often_as_one_likes(seep, running):
+    for operand in (str(running["pid"]), "loses_lists", running["ledger"], str(running["pid"])):
+        text = text_of(leaks(seep, operand))
+        assert f"\n{ANSWER}\n" in text
+        assert "still running" in text
+
+
+def test_json_of_a_running_process_has_its_leaks(seep, running):
+    report = read_report(leaks(seep, "--json", str(running["pid"])).stdout)
+    assert report["scan"]["method"]
+    assert {(x["verdict"], x["blocks"], x["bytes"]) for x in report["leaks"]} >= {
+        ("LOST", 3, 192), ("LOST-WITH", 15, 720)}
+
+
+def test_contents_are_shown_only_where_asked_for(seep, running):
+    pid = str(running["pid"])
+    assert "secret" not in text_of(leaks(seep, "--leak-kinds=lost-with", pid))
+    text = text_of(leaks(seep, "--leak-kinds=lost-with", "--dump-bytes=16", "--blocks=2", pid))
+    assert "61 20 73 65 63 72 65 74  ........a secret\n" in text
+    assert ", 0x" in text and " and 13 more" in text
+
+
+@pytest.mark.parametrize("how", FAULTS)
+def test_a_leak_changes_the_status_only_where_asked_for(seep, how):
+    words, status = FAULTS[how]
+    exitcode = "--error-exitcode=9"
+    assert record(seep, *words)[0] == status
+    assert record(seep, *words, options=[exitcode, "--leak-kinds=maybe-lost"])[0] == status
+    assert record(seep, *words, options=[exitcode])[0] == (9 if status >= 0 else status)
+
+
+def test_status_of_leaks_is_0_but_for_error_exitcode(seep, running):
+    pid = str(running["pid"])
+    assert leaks(seep, pid).status == 0
+    assert leaks(seep, "--error-exitcode=9", pid).status == 9
+    assert leaks(seep, "--error-exitcode=9", "--leak-kinds=ignored", pid).status == 0
+
+
+def test_generated_rules_suppress_just_what_they_were_made_from(seep):
+    record(seep)
+    rules = text_of(leaks(seep, "--gen-suppressions", "run.seep"))
+    assert rules.startswith("# LOST: 192 B in 3 blocks")
+    known = seep.directory / "known.supp"
+    known.write_text(rules + "leak:not_in_any_program\n")
+    options = ["--suppressions", known, "--error-exitcode=9"]
+    assert record(seep, "3", options=options)[0] == 3
+    text = text_of(leaks(seep, "run.seep"))
+    assert "\nNothing is lost of " in text and "; 912 B in 18 blocks suppressed\n" in text
+    assert "\nSuppressions that nothing matched: leak:not_in_any_program\n" in text
+
+
+@pytest.mark.parametrize("options,words,why", [
+    (["--no-leak-check"], [], "it was recorded without"),
+    ([], FAULTS["signal"][0], "it was killed by SIGSEGV"),
+], ids=["not-asked", "signal"])
+def test_a_recording_says_why_nothing_was_scanned(seep, options, words, why):
+    record(seep, *words, options=options)
+    text = text_of(leaks(seep, "run.seep"))
+    assert f"\nNot scanned for leaks: {why}" in text
+    assert "192 B" in text, "live blocks by call stack, as a hint"
+
+
+def test_a_dead_process_cannot_be_scanned(seep):
+    environment = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
+    process = subprocess.Popen(shown(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env=environment)
+    assert process.stdout.readline() == b"ready\n"
+    assert f"\n{ANSWER}\n" in text_of(leaks(seep, str(process.pid))), "without a recorder, too"
+    process.kill()
+    process.communicate(timeout=LIMIT_S)
+    text = text_of(leaks(seep, str(process.pid)))
+    assert "\nNot scanned for leaks: the process has ended\n" in text
+    assert "192 B" in text, "live blocks by call stack, as a hint"
+
+
+@pytest.mark.parametrize("words", [
+    ["--leak-kinds=lots", "x.seep"],
+    ["--error-exitcode=0", "x.seep"],
+    ["--error-exitcode=256", "x.seep"],
+    ["--suppressions=missing.supp", "x.seep"],
+    ["missing.seep"],
+], ids=" ".join)
+def test_wrong_use_is_refused(seep, words):
+    done = leaks(seep, *words)
+    assert (done.status, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"seep leaks: ")
