@@ -165,7 +165,7 @@ struct scan_result {
 	uint64_t *first_edge;
 	uint32_t *edges; /* indices of blocks; none to itself, none twice in a row */
 	uint64_t edge_count;
-	struct scan_group *groups; /* of all blocks, by row */
+	struct scan_group *groups; /* of all blocks, in no order */
 	uint64_t group_count;
 };
 

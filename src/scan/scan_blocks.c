@@ -12,6 +12,9 @@ enum {
 	PAGES_MAX = (8 << (LEDGER_LEAF_SHIFT - LEDGER_GRANULE_SHIFT_OTHER)) / LEDGER_PAGE_BYTES + 64
 };
 
+/* Of address space: no leaf is smaller. */
+enum { LEAF_PART_SHIFT = 24, SEEN_WORDS = 1 << (LEDGER_ADDRESS_BITS - LEAF_PART_SHIFT - 6) };
+
 struct leaf {
 	uint64_t at;	  /* of the leaf itself */
 	uint64_t address; /* that it stands for */
@@ -30,6 +33,7 @@ struct reader {
 	uint64_t left_bytes;
 	struct leaf *leaves;
 	uint64_t leaf_count;
+	uint64_t *seen; /* a bit for each part of address space that a leaf begins in */
 	uint64_t block_max;
 	uint64_t index_leaves, index_records; /* upper bounds of what the index needs */
 	uint64_t last_leaf, last_record;
@@ -194,6 +198,21 @@ static void read_leaf(struct reader *r, const struct leaf *leaf)
 		keep_large_below(r, UINT64_MAX);
 }
 
+/* No two leaves begin in the same 16 MB, or a few real pages could pass for millions. */
+static void add_leaf(struct reader *r, uint64_t at, uint64_t number)
+{
+	uint64_t part = at >> LEAF_PART_SHIFT, *seen = &r->seen[part / 64 % SEEN_WORDS];
+
+	if (!at)
+		return;
+	if (at >> LEDGER_ADDRESS_BITS || *seen >> part % 64 & 1) {
+		r->scan->strange++;
+		return;
+	}
+	*seen |= UINT64_C(1) << part % 64;
+	r->leaves[r->leaf_count++] = (struct leaf){ at, number << LEDGER_LEAF_SHIFT };
+}
+
 /* The list of leaves there are. False: none of it can be read. */
 static bool read_leaves(struct reader *r, uint64_t address)
 {
@@ -213,10 +232,7 @@ static bool read_leaves(struct reader *r, uint64_t address)
 		any |= data != NULL;
 		for (uint64_t i = 0; data && i < some; i += sizeof(leaf)) {
 			__builtin_memcpy(&leaf, data + i, sizeof(leaf));
-			if (leaf)
-				r->leaves[r->leaf_count++] = (struct leaf){
-					leaf, (at + i) / sizeof(leaf) << LEDGER_LEAF_SHIFT
-				};
+			add_leaf(r, leaf, (at + i) / sizeof(leaf));
 		}
 		at += some;
 	}
@@ -299,7 +315,8 @@ int scan_read_blocks(struct scan *scan, const struct ledger_blocks *blocks)
 	r->shift = blocks->granule_shift;
 	r->leaves = scan_take(scan, LEDGER_LEAVES, sizeof(*r->leaves));
 	r->large = scan_take(scan, LEDGER_LEAF_LARGE, sizeof(*r->large));
-	if (!r->leaves || !r->large)
+	r->seen = scan_take(scan, SEEN_WORDS, sizeof(*r->seen));
+	if (!r->leaves || !r->large || !r->seen)
 		return -SCAN_ENOMEM;
 	r->left_bytes = scan->options.blocks_max_bytes;
 	r->last_leaf = r->last_record = UINT64_MAX;

@@ -105,38 +105,14 @@ static int add_to_group(struct groups *groups, const struct scan_block *block)
 	return 0;
 }
 
-/* Heapsort: the largest key of @groups[0] to @groups[count - 1] below @at sinks no further. */
-static void sift(struct scan_group *groups, uint64_t at, uint64_t count)
+/* To the front of the table. */
+static void list_groups(struct groups *groups)
 {
-	struct scan_group moved = groups[at];
-
-	for (uint64_t child; (child = 2 * at + 1) < count; at = child) {
-		if (child + 1 < count && group_key(&groups[child]) < group_key(&groups[child + 1]))
-			child++;
-		if (group_key(&groups[child]) <= group_key(&moved))
-			break;
-		groups[at] = groups[child];
-	}
-	groups[at] = moved;
-}
-
-static void sort_groups(struct groups *groups)
-{
-	struct scan_group *items = groups->buckets;
 	uint64_t count = 0;
 
 	for (uint64_t i = 0; i < groups->bucket_count; i++)
-		if (items[i].blocks)
-			items[count++] = items[i];
-	for (uint64_t i = count / 2; i-- > 0;)
-		sift(items, i, count);
-	for (uint64_t i = count; i-- > 1;) {
-		struct scan_group largest = items[0];
-
-		items[0] = items[i];
-		items[i] = largest;
-		sift(items, 0, i);
-	}
+		if (groups->buckets[i].blocks)
+			groups->buckets[count++] = groups->buckets[i];
 }
 
 /* ---- edges --------------------------------------------------------------------------------- */
@@ -270,7 +246,7 @@ int scan_finish(struct scan *scan, struct scan_result *ret_result)
 	for (uint64_t k = 0; k < result.block_count; k++)
 		if (add_to_group(&groups, &scan->blocks[listed[k]]))
 			return -SCAN_ENOMEM;
-	sort_groups(&groups);
+	list_groups(&groups);
 	result.groups = groups.buckets;
 	result.group_count = groups.count;
 	if (copy_blocks(scan, listed, &result) || find_edges(scan, listed, &result))

@@ -137,15 +137,29 @@ static void leaves_to_nowhere_are_passed_over(void **state)
 	assert_int_equal(f->scan.strange, 3);
 }
 
-static void the_same_leaf_everywhere_comes_to_an_end(void **state)
+static void a_leaf_is_of_one_place(void **state)
 {
 	struct fake *f = *state;
 
 	fake_block(f, 100, 1, 0);
 	for (unsigned i = 0; i < LEDGER_LEAVES; i++)
 		f->leaves[i] = f->leaf_list[0];
-	f->options.blocks_max_bytes = UINT64_C(64) << 20;
+	assert_int_equal(read_blocks(f), 0);
+	assert_int_equal(f->scan.block_count, 1);
+	assert_int_equal(f->scan.strange, LEDGER_LEAVES - 1);
+}
+
+static void no_more_is_read_than_the_bound(void **state)
+{
+	struct fake *f = *state;
+	const uint64_t bound = (LEDGER_LEAVES_PAGES + 4) * (uint64_t)LEDGER_PAGE_BYTES;
+
+	for (unsigned i = 0; i < 1000000; i++)
+		fake_block(f, 24, 1, 0);
+	f->options.blocks_max_bytes = bound;
 	assert_int_equal(read_blocks(f), -SCAN_EBLOCKS);
+	f->options.blocks_max_bytes = bound + 8 * (UINT64_C(1) << 20);
+	assert_int_equal(read_blocks(f), 0);
 }
 
 static void a_page_map_that_cannot_be_is_refused(void **state)
@@ -269,7 +283,8 @@ int main(void)
 		TEST(cells_that_make_no_sense_are_passed_over),
 		TEST(a_cell_of_16_bytes_is_of_one_address),
 		TEST(leaves_to_nowhere_are_passed_over),
-		TEST(the_same_leaf_everywhere_comes_to_an_end),
+		TEST(a_leaf_is_of_one_place),
+		TEST(no_more_is_read_than_the_bound),
 		TEST(a_page_map_that_cannot_be_is_refused),
 		TEST(huge_blocks_of_nothing_come_to_an_end),
 		TEST(of_blocks_that_overlap_one_stays),
