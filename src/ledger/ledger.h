@@ -157,6 +157,20 @@ struct ledger_control {
 	_Atomic uint64_t recorder_start_ticks;
 	_Atomic uint32_t exit_ack;	/* futex: the recorder stores 1 when the target may go on */
 	_Atomic uint32_t recorder_done; /* a recording of this ledger is complete */
+
+	/* The answer to state.scan_request. */
+	_Alignas(64) _Atomic uint32_t scan_ready; /* 1: the recorder answers requests */
+	_Atomic uint32_t scan_answer; /* futex: which request was answered last, after the rest */
+	_Atomic uint32_t scan_failed; /* 1: nothing is known, for whatever reason */
+	_Atomic uint32_t scan_listed; /* entries of state.scan_list that were written */
+	_Atomic uint64_t scan_leaks;  /* blocks that are lost, and were not marked as reported */
+	_Atomic uint64_t scan_leak_bytes;
+};
+
+/* What a process asks for. */
+enum ledger_scan_kind {
+	LEDGER_SCAN_COUNT = 1,	/* count and list what is lost */
+	LEDGER_SCAN_REPORT = 2, /* say it as well, to whoever reads the recorder's reports */
 };
 
 enum ledger_ended {
@@ -233,6 +247,22 @@ struct ledger_state {
 	_Alignas(64) struct ledger_forked forked;
 	/* What of that, in the ledger named parent, is this process's too. */
 	_Alignas(64) struct ledger_forked young;
+
+	/* A thread asks for a leak scan and waits for the answer; one at a time. */
+	_Alignas(64) _Atomic uint32_t scan_request; /* advanced by one for each, after the rest */
+	_Atomic uint32_t scan_kind;		    /* enum ledger_scan_kind */
+	_Atomic uint64_t
+		scan_list; /* address of scan_list_max struct ledger_lost, to be filled in */
+	_Atomic uint32_t scan_list_max;
+	uint32_t scan_spare;
+	/* A struct ledger_string as one word: what the program says is not to be reported. */
+	_Atomic uint64_t suppressions;
+};
+
+/* In the process's memory: a block that is lost. */
+struct ledger_lost {
+	uint64_t address;
+	uint64_t bytes;
 };
 
 /* One line per row and thread: differences not yet added to the row. row = 0: empty. */

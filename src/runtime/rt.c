@@ -4,3 +4,4 @@
 __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 struct rt_mine rt_mine;
 _Alignas(64) struct rt_global rt_global;
+_Atomic uint32_t rt_unusual;

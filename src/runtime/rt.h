@@ -48,11 +48,20 @@ enum rt_quick {
 	RT_QUICK_CLASSED, /* the requested size does: src/runtime/track/usable.h */
 };
 
+/* What makes an allocation that is not the same as the last one look twice, in one word. */
+enum rt_unusual {
+	RT_GENERATED_MET = 1, /* in this generation a rule was made for code that is in no object */
+	RT_IGNORING_MET = 2,  /* some thread has had its blocks ignored */
+};
+extern _Atomic uint32_t rt_unusual;
+
 /* Zero means "not started": what a new thread finds. At most 64 bytes. */
 struct rt_tls {
 	struct rt_thread *thread;
 	uint32_t tid; /* as the kernel said when thread was looked for; 0: not yet */
 	bool alone;   /* looked for, but no cache was to be had */
+	/* What it allocates while this is not 0 is not to be reported as lost. */
+	uint16_t ignoring;
 	/* While there is no thread: the frame address of rt_thread_start, while it runs; else 0. */
 	_Atomic uint64_t busy;
 };
@@ -89,7 +98,8 @@ struct rt_global {
 	uint32_t granule_shift; /* log2 of the address space per page map cell */
 	uint32_t pid;
 	uint32_t verify_every; /* 0 = off */
-	uint32_t forked;       /* tables begin with a page: most such children need no more */
+	uint32_t leak_exitcode;
+	uint32_t forked; /* tables begin with a page: most such children need no more */
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */
 	uintptr_t loader_start;		 /* extent of ld.so */

@@ -9,6 +9,8 @@ static RT_COLD void record_unready(void *block, size_t size, struct rt_alloc wha
 {
 	struct ledger_control *control = rt_control();
 
+	if (rt_tls.ignoring)
+		what.cell |= RT_CELL_IGNORED;
 	if (!control && rt_mine.young && !rt_young_record(block, size, what, frame))
 		control = rt_grow_up();
 	if (control)

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/exit.h"
 
+#include "runtime/life/scan_request.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/walk.h"
 
-#include <errno.h>
-
 /* <stdlib.h> declares what our hooks are called. */
 int on_exit(void (*function)(int status, void *argument), void *argument);
 int __cxa_at_quick_exit(void (*function)(void *), void *object);
-
-enum { CHECK_MS = 100 };
 
 /* A thread has called an end that does not come back: where, is in rt_facts. */
 static _Atomic uint32_t is_ending;
@@ -26,27 +23,6 @@ static bool is_ours(void)
 	return rt_mine.control && rt_getpid_or_tid() == rt_global.pid;
 }
 
-/*
- * A living recorder answers at once, so whether it lives is asked only when it has not: sandboxes
- * kill for system calls that a process of their kind does not make. They let getpgid() pass more
- * often than kill().
- */
-static void wait_for_recorder(struct ledger_control *control)
-{
-	uint64_t until = rt_now_ns() + (uint64_t)rt_load(&control->exit_wait_ms) * 1000000;
-
-	for (;;) {
-		uint32_t recorder = rt_load_acquire(&control->recorder_pid);
-		long waited;
-
-		if (!recorder || rt_load_acquire(&control->exit_ack) || rt_now_ns() >= until)
-			return;
-		waited = rt_futex_wait(&control->exit_ack, 0, CHECK_MS);
-		if (waited == -ETIMEDOUT && rt_syscall3(SYS_getpgid, recorder, 0, 0) == -ESRCH)
-			return;
-	}
-}
-
 void rt_exit_notice(enum ledger_ended ended, int status)
 {
 	struct ledger_state *state;
@@ -54,6 +30,8 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	if (!is_ours())
 		return;
 	state = rt_global.state;
+	if (ended == LEDGER_ENDED_EXIT)
+		rt_suppressions_note();
 	if (ended == LEDGER_ENDED_EXIT && status >= 0) {
 		rt_store(&state->exit_status, (uint32_t)status & 0xff);
 		rt_store(&state->exit_status_known, 1);
@@ -65,7 +43,9 @@ void rt_exit_notice(enum ledger_ended ended, int status)
 	rt_store_release(&state->ended, ended);
 	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
 	rt_futex_wake(&state->attention);
-	wait_for_recorder(rt_mine.control);
+	(void)rt_recorder_wait(&rt_mine.control->exit_ack, 1,
+			       rt_now_ns() +
+				       (uint64_t)rt_load(&rt_mine.control->exit_wait_ms) * 1000000);
 }
 
 void rt_exit_withdraw(void)

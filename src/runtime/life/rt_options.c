@@ -41,6 +41,8 @@ static const struct option options[] = {
 	OPTION(ledger_max, "BYTES: memory or disk at which the ledger stops growing; 256K or more"),
 	OPTION(exit_wait_ms, "N: wait at most N ms at exit for the recorder"),
 	OPTION(forks, "N: a forked child gets a ledger of its own at its Nth allocation"),
+	OPTION(leak_exitcode,
+	       "N: end with status N when __lsan_do_leak_check() finds a leak; 0 = go on"),
 	OPTION(argv, "0 | 1: keep the program's arguments in the ledger"),
 	OPTION(help, "1: print this list"),
 };

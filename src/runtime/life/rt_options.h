@@ -16,6 +16,7 @@ struct rt_options {
 	uint64_t argv;	    /* 0: withhold the arguments */
 	uint64_t by_thread; /* 1: contexts by their thread's name */
 	uint64_t forks;	    /* the allocation at which a forked child gets a ledger of its own */
+	uint64_t leak_exitcode; /* of __lsan_do_leak_check(); 0: goes on */
 	uint64_t help;
 	const char *modules; /* globs with commas in between, or NULL */
 	const char *text;    /* all of them as given, or NULL */

@@ -124,6 +124,7 @@ static bool start(const struct rt_start *how)
 	rt_vdso_clock = (rt_clock *)(uintptr_t)rt_find_elsewhere("__vdso_clock_gettime");
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)options.verify;
+	rt_global.leak_exitcode = (uint32_t)options.leak_exitcode;
 	if (rt_global.glibc && !rt_operators_replaced) {
 		if (!options.verify)
 			rt_store(&rt_global.quick, RT_QUICK_GLIBC);
@@ -204,7 +205,7 @@ static void at_fork_child(void)
 
 	rt_exit_forked(rt_tls.tid);
 	forked_walk = rt_tls.thread && !outer ? &rt_tls.thread->walk : NULL;
-	rt_tls = (struct rt_tls){ .busy = rt_load(&rt_tls.busy) };
+	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring, .busy = rt_load(&rt_tls.busy) };
 	if (outer && rt_walk_is_inside(__builtin_frame_address(0), outer) &&
 	    (rt_young.is_on ? copy_sums() : copy_ledger()))
 		interrupted = busy;

@@ -41,7 +41,7 @@ static inline uint16_t rt_key_name(struct rt_key key)
 
 struct rt_alloc {
 	struct rt_key key; /* the hook's part */
-	uint32_t cell;	   /* enum ledger_family and ledger_cell_flags */
+	uint32_t cell;	   /* enum ledger_family, ledger_cell_flags, and marks (pagemap.h) */
 };
 
 RT_INLINE struct rt_alloc rt_alloc(enum ledger_kind kind, unsigned align_log2, uint32_t flags)

@@ -7,7 +7,12 @@
 
 rt_cell *_Atomic *rt_leaves;
 
-enum { REAL_AT_ONCE = 4 }; /* pages, where a neighbour is real */
+enum {
+	REAL_AT_ONCE = 4, /* pages, where a neighbour is real */
+	LARGE_PER_PAGE_BYTES = LEDGER_PAGE_BYTES / sizeof(struct ledger_large) * LEDGER_LARGE_BYTES,
+};
+
+#define LARGEST_BYTES (UINT64_C(1) << 40) /* of a block, as far as one is looked for */
 
 bool rt_pagemap_start(void)
 {
@@ -163,6 +168,85 @@ void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t flag
 		field = note_size((struct ledger_large *)cell, address, size);
 	}
 	rt_store(cell, rt_cell_value(address, row, field, flags));
+}
+
+/* The nearest small block that begins at @address or before, as far as one could reach. */
+static struct rt_block small_before(uintptr_t address)
+{
+	unsigned shift = rt_global.granule_shift;
+	uintptr_t first = address >> shift;
+	uintptr_t reach = LEDGER_LARGE_BYTES >> shift;
+
+	for (uintptr_t i = first; i + reach >= first && i > 0; i--) {
+		rt_cell *cell = rt_cell_real(i << shift, shift);
+		uint64_t value = cell ? rt_load(cell) : 0;
+		uintptr_t begin = ledger_cell_begin(value, i << shift);
+
+		if (ledger_cell_state(value) == LEDGER_CELL_LIVE && begin <= address &&
+		    begin >> shift == i)
+			return (struct rt_block){ cell, value, ledger_cell_size(value), begin };
+	}
+	return (struct rt_block){ 0 };
+}
+
+/* The nearest large one. */
+static struct rt_block large_before(uintptr_t address)
+{
+	const uintptr_t leaf_bytes = (uintptr_t)1 << LEDGER_LEAF_SHIFT;
+	uintptr_t lowest = address > LARGEST_BYTES ? address - LARGEST_BYTES : 0;
+	uintptr_t at = address & ~(uintptr_t)(LEDGER_LARGE_BYTES - 1);
+
+	while (at > lowest) {
+		rt_cell *leaf = rt_leaf_find(at);
+		struct ledger_large *large = leaf ? large_of(leaf, at, rt_global.granule_shift)
+						  : NULL;
+		uintptr_t step = leaf ? LARGE_PER_PAGE_BYTES : leaf_bytes;
+
+		if (large &&
+		    rt_load(rt_leaf_real(leaf, rt_global.granule_shift) + page_of(leaf, large))) {
+			uint64_t value = rt_load(&large->cell);
+			uintptr_t begin = ledger_large_begin(value, at);
+
+			if (ledger_cell_state(value) == LEDGER_CELL_LIVE && begin <= address)
+				return (struct rt_block){ &large->cell, value,
+							  rt_load(&large->size), begin };
+			step = LEDGER_LARGE_BYTES;
+		}
+		/* The last 4 KB below what has been looked at. */
+		at &= ~(step - 1);
+		if (at <= lowest)
+			break;
+		at -= LEDGER_LARGE_BYTES;
+	}
+	return (struct rt_block){ 0 };
+}
+
+static bool reaches(const struct rt_block *block, uintptr_t address)
+{
+	return block->value &&
+	       (address == block->address || address - block->address < block->size);
+}
+
+struct rt_block rt_block_around(uintptr_t address)
+{
+	struct rt_block small, large;
+
+	if (address >> LEDGER_ADDRESS_BITS)
+		return (struct rt_block){ 0 };
+	small = small_before(address);
+	if (reaches(&small, address))
+		return small;
+	large = large_before(address);
+	return reaches(&large, address) ? large : (struct rt_block){ 0 };
+}
+
+bool rt_block_mark(const struct rt_block *block, uint32_t marks)
+{
+	uint64_t value = block->value;
+
+	return atomic_compare_exchange_strong_explicit(
+		block->cell, &value, value | (uint64_t)marks << LEDGER_CELL_MARKS_SHIFT,
+		memory_order_relaxed, memory_order_relaxed);
 }
 
 void rt_block_unknow(uintptr_t address)

@@ -20,6 +20,15 @@ static inline uint64_t rt_cell_freed(uint64_t live)
 	return live ^ (uint64_t)(LEDGER_CELL_LIVE ^ LEDGER_CELL_FREED) << LEDGER_CELL_STATE_SHIFT;
 }
 
+/* Marks stand above the flags: where rt_cell_value() takes flags, these may be among them. */
+enum { RT_CELL_MARKS_SHIFT = LEDGER_CELL_MARKS_SHIFT - LEDGER_CELL_FLAGS_SHIFT };
+#define RT_CELL_IGNORED ((uint32_t)LEDGER_CELL_IGNORED << RT_CELL_MARKS_SHIFT)
+
+static inline uint32_t rt_cell_flags(uint64_t cell)
+{
+	return ledger_cell_flags(cell) | ledger_cell_marks(cell) << RT_CELL_MARKS_SHIFT;
+}
+
 RT_INLINE rt_cell *rt_leaf_find(uintptr_t address)
 {
 	uintptr_t leaf_index = address >> LEDGER_LEAF_SHIFT;
@@ -125,6 +134,12 @@ RT_COLD bool rt_block_take_stale(uintptr_t address, uint64_t size, struct rt_blo
 
 /* Note a live block, over what stands there. Without memory, or at a strange address, it is not. */
 RT_COLD void rt_block_note(uintptr_t address, uint32_t row, uint64_t size, uint32_t flags);
+
+/* The live block that @address lies in; the first byte is in one of no bytes too. */
+RT_COLD struct rt_block rt_block_around(uintptr_t address);
+
+/* Add to a live block's enum ledger_cell_marks. False: it is not the same any more. */
+RT_COLD bool rt_block_mark(const struct rt_block *block, uint32_t marks);
 
 /* Nothing is known of @address any more. */
 RT_COLD void rt_block_unknow(uintptr_t address);

@@ -24,9 +24,9 @@ RT_INLINE bool rt_row_is_context(uint32_t row)
 	return RT_LIKELY(row - rt_global.first_row >= LEDGER_CONTEXT_FIRST);
 }
 
-/* @own: the hook's part of @key. */
+/* @own: the hook's part of @key. @again: the next allocation from there may be as quick as others. */
 RT_INLINE uint32_t rt_place_find(struct rt_thread *thread, uint64_t hash, struct rt_key own,
-				 struct rt_key key, uint32_t epoch)
+				 struct rt_key key, uint32_t epoch, bool again)
 {
 	struct rt_last_row *last = &thread->last_row;
 	uint32_t row;
@@ -41,12 +41,14 @@ RT_INLINE uint32_t rt_place_find(struct rt_thread *thread, uint64_t hash, struct
 	last->row = row;
 	if (RT_UNLIKELY(key.word != own.word))
 		rt_name_check(thread);
+	if (RT_UNLIKELY(!again))
+		rt_last_row_hide(thread);
 	return row;
 }
 
 /* Walk, and find the row. In bookkeeping. */
 RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control *control,
-				struct rt_key own, const void *frame)
+				struct rt_key own, bool again, const void *frame)
 {
 	struct rt_outcome outcome = { .key = own.word, .epoch = rt_load(&control->epoch) };
 	const struct rt_shortcut *way = rt_shortcut_find(&thread->walk, frame);
@@ -64,7 +66,7 @@ RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control 
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);
 	outcome.row = rt_place_find(thread, hash, own, (struct rt_key){ outcome.key },
-				    outcome.epoch);
+				    outcome.epoch, again);
 	if (RT_LIKELY(rt_row_is_context(outcome.row)))
 		rt_shortcut_offer(&thread->walk, frame, &outcome);
 	return outcome.row;

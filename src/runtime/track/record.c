@@ -203,6 +203,19 @@ RT_INLINE bool count_quickly(struct rt_thread *thread, struct ledger_control *co
 	}
 }
 
+static uint32_t marks_of_thread(void)
+{
+	return rt_tls.ignoring ? RT_CELL_IGNORED : 0;
+}
+
+/* Returns the block's marks. */
+static RT_COLD uint32_t look_twice(const void *frame)
+{
+	if (rt_load(&rt_unusual) & RT_GENERATED_MET)
+		rt_modules_check_load(frame);
+	return marks_of_thread();
+}
+
 void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
 		   struct ledger_control *control)
 {
@@ -217,8 +230,8 @@ void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *f
 	}
 	if (rt_quick_record(RT_QUICK_CLASSED, block, size, what, frame))
 		return;
-	if (RT_UNLIKELY(rt_load(&rt_generated_met)))
-		rt_modules_check_load(frame);
+	if (RT_UNLIKELY(rt_load(&rt_unusual)))
+		what.cell |= look_twice(frame);
 	/* Some round a size up until it wraps, and give a small block. */
 	if (RT_UNLIKELY(size >> LEDGER_ADDRESS_BITS))
 		size = what.cell & LEDGER_CELL_FOREIGN ? 0
@@ -235,7 +248,7 @@ void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *f
 		record_no_stack(block, size, what.cell);
 		return;
 	}
-	row = rt_place_row(thread, control, what.key, frame);
+	row = rt_place_row(thread, control, what.key, !(what.cell & RT_CELL_IGNORED), frame);
 	if (rt_row_is_context(row) &&
 	    RT_LIKELY(count_quickly(thread, control, row, block, size, what)))
 		return;
@@ -372,7 +385,7 @@ static RT_COLD void restore(const struct rt_resize *resize, uintptr_t address)
 {
 	if (resize->cell)
 		rt_block_note(address, ledger_cell_row(resize->cell), resize->size,
-			      ledger_cell_flags(resize->cell));
+			      rt_cell_flags(resize->cell));
 }
 
 /* The old block's row and usable bytes; the live total is the caller's. In bookkeeping. */
@@ -390,6 +403,11 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 	rt_add_own(&thread->cache->usable_freed_bytes, resize->usable);
 }
 
+uint32_t rt_marks_after_resize(const struct rt_resize *resize)
+{
+	return marks_of_thread() | (rt_cell_flags(resize->cell) & RT_CELL_IGNORED);
+}
+
 /*
  * Old free and new allocation as one operation of the live total: a fall is announced before
  * either row changes, a rise after both have, and the sum of the two never shows.
@@ -399,8 +417,9 @@ static void change(struct rt_thread *thread, struct ledger_control *control,
 {
 	bool old_counts = resize->cell && rt_row_is_own(ledger_cell_row(resize->cell));
 	uint64_t old_size = old_counts ? resize->size : 0;
-	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0, 0);
-	uint32_t row = rt_place_row(thread, control, what.key, frame);
+	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0,
+					      rt_marks_after_resize(resize));
+	uint32_t row = rt_place_row(thread, control, what.key, !rt_tls.ignoring, frame);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);
@@ -444,7 +463,7 @@ static RT_COLD void replace_directly(struct rt_thread *thread, const struct rt_r
 		count_free_directly(thread, ledger_cell_row(resize->cell), resize->size,
 				    resize->usable);
 	if (after)
-		record_no_stack(after, size, LEDGER_FAMILY_MALLOC);
+		record_no_stack(after, size, LEDGER_FAMILY_MALLOC | rt_marks_after_resize(resize));
 }
 
 void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,

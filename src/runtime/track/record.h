@@ -44,6 +44,9 @@ void rt_resize_begin(struct ledger_control *control, void *block, const void *fr
 void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
 		   void *after, size_t size, const void *frame);
 
+/* The marks of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one stays so. */
+uint32_t rt_marks_after_resize(const struct rt_resize *resize);
+
 /* Objects may have been unloaded: the hook at @frame comes from dlclose or the loader. */
 RT_COLD void rt_record_unload(const void *frame);
 

@@ -134,7 +134,7 @@ static struct rt_thread *thread_make(uint32_t index)
 	rt_store(&cache->resizing, 0);
 	thread->last_block = 0;
 	thread->walk.full_walks = &cache->walks_full;
-	thread->last_row = (struct rt_last_row){ .key = RT_KEY_NONE };
+	thread->last_row = RT_LAST_ROW_NONE;
 	rt_store(&thread->name_generation, 0);
 	thread->cache_index = index;
 	return thread;
@@ -188,7 +188,7 @@ bool rt_enter_again(struct rt_thread *thread, uintptr_t frame)
 	rt_walk_reset(&thread->walk);
 	/* Of verify; made again when it is needed. */
 	thread->proof.started = false;
-	thread->last_row = (struct rt_last_row){ .key = RT_KEY_NONE };
+	thread->last_row = RT_LAST_ROW_NONE;
 	rt_add_own(&thread->cache->abandoned, 1);
 	return true;
 }
@@ -207,7 +207,7 @@ void rt_threads_each(void (*each)(struct rt_thread *thread))
 
 void rt_threads_forked(void)
 {
-	rt_tls = (struct rt_tls){ 0 };
+	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
 	rt_store(&look_next, 0);
 	/* The states stay with hooks that a handler interrupted; the map had the parent's size. */
 	rt_store_release(&threads, NULL);

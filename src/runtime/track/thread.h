@@ -30,8 +30,11 @@ struct rt_thread {
 		struct rt_key key; /* the hook's part; RT_KEY_NONE: it had no row of its own */
 		uint32_t epoch;
 		uint32_t row;
+		struct rt_key hidden; /* key, while the thread's blocks are ignored */
 	} last_row;
 };
+
+#define RT_LAST_ROW_NONE ((struct rt_last_row){ .key = RT_KEY_NONE, .hidden = RT_KEY_NONE })
 
 /*
  * Give this thread its state. NULL when there is none to be had (nested in itself by a signal,
@@ -90,6 +93,21 @@ static inline _Atomic uint64_t *rt_busy_word(void)
 static inline void rt_last_row_void(struct rt_thread *thread)
 {
 	__atomic_store_n(&thread->last_row.key.word, UINT64_MAX, __ATOMIC_RELAXED);
+}
+
+/*
+ * No allocation of the calling thread is the same as its last one, since the quick way does not know
+ * of marks, until it shows the key again.
+ */
+static inline void rt_last_row_hide(struct rt_thread *thread)
+{
+	thread->last_row.hidden = thread->last_row.key;
+	rt_last_row_void(thread);
+}
+
+static inline void rt_last_row_show(struct rt_thread *thread)
+{
+	thread->last_row.key = thread->last_row.hidden;
 }
 
 /* Call @each for the state of every thread, and of those that are gone. Any thread, any signal. */

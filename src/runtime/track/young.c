@@ -200,7 +200,7 @@ static bool note_block(uintptr_t address, uint32_t row, uint64_t size, uint32_t 
 	if (!rt_block_ready(address, size, rt_global.granule_shift, &field) &&
 	    rt_block_take_stale(address, size, &stale)) {
 		rt_block_note(stale.address, ledger_cell_row(stale.value), stale.size,
-			      ledger_cell_flags(stale.value));
+			      rt_cell_flags(stale.value));
 		return false;
 	}
 	rt_block_note(address, row, size, flags);
@@ -255,7 +255,7 @@ bool rt_young_record(void *block, size_t size, struct rt_alloc what, const void 
 		return true;
 	if ((uintptr_t)block & RT_BLOCK_MASK || size >> LEDGER_ADDRESS_BITS)
 		return false;
-	if (rt_load(&rt_generated_met))
+	if (rt_load(&rt_unusual) & RT_GENERATED_MET)
 		rt_modules_check_load(frame);
 	stand = enter(frame, 1, size);
 	if (stand == OUT)
@@ -318,7 +318,8 @@ bool rt_young_resize_begin(void *block, const void *frame, struct rt_resize *ret
 bool rt_young_resize_end(const struct rt_resize *resize, void *before, void *after, size_t size,
 			 const void *frame)
 {
-	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0, 0);
+	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0,
+					      rt_marks_after_resize(resize));
 	uint64_t replaced = after && is_own(resize->cell) ? resize->cell : 0;
 	enum stand stand;
 	bool logged = true;
@@ -332,7 +333,7 @@ bool rt_young_resize_end(const struct rt_resize *resize, void *before, void *aft
 		/* The next allocator kept the block. */
 		if (resize->cell)
 			rt_block_note((uintptr_t)before, ledger_cell_row(resize->cell),
-				      resize->size, ledger_cell_flags(resize->cell));
+				      resize->size, rt_cell_flags(resize->cell));
 		return leave(stand);
 	}
 	if (after)

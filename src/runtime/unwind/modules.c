@@ -32,8 +32,6 @@ struct listed {
 	uint32_t index; /* + 1 */
 };
 
-_Atomic uint32_t rt_generated_met;
-
 static struct seen *seen;
 static uint32_t seen_count;
 static struct listed *listed;
@@ -86,7 +84,8 @@ void rt_modules_advance(void)
 	uint32_t next;
 
 	/* First: whoever meets such code in the new generation says so again. */
-	rt_store(&rt_generated_met, 0);
+	(void)atomic_fetch_and_explicit(&rt_unusual, ~(uint32_t)RT_GENERATED_MET,
+					memory_order_relaxed);
 	next = (atomic_fetch_add_explicit(&rt_generation, 1, memory_order_release) + 1) & 0xffff;
 	/* After 65,535 generations the key's 16 bits repeat: start with an empty table. */
 	if (next == 0)

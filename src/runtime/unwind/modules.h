@@ -33,11 +33,8 @@ RT_COLD void rt_modules_check(void);
 /* Void all rules and remembered walks. */
 RT_COLD void rt_modules_advance(void);
 
-/* In this generation a rule was made for code that is in no object. */
-extern _Atomic uint32_t rt_generated_met;
-
 /*
- * An allocation with hook frame address @frame: if the dynamic linker makes it while it loads an
+ * After RT_GENERATED_MET: an allocation with hook frame address @frame: if the dynamic linker makes it while it loads an
  * object, after having mapped it, advance; it may stand where that code was. A remembered walk
  * would not meet it: its words may all hold. Of those allocations there is one at least, for the
  * list of what the object depends on.

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What programs say of their blocks, and ask: LeakSanitizer's interface, which many have already, and
+ * that of seep.h. Behind us may be a LeakSanitizer, which hears all of it too.
+ */
+#include "seep/seep.h"
+
+#include "runtime/life/exit.h"
+#include "runtime/life/scan_request.h"
+#include "runtime/life/start.h"
+#include "runtime/next/next.h"
+#include "runtime/sys/rt_facts.h"
+#include "runtime/sys/sys.h"
+#include "runtime/track/pagemap.h"
+#include "runtime/track/thread.h"
+#include "runtime/track/thread_names.h"
+
+/* <sanitizer/lsan_interface.h> */
+void __lsan_disable(void);
+void __lsan_enable(void);
+void __lsan_ignore_object(const void *block);
+void __lsan_register_root_region(const void *begin, size_t bytes);
+void __lsan_unregister_root_region(const void *begin, size_t bytes);
+void __lsan_do_leak_check(void);
+int __lsan_do_recoverable_leak_check(void);
+
+#define FORWARD(field, arguments)                \
+	do {                                     \
+		rt_next_find();                  \
+		if (rt_next.field)               \
+			rt_next.field arguments; \
+	} while (0)
+
+/* ---- blocks that are not to be reported ------------------------------------------------------ */
+
+/* What another thread's name change has made void stays so: then keys are not shown again. */
+static void switch_quick(struct rt_thread *thread, bool ignoring)
+{
+	if (ignoring)
+		rt_last_row_hide(thread);
+	else if (!rt_load(&rt_names_generation))
+		rt_last_row_show(thread);
+}
+
+RT_EXPORT unsigned seep_rt_leaks_off(unsigned off)
+{
+	unsigned before = rt_tls.ignoring;
+
+	rt_tls.ignoring = off < UINT16_MAX ? (uint16_t)off : UINT16_MAX;
+	if (off && !(rt_load(&rt_unusual) & RT_IGNORING_MET))
+		(void)atomic_fetch_or_explicit(&rt_unusual, RT_IGNORING_MET, memory_order_relaxed);
+	if (rt_tls.thread && !off != !before)
+		switch_quick(rt_tls.thread, off);
+	return before;
+}
+
+RT_EXPORT void __lsan_disable(void)
+{
+	(void)seep_rt_leaks_off(rt_tls.ignoring + 1u);
+	FORWARD(lsan_disable, ());
+}
+
+RT_EXPORT void __lsan_enable(void)
+{
+	if (rt_tls.ignoring)
+		(void)seep_rt_leaks_off(rt_tls.ignoring - 1u);
+	FORWARD(lsan_enable, ());
+}
+
+static void mark_block(uintptr_t address, uint32_t mark)
+{
+	struct rt_block block;
+
+	/* A forked child's page map is only known to be one once it has begun. */
+	if (!rt_control() && !rt_mine.young)
+		return;
+	do {
+		block = rt_block_around(address);
+	} while (block.value && !rt_block_mark(&block, mark));
+}
+
+RT_EXPORT void seep_rt_leak_ignore(const void *block)
+{
+	mark_block((uintptr_t)block, LEDGER_CELL_IGNORED);
+}
+
+RT_EXPORT void __lsan_ignore_object(const void *block)
+{
+	seep_rt_leak_ignore(block);
+	FORWARD(lsan_ignore_object, (block));
+}
+
+/* ---- where pointers are --------------------------------------------------------------------- */
+
+RT_EXPORT void seep_rt_root_region_add(const void *begin, size_t bytes)
+{
+	rt_facts_add_region((uintptr_t)begin, (uintptr_t)begin + bytes);
+}
+
+RT_EXPORT void seep_rt_root_region_remove(const void *begin, size_t bytes)
+{
+	rt_facts_remove_region((uintptr_t)begin, (uintptr_t)begin + bytes);
+}
+
+RT_EXPORT void __lsan_register_root_region(const void *begin, size_t bytes)
+{
+	seep_rt_root_region_add(begin, bytes);
+	FORWARD(lsan_register_root_region, (begin, bytes));
+}
+
+RT_EXPORT void __lsan_unregister_root_region(const void *begin, size_t bytes)
+{
+	seep_rt_root_region_remove(begin, bytes);
+	FORWARD(lsan_unregister_root_region, (begin, bytes));
+}
+
+/* ---- looking now ---------------------------------------------------------------------------- */
+
+static seep_leaks_hook *leaks_hook;
+static void *leaks_hook_user;
+
+RT_EXPORT void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user)
+{
+	leaks_hook_user = user;
+	leaks_hook = hook;
+}
+
+static void call_hook(const struct rt_lost *lost)
+{
+	for (uint32_t i = 0; leaks_hook && i < lost->listed; i++) {
+		struct seep_leak leak = {
+			.address = (const void *)(uintptr_t)lost->list[i].address,
+			.bytes = lost->list[i].bytes,
+		};
+
+		leaks_hook(&leak, leaks_hook_user);
+	}
+}
+
+static void mark_reported(const struct rt_lost *lost)
+{
+	for (uint32_t i = 0; i < lost->listed; i++)
+		mark_block(lost->list[i].address, LEDGER_CELL_REPORTED);
+}
+
+static void say_not_scanned(void)
+{
+	static const char *const line[] = { "seep: no recorder follows this process: not scanned",
+					    NULL };
+
+	rt_say(line);
+}
+
+RT_EXPORT long seep_rt_leaks_scan(enum seep_leaks_scan what)
+{
+	enum ledger_scan_kind kind = what == SEEP_LEAKS_REPORT ? LEDGER_SCAN_REPORT
+							       : LEDGER_SCAN_COUNT;
+	struct rt_lost lost;
+	uint64_t blocks = 0;
+
+	rt_next_find();
+	do {
+		if (!rt_scan_request(kind, &lost)) {
+			if (what == SEEP_LEAKS_REPORT)
+				say_not_scanned();
+			return blocks ? (long)blocks : -1;
+		}
+		if (what == SEEP_LEAKS_REPORT)
+			call_hook(&lost);
+		if (what == SEEP_LEAKS_MARK_REPORTED)
+			mark_reported(&lost);
+		rt_scan_done();
+		blocks += what == SEEP_LEAKS_MARK_REPORTED ? lost.listed : lost.blocks;
+		/* The list holds so many; those that are marked are not in the next one. */
+	} while (what == SEEP_LEAKS_MARK_REPORTED && lost.listed && lost.listed < lost.blocks);
+	return (long)blocks;
+}
+
+RT_EXPORT int __lsan_do_recoverable_leak_check(void)
+{
+	rt_next_find();
+	if (rt_next.lsan_do_recoverable_leak_check)
+		return rt_next.lsan_do_recoverable_leak_check();
+	return seep_rt_leaks_scan(SEEP_LEAKS_REPORT) > 0;
+}
+
+RT_EXPORT void __lsan_do_leak_check(void)
+{
+	static _Atomic uint32_t is_done;
+
+	FORWARD(lsan_do_leak_check, ());
+	if (rt_next.lsan_do_leak_check ||
+	    atomic_exchange_explicit(&is_done, 1, memory_order_relaxed))
+		return;
+	if (seep_rt_leaks_scan(SEEP_LEAKS_REPORT) <= 0 || !rt_global.leak_exitcode)
+		return;
+	rt_exit_notice(LEDGER_ENDED_EXIT, (int)rt_global.leak_exitcode);
+	rt_next.exit_now((int)rt_global.leak_exitcode);
+}

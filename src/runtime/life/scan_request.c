@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/life/scan_request.h"
+
+#include "runtime/life/start.h"
+#include "runtime/next/next.h"
+#include "runtime/sys/sys.h"
+#include "runtime/sys/tables.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { CHECK_MS = 100, TURN_MS = 10, LIST_MAX = 1 << 16 };
+
+/*
+ * A living recorder answers at once, so whether it lives is asked only when it has not: sandboxes
+ * kill for system calls that a process of their kind does not make. They let getpgid() pass more
+ * often than kill().
+ */
+bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns)
+{
+	for (;;) {
+		uint32_t recorder = rt_load_acquire(&rt_mine.control->recorder_pid);
+		uint32_t seen = rt_load_acquire(word);
+		long waited;
+
+		if (seen == wanted)
+			return true;
+		if (!recorder || rt_now_ns() >= until_ns)
+			return false;
+		waited = rt_futex_wait(word, seen, CHECK_MS);
+		if (waited == -ETIMEDOUT && rt_syscall3(SYS_getpgid, recorder, 0, 0) == -ESRCH)
+			return rt_load_acquire(word) == wanted;
+	}
+}
+
+/* The thread whose request it is. */
+static _Atomic uint32_t asker;
+static RT_LARGE struct ledger_lost list[LIST_MAX];
+
+/* False: this thread asks already, further out. */
+static bool take_turn(void)
+{
+	uint32_t tid = rt_gettid();
+
+	for (;;) {
+		uint32_t other = 0;
+
+		if (atomic_compare_exchange_strong_explicit(
+			    &asker, &other, tid, memory_order_acquire, memory_order_relaxed))
+			return true;
+		if (other == tid)
+			return false;
+		/* Forked away from it, or it has ended. */
+		if (rt_is_gone(rt_global.pid, other))
+			(void)atomic_compare_exchange_strong_explicit(
+				&asker, &other, 0, memory_order_relaxed, memory_order_relaxed);
+		else
+			(void)rt_futex_wait(&asker, other, TURN_MS);
+	}
+}
+
+void rt_scan_done(void)
+{
+	rt_store_release(&asker, 0);
+	(void)rt_futex_wake_one(&asker);
+}
+
+static bool ask(enum ledger_scan_kind kind, struct rt_lost *ret_lost)
+{
+	struct ledger_control *control = rt_mine.control;
+	struct ledger_state *state = rt_global.state;
+	uint32_t request = rt_load(&state->scan_request) + 1;
+
+	rt_store(&state->scan_kind, kind);
+	rt_store(&state->scan_list, (uintptr_t)list);
+	rt_store(&state->scan_list_max, LIST_MAX);
+	rt_store_release(&state->scan_request, request);
+	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
+	rt_futex_wake(&state->attention);
+	if (!rt_recorder_wait(&control->scan_answer, request, UINT64_MAX) ||
+	    rt_load(&control->scan_failed))
+		return false;
+	*ret_lost = (struct rt_lost){
+		.blocks = rt_load(&control->scan_leaks),
+		.bytes = rt_load(&control->scan_leak_bytes),
+		.listed = rt_load(&control->scan_listed),
+		.list = list,
+	};
+	if (ret_lost->listed > LIST_MAX)
+		ret_lost->listed = LIST_MAX;
+	return true;
+}
+
+bool rt_scan_request(enum ledger_scan_kind kind, struct rt_lost *ret_lost)
+{
+	struct ledger_control *control = rt_control();
+
+	if (!control)
+		control = rt_grow_up();
+	if (!control || !rt_load(&control->recorder_pid) || !rt_load(&control->scan_ready) ||
+	    rt_getpid_or_tid() != rt_global.pid || !take_turn())
+		return false;
+	rt_suppressions_note();
+	if (ask(kind, ret_lost))
+		return true;
+	rt_scan_done();
+	return false;
+}
+
+void rt_suppressions_note(void)
+{
+	const char *(*function)(void);
+	struct ledger_string text;
+	const char *said;
+
+	if (rt_load(&rt_global.state->suppressions))
+		return;
+	function =
+		(const char *(*)(void))(uintptr_t)rt_find_elsewhere("__lsan_default_suppressions");
+	said = function ? function() : NULL;
+	if (!said)
+		return;
+	text = rt_table_string(said, strlen(said));
+	rt_store(&rt_global.state->suppressions, text.offset | (uint64_t)text.bytes << 32);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a process asks of its recorder: to scan it for leaks now. docs/internals/ledger.md, "Asking for a
+ * leak scan".
+ */
+#ifndef SEEP_RUNTIME_SCAN_REQUEST_H
+#define SEEP_RUNTIME_SCAN_REQUEST_H
+
+#include "runtime/rt.h"
+
+/*
+ * Wait until *@word is @wanted, which the recorder sees to, or it is later than @until_ns. False: it
+ * is not, because it is late, or there is no recorder, or none any more.
+ */
+bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns);
+
+struct rt_lost {
+	uint64_t blocks; /* not marked as reported */
+	uint64_t bytes;
+	uint32_t listed; /* of them in list */
+	const struct ledger_lost *list;
+};
+
+/**
+ * rt_scan_request - have this process scanned for leaks, and wait
+ * @ret_lost: set on success only; its list is good until rt_scan_done()
+ *
+ * One thread at a time: others wait. Takes as long as the scan does.
+ *
+ * Returns: false if nobody has scanned: there is no recorder, or none that does, or it failed; the
+ * process has no ledger; or this thread is inside of such a request already.
+ */
+bool rt_scan_request(enum ledger_scan_kind kind, struct rt_lost *ret_lost);
+void rt_scan_done(void);
+
+/* Let the ledger have what the program's __lsan_default_suppressions() says, if it has one. */
+void rt_suppressions_note(void);
+
+#endif
