@@ -35,7 +35,7 @@ def seep_words(case, folder):
 
 
 def read(path, environment):
-    done = run_plain([SEEP, "report", "--json", "--leak-kinds=all", path], env=environment)
+    done = run_plain([SEEP, "leaks", "--json", "--leak-kinds=all", path], env=environment)
     assert done.status == 0, done.stderr.decode(errors="replace")
     return json.loads(done.stdout)
 
