@@ -2,6 +2,7 @@
 """One case of a leak_* program, run bare and recorded: what is wrong with what seep said of it."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -10,6 +11,17 @@ import subprocess
 
 from harness import LIMIT_S, SEEP, run_plain
 from leak_truth import COMPLETE, LEAK_DIR, differences, wants_printed
+
+
+@dataclasses.dataclass(frozen=True)
+class How:
+    """Under what a case runs: a command before seep, one between seep and the program, ..."""
+
+    before: tuple = ()
+    wrap: tuple = ()
+    options: tuple = ()
+    env: dict = dataclasses.field(default_factory=dict)
+    caveat_suffices: bool = False  # where nothing can be looked at, if it is said why
 
 
 def ready(process):
@@ -31,7 +43,7 @@ def seep_words(case, folder):
     if case.value("suppress"):
         (folder / "known.supp").write_text(f"leak:{case.value('suppress')}\n")
         words += ["--suppressions", folder / "known.supp"]
-    return [*words, "--"]
+    return words
 
 
 def read(path, environment):
@@ -77,11 +89,11 @@ def judge_children(reports, case, wants):
     return wrong
 
 
-def check_live(case, process, environment):
+def check_live(case, pid, environment):
     """What `seep leaks PID` says of a waiting process, several times."""
     wrong = []
     for _ in range(3):
-        done = run_plain([SEEP, "leaks", str(process.pid), "--json", "--leak-kinds=all"], env=environment)
+        done = run_plain([SEEP, "leaks", str(pid), "--json", "--leak-kinds=all"], env=environment)
         if done.status != 0:
             wrong.append(f"live: {done.status}, {done.stderr.decode(errors='replace')}")
             continue
@@ -90,59 +102,65 @@ def check_live(case, process, environment):
     return wrong
 
 
-def run_live(case, command, environment, folder):
-    """(output, status, what was wrong) of a recorded live case."""
+def run_live(case, words, environment, folder):
+    """(output, status, errors, what was wrong) of a recorded live case."""
     process = subprocess.Popen(
-        [*map(os.fspath, seep_words(case, folder)), *command],
-        env={**os.environ, **environment}, cwd=folder,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [os.fspath(word) for word in words],
+        env={**os.environ, **environment},
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     said = ready(process)
-    # seep run starts the program as its child.
-    task = pathlib.Path(f"/proc/{process.pid}/task")
-    children = " ".join(p.read_text() for p in task.glob("*/children")).split()
-    process_of = [int(c) for c in children]
-    wrong = []
-    for pid in process_of:
-        wrong += check_live(case, type("P", (), {"pid": pid}), environment)
-    if not process_of:
-        wrong.append("no process under seep run")
+    pid = int(subprocess.run(
+        ["pgrep", "-n", "-x", case.program[:15], "-P", str(process.pid)],
+        stdout=subprocess.PIPE, check=True,
+    ).stdout)
+    wrong = check_live(case, pid, environment)
     rest, errors = process.communicate(timeout=LIMIT_S)
     return said + rest, process.returncode, errors, wrong
 
 
-def run_case(case, variant, folder, ledger_dir):
+def run_case(case, variant, folder, ledger_dir, how=How()):
     """Sentences about what is wrong with this case in this build; [] is right."""
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True)
-    environment = {"SEEP_DIR": str(ledger_dir)}
-    command = [os.fspath(LEAK_DIR / variant / case.program), case.name]
-    plain = run_plain(command, cwd=folder)
+    environment = {"SEEP_DIR": str(ledger_dir), **how.env}
+    command = [*how.wrap, LEAK_DIR / variant / case.program, case.name]
+    plain = run_plain([*how.before, *command], cwd=folder, env=how.env)
     wrong = []
+    words = [*how.before, *seep_words(case, folder), *how.options, "--", *command]
     if case.has("live"):
-        stdout, status, stderr, wrong = run_live(case, command, environment, folder)
+        stdout, status, stderr, wrong = run_live(case, words, environment, folder)
     else:
-        words = [*seep_words(case, folder), *command]
         done = run_plain(words, cwd=folder, env=environment)
         stdout, status, stderr = done.stdout, done.status, done.stderr
     if (stdout, status, stderr) != (plain.stdout, plain.status, plain.stderr):
         wrong.append(f"it ended as {(status, stdout, stderr)}, bare as {plain}")
-    wrong += judge_recordings(case, plain.stdout, folder, environment)
+    wrong += judge_recordings(case, plain.stdout, folder, environment, how)
     shutil.rmtree(folder, ignore_errors=True)
     return [f"{case} {variant}: {w}" for w in wrong]
 
 
-def judge_recordings(case, stdout, folder, environment):
+def judge_recordings(case, stdout, folder, environment, how):
     main = folder / "run.seep"
     if not main.exists():
         return ["no recording"]
-    others = sorted(p for p in folder.rglob("*.seep") if p != main)
+    paths = [main, *sorted(p for p in folder.rglob("*.seep") if p != main)]
+    reports = [read(p, environment) for p in paths]
+    if how.wrap:
+        reports = [r for r in reports if r["process"]["exe"].endswith(case.program)]
+        if len(reports) != 1:
+            return [f"{len(reports)} recordings of {case.program}"]
     if case.has("exec"):
-        return judge_exec(case, [read(p, environment) for p in [main, *others]], stdout)
-    wrong = judge(read(main, environment), case, wants_printed(stdout))
+        return judge_exec(case, reports, stdout)
+    wrong = judge(reports[0], case, wants_printed(stdout))
     if case.has("follow"):
-        reports = [read(p, environment) for p in others]
-        wrong += judge_children(reports, case, wants_printed(stdout, child=True))
+        wrong += judge_children(reports[1:], case, wants_printed(stdout, child=True))
+    scan = reports[0]["scan"]
+    if wrong and how.caveat_suffices and (scan["why_not"] or scan["caveats"]):
+        wrong = [w for w in wrong if w.startswith("said: ")]
     return wrong
 
 

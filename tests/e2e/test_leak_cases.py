@@ -14,13 +14,18 @@ machine has no such device.
 
 import concurrent.futures
 import itertools
+import json
 import os
+import resource
+import shutil
+import subprocess
 
 import pytest
 
-from harness import LIMIT_S
-from leak_run import run_case
-from leak_truth import all_cases, variants
+from harness import LIMIT_S, SEEP, need, program, run_plain
+from leak_run import How, read, ready, run_case
+from leak_truth import LEAK_DIR, all_cases, differences, variants
+from test_allocators import PRELOADS, library
 
 ROUNDS = 20
 number = itertools.count()
@@ -31,15 +36,22 @@ def cases():
     return [pytest.param(c, id=str(c), marks=marks[c.has("fast")]) for c in all_cases()]
 
 
-def check(seep, case, rounds):
+def case_of(name):
+    return next(c for c in all_cases() if str(c) == name)
+
+
+def check(seep, case, rounds=1, how=How(), builds=None):
     if case.has("root") and os.geteuid() != 0:
         pytest.skip("needs root")
-    assert len(variants()) >= 2, "the leak programs are not built"
+    builds = builds or variants()
+    assert builds, "the leak programs are not built"
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [
-            pool.submit(run_case, case, v, seep.directory / f"case-{next(number)}", seep.ledger_dir)
+            pool.submit(
+                run_case, case, v, seep.directory / f"case-{next(number)}", seep.ledger_dir, how
+            )
             for _ in range(rounds)
-            for v in variants()
+            for v in builds
         ]
         wrong = [sentence for job in jobs for sentence in job.result(timeout=LIMIT_S * rounds)]
     assert not wrong, "\n".join(wrong)
@@ -47,10 +59,192 @@ def check(seep, case, rounds):
 
 @pytest.mark.parametrize("case", cases())
 def test_each_block_has_its_verdict(seep, case):
-    check(seep, case, 1)
+    check(seep, case)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", cases())
 def test_verdicts_do_not_flicker(seep, case):
     check(seep, case, ROUNDS)
+
+
+# ---- where it is hard to look ------------------------------------------------------------------
+
+HARD = ["leak_graph-direct", "leak_graph-cycle", "leak_graph-globals", "leak_threads-on_stack"]
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_without_ptrace_the_verdict_is_the_same_or_it_is_said_why_not(seep, name):
+    """E15: a filter on system calls that seep and the program have from a common parent."""
+    before = (LEAK_DIR / "gcc-O0" / "leak_life", "--confine")
+    check(seep, case_of(name), how=How(before=before, caveat_suffices=True), builds=["gcc-O0"])
+
+
+@pytest.mark.parametrize("tracer", ["gdb", "strace"])
+@pytest.mark.parametrize("name", HARD)
+def test_under_a_tracer_the_verdict_is_the_same_or_it_is_said_why_not(seep, name, tracer):
+    """E15: nobody else can trace the program then."""
+    gdb = (need("gdb"), "-q", "-batch", "-ex", "set confirm off", "-ex", "run", "--args")
+    words = gdb if tracer == "gdb" else (need("strace"), "-f", "-qq", "-o", "/dev/null")
+    how = How(wrap=words, options=("--follow", "leak_"), caveat_suffices=True)
+    case = case_of(name)
+    folder = seep.directory / "traced"
+    folder.mkdir()
+    environment = {"SEEP_DIR": str(seep.ledger_dir)}
+    command = [*words, LEAK_DIR / "gcc-O0" / case.program, case.name]
+    if tracer == "strace":
+        check(seep, case, how=how, builds=["gcc-O0"])
+        return
+    # What gdb prints has addresses and names of threads in it.
+    words = [SEEP, "run", "-q", "-o", folder / "run.seep", *how.options, "--", *command]
+    done = run_plain(words, cwd=folder, env=environment)
+    assert done.status == 0, done
+    found = [read(p, environment) for p in folder.rglob("*.seep")]
+    found = [r for r in found if r["process"]["exe"].endswith(case.program)]
+    assert len(found) == 1
+    scan = found[0]["scan"]
+    assert not wrong_of(found[0], case) or scan["why_not"] or scan["caveats"]
+
+
+def wrong_of(report, case):
+    return differences(report["leaks"], case.wants())
+
+
+@pytest.mark.parametrize("name", ["leak_graph-direct", "leak_graph-list", "leak_graph-globals",
+                                  "leak_graph-cycle", "leak_pointers-interior",
+                                  "leak_threads-local_of_ended"])
+@pytest.mark.parametrize("allocator", PRELOADS)
+def test_verdicts_under_other_allocators(seep, allocator, name):
+    """F16."""
+    how = How(env={"LD_PRELOAD": str(library(allocator))}, options=("--follow", "leak_"))
+    check(seep, case_of(name), how=how, builds=["gcc-O0"])
+
+
+def test_a_static_program_is_not_said_to_have_no_leaks(seep):
+    """E20."""
+    path = seep.directory / "static"
+    text = "#include <stdlib.h>\nint main(void) { return malloc(1001) == NULL; }"
+    subprocess.run([need("gcc"), "-static", "-O0", "-x", "c", "-", "-o", path], input=text,
+                   text=True, check=True)
+    done = seep.command("run", "-o", seep.directory / "run.seep", "--", path)
+    said = (done.stdout + done.stderr).decode()
+    assert "statically linked" in said
+    assert "no leaks" not in said.lower()
+
+
+def test_a_program_with_its_own_malloc_is_not_said_to_have_no_leaks(seep):
+    """E20."""
+    result, recordings = seep.run([program("own_malloc")])
+    report = recordings.load(recordings.path)
+    assert "own-allocator" in [u["code"] for u in report["unseen"]]
+    shown = seep.command("leaks", recordings.path)
+    assert "no leaks" not in shown.stdout.decode().lower()
+
+
+def test_a_setuid_program_is_told_before_it_starts(seep):
+    """E21: the loader ignores LD_PRELOAD then."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    path = seep.directory / "setuid"
+    shutil.copy(LEAK_DIR / "gcc-O0" / "leak_graph", path)
+    os.chown(path, 65534, 65534)
+    path.chmod(0o4755)
+    done = seep.command("run", "-o", seep.directory / "run.seep", "--", path, "direct")
+    assert "set-user-ID" in done.stderr.decode() or "setuid" in done.stderr.decode()
+
+
+def test_a_directory_that_cannot_be_written_changes_no_verdict(seep):
+    """E22."""
+    case = case_of("leak_graph-direct")
+    out = seep.directory / "run.seep"
+    done = seep.command("run", "-q", "-o", out, "--", LEAK_DIR / "gcc-O0" / "leak_graph", "direct",
+                        cwd="/proc")
+    assert done.status == 0 and done.stderr == b""
+    assert not wrong_of(read(out, seep.environment()), case)
+
+
+@pytest.mark.parametrize("megabytes", [16, 64, 256])
+def test_a_tool_without_memory_harms_nobody(seep, megabytes):
+    """H11: it ends with a sentence or with the truth, and the program goes on."""
+    case = case_of("leak_hostile-idle")
+    command = [SEEP, "run", "-q", "-o", seep.directory / "run.seep", "--",
+               LEAK_DIR / "gcc-O0" / "leak_hostile", "idle"]
+    with subprocess.Popen(list(map(os.fspath, command)), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE,
+                          env={**os.environ, **seep.environment()}) as process:
+        ready(process)
+        pid = int(subprocess.run(["pgrep", "-x", "leak_hostile", "-P", str(process.pid)],
+                                 stdout=subprocess.PIPE, check=True).stdout)
+        limit = megabytes << 20
+        done = subprocess.run(
+            [SEEP, "leaks", str(pid), "--json", "--leak-kinds=all"],
+            env={**os.environ, **seep.environment()}, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        )
+        process.communicate(timeout=LIMIT_S)
+        assert process.returncode == 0
+    assert done.returncode >= 0 or b"memory" in done.stderr, done
+    if done.returncode == 0:
+        assert not wrong_of(json.loads(done.stdout), case)
+    else:
+        assert done.stderr
+
+
+# ---- what is said ------------------------------------------------------------------------------
+
+
+def record(seep, name, *options):
+    """The path of a recording of one case by gcc -O0."""
+    case = case_of(name)
+    out = seep.directory / f"run-{next(number)}.seep"
+    done = seep.command("run", "-q", "-o", out, *options, "--",
+                        LEAK_DIR / "gcc-O0" / case.program, case.name)
+    assert done.status == 0, done.stderr.decode()
+    return out
+
+
+def leaks(seep, path, *options):
+    done = seep.command("leaks", path, "--json", "--leak-kinds=all", *options)
+    assert done.status == 0, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", ["leak_graph-direct", "leak_graph-list", "leak_objects-lost_map",
+                                  "leak_roots-in_open_library"])
+def test_a_leak_has_the_same_hash_in_each_run(seep, name):
+    """J1: under different addresses."""
+    runs = [leaks(seep, record(seep, name), "--blocks=1") for _ in range(2)]
+    hashes = [sorted((x["hash"], x["verdict"], x["bytes"]) for x in r["leaks"]) for r in runs]
+    assert hashes[0] == hashes[1] and hashes[0]
+    addresses = [{b["address"] for x in r["leaks"] for b in x["block_list"]} for r in runs]
+    assert addresses[0] and addresses[0].isdisjoint(addresses[1])
+
+
+RULES = {
+    "function": "leak:^plain_lost$",
+    "file": "leak:leak_graph.c$",
+    "module": "leak:/gcc-O0/leak_graph$",
+    "stack": "{\n  one\n  Memcheck:Leak\n  fun:malloc\n  fun:block\n  fun:plain_lost\n"
+             "  ...\n  fun:main\n}",
+    "hash": "hash:{hash}",
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_suppresses_and_is_counted_and_unused_ones_are_listed(seep, rule):
+    """J2."""
+    plain = leaks(seep, record(seep, "leak_graph-direct"))
+    lost = [x for x in plain["leaks"] if x["verdict"] == "LOST"]
+    assert len(lost) == 1
+    text = RULES[rule].replace("plain_lost", "direct").replace("{hash}", lost[0]["hash"])
+    path = seep.directory / "known.supp"
+    path.write_text(f"leak:never_there\n{text}\n")
+    found = leaks(seep, record(seep, "leak_graph-direct", "--suppressions", path))
+    suppressed = [x for x in found["leaks"] if x["verdict"] == "SUPPRESSED"]
+    assert [(x["bytes"], x["blocks"]) for x in suppressed] == [(1001, 1)]
+    assert not [x for x in found["leaks"] if x["verdict"] == "LOST"]
+    used = {s["text"]: (s["leaks"], s["blocks"], s["bytes"])
+            for s in found["scan"]["suppressions"] if s["file"]}
+    assert used.pop("leak:never_there") == (0, 0, 0)
+    assert list(used.values()) == [(1, 1, 1001)]
