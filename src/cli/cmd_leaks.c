@@ -55,12 +55,12 @@ const struct seep_option_table cmd_leaks_options = {
 		"program of which one process runs. FILE is a recording, which has the leaks of\n"
 		"the process's end.\n"
 		"\n"
-		"LIST is separated by commas: lost, lost-cycle, lost-with, maybe-lost, stack-only,\n"
+		"LIST has commas between: lost, lost-cycle, lost-with, maybe-lost, stack-only,\n"
 		"fork-orphan, runtime, suppressed, ignored, reachable; or valgrind's definite,\n"
 		"indirect, possible.\n"
 		"\n"
 		"Suppressions are written as for LeakSanitizer (leak:PATTERN) or valgrind, or as\n"
-		"hash:HASH of a leak. The status is 0 whatever is found, but for --error-exitcode.\n",
+		"hash:HASH of a leak. Without --error-exitcode the status is 0 whatever is found.\n",
 };
 
 /* ---- the process that runs ------------------------------------------------------------------ */

@@ -65,7 +65,7 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	if (view.measure == SEEP_BY_PEAK)
 		next[1] = (struct seep_next_command){ " --by live", "what is left" };
 	if (leaks.count > 0)
-		next[0] = next_leaks;
+		next[1] = next_leaks;
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_own(&view);
 	seep_view_add_next(&view, next, 2);

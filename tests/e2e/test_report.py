@@ -102,7 +102,9 @@ def test_the_summary_of_a_run_fits_a_small_terminal(seep, tmp_path):
     for line in summary:
         if not line.startswith(("Next:", "     ")):
             assert len(line) <= 80, line
-    assert f"seep report {tmp_path / 'x.seep'} --tree" in done.stderr.decode()
+    # Where there was time to look for leaks, there are some.
+    assert re.search(rf"seep report {re.escape(str(tmp_path / 'x.seep'))} --(tree|by lost)\b",
+                     done.stderr.decode())
 
 
 @pytest.mark.fast
