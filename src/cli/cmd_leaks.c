@@ -144,8 +144,8 @@ static int look(const char *path, const struct seep_leak_check_plan *plan,
 /* ---- what is said of it --------------------------------------------------------------------- */
 
 /* @path: the recording, or NULL. */
-static int print(const char *path, const struct seep_profile *profile, uint32_t kinds,
-		 struct seep_error *err)
+static int print(const char *path, const struct seep_profile *profile,
+		 const struct seep_leak_check_plan *plan, uint32_t kinds, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
 	const struct seep_view_options view = {
@@ -155,7 +155,8 @@ static int print(const char *path, const struct seep_profile *profile, uint32_t 
 		.full = asked.full,
 		.leak_kinds = asked.leaks.kinds || !asked.json ? kinds : 0,
 		.leak_blocks = (uint32_t)asked.leaks.blocks,
-		.why = asked.leaks.why,
+		.why = asked.leaks.why != NULL,
+		.why_address = plan->why,
 		.packages_of = seep_packages_of,
 	};
 	struct seep_sites *sites;
@@ -190,7 +191,7 @@ static int leaks(const char *operand, bool *ret_found, struct seep_error *err)
 	if (rc == 0)
 		rc = look(ledger.path, &plan, &profile, err);
 	if (rc == 0)
-		rc = print(ledger.runs ? NULL : ledger.path, profile, kinds, err);
+		rc = print(ledger.runs ? NULL : ledger.path, profile, &plan, kinds, err);
 	if (rc == 0)
 		*ret_found = seep_leak_check_verdicts(profile) & kinds;
 	seep_profile_free(profile);

@@ -36,6 +36,8 @@ static struct {
 	struct seep_symbol_option_values symbols;
 } asked = { .by = SEEP_BY_CHOICE };
 
+static uint64_t why_address; /* 0: none */
+
 static const struct seep_option options[] = {
 	SEEP_OPTION(
 		"by", 'b', CHOICE, "KEY", asked.by,
@@ -108,6 +110,8 @@ static int check(uint32_t *ret_kinds, struct seep_error *err)
 	for (size_t i = 0; i < asked.modules.count; i++)
 		if (!asked.modules.items[i][strspn(asked.modules.items[i], "!")])
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
+	if (seep_leak_why_read(asked.leaks.why, &why_address, err) < 0)
+		return -SEEP_EUSAGE;
 	return seep_leak_kinds_read(asked.leaks.kinds, ret_kinds, err);
 }
 
@@ -163,7 +167,8 @@ static int print(const char *path, const struct seep_profile *profile,
 		.shown = shown,
 		.leak_kinds = kinds,
 		.leak_blocks = (uint32_t)asked.leaks.blocks,
-		.why = asked.leaks.why,
+		.why = asked.leaks.why != NULL,
+		.why_address = why_address,
 		.packages_of = seep_packages_of,
 	};
 

@@ -239,6 +239,10 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 				 asked.trace_exit  ? "trace-exit"
 				 : asked.leaks.why ? "why"
 						   : "error-exitcode");
+	if (run->leak_check.why)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--why=ADDRESS is for \"seep leaks\": before the program runs "
+				 "its blocks have no addresses");
 	run->leak_check.trace_exit = asked.trace_exit;
 	/* Each that matches has a recording, however little it allocates. */
 	run->leak_check.small_forks = asked.follow != NULL;

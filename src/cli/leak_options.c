@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/leak_options.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -60,6 +62,22 @@ int seep_leak_kinds_read(const char *list, uint32_t *ret_kinds, struct seep_erro
 	return 0;
 }
 
+int seep_leak_why_read(const char *why, uint64_t *ret_address, struct seep_error *err)
+{
+	char *end;
+
+	*ret_address = 0;
+	if (!why || !*why)
+		return 0;
+	errno = 0;
+	*ret_address = strtoull(why, &end, 0);
+	if (*end || errno || why[0] == '-' || *ret_address == 0)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--why: '%.*s' must be an address such as 0x7f12", SHOWN_BYTES,
+				 why);
+	return 0;
+}
+
 int seep_leak_options_read(const struct seep_leak_option_values *values,
 			   struct seep_leak_check_plan *ret_plan, uint32_t *ret_kinds,
 			   struct seep_error *err)
@@ -68,7 +86,7 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 	int rc;
 
 	*ret_plan = (struct seep_leak_check_plan){
-		.chains = values->why,
+		.chains = values->why != NULL,
 		.dump_bytes = (uint32_t)values->dump_bytes,
 		.block_list_max = values->blocks > BLOCKS_KEPT ? (uint32_t)values->blocks
 							       : BLOCKS_KEPT,
@@ -76,6 +94,11 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 		.suppression_count = values->suppressions.count,
 	};
 	rc = seep_leak_kinds_read(values->kinds, ret_kinds, err);
+	if (rc == 0)
+		rc = seep_leak_why_read(values->why, &ret_plan->why, err);
+	/* Whichever block it is, its leak has to list it. */
+	if (rc == 0 && ret_plan->why)
+		ret_plan->block_list_max = SEEP_LEAK_BLOCKS_MAX;
 	/* Now, rather than when the program has run. */
 	if (rc == 0 && values->suppressions.count > 0) {
 		rc = seep_leak_check_suppressions(ret_plan, &suppressions, err);

@@ -10,7 +10,7 @@
 
 struct seep_leak_option_values {
 	const char *kinds;
-	bool why;
+	const char *why; /* "" without an address; NULL: not asked for */
 	struct seep_option_list suppressions;
 	uint64_t dump_bytes;
 	uint64_t error_exitcode; /* 0 none */
@@ -22,8 +22,9 @@ struct seep_leak_option_values {
 #define SEEP_LEAK_OPTIONS(values)                                                               \
 	SEEP_OPTION("leak-kinds", 0, TEXT, "LIST", (values).kinds,                              \
 		    "Count verdicts in LIST as leaks, or \"all\" (lost,lost-cycle,lost-with)"), \
-		SEEP_OPTION("why", 0, FLAG, NULL, (values).why,                                 \
-			    "Show the pointers that lead to a block")
+		SEEP_OPTION(                                                                    \
+			"why", 0, OPTIONAL, "ADDRESS", (values).why,                            \
+			"Show the pointers that lead to each leak, or to the block at ADDRESS")
 
 #define SEEP_LEAK_SCAN_OPTIONS(values)                                                         \
 	SEEP_OPTION("suppressions", 0, LIST, "FILE", (values).suppressions,                    \
@@ -55,6 +56,10 @@ enum { SEEP_DUMP_BYTES_MAX = 65536, SEEP_LEAK_BLOCKS_MAX = 1000000 };
  */
 SEEP_NODISCARD int seep_leak_kinds_read(const char *list, uint32_t *ret_kinds,
 					struct seep_error *err);
+
+/* The address of --why=ADDRESS; 0: without one, or NULL. Returns: 0, or -SEEP_EUSAGE. */
+SEEP_NODISCARD int seep_leak_why_read(const char *why, uint64_t *ret_address,
+				      struct seep_error *err);
 
 /**
  * seep_leak_options_read - what the options ask for

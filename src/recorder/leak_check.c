@@ -4,6 +4,7 @@
 #include "analysis/verdicts.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"
+#include "recorder/leak_chains.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -101,6 +102,8 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 		suppressions = seep_suppressions_new();
 	seep_verdicts_judge(profile, &scan->result, suppressions, &options);
 	seep_suppressions_free(suppressions);
+	if (plan->chains)
+		seep_leak_chains_add(profile, scan, plan->why);
 }
 
 void seep_leak_check_none(struct seep_profile *profile, const char *why, ...)

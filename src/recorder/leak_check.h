@@ -22,11 +22,12 @@
 
 /* What to look for, and what to keep of it. Strings are borrowed. */
 struct seep_leak_check_plan {
-	bool trace_exit;		 /* scan what a signal kills, too */
-	bool small_forks;		 /* and forks with few allocations */
-	bool chains;			 /* keep what leads to the first block of each leak */
-	uint32_t dump_bytes;		 /* of each named block's contents; 0 none */
-	uint32_t block_list_max;	 /* blocks named per leak */
+	bool trace_exit;	 /* scan what a signal kills, too */
+	bool small_forks;	 /* and forks with few allocations */
+	bool chains;		 /* keep what leads to the first block of each leak */
+	uint64_t why;		 /* instead, what leads to the block at this address; 0 none */
+	uint32_t dump_bytes;	 /* of each named block's contents; 0 none */
+	uint32_t block_list_max; /* blocks named per leak */
 	const char *const *suppressions; /* files, which could be read when the plan was made */
 	size_t suppression_count;
 };

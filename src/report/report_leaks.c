@@ -201,6 +201,12 @@ void seep_report_leaks(const struct seep_printer *printer, const struct seep_sit
 	seep_lines_print(&view.head, printer);
 	seep_leaks_view_init(&leaks, &view, options->top);
 	print_leaks(printer, &view, &leaks);
+	if (leaks.count == 0 && options->why_address)
+		seep_line_print(printer,
+				"There is no live block at 0x%" PRIx64
+				", or the recording does not "
+				"list it.",
+				options->why_address);
 	if (leaks.count == 0)
 		fputc('\n', printer->out);
 	seep_leaks_view_done(&leaks);

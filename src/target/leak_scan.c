@@ -456,3 +456,63 @@ const char *seep_scan_method_name(enum seep_scan_method method)
 
 	return names[method];
 }
+
+/* ---- chains ------------------------------------------------------------------------------- */
+
+const struct scan *seep_leak_scan_marked(const struct seep_leak_scan *scan)
+{
+	return &scan->private->scan;
+}
+
+/* The thread whose root @address is in; 0: of none that is known. */
+static pid_t thread_of(const struct seep_leak_scan_private *private, uint64_t address)
+{
+	for (size_t i = 0; i < private->roots.count; i++) {
+		const struct scan_root *root = &private->roots.items[i];
+
+		if (address >= root->begin && address < root->end &&
+		    (root->kind == SCAN_ROOT_TLS || root->kind == SCAN_ROOT_REGISTER ||
+		     root->kind == SCAN_ROOT_STACK))
+			return root->id < private->thread_count ? private->threads[root->id].tid
+								: 0;
+	}
+	return 0;
+}
+
+/* .bss has no name of its own: it is the module's whose file is mapped right before it. */
+static void find_mapping(const struct seep_leak_scan_private *private, bool is_module,
+			 struct seep_leak_place *place)
+{
+	const struct seep_mapping *mapping = seep_maps_find(&private->maps, place->address);
+	const struct seep_mapping *first = private->maps.items;
+
+	while (is_module && mapping && mapping > first && mapping[-1].end == mapping->begin &&
+	       (!mapping->name[0] || strcmp(mapping->name, mapping[-1].name) == 0))
+		mapping--;
+	if (!mapping)
+		return;
+	place->offset = place->address - mapping->begin;
+	place->name = mapping->name[0] ? seep_xstrdup(mapping->name) : NULL;
+}
+
+void seep_leak_scan_place(const struct seep_leak_scan *scan, const struct scan_link *link,
+			  struct seep_leak_place *ret_place)
+{
+	static const char *const kinds[SCAN_ROOT_COUNT] = {
+		[SCAN_ROOT_GLOBAL] = "module data",	  [SCAN_ROOT_TLS] = "thread-local storage",
+		[SCAN_ROOT_REGION] = "registered memory", [SCAN_ROOT_MAPPING] = "mapping",
+		[SCAN_ROOT_REGISTER] = "register",	  [SCAN_ROOT_STACK] = "stack",
+		[SCAN_ROOT_IGNORED] = "ignored block",
+	};
+	const char *kind = link->root < SCAN_ROOT_COUNT && kinds[link->root] ? kinds[link->root]
+									     : "memory";
+	const pid_t thread = thread_of(scan->private, link->from);
+
+	*ret_place = (struct seep_leak_place){
+		.from = thread ? seep_xasprintf("%s of thread %d", kind, thread)
+			       : seep_xstrdup(kind),
+		.address = link->from & SEEP_ROOTS_NO_ADDRESS ? 0 : link->from,
+	};
+	if (link->root == SCAN_ROOT_GLOBAL || link->root == SCAN_ROOT_MAPPING)
+		find_mapping(scan->private, link->root == SCAN_ROOT_GLOBAL, ret_place);
+}

@@ -66,6 +66,21 @@ SEEP_NODISCARD int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 /* "copy-on-write", "stopped", "waiting", "inside"; NULL of SEEP_SCAN_NONE. Static storage. */
 const char *seep_scan_method_name(enum seep_scan_method method);
 
+/* The marked blocks, for scan_find() and scan_chain(). Lives as long as @scan. */
+const struct scan *seep_leak_scan_marked(const struct seep_leak_scan *scan);
+
+/* Where the pointer lies that a chain begins at. Texts are released with free(). */
+struct seep_leak_place {
+	char *from;	  /* "module data", "stack of thread 12", "register of thread 12" ... */
+	char *name;	  /* of the module or mapping; NULL none */
+	uint64_t address; /* 0: it is in a register */
+	uint64_t offset;  /* in the module or mapping */
+};
+
+/* @link: the last of a chain of @scan. */
+void seep_leak_scan_place(const struct seep_leak_scan *scan, const struct scan_link *link,
+			  struct seep_leak_place *ret_place);
+
 /* NULL is a no-op. */
 void seep_leak_scan_free(struct seep_leak_scan *scan);
 

@@ -327,6 +327,20 @@ static bool is_kept(const struct seep_view *view, const struct seep_profile_leak
 	       (leak->context > 0 || !view->options->shown);
 }
 
+/* Is it asked for by name, or by the address of one of its blocks? */
+static bool is_asked(const struct seep_view *view, const struct seep_profile_leak *leak)
+{
+	const uint64_t address = view->options->why_address;
+
+	if (address == 0)
+		return is_wanted(view, leak->verdict);
+	for (uint32_t i = 0; i < leak->block_list_count; i++)
+		if (address - leak->block_list[i].address < leak->block_list[i].size ||
+		    address == leak->block_list[i].address)
+			return true;
+	return false;
+}
+
 /* It stands with what it goes with. */
 static bool is_elsewhere(const struct seep_view *view, const struct seep_profile_leak *leak)
 {
@@ -367,8 +381,8 @@ static const struct seep_profile_leak **choose(const struct seep_view *view, uin
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &profile->leaks[i];
 
-		if (is_wanted(view, leak->verdict) && is_kept(view, leak) &&
-		    !is_elsewhere(view, leak))
+		if (is_asked(view, leak) && is_kept(view, leak) &&
+		    (view->options->why_address || !is_elsewhere(view, leak)))
 			chosen[count++] = leak;
 	}
 	qsort(chosen, count, sizeof(const struct seep_profile_leak *), compare);

@@ -24,6 +24,7 @@ struct seep_view_options {
 	uint32_t
 		leak_kinds; /* bits of enum seep_verdict; 0 = default: text leaks, JSON all but REACHABLE */
 	uint32_t leak_blocks; /* addresses to list of each leak */
+	uint64_t why_address; /* show only the leak that lists this block; 0: all */
 	bool why;	      /* what leads to them */
 	/* What the contexts were chosen by, "module libfoo*"; NULL = all are there. */
 	const char *shown;

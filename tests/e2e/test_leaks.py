@@ -2,6 +2,7 @@
 """What users see of leaks: after a run, of a recording, of a running process; and exit statuses."""
 
 import os
+import re
 import signal
 import subprocess
 
@@ -98,6 +99,21 @@ def test_contents_are_shown_only_where_asked_for(seep, running):
     assert ", 0x" in text and " and 13 more" in text
 
 
+def test_the_pointers_that_lead_to_a_block_are_shown_where_asked_for(seep, running):
+    pid = str(running["pid"])
+    line = r"\n     pointed to from module data \S*/loses_lists \+ 0x[0-9a-f]+ \(0x[0-9a-f]+\)\n"
+    assert re.search(line, text_of(leaks(seep, "--why", "--leak-kinds=reachable", pid)))
+    report = read_report(leaks(seep, "--json", "--why", "--leak-kinds=all", pid).stdout)
+    (kept,) = [x for x in report["leaks"] if x["verdict"] == "REACHABLE" and x["bytes"] == 1000]
+    assert [link["from"] for link in kept["chain"]] == ["module data"]
+    (lost,) = [x for x in report["leaks"] if x["verdict"] == "LOST-WITH"]
+    assert lost["chain"] == []
+    address = lost["block_list"][3]["address"]
+    text = text_of(leaks(seep, f"--why={address}", pid))
+    assert "  1. LOST-WITH: 720 B" in text and "  2. " not in text
+    assert "There is no live block at 0x10" in text_of(leaks(seep, "--why=0x10", pid))
+
+
 @pytest.mark.parametrize("how", FAULTS)
 def test_a_leak_changes_the_status_only_where_asked_for(seep, how):
     words, status = FAULTS[how]
@@ -153,6 +169,7 @@ def test_a_dead_process_cannot_be_scanned(seep):
 
 @pytest.mark.parametrize("words", [
     ["--leak-kinds=lots", "x.seep"],
+    ["--why=there", "x.seep"],
     ["--error-exitcode=0", "x.seep"],
     ["--error-exitcode=256", "x.seep"],
     ["--suppressions=missing.supp", "x.seep"],

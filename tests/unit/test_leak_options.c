@@ -52,7 +52,7 @@ static void kinds_are_names_of_verdicts_and_valgrinds(void **state)
 
 static void the_plan_is_what_was_asked_for(void **state)
 {
-	struct seep_leak_option_values values = { .why = true, .dump_bytes = 32, .blocks = 1000 };
+	struct seep_leak_option_values values = { .why = "", .dump_bytes = 32, .blocks = 1000 };
 	struct seep_leak_check_plan plan;
 	struct seep_error err = { 0 };
 	uint32_t kinds;
@@ -67,6 +67,35 @@ static void the_plan_is_what_was_asked_for(void **state)
 	values.blocks = 0;
 	assert_int_equal(seep_leak_options_read(&values, &plan, &kinds, &err), 0);
 	assert_true(plan.block_list_max > 0);
+}
+
+static void an_address_is_hexadecimal_or_decimal(void **state)
+{
+	static const struct {
+		const char *why;
+		uint64_t address;
+		int ret;
+	} cases[] = {
+		{ NULL, 0, 0 },
+		{ "", 0, 0 },
+		{ "0x7f00000010", 0x7f00000010, 0 },
+		{ "4096", 4096, 0 },
+		{ "0", 0, -SEEP_EUSAGE },
+		{ "-1", UINT64_MAX, -SEEP_EUSAGE },
+		{ "here", 0, -SEEP_EUSAGE },
+		{ "0x", 0, -SEEP_EUSAGE },
+		{ "0x10000000000000000", UINT64_MAX, -SEEP_EUSAGE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_error err = { 0 };
+		uint64_t address;
+
+		if (seep_leak_why_read(cases[i].why, &address, &err) != cases[i].ret ||
+		    (cases[i].ret == 0 && address != cases[i].address))
+			fail_msg("case %zu", i);
+	}
 }
 
 static void suppressions_are_read_before_anything_starts(void **state)
@@ -88,6 +117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_are_names_of_verdicts_and_valgrinds),
 		cmocka_unit_test(the_plan_is_what_was_asked_for),
+		cmocka_unit_test(an_address_is_hexadecimal_or_decimal),
 		cmocka_unit_test(suppressions_are_read_before_anything_starts),
 	};
 
