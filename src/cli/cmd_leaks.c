@@ -102,8 +102,8 @@ static int scan(const char *path, struct seep_ledger *ledger, uint32_t pid,
 
 /* ---- what was written down ------------------------------------------------------------------ */
 
-static int load(const char *path, bool is_ledger, struct seep_profile **ret_profile,
-		struct seep_error *err)
+static int load(const char *path, bool is_ledger, const struct seep_leak_check_plan *plan,
+		struct seep_profile **ret_profile, struct seep_error *err)
 {
 	int rc = seep_profile_open(path, ret_profile, err);
 
@@ -112,6 +112,9 @@ static int load(const char *path, bool is_ledger, struct seep_profile **ret_prof
 	if (rc < 0)
 		return rc;
 	seep_profile_hash_contexts(*ret_profile);
+	rc = seep_leak_check_suppress(*ret_profile, plan, err);
+	if (rc < 0)
+		return rc;
 	if (!is_ledger)
 		seep_leak_check_none(*ret_profile, "it was recorded without");
 	else if ((*ret_profile)->process.ended == SEEP_ENDED_RUNNING)
@@ -131,12 +134,12 @@ static int look(const char *path, const struct seep_leak_check_plan *plan,
 	int rc;
 
 	if (seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_READ, &ledger, NULL) < 0)
-		return load(path, false, ret_profile, err);
+		return load(path, false, plan, ret_profile, err);
 	runs = seep_profile_process_life(&ledger.view.header, &pid) == SEEP_PROCESS_RUNNING &&
 	       atomic_load_explicit(&ledger.state->ended, memory_order_acquire) ==
 		       LEDGER_ENDED_RUNNING;
 	rc = runs ? scan(path, &ledger, pid, plan, ret_profile, err)
-		  : load(path, true, ret_profile, err);
+		  : load(path, true, plan, ret_profile, err);
 	seep_ledger_close(&ledger);
 	return rc;
 }

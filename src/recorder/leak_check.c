@@ -3,12 +3,14 @@
 
 #include "analysis/verdicts.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
 #include "profile/verdict.h"
 #include "recorder/leak_chains.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 int seep_leak_check_suppressions(const struct seep_leak_check_plan *plan,
 				 struct seep_suppressions **ret, struct seep_error *err)
@@ -104,6 +106,90 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 	seep_suppressions_free(suppressions);
 	if (plan->chains)
 		seep_leak_chains_add(profile, scan, plan->why);
+}
+
+static void suppress(struct seep_profile *profile, struct seep_suppressions *suppressions,
+		     struct seep_profile_leak *leak)
+{
+	const struct seep_profile_context *context;
+	const bool again = leak->verdict == SEEP_VERDICT_SUPPRESSED;
+	size_t rule;
+
+	if (leak->context == 0 || leak->context > profile->context_count ||
+	    (leak->verdict >= SEEP_VERDICT_RUNTIME && !again))
+		return;
+	context = &profile->contexts[leak->context - 1];
+	if (seep_suppressions_match(suppressions, context,
+				    again ? SEEP_VERDICT_LOST : leak->verdict,
+				    &rule) != SEEP_IS_SUPPRESSED)
+		return;
+	leak->verdict = SEEP_VERDICT_SUPPRESSED;
+	leak->suppressed_by = seep_profile_strdup(profile,
+						  seep_suppressions_text(suppressions, rule));
+	seep_suppressions_hit(suppressions, rule, 1, leak->blocks, leak->bytes);
+}
+
+/* What goes with a leak goes with it here too; what does not any more is not counted with it. */
+static void suppress_with(struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->leak_count; i++) {
+		struct seep_profile_leak *leak = &profile->leaks[i];
+		struct seep_profile_leak *root;
+
+		if (leak->root == 0 || leak->root > profile->leak_count)
+			continue;
+		root = &profile->leaks[leak->root - 1];
+		if (root->verdict == SEEP_VERDICT_SUPPRESSED) {
+			leak->verdict = SEEP_VERDICT_SUPPRESSED;
+			leak->suppressed_by = root->suppressed_by;
+		} else if (leak->verdict == SEEP_VERDICT_SUPPRESSED) {
+			root->with_blocks -= core_smaller(leak->blocks, root->with_blocks);
+			root->with_bytes -= core_smaller(leak->bytes, root->with_bytes);
+			leak->root = 0;
+		}
+	}
+}
+
+static bool is_told(const struct seep_profile_scan *scan, const char *text)
+{
+	for (uint32_t i = 0; i < scan->suppression_count; i++)
+		if (strcmp(scan->suppressions[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+int seep_leak_check_suppress(struct seep_profile *profile, const struct seep_leak_check_plan *plan,
+			     struct seep_error *err)
+{
+	const struct seep_profile_scan before = profile->scan;
+	struct seep_profile_suppression *told;
+	struct seep_suppressions *suppressions;
+	uint32_t count;
+	int rc;
+
+	if (plan->suppression_count == 0)
+		return 0;
+	rc = seep_leak_check_suppressions(plan, &suppressions, err);
+	if (rc < 0)
+		return rc;
+	seep_suppressions_begin(suppressions, profile);
+	for (uint32_t i = 0; i < profile->leak_count; i++)
+		suppress(profile, suppressions, &profile->leaks[i]);
+	suppress_with(profile);
+	seep_suppressions_tell(suppressions, profile);
+	seep_suppressions_free(suppressions);
+	/* Those of the recording, behind these. */
+	count = profile->scan.suppression_count;
+	told = seep_profile_calloc(profile, (size_t)count + before.suppression_count + 1,
+				   sizeof(*told));
+	memcpy(told, profile->scan.suppressions, count * sizeof(*told));
+	for (uint32_t i = 0; i < before.suppression_count; i++)
+		if (before.suppressions[i].text &&
+		    !is_told(&profile->scan, before.suppressions[i].text))
+			told[count++] = before.suppressions[i];
+	profile->scan.suppressions = told;
+	profile->scan.suppression_count = count;
+	return 0;
 }
 
 void seep_leak_check_none(struct seep_profile *profile, const char *why, ...)

@@ -4,13 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/xalloc.h"
 #include "profile/verdict.h"
 #include "recorder/leak_check.h"
-#include "sample_profile.h"
+#include "sample_leaks.h"
 
 /* One lost block of the sample's context @context. */
 static void check(struct seep_profile *profile, uint32_t context,
@@ -84,6 +86,66 @@ static void suppressions_that_are_gone_become_a_caveat(void **state)
 	seep_profile_free(profile);
 }
 
+static const struct seep_profile_suppression *find_rule(const struct seep_profile *profile,
+							const char *text)
+{
+	for (uint32_t i = 0; i < profile->scan.suppression_count; i++)
+		if (strcmp(profile->scan.suppressions[i].text, text) == 0)
+			return &profile->scan.suppressions[i];
+	fail_msg("%s is not told", text);
+	return NULL;
+}
+
+static void suppressions_apply_to_what_was_judged_before(void **state)
+{
+	static const char rules[] = "hash:3333333333333333\nhash:9999999999999999\nleak:nowhere\n";
+	char path[] = "/tmp/seep-suppressions-XXXXXX";
+	const char *const files[] = { path };
+	const struct seep_leak_check_plan plan = { .suppressions = files, .suppression_count = 1 };
+	struct seep_profile *profile = sample_profile_with_leaks();
+	struct seep_error err = { 0 };
+	const int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(write(fd, rules, strlen(rules)), strlen(rules));
+	(void)close(fd);
+	assert_int_equal(seep_leak_check_suppress(profile, &plan, &err), 0);
+	(void)unlink(path);
+	assert_int_equal(profile->leaks[0].verdict, SEEP_VERDICT_SUPPRESSED);
+	assert_string_equal(profile->leaks[0].suppressed_by, "hash:3333333333333333");
+	assert_int_equal(profile->leaks[1].verdict, SEEP_VERDICT_LOST);
+	/* It goes with the first. */
+	assert_int_equal(profile->leaks[3].verdict, SEEP_VERDICT_SUPPRESSED);
+	assert_int_equal(find_rule(profile, "hash:3333333333333333")->blocks, 100);
+	/* Suppressed already; that is no reason to call the rule unused. */
+	assert_int_equal(find_rule(profile, "hash:9999999999999999")->leaks, 1);
+	assert_int_equal(find_rule(profile, "leak:nowhere")->leaks, 0);
+	/* The recording's own. */
+	assert_int_equal(find_rule(profile, "leak:app::Index*")->leaks, 1);
+	seep_profile_free(profile);
+}
+
+static void what_is_suppressed_alone_is_not_counted_with_its_root(void **state)
+{
+	static const char rules[] = "hash:1111111111111111\n";
+	char path[] = "/tmp/seep-suppressions-XXXXXX";
+	const char *const files[] = { path };
+	const struct seep_leak_check_plan plan = { .suppressions = files, .suppression_count = 1 };
+	struct seep_profile *profile = sample_profile_with_leaks();
+	struct seep_error err = { 0 };
+	const int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(write(fd, rules, strlen(rules)), strlen(rules));
+	(void)close(fd);
+	assert_int_equal(seep_leak_check_suppress(profile, &plan, &err), 0);
+	(void)unlink(path);
+	assert_int_equal(profile->leaks[0].verdict, SEEP_VERDICT_LOST);
+	assert_int_equal(profile->leaks[0].with_blocks, 0);
+	assert_int_equal(profile->leaks[3].verdict, SEEP_VERDICT_SUPPRESSED);
+	seep_profile_free(profile);
+}
+
 static void the_first_reason_not_to_scan_stays(void **state)
 {
 	struct seep_profile *profile = sample_profile();
@@ -101,6 +163,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_scan_is_told_with_its_leaks),
 		cmocka_unit_test(suppressions_that_are_gone_become_a_caveat),
+		cmocka_unit_test(suppressions_apply_to_what_was_judged_before),
+		cmocka_unit_test(what_is_suppressed_alone_is_not_counted_with_its_root),
 		cmocka_unit_test(the_first_reason_not_to_scan_stays),
 	};
 
