@@ -36,24 +36,28 @@ static void list_left(const struct seep_texts *left)
 		(void)fprintf(stderr, "  and %zu more: seep ps\n", left->count - shown);
 }
 
-static void list_leaky(const struct seep_texts *leaky)
+/* @told: the recording that was summed up above; may be NULL. */
+static void list_leaky(const struct seep_texts *leaky, const char *told)
 {
-	const size_t shown = leaky->count <= LISTED_MAX ? leaky->count : LISTED_MAX;
+	const size_t count = leaky->count - (told && seep_texts_have(leaky, told));
+	size_t shown = 0;
 
-	if (leaky->count == 0)
-		return;
-	(void)fprintf(stderr, "seep: there are leaks in %zu other process%s of this run:\n",
-		      leaky->count, leaky->count == 1 ? "" : "es");
-	for (size_t i = 0; i < shown; i++) {
+	if (count > 0)
+		(void)fprintf(stderr, "seep: there are leaks in %zu other process%s of this run:\n",
+			      count, count == 1 ? "" : "es");
+	for (size_t i = 0; i < leaky->count && shown < LISTED_MAX; i++) {
 		struct seep_strbuf word;
 
+		if (told && strcmp(leaky->items[i], told) == 0)
+			continue;
+		shown++;
 		seep_strbuf_init(&word, SEEP_LINE_BYTES_MAX);
 		seep_text_shell_word(&word, leaky->items[i]);
 		(void)fprintf(stderr, "  seep leaks %s\n", word.text);
 		seep_strbuf_done(&word);
 	}
-	if (shown < leaky->count)
-		(void)fprintf(stderr, "  and %zu more\n", leaky->count - shown);
+	if (shown < count)
+		(void)fprintf(stderr, "  and %zu more\n", count - shown);
 }
 
 /* The process with the largest peak leads, whoever started it. */
@@ -136,7 +140,7 @@ void seep_run_outcome_print(const struct seep_program *program,
 		complain_nothing_recorded(program, plan->ledger_dir);
 	if (!plan->quiet) {
 		summarise(plan->output, result);
-		list_leaky(&result->leaky);
+		list_leaky(&result->leaky, result->lead_path);
 	}
 	list_left(&result->left);
 	if (json && result->profile)

@@ -123,6 +123,23 @@ def test_a_leak_changes_the_status_only_where_asked_for(seep, how):
     assert record(seep, *words, options=[exitcode])[0] == (9 if status >= 0 else status)
 
 
+def test_leaks_of_children_count_and_are_listed(seep):
+    """The shell itself has none; both children have the same, so that one of them is summed up."""
+    child = program("loses_lists")
+    words = [SEEP, "run", "-o", seep.directory / "run.seep", "--error-exitcode=9", "--",
+             "sh", "-c", f"exec 3<&0; {child} <&3 & {child} <&3; wait; true"]
+    process = subprocess.Popen(words, env={**os.environ, **seep.environment()},
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    wait_until(lambda: [p["exe"] for p in watched(seep, "recorded")].count(str(child)) == 2,
+               "both children")
+    _, summary = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 9
+    assert f"\n{ANSWER}\n" in summary.decode()
+    assert "\nseep: there are leaks in 1 other process of this run:\n  seep leaks /" \
+        in summary.decode()
+
+
 def test_status_of_leaks_is_0_but_for_error_exitcode(seep, running):
     pid = str(running["pid"])
     assert leaks(seep, pid).status == 0
