@@ -63,6 +63,8 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 		return profile->scan.why_not
 			       ? seep_xasprintf("Not scanned for leaks: %s", profile->scan.why_not)
 			       : NULL;
+	if (profile->scan.blocks == 0)
+		return seep_xstrdup("Nothing is lost: no blocks are left");
 	seep_leaks_sum(profile, sums);
 	lost = together(&sums[SEEP_VERDICT_LOST], &sums[SEEP_VERDICT_LOST_CYCLE]);
 	maybe = together(&sums[SEEP_VERDICT_MAYBE_LOST], &sums[SEEP_VERDICT_STACK_ONLY]);

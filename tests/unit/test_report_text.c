@@ -226,6 +226,8 @@ static void the_answer_says_what_is_known(void **state)
 	profile->leaks[0].verdict = SEEP_VERDICT_COUNT;
 	profile->scan.blocks = 1;
 	assert_answer(profile, "Nothing is lost of 1 live block");
+	profile->scan.blocks = 0;
+	assert_answer(profile, "Nothing is lost: no blocks are left");
 	seep_profile_free(profile);
 }
 
