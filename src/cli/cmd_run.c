@@ -366,7 +366,8 @@ static int prepare(struct run *run, const char *name)
 		rc = seep_fail(&err, SEEP_ESYS, "the system gives no random numbers");
 	if (rc < 0)
 		return complain_cannot_start(&err);
-	run->plan.session |= 1; /* 0 is none */
+	run->plan.session >>= LEDGER_SESSION_PID_BITS;
+	run->plan.session = run->plan.session << LEDGER_SESSION_PID_BITS | (uint64_t)getpid();
 	run->plan.ledger_dir = run->place.path;
 	run->plan.ledger_dir_fd = run->place.fd;
 	if (run->place.note && !asked.quiet)

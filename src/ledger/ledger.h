@@ -52,6 +52,9 @@ enum {
 #define LEDGER_FORK_BYTES (UINT64_C(1) << 20)
 #define LEDGER_FORK_NS UINT64_C(500000000)
 
+/* A session's number is random, but for so many bits, the lowest: its recorder's pid. */
+#define LEDGER_SESSION_PID_BITS 22
+
 /* Sparse size of a file, which RLIMIT_FSIZE bounds: below it a program is not recorded. */
 #define LEDGER_FILE_MIN_BYTES (UINT64_C(512) << 10)
 
@@ -109,7 +112,7 @@ struct ledger_header {
 	uint64_t start_ticks; /* field 22 of /proc/<pid>/stat; 0: not known */
 	uint64_t created_ns;  /* monotonic */
 	uint64_t created_realtime_ns;
-	uint64_t session;	   /* given by the recorder that started the program, 0 none */
+	uint64_t session;	   /* of the recorder that started the program, 0 none */
 	uint64_t ledger_max_bytes; /* real bytes after which no table grows */
 	uint32_t first_row; /* id of row index 0; ids below it are inherited from ancestors */
 	uint32_t allocator; /* enum ledger_allocator */

@@ -27,6 +27,7 @@ enum {
 	 */
 	CATCH_TRIES = 20,
 	CATCH_PAUSE_NS = 50000,
+	SCAN_WAIT_MS = 600000,
 	/* The stack holds the chunk that a ledger's tables are read through. */
 	WATCH_STACK_BYTES = 256 * 1024,
 };
@@ -187,6 +188,11 @@ static void scan_for_leaks(struct seep_watch *watch)
 		.ledger_fd = watch->ledger.fd,
 	};
 
+	/* It gives up on a recorder that takes longer. */
+	if (atomic_load_explicit(&watch->ledger.control->exit_wait_ms, memory_order_relaxed) <
+	    SCAN_WAIT_MS)
+		atomic_store_explicit(&watch->ledger.control->exit_wait_ms, SCAN_WAIT_MS,
+				      memory_order_relaxed);
 	seep_leak_scan_free(watch->seen.leak_scan);
 	watch->seen.no_leak_scan.code = 0;
 	if (seep_leak_scan((pid_t)watch->pid, &watch->ledger.view.header, &options,
