@@ -8,6 +8,8 @@
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/walk.h"
 
+#include <errno.h>
+
 /* <stdlib.h> declares what our hooks are called. */
 int on_exit(void (*function)(int status, void *argument), void *argument);
 int __cxa_at_quick_exit(void (*function)(void *), void *object);
