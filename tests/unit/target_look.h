@@ -38,13 +38,15 @@ struct truth {
 	uint64_t block_count;
 	struct ledger_facts facts;
 	bool is_at_exit;
+	pid_t pid; /* of a descendant to look at instead; 0: the child */
 	int ready; /* descriptor: a byte for each thread or child that waits */
 	uint32_t allocator;
 };
 
 struct look {
 	struct truth *truth;
-	pid_t pid;
+	pid_t child;
+	pid_t pid; /* looked at */
 	struct seep_stopped *stopped;
 	struct seep_maps maps;
 	struct seep_memory *memory;
@@ -107,8 +109,8 @@ static struct look look_at(void (*child)(struct truth *truth), unsigned count)
 	look.truth->allocator = LEDGER_ALLOCATOR_GLIBC;
 	assert_int_equal(pipe(pair), 0);
 	look.truth->ready = pair[1];
-	look.pid = fork();
-	if (look.pid == 0) {
+	look.child = fork();
+	if (look.child == 0) {
 		child(look.truth);
 		stand(look.truth);
 	}
@@ -116,6 +118,7 @@ static struct look look_at(void (*child)(struct truth *truth), unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		assert_int_equal(read(pair[0], &byte, 1), 1);
 	(void)close(pair[0]);
+	look.pid = look.truth->pid ? look.truth->pid : look.child;
 	qsort(look.truth->blocks, look.truth->block_count, sizeof(struct scan_block), by_block);
 	assert_int_equal(seep_stop(look.pid, &look.stopped, NULL), 0);
 	assert_int_equal(seep_maps_read(look.pid, &look.maps, NULL), 0);
@@ -146,7 +149,8 @@ static void look_done(struct look *look)
 {
 	seep_stop_release(look->stopped);
 	(void)kill(look->pid, SIGKILL);
-	assert_int_equal(waitpid(look->pid, NULL, 0), look->pid);
+	(void)kill(look->child, SIGKILL);
+	assert_int_equal(waitpid(look->child, NULL, 0), look->child);
 	seep_roots_done(&look->roots);
 	seep_memory_close(look->memory);
 	seep_maps_done(&look->maps);

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: MIT */
+/* Which memory of real threads is alive: registers, stacks, thread-local storage. */
+#include "target_look.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+enum { BYTES = 4096, STACK_BYTES = 256 * 1024, GUARDED_BYTES = STACK_BYTES + BYTES };
+
+#define MAGIC UINT64_C(0x5ee9ca11ee5a7ed0)
+#define OTHER_MAGIC UINT64_C(0x5ee9ca11ee5a7ed8)
+
+static char *map_stack(size_t bytes)
+{
+	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		_exit(1);
+	return at;
+}
+
+static void start(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+		  void *argument)
+{
+	if (pthread_create(thread, attributes, run, argument) != 0)
+		_exit(1);
+}
+
+/* ---- ordinary threads ------------------------------------------------------------------------ */
+
+enum {
+	MAIN_LOCAL,
+	MAIN_BELOW,
+	MAIN_TLS,
+	LOCAL,
+	BELOW,
+	THREAD_TLS,
+	KEY,
+	ARGUMENT,
+	DATA,
+	BSS,
+	CONST
+};
+
+static __thread volatile uint64_t thread_local_word = 1;
+static uint64_t data_word = 1, bss_word[10000];
+static const uint64_t const_word = 1;
+
+/* An address so far below the stack pointer that nothing alive is there. */
+static uint64_t below_of(const volatile void *local)
+{
+	return address_of(local) - 32768;
+}
+
+static void *stand_in_thread(void *argument)
+{
+	struct truth *truth = argument;
+	volatile uint64_t local = 1;
+
+	truth->at[LOCAL] = address_of(&local);
+	truth->at[BELOW] = below_of(&local);
+	truth->at[THREAD_TLS] = address_of(&thread_local_word);
+	stand(truth);
+	return NULL;
+}
+
+static void stand_in_two_threads(struct truth *truth)
+{
+	volatile uint64_t local = 1;
+	pthread_t thread;
+
+	truth->at[MAIN_LOCAL] = address_of(&local);
+	truth->at[MAIN_BELOW] = below_of(&local);
+	truth->at[MAIN_TLS] = address_of(&thread_local_word);
+	truth->at[KEY] = address_of((void *)pthread_self()) + 1024;
+	truth->at[DATA] = address_of(&data_word);
+	truth->at[BSS] = address_of(&bss_word[9000]);
+	truth->at[CONST] = address_of(&const_word);
+	start(&thread, NULL, stand_in_thread, truth);
+	stand(truth);
+}
+
+static void stacks_are_roots_from_their_pointers_outward(void **state)
+{
+	struct look look = look_at(stand_in_two_threads, 2);
+
+	(void)state;
+	assert_kind(&look, MAIN_LOCAL, STACK);
+	assert_kind(&look, MAIN_BELOW, NONE);
+	assert_kind(&look, MAIN_TLS, TLS);
+	assert_kind(&look, KEY, TLS);
+	assert_kind(&look, LOCAL, STACK);
+	assert_kind(&look, BELOW, NONE);
+	assert_kind(&look, THREAD_TLS, TLS);
+	assert_kind(&look, DATA, GLOBAL);
+	assert_kind(&look, BSS, GLOBAL);
+	assert_kind(&look, CONST, NONE);
+	assert_int_equal(look.roots.caveats.count, 0);
+	look_done(&look);
+}
+
+static void roots_are_sorted_by_how_strong_they_are(void **state)
+{
+	struct look look = look_at(stand_in_two_threads, 2);
+
+	(void)state;
+	assert_true(look.roots.count > 10);
+	for (size_t i = 1; i < look.roots.count; i++)
+		assert_true(look.roots.items[i - 1].kind <= look.roots.items[i].kind);
+	for (size_t i = 0; i < look.roots.count; i++)
+		assert_true(look.roots.items[i].begin < look.roots.items[i].end);
+	look_done(&look);
+}
+
+static void keep_in_registers(struct truth *truth)
+{
+	(void)!write(truth->ready, "", 1);
+	__asm__ volatile("movq %0, %%rbx\n\t"
+			 "movq %0, %%xmm9\n\t"
+			 "movq %1, %%r15\n"
+			 "1:\tmovl $34, %%eax\n\t"
+			 "syscall\n\t"
+			 "jmp 1b"
+			 :
+			 : "r"(MAGIC), "r"(OTHER_MAGIC)
+			 : "rax", "rbx", "rcx", "r11", "r15", "memory");
+}
+
+static void registers_are_roots_by_value(void **state)
+{
+	struct look look = look_at(keep_in_registers, 1);
+
+	(void)state;
+	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
+	assert_true(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
+	assert_false(has_word(&look, look.stopped->threads[0].registers.rsp, SCAN_ROOT_REGISTER,
+			      SCAN_RULE_NONE));
+	look_done(&look);
+}
+
+/* ---- the red zone ---------------------------------------------------------------------------- */
+
+enum { RED, BELOW_RED };
+
+static void keep_below_the_stack_pointer(struct truth *truth)
+{
+	uint64_t pointer;
+
+	__asm__ volatile("movq %%rsp, %0" : "=r"(pointer));
+	/* The write below is inline: a call would go where the red zone is. */
+	truth->at[RED] = pointer - 120;
+	truth->at[BELOW_RED] = pointer - 136;
+	__asm__ volatile("movl $1, %%eax\n\t"
+			 "syscall\n"
+			 "1:\tjmp 1b"
+			 :
+			 : "D"((uint64_t)truth->ready), "S"(truth), "d"(UINT64_C(1))
+			 : "rax", "rcx", "r11", "memory");
+}
+
+static void what_a_function_keeps_below_its_stack_pointer_counts(void **state)
+{
+	struct look look = look_at(keep_below_the_stack_pointer, 1);
+
+	(void)state;
+	assert_kind(&look, RED, STACK);
+	assert_kind(&look, BELOW_RED, NONE);
+	look_done(&look);
+}
+
+/* ---- threads that ended ---------------------------------------------------------------------- */
+
+enum { ENDED_LOCAL, ENDED_TLS, SECOND_LOCAL };
+
+static int slot_of_end;
+static volatile pid_t tid_of_end;
+
+static void *end_soon(void *argument)
+{
+	struct truth *truth = argument;
+	volatile uint64_t local = 1;
+
+	truth->at[slot_of_end] = address_of(&local);
+	if (slot_of_end == ENDED_LOCAL)
+		truth->at[ENDED_TLS] = address_of(&thread_local_word);
+	tid_of_end = gettid();
+	return NULL;
+}
+
+static void end_threads(struct truth *truth)
+{
+	pthread_attr_t attributes;
+	pthread_t first, second;
+
+	slot_of_end = ENDED_LOCAL;
+	start(&first, NULL, end_soon, truth);
+	(void)pthread_join(first, NULL);
+	/* Another size, or it would get the first one's stack. Nobody joins it. */
+	(void)pthread_attr_init(&attributes);
+	(void)pthread_attr_setstacksize(&attributes, 64 << 20);
+	tid_of_end = 0;
+	slot_of_end = SECOND_LOCAL;
+	start(&second, &attributes, end_soon, truth);
+	while (!tid_of_end || syscall(SYS_tgkill, getpid(), tid_of_end, 0) == 0)
+		;
+}
+
+static void stacks_of_threads_that_ended_are_no_roots(void **state)
+{
+	struct look look = look_at(end_threads, 1);
+
+	(void)state;
+	assert_kind(&look, ENDED_LOCAL, NONE);
+	assert_kind(&look, ENDED_TLS, NONE);
+	assert_kind(&look, SECOND_LOCAL, NONE);
+	look_done(&look);
+}
+
+enum { WITHOUT_GUARD_LOCAL };
+
+static void end_one_without_guard(struct truth *truth)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	(void)pthread_attr_init(&attributes);
+	(void)pthread_attr_setguardsize(&attributes, 0);
+	slot_of_end = WITHOUT_GUARD_LOCAL;
+	start(&thread, &attributes, end_soon, truth);
+	(void)pthread_join(thread, NULL);
+}
+
+static void an_ended_thread_is_found_without_a_guard_below_it(void **state)
+{
+	struct look look = look_at(end_one_without_guard, 1);
+
+	(void)state;
+	assert_kind(&look, WITHOUT_GUARD_LOCAL, NONE);
+	look_done(&look);
+}
+
+/* ---- the first thread gone ------------------------------------------------------------------- */
+
+enum { FIRSTS_LOCAL, ENVIRONMENT };
+
+static void *outlive(void *argument)
+{
+	(void)pthread_join(*(pthread_t *)argument, NULL);
+	stand(*(struct truth **)((char *)argument + sizeof(pthread_t)));
+	return NULL;
+}
+
+static void leave_to_others(struct truth *truth)
+{
+	static struct {
+		pthread_t self;
+		struct truth *truth;
+	} first;
+	volatile uint64_t local = 1;
+	pthread_t other;
+
+	truth->at[FIRSTS_LOCAL] = address_of(&local);
+	truth->at[ENVIRONMENT] = address_of(environ);
+	first.self = pthread_self();
+	first.truth = truth;
+	start(&other, NULL, outlive, &first);
+	pthread_exit(NULL);
+}
+
+static void the_first_threads_stack_is_dead_once_it_has_ended(void **state)
+{
+	struct look look = look_at(leave_to_others, 1);
+
+	(void)state;
+	assert_kind(&look, FIRSTS_LOCAL, NONE);
+	assert_kind(&look, ENVIRONMENT, MAPPING);
+	look_done(&look);
+}
+
+enum { PARENTS_LOCAL, FORKERS_LOCAL, IDLERS_LOCAL };
+
+static void *idle(void *argument)
+{
+	struct truth *truth = argument;
+	volatile uint64_t local = 1;
+
+	truth->at[IDLERS_LOCAL] = address_of(&local);
+	for (;;)
+		(void)pause();
+	return NULL;
+}
+
+static void *fork_from_here(void *argument)
+{
+	struct truth *truth = argument;
+	volatile uint64_t local = 1;
+	pid_t child;
+
+	truth->at[FORKERS_LOCAL] = address_of(&local);
+	child = fork();
+	if (child == 0) {
+		truth->pid = getpid();
+		stand(truth);
+	}
+	(void)waitpid(child, NULL, 0);
+	_exit(0);
+}
+
+static void fork_from_a_thread(struct truth *truth)
+{
+	volatile uint64_t local = 1;
+	pthread_t idler, forker;
+
+	truth->at[PARENTS_LOCAL] = address_of(&local);
+	start(&idler, NULL, idle, truth);
+	while (!*(volatile uint64_t *)&truth->at[IDLERS_LOCAL])
+		;
+	start(&forker, NULL, fork_from_here, truth);
+	(void)pthread_join(forker, NULL);
+}
+
+static void in_a_forked_child_only_the_thread_that_forked_has_a_stack(void **state)
+{
+	struct look look = look_at(fork_from_a_thread, 1);
+
+	(void)state;
+	assert_int_equal(look.stopped->thread_count, 1);
+	assert_kind(&look, FORKERS_LOCAL, STACK);
+	assert_kind(&look, IDLERS_LOCAL, NONE);
+	assert_kind(&look, PARENTS_LOCAL, NONE);
+	look_done(&look);
+}
+
+/* ---- other stacks ---------------------------------------------------------------------------- */
+
+static void *note_local(void *argument)
+{
+	struct truth *truth = argument;
+	volatile uint64_t local = 1;
+
+	truth->at[LOCAL] = address_of(&local);
+	truth->at[BELOW] = below_of(&local);
+	truth->at[THREAD_TLS] = address_of(&thread_local_word);
+	stand(truth);
+	return NULL;
+}
+
+static void stand_on(struct truth *truth, char *stack)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	(void)pthread_attr_init(&attributes);
+	if (pthread_attr_setstack(&attributes, stack, STACK_BYTES) != 0)
+		_exit(1);
+	start(&thread, &attributes, note_local, truth);
+}
+
+static void stand_on_mapped_memory(struct truth *truth)
+{
+	stand_on(truth, map_stack(STACK_BYTES));
+}
+
+static void a_stack_of_the_programs_own_is_one(void **state)
+{
+	struct look look = look_at(stand_on_mapped_memory, 2);
+
+	(void)state;
+	assert_kind(&look, LOCAL, STACK);
+	assert_kind(&look, BELOW, NONE);
+	assert_kind(&look, THREAD_TLS, TLS);
+	look_done(&look);
+}
+
+static void stand_on_a_block(struct truth *truth)
+{
+	stand_on(truth, add_block(truth, memalign(BYTES, STACK_BYTES), STACK_BYTES));
+}
+
+static void a_stack_in_a_block_keeps_the_block(void **state)
+{
+	struct look look = look_at(stand_on_a_block, 2);
+	const struct user_regs_struct *registers = &look.stopped->threads[1].registers;
+
+	(void)state;
+	assert_true(registers->rsp - look.truth->blocks[0].address < STACK_BYTES);
+	assert_true(has_word(&look, registers->rsp, SCAN_ROOT_STACK, SCAN_RULE_STACK_POINTER));
+	assert_true(has_word(&look, registers->fs_base, SCAN_ROOT_TLS, SCAN_RULE_STACK_POINTER));
+	assert_kind(&look, LOCAL, NONE); /* as part of the block */
+	look_done(&look);
+}
+
+static struct truth *truth_of_handler;
+
+static void stand_in_handler(int number)
+{
+	volatile uint64_t local = 1;
+
+	(void)number;
+	truth_of_handler->at[LOCAL] = address_of(&local);
+	truth_of_handler->at[BELOW] = below_of(&local);
+	stand(truth_of_handler);
+}
+
+static void handle_on(struct truth *truth, char *stack)
+{
+	volatile uint64_t local = 1;
+	struct sigaction action = { .sa_handler = stand_in_handler, .sa_flags = SA_ONSTACK };
+	stack_t alternative = { .ss_sp = stack, .ss_size = STACK_BYTES };
+
+	truth_of_handler = truth;
+	truth->at[MAIN_LOCAL] = address_of(&local);
+	truth->at[MAIN_BELOW] = below_of(&local);
+	if (sigaltstack(&alternative, NULL) != 0 || sigaction(SIGUSR1, &action, NULL) != 0)
+		_exit(1);
+	(void)raise(SIGUSR1);
+}
+
+static void handle_on_mapped_memory(struct truth *truth)
+{
+	handle_on(truth, map_stack(STACK_BYTES));
+}
+
+static void a_handler_on_its_own_stack_leaves_all_of_the_threads_alive(void **state)
+{
+	struct look look = look_at(handle_on_mapped_memory, 1);
+
+	(void)state;
+	assert_kind(&look, MAIN_LOCAL, STACK);
+	assert_kind(&look, MAIN_BELOW, STACK);
+	assert_kind(&look, LOCAL, MAPPING);
+	assert_kind(&look, BELOW, MAPPING); /* there is no guard: it may be anything */
+	look_done(&look);
+}
+
+static void handle_on_a_block(struct truth *truth)
+{
+	handle_on(truth, add_block(truth, malloc(STACK_BYTES), STACK_BYTES));
+}
+
+static void a_handlers_stack_in_a_block_keeps_the_block(void **state)
+{
+	struct look look = look_at(handle_on_a_block, 1);
+
+	(void)state;
+	assert_true(has_word(&look, look.stopped->threads[0].registers.rsp, SCAN_ROOT_STACK,
+			     SCAN_RULE_STACK_POINTER));
+	assert_kind(&look, MAIN_BELOW, STACK);
+	assert_kind(&look, LOCAL, NONE);
+	look_done(&look);
+}
+
+static void stand_in_coroutine(void)
+{
+	volatile uint64_t local = 1;
+
+	truth_of_handler->at[LOCAL] = address_of(&local);
+	truth_of_handler->at[BELOW] = below_of(&local);
+	stand(truth_of_handler);
+}
+
+static void switch_to_guarded_memory(struct truth *truth)
+{
+	static ucontext_t here, there;
+	volatile uint64_t local = 1;
+	char *stack = map_stack(GUARDED_BYTES);
+
+	truth_of_handler = truth;
+	truth->at[MAIN_LOCAL] = address_of(&local);
+	if (mprotect(stack, BYTES, PROT_NONE) != 0 || getcontext(&there) != 0)
+		_exit(1);
+	there.uc_stack.ss_sp = stack + BYTES;
+	there.uc_stack.ss_size = STACK_BYTES;
+	makecontext(&there, stand_in_coroutine, 0);
+	(void)swapcontext(&here, &there);
+}
+
+static void a_coroutines_stack_with_a_guard_is_dead_below_the_pointer(void **state)
+{
+	struct look look = look_at(switch_to_guarded_memory, 1);
+
+	(void)state;
+	assert_kind(&look, MAIN_LOCAL, STACK);
+	assert_kind(&look, LOCAL, STACK);
+	assert_kind(&look, BELOW, NONE);
+	look_done(&look);
+}
+
+/* ---- bare clone() ---------------------------------------------------------------------------- */
+
+static int stand_in_clone(void *argument)
+{
+	struct truth *truth = argument;
+	volatile uint64_t local = 1;
+
+	truth->at[LOCAL] = address_of(&local);
+	for (;;) {
+		(void)syscall(SYS_write, truth->ready, "", 1);
+		(void)syscall(SYS_pause);
+	}
+	return 0;
+}
+
+static void clone_barely(struct truth *truth)
+{
+	volatile uint64_t local = 1;
+
+	truth->at[MAIN_LOCAL] = address_of(&local);
+	truth->at[MAIN_BELOW] = below_of(&local);
+	if (clone(stand_in_clone, map_stack(STACK_BYTES) + STACK_BYTES,
+		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
+		  truth) < 0)
+		_exit(1);
+}
+
+static void a_thread_without_storage_of_its_own_has_its_stack(void **state)
+{
+	struct look look = look_at(clone_barely, 2);
+
+	(void)state;
+	assert_int_equal(look.stopped->thread_count, 2);
+	assert_kind(&look, LOCAL, MAPPING);
+	assert_kind(&look, MAIN_LOCAL, STACK);
+	assert_kind(&look, MAIN_BELOW, NONE);
+	look_done(&look);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+enum { EXIT_CALLER, EXIT_FRAME };
+
+static __attribute__((noinline)) void as_in_exit(struct truth *truth)
+{
+	volatile uint64_t local = 1;
+
+	truth->at[EXIT_FRAME] = address_of(&local);
+	truth->facts.exit_tid = (uint32_t)gettid();
+	truth->facts.exit_stack = address_of(__builtin_frame_address(0)) + 8;
+	truth->facts.exit_registers[5] = MAGIC;
+	truth->is_at_exit = true;
+	(void)!write(truth->ready, "", 1);
+	__asm__ volatile("movq %0, %%r15\n"
+			 "1:\tmovl $34, %%eax\n\t"
+			 "syscall\n\t"
+			 "jmp 1b"
+			 :
+			 : "r"(OTHER_MAGIC)
+			 : "rax", "rcx", "r11", "r15", "memory");
+}
+
+static void call_exit(struct truth *truth)
+{
+	volatile uint64_t local = 1;
+
+	truth->at[EXIT_CALLER] = address_of(&local);
+	as_in_exit(truth);
+	local = 2;
+}
+
+static void what_exit_itself_has_on_the_stack_is_dead(void **state)
+{
+	struct look look = look_at(call_exit, 1);
+
+	(void)state;
+	assert_kind(&look, EXIT_CALLER, STACK);
+	assert_kind(&look, EXIT_FRAME, NONE);
+	assert_int_equal(kind_at(&look, look.truth->facts.exit_stack), SCAN_ROOT_STACK);
+	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
+	assert_false(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
+	look_done(&look);
+}
+
+/* ---- hostile --------------------------------------------------------------------------------- */
+
+static void ruin_control_block(struct truth *truth)
+{
+	uint64_t *control = (uint64_t *)(void *)pthread_self();
+	volatile uint64_t local = 1;
+
+	truth->at[MAIN_LOCAL] = address_of(&local);
+	/* No vector, no self; nothing of libc may be called now but bare system calls. */
+	control[1] = 0x10;
+	control[2] = 0;
+	(void)syscall(SYS_write, truth->ready, "", 1);
+	for (;;)
+		(void)syscall(SYS_pause);
+}
+
+static void a_ruined_control_block_loses_no_stack(void **state)
+{
+	struct look look = look_at(ruin_control_block, 1);
+
+	(void)state;
+	assert_int_not_equal(kind_at(&look, look.truth->at[MAIN_LOCAL]), SCAN_ROOT_NONE);
+	look_done(&look);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_are_roots_from_their_pointers_outward),
+		cmocka_unit_test(roots_are_sorted_by_how_strong_they_are),
+		cmocka_unit_test(registers_are_roots_by_value),
+		cmocka_unit_test(what_a_function_keeps_below_its_stack_pointer_counts),
+		cmocka_unit_test(stacks_of_threads_that_ended_are_no_roots),
+		cmocka_unit_test(an_ended_thread_is_found_without_a_guard_below_it),
+		cmocka_unit_test(the_first_threads_stack_is_dead_once_it_has_ended),
+		cmocka_unit_test(in_a_forked_child_only_the_thread_that_forked_has_a_stack),
+		cmocka_unit_test(a_stack_of_the_programs_own_is_one),
+		cmocka_unit_test(a_stack_in_a_block_keeps_the_block),
+		cmocka_unit_test(a_handler_on_its_own_stack_leaves_all_of_the_threads_alive),
+		cmocka_unit_test(a_handlers_stack_in_a_block_keeps_the_block),
+		cmocka_unit_test(a_coroutines_stack_with_a_guard_is_dead_below_the_pointer),
+		cmocka_unit_test(a_thread_without_storage_of_its_own_has_its_stack),
+		cmocka_unit_test(what_exit_itself_has_on_the_stack_is_dead),
+		cmocka_unit_test(a_ruined_control_block_loses_no_stack),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
