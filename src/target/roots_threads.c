@@ -30,8 +30,9 @@ struct control {
 	uint64_t address;
 	uint64_t stack_begin, stack_end; /* 0, 0: not known */
 	uint64_t tls_begin, tls_end;
-	bool is_dead;
-	bool on_stack; /* a thread's stack pointer is in its stack */
+	int32_t tid;	 /* as the process counts them; 0 or -1: it has ended */
+	bool on_stack;	 /* a thread's stack pointer is in its stack */
+	uint32_t thread; /* index of the one that is stopped; UINT32_MAX: none */
 };
 
 struct threads {
@@ -70,12 +71,27 @@ static struct control *control_at(const struct threads *threads, uint64_t addres
 		       : NULL;
 }
 
-static void add_control(struct threads *threads, uint64_t address, bool is_dead)
+/* That of a thread whose registers are not known: its end waits, and could not be stopped. */
+static struct control *control_of_tid(const struct threads *threads, pid_t tid)
+{
+	for (size_t i = 0; i < threads->count; i++)
+		if (threads->controls[i].tid == tid)
+			return &threads->controls[i];
+	return NULL;
+}
+
+static struct control *control_of(const struct threads *threads, const struct seep_thread *thread)
+{
+	return thread->registers.fs_base ? control_at(threads, thread->registers.fs_base)
+					 : control_of_tid(threads, thread->tid);
+}
+
+static void add_control(struct threads *threads, uint64_t address, int32_t tid)
 {
 	threads->controls = seep_xgrow(threads->controls, &threads->capacity, threads->count + 1,
 				       sizeof(*threads->controls));
-	threads->controls[threads->count++] = (struct control){ .address = address,
-								.is_dead = is_dead };
+	threads->controls[threads->count++] =
+		(struct control){ .address = address, .tid = tid, .thread = UINT32_MAX };
 }
 
 /*
@@ -110,8 +126,7 @@ static void follow_list(struct threads *threads, uint64_t head, uint64_t first)
 		if (!seep_roots_read(threads->work, at, &link, sizeof(link)) ||
 		    link.previous != previous || !is_control(threads->work, at - offset))
 			return;
-		if (link.tid <= 0)
-			add_control(threads, at - offset, true);
+		add_control(threads, at - offset, link.tid);
 		previous = at;
 		at = link.next;
 	}
@@ -152,16 +167,18 @@ static void find_controls(struct threads *threads)
 	for (size_t i = 0; i < from->thread_count; i++)
 		if (from->threads[i].stopped &&
 		    is_control(threads->work, from->threads[i].registers.fs_base))
-			add_control(threads, from->threads[i].registers.fs_base, false);
+			add_control(threads, from->threads[i].registers.fs_base,
+				    from->threads[i].tid);
 	if (threads->count)
 		qsort(threads->controls, threads->count, sizeof(*threads->controls), by_address);
 	for (size_t i = 0; i < threads->count; i++) {
 		struct control *last = count ? &threads->controls[count - 1] : NULL;
 
-		if (last && last->address == threads->controls[i].address)
-			last->is_dead &= threads->controls[i].is_dead;
-		else
+		/* Of a thread that is in its last instructions glibc may say that it has ended. */
+		if (!last || last->address != threads->controls[i].address)
 			threads->controls[count++] = threads->controls[i];
+		else if (last->tid <= 0)
+			last->tid = threads->controls[i].tid;
 	}
 	threads->count = count;
 }
@@ -220,7 +237,7 @@ static void find_stack(const struct threads *threads, struct control *control)
 		return;
 	}
 	/* The first thread's control block is not on its stack. */
-	for (size_t i = maps->count; i-- > 0 && !control->is_dead;)
+	for (size_t i = maps->count; i-- > 0 && control->tid > 0;)
 		if (strcmp(maps->items[i].name, "[stack]") == 0) {
 			control->stack_begin = maps->items[i].begin;
 			control->stack_end = maps->items[i].end;
@@ -280,8 +297,9 @@ static void add_word(struct seep_roots_work *work, uint64_t word, enum scan_root
 	add_words(work, 1, kind, SCAN_RULE_STACK_POINTER, id);
 }
 
-static void add_tls(struct threads *threads, const struct control *control, uint32_t id)
+static void add_tls(struct threads *threads, const struct control *control)
 {
+	const uint32_t id = control->thread;
 	struct seep_roots_work *work = threads->work;
 	const uint64_t vector = seep_roots_word(work, control->address + CONTROL_VECTOR * 8);
 	const uint64_t count = seep_roots_word(work, vector - 16);
@@ -293,7 +311,7 @@ static void add_tls(struct threads *threads, const struct control *control, uint
 						  .id = id,
 						  .kind = SCAN_ROOT_TLS,
 						  .rule = SCAN_RULE_THREAD_VECTOR });
-	if (control->is_dead)
+	if (control->tid <= 0)
 		return;
 	/* In a block: it is kept as a whole. */
 	if (seep_roots_in_block(work->from->scan, control->address))
@@ -312,7 +330,7 @@ static void add_tls(struct threads *threads, const struct control *control, uint
 static bool is_exiting(const struct threads *threads, const struct seep_thread *thread)
 {
 	const struct seep_roots_from *from = threads->work->from;
-	const struct control *control = control_at(threads, thread->registers.fs_base);
+	const struct control *control = control_of(threads, thread);
 
 	if (!from->at_exit || !from->facts || from->facts->exit_tid == 0)
 		return false;
@@ -387,11 +405,13 @@ static void add_foreign_stack(struct threads *threads, uint64_t pointer, uint64_
 static void add_thread(struct threads *threads, const struct seep_thread *thread, uint32_t id)
 {
 	struct seep_roots_work *work = threads->work;
-	struct control *control = control_at(threads, thread->registers.fs_base);
+	struct control *control = control_of(threads, thread);
 	const bool is_at_exit = is_exiting(threads, thread);
 	const uint64_t pointer = is_at_exit ? work->from->facts->exit_stack : thread->registers.rsp;
 	uint64_t live = pointer;
 
+	if (control)
+		control->thread = id;
 	add_registers(threads, thread, id);
 	/* A function that calls none may keep what it has below the stack pointer. */
 	if (!is_at_exit && (int64_t)thread->registers.orig_rax < 0 && pointer > RED_ZONE_BYTES)
@@ -409,15 +429,10 @@ static void add_thread(struct threads *threads, const struct seep_thread *thread
 }
 
 /* While the thread runs elsewhere, where its own stack ends cannot be told. */
-static void add_whole_stack(struct threads *threads, const struct seep_thread *thread, uint32_t id)
+static void add_whole_stack(struct threads *threads, const struct control *control)
 {
-	struct control *control = control_at(threads, thread->registers.fs_base);
-
-	if (!control || control->on_stack || control->stack_end == 0)
-		return;
-	add_stack(threads, control->stack_begin, control->stack_end, id);
+	add_stack(threads, control->stack_begin, control->stack_end, control->thread);
 	seep_ranges_add(&threads->work->cut, control->stack_begin, control->stack_end);
-	control->on_stack = true;
 }
 
 /* ---- stacks that nobody is on ---------------------------------------------------------------- */
@@ -429,8 +444,8 @@ static void cut_dead_stacks(struct threads *threads)
 		const struct control *control = &threads->controls[i];
 		const size_t at = seep_ranges_from(&threads->pointers, control->stack_begin);
 
-		if (control->is_dead && (at == threads->pointers.count ||
-					 threads->pointers.items[at].begin >= control->stack_end))
+		if (control->tid <= 0 && (at == threads->pointers.count ||
+					  threads->pointers.items[at].begin >= control->stack_end))
 			seep_ranges_add(&threads->work->cut, control->stack_begin,
 					control->stack_end);
 	}
@@ -459,7 +474,7 @@ static void cut_first_stack(struct threads *threads)
 
 	for (size_t i = 0; i < from->thread_count; i++) {
 		const struct seep_thread *thread = &from->threads[i];
-		const struct control *control = control_at(threads, thread->registers.fs_base);
+		const struct control *control = control_of(threads, thread);
 
 		if (thread->gone)
 			continue;
@@ -487,7 +502,7 @@ static void find_bounds(struct threads *threads)
 
 		find_stack(threads, control);
 		find_tls(threads, control);
-		if (!control->is_dead)
+		if (control->tid > 0)
 			seep_ranges_add(&threads->not_stack, control->tls_begin, control->tls_end);
 	}
 	seep_ranges_settle(&threads->not_stack);
@@ -496,7 +511,7 @@ static void find_bounds(struct threads *threads)
 static void make_room_for_words(const struct threads *threads)
 {
 	const struct seep_roots_from *from = threads->work->from;
-	size_t count = 1;
+	size_t count = threads->count + 1;
 
 	for (size_t i = 0; i < from->thread_count; i++)
 		count += WORDS_PER_THREAD +
@@ -514,18 +529,13 @@ void seep_roots_find_threads(struct seep_roots_work *work)
 	for (uint32_t i = 0; i < from->thread_count; i++)
 		if (from->threads[i].stopped)
 			add_thread(&threads, &from->threads[i], i);
-	for (uint32_t i = 0; i < from->thread_count; i++)
-		if (from->threads[i].stopped) {
-			const struct control *control =
-				control_at(&threads, from->threads[i].registers.fs_base);
+	for (size_t i = 0; i < threads.count; i++) {
+		const struct control *control = &threads.controls[i];
 
-			add_whole_stack(&threads, &from->threads[i], i);
-			if (control)
-				add_tls(&threads, control, i);
-		}
-	for (size_t i = 0; i < threads.count; i++)
-		if (threads.controls[i].is_dead)
-			add_tls(&threads, &threads.controls[i], UINT32_MAX);
+		if (control->thread != UINT32_MAX && !control->on_stack)
+			add_whole_stack(&threads, control);
+		add_tls(&threads, control);
+	}
 	cut_dead_stacks(&threads);
 	cut_first_stack(&threads);
 	seep_ranges_done(&threads.not_stack);

@@ -15,6 +15,7 @@
 #include "target/roots.h"
 #include "target/stop.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +40,8 @@ struct truth {
 	uint64_t block_count;
 	struct ledger_facts facts;
 	bool is_at_exit;
+	bool will_spin; /* the child is where it should be once this is not 0: */
+	volatile uint64_t spins;
 	pid_t pid; /* of a descendant to look at instead; 0: the child */
 	int ready; /* descriptor: a byte for each thread or child that waits */
 	uint32_t allocator;
@@ -111,6 +115,7 @@ static struct look look_at(void (*child)(struct truth *truth), unsigned count)
 	look.truth->ready = pair[1];
 	look.child = fork();
 	if (look.child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		child(look.truth);
 		stand(look.truth);
 	}
@@ -118,6 +123,8 @@ static struct look look_at(void (*child)(struct truth *truth), unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		assert_int_equal(read(pair[0], &byte, 1), 1);
 	(void)close(pair[0]);
+	while (look.truth->will_spin && !look.truth->spins)
+		(void)sched_yield();
 	look.pid = look.truth->pid ? look.truth->pid : look.child;
 	qsort(look.truth->blocks, look.truth->block_count, sizeof(struct scan_block), by_block);
 	assert_int_equal(seep_stop(look.pid, &look.stopped, NULL), 0);
