@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/path.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/json_report.h"
@@ -73,7 +72,6 @@ static int scan(const char *path, struct seep_ledger *ledger, uint32_t pid,
 	const struct seep_leak_scan_options how = {
 		.want_chains = plan->chains,
 		.dump_bytes = plan->dump_bytes,
-		.ledger = seep_path_base(path),
 		.ledger_fd = ledger->fd,
 	};
 	struct seep_outside outside = { 0 };

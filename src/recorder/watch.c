@@ -184,7 +184,6 @@ static void scan_for_leaks(struct seep_watch *watch)
 		.at_exit = true,
 		.want_chains = watch->leak_check->chains,
 		.dump_bytes = watch->leak_check->dump_bytes,
-		.ledger = watch->ledger.file_name,
 		.ledger_fd = watch->ledger.fd,
 	};
 

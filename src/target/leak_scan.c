@@ -245,18 +245,6 @@ static void read_facts(struct seep_leak_scan *scan, const struct ledger_header *
 				     "memory counts as the program's"));
 }
 
-/* The library's path: of the file that is mapped right before its variables. */
-static const char *library_of(const struct seep_leak_scan_private *private,
-			      const struct ledger_header *header)
-{
-	const struct seep_mapping *mapping = seep_maps_find(&private->maps, header->blocks.facts);
-
-	while (mapping && mapping > private->maps.items && mapping->name[0] != '/' &&
-	       mapping[-1].end == mapping->begin)
-		mapping--;
-	return mapping ? mapping->name : "";
-}
-
 static int fail_scan(int code, struct seep_error *err)
 {
 	if (code == -SCAN_EBLOCKS)
@@ -276,8 +264,6 @@ static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *
 		.scan = &private->scan,
 		.header = header,
 		.facts = private->facts,
-		.library = library_of(private, header),
-		.ledger = options->ledger,
 		.at_exit = options->at_exit,
 		.image = private->copy,
 	};
@@ -362,8 +348,8 @@ static int scan_here(pid_t pid, const struct ledger_header *header,
 	rc = hold_still(scan, pid, header, options, err);
 	held_ns = seep_monotonic_ns();
 	if (rc == 0)
-		rc = seep_memory_open(private->copy ? private->copy : pid, kept_bytes(),
-				      &private->memory, err);
+		rc = seep_memory_open(private->copy ? private->copy : private->maps.tid,
+				      kept_bytes(), &private->memory, err);
 	if (rc == 0) {
 		read_facts(scan, header);
 		if (scan->method == SEEP_SCAN_WAITING)

@@ -21,7 +21,6 @@ struct seep_leak_scan_options {
 	bool at_exit;	     /* the process waits in its exit hook, or its end was stopped */
 	bool want_chains;    /* for scan_chain() */
 	uint32_t dump_bytes; /* of the contents of each block of the result; 0 none */
-	const char *ledger;  /* file name of its ledger */
 	int ledger_fd;	     /* of the same file, to be read; -1 none */
 };
 

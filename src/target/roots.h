@@ -32,8 +32,6 @@ struct seep_roots_from {
 	const struct scan *scan; /* its blocks */
 	const struct ledger_header *header;
 	const struct ledger_facts *facts; /* NULL: it has none */
-	const char *library;		  /* path of libseep.so as mapped; "" unknown */
-	const char *ledger;		  /* its ledger's file name */
 	bool at_exit; /* its end is near: stack memory below exit()'s caller is dead */
 };
 

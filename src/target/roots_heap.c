@@ -37,9 +37,13 @@ static uint64_t page_up(uint64_t address)
 }
 
 /* Of libseep.so's lists; a place whose begin is 0 is free. */
-static void add_listed(struct seep_ranges *ranges, const struct ledger_range *list, uint32_t count,
-		       uint32_t most)
+static void add_listed(struct seep_roots_work *work, struct seep_ranges *ranges,
+		       const struct ledger_range *list, uint32_t count, uint32_t most,
+		       const char *what)
 {
+	if (count > most)
+		seep_roots_caveat(work, "there are more than %u %s: the others are not known", most,
+				  what);
 	for (uint32_t i = 0; i < count && i < most; i++)
 		if (list[i].begin)
 			seep_ranges_add(ranges, list[i].begin, list[i].end);
@@ -58,13 +62,9 @@ static void add_brk(struct seep_roots_work *work)
 	const struct seep_maps *maps = work->from->maps;
 	struct seep_ranges taken = { 0 };
 
-	if (facts && facts->taken_count > LEDGER_TAKEN_MAX)
-		seep_roots_caveat(work,
-				  "the program moved the program break more than %d times: "
-				  "pointers there may have been missed",
-				  LEDGER_TAKEN_MAX);
 	if (facts)
-		add_listed(&taken, facts->taken, facts->taken_count, LEDGER_TAKEN_MAX);
+		add_listed(work, &taken, facts->taken, facts->taken_count, LEDGER_TAKEN_MAX,
+			   "areas that the program took by sbrk()");
 	seep_ranges_settle(&taken);
 	for (size_t i = 0; i < maps->count; i++) {
 		uint64_t at = maps->items[i].begin, end;
@@ -278,7 +278,8 @@ static void add_main_arenas(struct seep_roots_work *work)
 /* ---- the page map ---------------------------------------------------------------------------- */
 
 /* Of other allocators: 4 KB of anonymous memory in which there was ever a block. */
-static void add_cell_page(struct seep_roots_work *work, uint64_t page, uint64_t address)
+static void add_cell_page(struct seep_roots_work *work, uint64_t page, uint64_t address,
+			  struct seep_ranges *found)
 {
 	const unsigned shift = work->from->header->blocks.granule_shift;
 	const size_t cells_each = PAGE_BYTES >> shift;
@@ -288,18 +289,16 @@ static void add_cell_page(struct seep_roots_work *work, uint64_t page, uint64_t 
 		return;
 	for (size_t i = 0; i < CELLS_PER_PAGE; i++) {
 		const uint64_t begin = page_down(address + ((uint64_t)i << shift));
-		const struct seep_mapping *mapping;
 
 		if (cells[i] == 0)
 			continue;
-		mapping = seep_maps_find(work->from->maps, begin);
-		if (is_written_memory(mapping) && mapping->inode == 0)
-			seep_ranges_add(&work->heap, begin, begin + PAGE_BYTES);
+		seep_ranges_add(found, begin, begin + PAGE_BYTES);
 		i |= cells_each - 1;
 	}
 }
 
-static void add_cells(struct seep_roots_work *work, uint64_t leaf, uint64_t address)
+static void add_cells(struct seep_roots_work *work, uint64_t leaf, uint64_t address,
+		      struct seep_ranges *found)
 {
 	const unsigned shift = work->from->header->blocks.granule_shift;
 	const size_t pages = ledger_leaf_cells(shift) / CELLS_PER_PAGE;
@@ -309,11 +308,13 @@ static void add_cells(struct seep_roots_work *work, uint64_t leaf, uint64_t addr
 		for (size_t i = 0; i < pages; i++)
 			if (written[i])
 				add_cell_page(work, leaf + i * PAGE_BYTES,
-					      address + ((uint64_t)i * CELLS_PER_PAGE << shift));
+					      address + ((uint64_t)i * CELLS_PER_PAGE << shift),
+					      found);
 	free(written);
 }
 
-static void add_leaf(struct seep_roots_work *work, uint64_t leaf, uint64_t address)
+static void add_leaf(struct seep_roots_work *work, uint64_t leaf, uint64_t address,
+		     struct seep_ranges *found)
 {
 	const unsigned shift = work->from->header->blocks.granule_shift;
 	const uint64_t bytes = ledger_leaf_pages(shift) * (PAGE_BYTES + 1);
@@ -322,11 +323,11 @@ static void add_leaf(struct seep_roots_work *work, uint64_t leaf, uint64_t addre
 		return;
 	seep_ranges_add(&work->heap, leaf, leaf + bytes);
 	if (work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)
-		add_cells(work, leaf, address);
+		add_cells(work, leaf, address, found);
 }
 
 /* Leaves, and the table of them: its pages that have some, 512 leaves in each. */
-static void add_page_map(struct seep_roots_work *work)
+static void add_page_map(struct seep_roots_work *work, struct seep_ranges *found)
 {
 	const struct ledger_blocks *blocks = &work->from->header->blocks;
 	const uint64_t end = blocks->leaves + LEDGER_LEAVES * sizeof(uint64_t);
@@ -347,62 +348,57 @@ static void add_page_map(struct seep_roots_work *work)
 		for (size_t k = 0; k < PAGE_BYTES / 8; k++)
 			if (leaves[k])
 				add_leaf(work, leaves[k],
-					 (i * PAGE_BYTES / 8 + k) << LEDGER_LEAF_SHIFT);
+					 (i * PAGE_BYTES / 8 + k) << LEDGER_LEAF_SHIFT, found);
 	}
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Of other allocators: what blocks lie in, by pages. */
-static void add_block_pages(struct seep_roots_work *work)
+/* Of other allocators: what blocks lie in or once did, by pages, but no module's variables. */
+static void add_pages(struct seep_roots_work *work, struct seep_ranges *found)
 {
 	const struct scan *scan = work->from->scan;
-
-	for (uint64_t i = 0; i < scan->block_count; i++) {
-		const struct scan_block *block = &scan->blocks[i];
-
-		seep_ranges_add(&work->heap, page_down(block->address),
-				page_up(block->address + block->size));
-	}
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	const size_t bytes = strlen(text), end_bytes = strlen(end);
-
-	return bytes >= end_bytes && end_bytes > 0 && strcmp(text + bytes - end_bytes, end) == 0;
-}
-
-/* libseep.so's mappings; its variables were found with the modules. */
-static void add_own(struct seep_roots_work *work)
-{
-	const struct ledger_facts *facts = work->from->facts;
 	const struct seep_maps *maps = work->from->maps;
 
-	if (facts && facts->own_count > LEDGER_OWN_MAX)
-		seep_roots_caveat(work,
-				  "libseep.so has more than %d mappings: what is in the others "
-				  "counts as the program's",
-				  LEDGER_OWN_MAX);
-	if (facts)
-		add_listed(&work->heap, facts->own, facts->own_count, LEDGER_OWN_MAX);
-	for (size_t i = 0; i < maps->count; i++)
-		if (ends_with(maps->items[i].name, work->from->ledger))
-			seep_ranges_add(&work->heap, maps->items[i].begin, maps->items[i].end);
+	for (uint64_t i = 0; i < scan->block_count; i++)
+		seep_ranges_add(found, page_down(scan->blocks[i].address),
+				page_up(scan->blocks[i].address + scan->blocks[i].size));
+	seep_ranges_settle(found);
+	for (size_t i = 0, k = 0; i < found->count && k < maps->count;) {
+		const struct scan_range *range = &found->items[i];
+		const struct seep_mapping *mapping = &maps->items[k];
+		uint64_t at = range->begin > mapping->begin ? range->begin : mapping->begin,
+			 gap_end;
+		const uint64_t end = range->end < mapping->end ? range->end : mapping->end;
+
+		if (is_written_memory(mapping) && mapping->inode == 0)
+			for (; seep_ranges_gap(&work->globals, &at, end, &gap_end); at = gap_end)
+				seep_ranges_add(&work->heap, at, gap_end);
+		if (range->end < mapping->end)
+			i++;
+		else
+			k++;
+	}
 }
 
 void seep_roots_find_heap(struct seep_roots_work *work)
 {
+	const struct ledger_facts *facts = work->from->facts;
+	struct seep_ranges once = { 0 };
+
 	if (work->from->header->allocator == LEDGER_ALLOCATOR_GLIBC) {
 		add_brk(work);
 		probe_heaps(work);
 		add_chunks(work);
 		seep_ranges_settle(&work->heap);
 		add_main_arenas(work);
-	} else {
-		add_block_pages(work);
 	}
-	add_page_map(work);
-	add_own(work);
+	add_page_map(work, &once);
+	if (work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)
+		add_pages(work, &once);
+	seep_ranges_done(&once);
+	if (facts)
+		add_listed(work, &work->heap, facts->own, facts->own_count, LEDGER_OWN_MAX,
+			   "mappings of libseep.so");
 	seep_ranges_settle(&work->heap);
 }

@@ -127,8 +127,6 @@ static void add_data(struct seep_roots_work *work, const struct seep_mapping *fi
 	seep_ranges_add(&work->globals, begin, (end + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES);
 	if (is_libc(file->name))
 		seep_ranges_add(&work->libc, begin, end);
-	if (work->from->library[0] != '\0' && strcmp(file->name, work->from->library) == 0)
-		seep_ranges_add(&work->heap, begin, (end + PAGE_BYTES - 1) & -(uint64_t)PAGE_BYTES);
 }
 
 static void find_module(struct seep_roots_work *work, const struct seep_mapping *file)

@@ -19,6 +19,7 @@ enum {
 };
 
 #define STACK_MAX_BYTES (UINT64_C(1) << 40)
+#define GUARDED_MAX_BYTES (UINT64_C(64) << 20)
 #define STATIC_TLS_MAX_BYTES (UINT64_C(16) << 20)
 #define LIBC_DATA_MAX_BYTES (UINT64_C(4) << 20)
 
@@ -42,6 +43,7 @@ struct threads {
 	size_t capacity;
 	size_t stack_word; /* index in struct pthread of (begin, bytes) of its stack; 0: not known */
 	struct seep_ranges not_stack; /* the heap and thread-local storage */
+	struct seep_ranges stacks;    /* of controls */
 	struct seep_ranges pointers;  /* where stack pointers point */
 };
 
@@ -253,8 +255,11 @@ static void find_stack(const struct threads *threads, struct control *control)
  */
 static void find_tls(const struct threads *threads, struct control *control)
 {
-	const struct seep_mapping *mapping = seep_maps_find(threads->work->from->maps,
-							    control->address);
+	const struct seep_maps *maps = threads->work->from->maps;
+	const struct seep_mapping *mapping = seep_maps_find(maps, control->address);
+	const bool is_on_stack = control->stack_begin <= control->address &&
+				 control->address < control->stack_end;
+	const uint64_t lowest = is_on_stack ? control->stack_begin : mapping ? mapping->begin : 0;
 	const uint64_t vector = seep_roots_word(threads->work,
 						control->address + CONTROL_VECTOR * 8);
 	uint64_t count = seep_roots_word(threads->work, vector - 16), entry[2];
@@ -264,12 +269,12 @@ static void find_tls(const struct threads *threads, struct control *control)
 		if (!seep_roots_read(threads->work, vector + i * 16, entry, sizeof(entry)))
 			break;
 		if (entry[0] < control->tls_begin &&
-		    control->address - entry[0] <= STATIC_TLS_MAX_BYTES && mapping &&
-		    entry[0] >= mapping->begin)
+		    control->address - entry[0] <= STATIC_TLS_MAX_BYTES && entry[0] >= lowest &&
+		    !seep_ranges_have(&threads->work->heap, entry[0]))
 			control->tls_begin = entry[0] & ~(uint64_t)7;
 	}
 	control->tls_end = control->address + PAGE_BYTES;
-	if (control->stack_begin <= control->address && control->address < control->stack_end)
+	if (is_on_stack)
 		control->tls_end = control->stack_end;
 	else if (mapping && control->tls_end > mapping->end)
 		control->tls_end = mapping->end;
@@ -377,10 +382,20 @@ static void add_stack(struct threads *threads, uint64_t pointer, uint64_t end, u
 	seep_roots_add_but(work, pointer, end, &threads->not_stack, SCAN_ROOT_STACK, id);
 }
 
-static bool has_guard(const struct seep_maps *maps, const struct seep_mapping *mapping)
+/*
+ * Does a stack alone lie between a guard and here? The kernel joins it with mappings above, so
+ * the guard may be that of a thread's stack below.
+ */
+static bool has_guard(const struct threads *threads, const struct seep_mapping *mapping,
+		      uint64_t pointer)
 {
-	return mapping > maps->items && mapping[-1].end == mapping->begin &&
-	       !mapping[-1].readable && !mapping[-1].writable;
+	uint64_t begin = mapping->begin, end;
+
+	return mapping > threads->work->from->maps->items && mapping[-1].end == begin &&
+	       !mapping[-1].readable && !mapping[-1].writable &&
+	       pointer - begin <= GUARDED_MAX_BYTES &&
+	       seep_ranges_gap(&threads->stacks, &begin, mapping->end, &end) &&
+	       begin == mapping->begin && end == mapping->end;
 }
 
 /* A stack that glibc does not know: of a signal handler, a coroutine, a bare clone(). */
@@ -396,7 +411,7 @@ static void add_foreign_stack(struct threads *threads, uint64_t pointer, uint64_
 		return;
 	}
 	/* Without a guard below, what is below may be anything; all of it remains a root. */
-	if (!has_guard(work->from->maps, mapping) || seep_ranges_have(&work->globals, pointer))
+	if (!has_guard(threads, mapping, pointer) || seep_ranges_have(&work->globals, pointer))
 		return;
 	add_stack(threads, live, mapping->end, id);
 	seep_ranges_add(&work->cut, mapping->begin, mapping->end);
@@ -502,10 +517,12 @@ static void find_bounds(struct threads *threads)
 
 		find_stack(threads, control);
 		find_tls(threads, control);
+		seep_ranges_add(&threads->stacks, control->stack_begin, control->stack_end);
 		if (control->tid > 0)
 			seep_ranges_add(&threads->not_stack, control->tls_begin, control->tls_end);
 	}
 	seep_ranges_settle(&threads->not_stack);
+	seep_ranges_settle(&threads->stacks);
 }
 
 static void make_room_for_words(const struct threads *threads)
@@ -539,6 +556,7 @@ void seep_roots_find_threads(struct seep_roots_work *work)
 	cut_dead_stacks(&threads);
 	cut_first_stack(&threads);
 	seep_ranges_done(&threads.not_stack);
+	seep_ranges_done(&threads.stacks);
 	seep_ranges_done(&threads.pointers);
 	free(threads.controls);
 }

@@ -142,8 +142,6 @@ static struct look look_at(void (*child)(struct truth *truth), unsigned count)
 		.scan = &look.scan,
 		.header = &look.header,
 		.facts = &look.truth->facts,
-		.library = "",
-		.ledger = "",
 		.at_exit = look.truth->is_at_exit,
 	};
 	look.took_ns = seep_monotonic_ns();

@@ -86,9 +86,7 @@ static void devices_are_not_looked_into(void **state)
 	const struct scan scan = { 0 };
 	struct seep_maps maps;
 	struct seep_roots roots;
-	struct seep_roots_from from = {
-		.maps = &maps, .scan = &scan, .header = &header, .library = "", .ledger = ""
-	};
+	struct seep_roots_from from = { .maps = &maps, .scan = &scan, .header = &header };
 
 	(void)state;
 	seep_maps_parse(seep_xstrdup(text), &maps);
