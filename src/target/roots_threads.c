@@ -269,8 +269,7 @@ static void find_tls(const struct threads *threads, struct control *control)
 		if (!seep_roots_read(threads->work, vector + i * 16, entry, sizeof(entry)))
 			break;
 		if (entry[0] < control->tls_begin &&
-		    control->address - entry[0] <= STATIC_TLS_MAX_BYTES && entry[0] >= lowest &&
-		    !seep_ranges_have(&threads->work->heap, entry[0]))
+		    control->address - entry[0] <= STATIC_TLS_MAX_BYTES && entry[0] >= lowest)
 			control->tls_begin = entry[0] & ~(uint64_t)7;
 	}
 	control->tls_end = control->address + PAGE_BYTES;

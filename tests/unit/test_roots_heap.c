@@ -34,6 +34,7 @@ static void take_from_brk(struct truth *truth)
 	truth->at[TAKEN] = taken;
 	truth->at[TAKEN_LAST] = taken + BYTES - 8;
 	truth->facts.taken_count = 2;
+	truth->facts.taken[0].end = UINT64_MAX;
 	truth->facts.taken[1].begin = taken; /* place 0 is free again */
 	truth->facts.taken[1].end = taken + BYTES;
 	/* More than is left of the arena's top: it goes on behind. */

@@ -485,6 +485,29 @@ static void a_coroutines_stack_with_a_guard_is_dead_below_the_pointer(void **sta
 	look_done(&look);
 }
 
+enum { BETWEEN = 20 };
+
+/* From below: a guard, a thread's stack, a page of data, a handler's stack. All but the first is one mapping. */
+static void handle_above_a_thread(struct truth *truth)
+{
+	char *area = map_stack(BYTES + STACK_BYTES + BYTES + STACK_BYTES);
+
+	if (mprotect(area, BYTES, PROT_NONE) != 0)
+		_exit(1);
+	truth->at[BETWEEN] = address_of(area) + BYTES + STACK_BYTES;
+	stand_on(truth, area + BYTES);
+	handle_on(truth, area + BYTES + STACK_BYTES + BYTES);
+}
+
+static void a_guard_may_be_that_of_a_threads_stack_below(void **state)
+{
+	struct look look = look_at(handle_above_a_thread, 2);
+
+	(void)state;
+	assert_kind(&look, BETWEEN, MAPPING);
+	look_done(&look);
+}
+
 /* ---- bare clone() ---------------------------------------------------------------------------- */
 
 static int stand_in_clone(void *argument)
@@ -610,6 +633,7 @@ int main(void)
 		cmocka_unit_test(a_handler_on_its_own_stack_leaves_all_of_the_threads_alive),
 		cmocka_unit_test(a_handlers_stack_in_a_block_keeps_the_block),
 		cmocka_unit_test(a_coroutines_stack_with_a_guard_is_dead_below_the_pointer),
+		cmocka_unit_test(a_guard_may_be_that_of_a_threads_stack_below),
 		cmocka_unit_test(a_thread_without_storage_of_its_own_has_its_stack),
 		cmocka_unit_test(what_exit_itself_has_on_the_stack_is_dead),
 		cmocka_unit_test(a_ruined_control_block_loses_no_stack),
