@@ -32,7 +32,8 @@ struct ledger_facts {
 	_Atomic uint32_t taken_count;
 	_Atomic uint32_t region_count;
 
-	/* Of the thread that is in exit(): what its caller had. Void while exit_tid is 0. */
+	/* Of the thread that is in exit(), or waits for a leak scan: what its caller had. Void while
+	 * exit_tid is 0. */
 	_Atomic uint32_t exit_tid;
 	uint32_t spare;
 	_Atomic uint64_t exit_stack; /* stack pointer at the entry of exit(): its return address */

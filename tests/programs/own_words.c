@@ -267,6 +267,7 @@ static const struct {
 enum { ANSWERS = sizeof(answers) / sizeof(answers[0]) };
 
 static void *lost_blocks[3];
+static uintptr_t asker_frame;
 static unsigned lost_from;
 
 static void *answer(void *unused)
@@ -277,6 +278,9 @@ static void *answer(void *unused)
 		while (state->scan_request == i)
 			(void)usleep(500);
 		CHECK(state->scan_kind == answers[i].kind);
+		/* What lies below on its stack is not the program's. */
+		CHECK(facts->exit_tid == (uint32_t)getpid());
+		CHECK(facts->exit_stack < asker_frame && facts->exit_stack > asker_frame - 1024);
 		list = (struct ledger_lost *)(uintptr_t)state->scan_list;
 		CHECK(state->scan_list_max == 65536);
 		for (unsigned k = 0; k < answers[i].listed; k++) {
@@ -308,6 +312,7 @@ static void ask(void)
 {
 	pthread_t recorder;
 
+	asker_frame = (uintptr_t)__builtin_frame_address(0);
 	for (unsigned i = 0; i < 3; i++)
 		lost_blocks[i] = allocate(10 + i);
 	control->recorder_pid = (uint32_t)getpid();
@@ -325,6 +330,7 @@ static void ask(void)
 	CHECK(seep_leaks_mark_reported() == 3);
 	for (unsigned i = 0; i < 3; i++)
 		CHECK(marks_of(lost_blocks[i]) == LEDGER_CELL_REPORTED);
+	CHECK(facts->exit_tid == 0);
 	printf("failures %d\n", failures);
 	__lsan_do_leak_check();
 	(void)pthread_join(recorder, NULL);

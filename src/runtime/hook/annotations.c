@@ -21,8 +21,6 @@ void __lsan_enable(void);
 void __lsan_ignore_object(const void *block);
 void __lsan_register_root_region(const void *begin, size_t bytes);
 void __lsan_unregister_root_region(const void *begin, size_t bytes);
-void __lsan_do_leak_check(void);
-int __lsan_do_recoverable_leak_check(void);
 
 #define FORWARD(field, arguments)                \
 	do {                                     \
@@ -151,7 +149,37 @@ static void say_not_scanned(void)
 	rt_say(line);
 }
 
-RT_EXPORT long seep_rt_leaks_scan(enum seep_leaks_scan what)
+/*
+ * As the hooks of ends do: what is lost may still stand on dead stack, or below in our own frames. Calls
+ * ask_SYMBOL() with the argument, if there is one, and its caller's registers.
+ */
+#define ASKS(symbol)                                           \
+	__asm__(".pushsection .text\n"                         \
+		".globl " #symbol "\n"                         \
+		".type " #symbol ", @function\n" #symbol ":\n" \
+		".cfi_startproc\n"                             \
+		"endbr64\n"                                    \
+		"push %r15\n"                                  \
+		"push %r14\n"                                  \
+		"push %r13\n"                                  \
+		"push %r12\n"                                  \
+		"push %rbp\n"                                  \
+		"push %rbx\n"                                  \
+		".cfi_adjust_cfa_offset 48\n"                  \
+		"mov %rsp, %rsi\n"                             \
+		"sub $8, %rsp\n"                               \
+		".cfi_adjust_cfa_offset 8\n"                   \
+		"call ask_" #symbol "\n"                       \
+		"add $56, %rsp\n"                              \
+		".cfi_adjust_cfa_offset -56\n"                 \
+		"ret\n"                                        \
+		".cfi_endproc\n"                               \
+		".size " #symbol ", . - " #symbol "\n"         \
+		".popsection\n")
+#define ASKED __attribute__((used, noinline)) static
+
+ASKS(seep_rt_leaks_scan);
+ASKED long ask_seep_rt_leaks_scan(enum seep_leaks_scan what, const uint64_t *registers)
 {
 	enum ledger_scan_kind kind = what == SEEP_LEAKS_REPORT ? LEDGER_SCAN_REPORT
 							       : LEDGER_SCAN_COUNT;
@@ -160,7 +188,7 @@ RT_EXPORT long seep_rt_leaks_scan(enum seep_leaks_scan what)
 
 	rt_next_find();
 	do {
-		if (!rt_scan_request(kind, &lost)) {
+		if (!rt_scan_request(kind, registers, &lost)) {
 			if (what == SEEP_LEAKS_REPORT)
 				say_not_scanned();
 			return blocks ? (long)blocks : -1;
@@ -176,23 +204,27 @@ RT_EXPORT long seep_rt_leaks_scan(enum seep_leaks_scan what)
 	return (long)blocks;
 }
 
-RT_EXPORT int __lsan_do_recoverable_leak_check(void)
+ASKS(__lsan_do_recoverable_leak_check);
+ASKED int ask___lsan_do_recoverable_leak_check(uint64_t none, const uint64_t *registers)
 {
+	(void)none;
 	rt_next_find();
 	if (rt_next.lsan_do_recoverable_leak_check)
 		return rt_next.lsan_do_recoverable_leak_check();
-	return seep_rt_leaks_scan(SEEP_LEAKS_REPORT) > 0;
+	return ask_seep_rt_leaks_scan(SEEP_LEAKS_REPORT, registers) > 0;
 }
 
-RT_EXPORT void __lsan_do_leak_check(void)
+ASKS(__lsan_do_leak_check);
+ASKED void ask___lsan_do_leak_check(uint64_t none, const uint64_t *registers)
 {
 	static _Atomic uint32_t is_done;
 
+	(void)none;
 	FORWARD(lsan_do_leak_check, ());
 	if (rt_next.lsan_do_leak_check ||
 	    atomic_exchange_explicit(&is_done, 1, memory_order_relaxed))
 		return;
-	if (seep_rt_leaks_scan(SEEP_LEAKS_REPORT) <= 0 || !rt_global.leak_exitcode)
+	if (ask_seep_rt_leaks_scan(SEEP_LEAKS_REPORT, registers) <= 0 || !rt_global.leak_exitcode)
 		return;
 	rt_exit_notice(LEDGER_ENDED_EXIT, (int)rt_global.leak_exitcode);
 	rt_next.exit_now((int)rt_global.leak_exitcode);

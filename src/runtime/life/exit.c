@@ -98,13 +98,47 @@ void rt_exit_withdraw(void)
 
 /* ---- where it was called -------------------------------------------------------------------- */
 
-static void set_exit_point(uintptr_t stack, const uint64_t *registers)
+static uint32_t own_tid(void)
+{
+	return rt_tls.tid ? rt_tls.tid : rt_gettid();
+}
+
+/* Whoever reads it has stopped us, or waits until we have said that it is there. */
+static void set_exit_point(const struct rt_exit_point *point)
 {
 	rt_store_release(&rt_facts.exit_tid, 0);
 	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
-		rt_store(&rt_facts.exit_registers[i], registers ? registers[i] : 0);
-	rt_store(&rt_facts.exit_stack, stack);
-	rt_store_release(&rt_facts.exit_tid, rt_tls.tid ? rt_tls.tid : rt_gettid());
+		rt_store(&rt_facts.exit_registers[i], point->registers[i]);
+	rt_store(&rt_facts.exit_stack, point->stack);
+	rt_store_release(&rt_facts.exit_tid, point->tid);
+}
+
+static void set_caller(const uint64_t *registers)
+{
+	struct rt_exit_point point = { own_tid(),
+				       (uintptr_t)&registers[LEDGER_EXIT_REGISTERS],
+				       { 0 } };
+
+	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
+		point.registers[i] = registers[i];
+	set_exit_point(&point);
+}
+
+void rt_exit_point_pretend(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1],
+			   struct rt_exit_point *ret_before)
+{
+	ret_before->tid = rt_load(&rt_facts.exit_tid);
+	ret_before->stack = rt_load(&rt_facts.exit_stack);
+	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
+		ret_before->registers[i] = rt_load(&rt_facts.exit_registers[i]);
+	set_caller(registers);
+}
+
+void rt_exit_point_restore(const struct rt_exit_point *before)
+{
+	/* Another thread may have called exit() meanwhile. */
+	if (rt_load(&rt_facts.exit_tid) == own_tid())
+		set_exit_point(before);
 }
 
 void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended)
@@ -119,19 +153,19 @@ void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum led
 	if (ended == LEDGER_ENDED_EXIT &&
 	    atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
 		return;
-	set_exit_point((uintptr_t)&registers[LEDGER_EXIT_REGISTERS], registers);
+	set_caller(registers);
 }
 
 /* Called by libc itself, after main has returned or by its last thread: what it has in registers is its own. */
 static void find_exit_point(const void *frame)
 {
-	uintptr_t stack;
+	struct rt_exit_point point = { own_tid(), 0, { 0 } };
 
 	if (!is_ours() || rt_load(&is_ending))
 		return;
-	stack = rt_walk_seek(frame, rt_next_is_in_exit);
-	if (stack && !atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
-		set_exit_point(stack, NULL);
+	point.stack = rt_walk_seek(frame, rt_next_is_in_exit);
+	if (point.stack && !atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
+		set_exit_point(&point);
 }
 
 void rt_exit_forked(uint32_t before)

@@ -19,6 +19,21 @@ void rt_exit_start(bool first);
  */
 void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended);
 
+/* What rt_facts says of where an end was called; tid 0: nothing. */
+struct rt_exit_point {
+	uint32_t tid;
+	uint64_t stack;
+	uint64_t registers[LEDGER_EXIT_REGISTERS];
+};
+
+/*
+ * This thread waits for a leak scan, called by who has these @registers, as above: for that time it is
+ * as if it ended, so that nobody takes what lies below on its stack for live. Then make it as before.
+ */
+void rt_exit_point_pretend(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1],
+			   struct rt_exit_point *ret_before);
+void rt_exit_point_restore(const struct rt_exit_point *before);
+
 /* In a forked child: of its one thread, @before was the id. */
 void rt_exit_forked(uint32_t before);
 

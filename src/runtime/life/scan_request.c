@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/scan_request.h"
 
+#include "runtime/life/exit.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/sys.h"
@@ -91,9 +92,12 @@ static bool ask(enum ledger_scan_kind kind, struct rt_lost *ret_lost)
 	return true;
 }
 
-bool rt_scan_request(enum ledger_scan_kind kind, struct rt_lost *ret_lost)
+bool rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
+		     struct rt_lost *ret_lost)
 {
 	struct ledger_control *control = rt_control();
+	struct rt_exit_point before;
+	bool answered;
 
 	if (!control)
 		control = rt_grow_up();
@@ -101,10 +105,12 @@ bool rt_scan_request(enum ledger_scan_kind kind, struct rt_lost *ret_lost)
 	    rt_getpid_or_tid() != rt_global.pid || !take_turn())
 		return false;
 	rt_suppressions_note();
-	if (ask(kind, ret_lost))
-		return true;
-	rt_scan_done();
-	return false;
+	rt_exit_point_pretend(registers, &before);
+	answered = ask(kind, ret_lost);
+	rt_exit_point_restore(&before);
+	if (!answered)
+		rt_scan_done();
+	return answered;
 }
 
 void rt_suppressions_note(void)

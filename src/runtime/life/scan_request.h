@@ -23,6 +23,7 @@ struct rt_lost {
 
 /**
  * rt_scan_request - have this process scanned for leaks, and wait
+ * @registers: of who called the library's function; see rt_exit_enter()
  * @ret_lost: set on success only; its list is good until rt_scan_done()
  *
  * One thread at a time: others wait. Takes as long as the scan does.
@@ -30,7 +31,8 @@ struct rt_lost {
  * Returns: false if nobody has scanned: there is no recorder, or none that does, or it failed; the
  * process has no ledger; or this thread is inside of such a request already.
  */
-bool rt_scan_request(enum ledger_scan_kind kind, struct rt_lost *ret_lost);
+bool rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
+		     struct rt_lost *ret_lost);
 void rt_scan_done(void);
 
 /* Let the ledger have what the program's __lsan_default_suppressions() says, if it has one. */
