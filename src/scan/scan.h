@@ -46,6 +46,12 @@ struct scan_options {
 	bool want_chains;	   /* keep for each block which word reached it: scan_chain() */
 	bool want_hints;	   /* look for tagged and unaligned pointers to lost blocks */
 	bool unaligned;		   /* words at any address are pointers */
+	/*
+	 * How much of the @bytes at @address, from there on, was never touched and holds zeros, so that a
+	 * block that is huge and almost empty is soon done. May be NULL.
+	 */
+	uint64_t (*untouched)(void *user, uint64_t address, uint64_t bytes);
+	void *untouched_user;
 	/* Mapped files of modules, by address, that do not touch: where C++ vtables may lie. */
 	const struct scan_range *vtables;
 	size_t vtable_count;

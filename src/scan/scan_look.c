@@ -96,6 +96,19 @@ static void note_skipped(struct scan *scan, uint64_t begin, uint64_t end)
 	scan->skipped_count++;
 }
 
+/* Of memory that is worth asking about. */
+static uint64_t untouched(const struct scan *scan, uint64_t begin, uint64_t end)
+{
+	enum { WORTH_BYTES = 1 << 20 };
+
+	if (!scan->options.untouched || end - begin < WORTH_BYTES)
+		return 0;
+	return core_smaller(
+		       scan->options.untouched(scan->options.untouched_user, begin, end - begin),
+		       end - begin) &
+	       ~(uint64_t)(sizeof(uint64_t) - 1);
+}
+
 uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end)
 {
 	struct scan *scan = look->scan;
@@ -104,8 +117,13 @@ uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end)
 	if (look->step != 1)
 		begin = (begin + sizeof(word) - 1) & ~(uint64_t)(sizeof(word) - 1);
 	while (begin < end && end - begin >= sizeof(word) && look->count < SCAN_WORDS_AT_ONCE) {
-		uint64_t some, done;
-		const uint8_t *data = scan_view(scan, begin, end - begin, &some);
+		uint64_t some, done = untouched(scan, begin, end);
+		const uint8_t *data;
+
+		begin += done;
+		if (done)
+			continue;
+		data = scan_view(scan, begin, end - begin, &some);
 
 		if (!data) {
 			/* Sizes may lie: what is almost all holes must come to an end. */

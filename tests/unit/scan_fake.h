@@ -30,9 +30,10 @@ struct fake {
 		uint64_t bytes;
 	} taken[FAKE_TAKEN];
 	unsigned taken_count;
-	uint64_t piece;	      /* bytes of a view at most; 0: all */
-	uint64_t hole_piece;  /* the same of a hole */
-	uint64_t refuse_from; /* which allocation fails, and all behind it; 0: none */
+	uint64_t piece;		     /* bytes of a view at most; 0: all */
+	uint64_t hole_piece;	     /* the same of a hole */
+	struct scan_range untouched; /* one such range; a view of it aborts */
+	uint64_t refuse_from;	     /* which allocation fails, and all behind it; 0: none */
 	struct scan_memory memory;
 	struct scan_options options;
 	struct scan scan;
@@ -62,6 +63,15 @@ static inline void *fake_allocate(void *user, uint64_t bytes)
 	return at;
 }
 
+static inline uint64_t fake_untouched(void *user, uint64_t address, uint64_t bytes)
+{
+	const struct fake *f = user;
+
+	if (address < f->untouched.begin || address >= f->untouched.end)
+		return 0;
+	return f->untouched.end - address < bytes ? f->untouched.end - address : bytes;
+}
+
 /* Whatever is no hole is there; addresses that nobody has are holes. */
 static inline const void *fake_view(void *user, uint64_t address, uint64_t bytes,
 				    uint64_t *ret_bytes)
@@ -69,6 +79,8 @@ static inline const void *fake_view(void *user, uint64_t address, uint64_t bytes
 	struct fake *f = user;
 
 	*ret_bytes = f->piece && f->piece < bytes ? f->piece : bytes;
+	if (address >= f->untouched.begin && address < f->untouched.end)
+		abort();
 	for (unsigned i = 0; i < f->hole_count; i++) {
 		const struct scan_range *hole = &f->holes[i];
 

@@ -223,6 +223,29 @@ static void holes_are_skipped_and_noted(void **state)
 	assert_int_equal(f->scan.skipped[1].end, page + 4096);
 }
 
+/* 4 GB of which the begin and the end were ever written. */
+static void what_was_never_touched_is_not_looked_at(void **state)
+{
+	struct fake *f = *state;
+	const uint64_t bytes = UINT64_C(4) << 30;
+	uint64_t *sparse = fake_block(f, bytes, 1, 0), *first = fake_block(f, 64, 1, 0),
+		 *last = fake_block(f, 64, 1, 0);
+
+	f->words[0] = A(sparse);
+	sparse[1] = A(first);
+	sparse[bytes / 8 - 1] = A(last);
+	f->piece = 65536;
+	f->options.untouched = fake_untouched;
+	f->options.untouched_user = f;
+	f->untouched = (struct scan_range){ (A(sparse) + 65536) & ~UINT64_C(4095),
+					    (A(sparse) + bytes) & ~UINT64_C(4095) };
+	assert_int_equal(fake_scan(f), 0);
+	assert_int_equal(fake_state(f, first), SCAN_REACHABLE);
+	assert_int_equal(fake_state(f, last), SCAN_REACHABLE);
+	assert_int_equal(f->scan.skipped_count, 0);
+	assert_in_range(f->scan.marked_bytes, 65536, 200000);
+}
+
 /* Whatever pieces memory comes in, down to a byte. */
 static void pieces_do_not_matter(void **state)
 {
@@ -358,6 +381,7 @@ int main(void)
 		TEST(a_root_may_say_what_its_inner_pointers_are),
 		TEST(large_blocks_are_found_from_anywhere_in_them),
 		TEST(holes_are_skipped_and_noted),
+		TEST(what_was_never_touched_is_not_looked_at),
 		TEST(pieces_do_not_matter),
 		TEST(a_list_of_a_million_is_followed),
 		TEST(groups_are_sums_by_row_state_rule_and_root),
