@@ -8,6 +8,7 @@
 #include "target/remote_memory.h"
 #include "target/roots.h"
 #include "target/stop.h"
+#include "target/untouched_memory.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -273,22 +274,26 @@ static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *
 		seep_texts_take(&scan->caveats, seep_xstrdup(private->roots.caveats.items[i]));
 }
 
-static int mark(struct seep_leak_scan *scan, const struct ledger_header *header,
+static int mark(struct seep_leak_scan *scan, pid_t pid, const struct ledger_header *header,
 		const struct seep_leak_scan_options *options, struct seep_error *err)
 {
 	struct seep_leak_scan_private *private = scan->private;
 	const struct scan_memory memory = seep_memory_for_scan(private->memory);
 	size_t vtable_count;
 	struct scan_range *vtables = seep_roots_vtables(&private->maps, &vtable_count);
+	struct seep_untouched untouched;
 	const struct scan_options marking = {
 		.vtables = vtables,
 		.vtable_count = vtable_count,
+		.untouched = seep_untouched_bytes,
+		.untouched_user = &untouched,
 		.blocks_max_bytes = PAGE_MAP_MAX_BYTES,
 		.want_chains = options->want_chains,
 		.want_hints = true,
 	};
 	int rc;
 
+	seep_untouched_init(&untouched, private->copy ? private->copy : pid, &private->maps);
 	rc = scan_init(&private->scan, &memory, &marking);
 	if (rc == 0)
 		rc = scan_read_blocks(&private->scan, &header->blocks);
@@ -298,6 +303,7 @@ static int mark(struct seep_leak_scan *scan, const struct ledger_header *header,
 	}
 	if (rc == 0)
 		rc = scan_finish(&private->scan, &scan->result);
+	seep_untouched_done(&untouched);
 	free(vtables);
 	return rc < 0 ? fail_scan(rc, err) : 0;
 }
@@ -354,7 +360,7 @@ static int scan_here(pid_t pid, const struct ledger_header *header,
 		read_facts(scan, header);
 		if (scan->method == SEEP_SCAN_WAITING)
 			find_waiting(scan);
-		rc = mark(scan, header, options, err);
+		rc = mark(scan, pid, header, options, err);
 	}
 	if (rc == 0 && options->dump_bytes)
 		keep_contents(scan, options->dump_bytes);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* What of our own memory was never touched. */
+#include "target/untouched_memory.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { PAGE = 4096 };
+#define BYTES (UINT64_C(1) << 30)
+
+static uint64_t map(int flags, int fd, uint64_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	/* A huge page would be touched as a whole. */
+	(void)madvise(at, bytes, MADV_NOHUGEPAGE);
+	return (uint64_t)(uintptr_t)at;
+}
+
+static void touch(uint64_t address)
+{
+	*(volatile char *)(uintptr_t)address = 1;
+}
+
+/* All that is touched of these, by asking as the marker does. */
+static uint64_t touched_bytes(struct seep_untouched *untouched, uint64_t begin, uint64_t end)
+{
+	uint64_t sum = 0;
+
+	while (begin < end) {
+		uint64_t some = seep_untouched_bytes(untouched, begin, end - begin);
+
+		assert_true(some <= end - begin);
+		begin += some;
+		if (!some) {
+			begin += PAGE;
+			sum += PAGE;
+		}
+	}
+	return sum;
+}
+
+static void pages_that_were_written_are_told_from_others(void **state)
+{
+	uint64_t private = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, BYTES);
+	struct seep_untouched untouched;
+	struct seep_maps maps;
+
+	(void)state;
+	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
+	seep_untouched_init(&untouched, getpid(), &maps);
+	assert_int_equal(touched_bytes(&untouched, private, private + BYTES), 0);
+	seep_untouched_done(&untouched);
+	touch(private);
+	touch(private + 5 * PAGE + 7);
+	touch(private + 6 * PAGE);
+	touch(private + BYTES - 1);
+	seep_untouched_init(&untouched, getpid(), &maps);
+	assert_int_equal(seep_untouched_bytes(&untouched, private + 100, BYTES - 100), 0);
+	assert_int_equal(seep_untouched_bytes(&untouched, private + PAGE + 8, BYTES / 2),
+			 4 * PAGE - 8);
+	assert_int_equal(seep_untouched_bytes(&untouched, private + PAGE, PAGE), PAGE);
+	assert_int_equal(seep_untouched_bytes(&untouched, private + 5 * PAGE, PAGE), 0);
+	assert_int_equal(touched_bytes(&untouched, private, private + BYTES), 4 * PAGE);
+	seep_untouched_done(&untouched);
+	seep_maps_done(&maps);
+	munmap((void *)(uintptr_t) private, BYTES);
+}
+
+static void what_may_hold_other_than_zeros_counts_as_touched(void **state)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	uint64_t shared, of_file, nowhere;
+	struct seep_untouched untouched;
+	struct seep_maps maps;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 64 * PAGE), 0);
+	shared = map(MAP_SHARED, fd, 64 * PAGE);
+	of_file = map(MAP_PRIVATE, fd, 64 * PAGE);
+	nowhere = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 64 * PAGE);
+	munmap((void *)(uintptr_t)nowhere, 64 * PAGE);
+	assert_int_equal(seep_maps_read(getpid(), &maps, NULL), 0);
+	seep_untouched_init(&untouched, getpid(), &maps);
+	assert_int_equal(seep_untouched_bytes(&untouched, shared, 64 * PAGE), 0);
+	assert_int_equal(seep_untouched_bytes(&untouched, of_file, 64 * PAGE), 0);
+	assert_int_equal(seep_untouched_bytes(&untouched, nowhere, 64 * PAGE), 0);
+	assert_int_equal(seep_untouched_bytes(&untouched, UINT64_MAX - PAGE, PAGE), 0);
+	seep_untouched_done(&untouched);
+	seep_maps_done(&maps);
+	munmap((void *)(uintptr_t)shared, 64 * PAGE);
+	munmap((void *)(uintptr_t)of_file, 64 * PAGE);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pages_that_were_written_are_told_from_others),
+		cmocka_unit_test(what_may_hold_other_than_zeros_counts_as_touched),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
