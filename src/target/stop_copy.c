@@ -42,13 +42,14 @@ enum {
 
 /* ---- may it be copied? ---------------------------------------------------------------------- */
 
-/* Below the stack's red zone no program may keep anything. */
-static int ask_subreaper(struct seep_stopped *stopped, bool *ret_is, struct seep_error *err)
+/* Below the stack's red zone no program may keep anything; what is there is put back. */
+static int ask_subreaper(const struct seep_stopped *stopped, bool *ret_is, struct seep_error *err)
 {
 	const struct seep_thread *caller = seep_stop_caller(stopped);
 	const uint64_t at = (caller->registers.rsp - RED_ZONE_BYTES - SCRATCH_BYTES) & ~UINT64_C(7);
 	const uint64_t arguments[6] = { PR_GET_CHILD_SUBREAPER, at };
-	int64_t value;
+	struct seep_injection injection;
+	int64_t value = 0;
 	long held, answer;
 	int rc;
 
@@ -56,50 +57,58 @@ static int ask_subreaper(struct seep_stopped *stopped, bool *ret_is, struct seep
 	held = ptrace(PTRACE_PEEKDATA, caller->tid, (void *)at, NULL);
 	if (errno)
 		return seep_fail(err, SEEP_ESYS, "there is no room on its stack");
-	rc = seep_stop_call(stopped, SYS_prctl, arguments, &value, err);
-	if (rc < 0)
-		return rc;
+	rc = seep_injection_begin(&injection, caller->tid, stopped->call_site, err);
+	if (rc == 0)
+		rc = seep_injection_call(&injection, SYS_prctl, arguments, &value, err);
+	seep_injection_end(&injection);
 	answer = ptrace(PTRACE_PEEKDATA, caller->tid, (void *)at, NULL);
 	(void)ptrace(PTRACE_POKEDATA, caller->tid, (void *)at, (void *)held);
 	*ret_is = value < 0 || (int)answer != 0;
-	return 0;
+	return rc;
 }
 
-static uint64_t status_kb(const char *status, const char *key)
+static uint64_t status_number(const char *status, const char *key)
 {
 	const char *at = strstr(status, key);
 
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* A copy makes pages that are written next fault once more, which mlock() is there to prevent. */
-static bool is_locked(pid_t pid)
+/* Its pid as it has it itself is the last of the line. */
+static bool is_first_of_namespace(const char *status)
 {
-	char *status = seep_procfs_read((uint32_t)pid, "status", NULL);
-	bool is = status && (status_kb(status, "\nVmPin:") ||
-			     status_kb(status, "\nVmLck:") > status_kb(status, "\nVmRSS:") / 2);
+	const char *line = strstr(status, "\nNSpid:");
+	const char *end = line ? strchr(line + 1, '\n') : NULL;
 
-	free(status);
-	return is;
+	return end && end[-1] == '1' && end[-2] == '\t';
+}
+
+/* Of which a copy makes the next write to each page a fault, which mlock() is there to prevent. */
+static bool is_locked(const char *status)
+{
+	return status_number(status, "\nVmPin:") ||
+	       status_number(status, "\nVmLck:") > status_number(status, "\nVmRSS:") / 2;
 }
 
 bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why)
 {
-	struct seep_procfs_status status;
-	const char *why = NULL;
 	bool is_subreaper = false;
+	const char *why = NULL;
+	char *status;
 
 	if (!seep_stop_may_call(stopped, ret_why))
 		return false;
-	if (!seep_procfs_status((uint32_t)stopped->pid, &status))
+	status = seep_procfs_read((uint32_t)stopped->pid, "status", NULL);
+	if (!status)
 		why = "what /proc says of it cannot be read";
-	else if (status.own_pid == 1)
+	else if (is_first_of_namespace(status))
 		why = "it is the first process of its PID namespace: a copy would be its child";
-	else if (is_locked(stopped->pid))
+	else if (is_locked(status))
 		why = "its memory is locked";
-	else if (ask_subreaper(stopped, &is_subreaper, ret_why) < 0)
+	free(status);
+	if (!why && ask_subreaper(stopped, &is_subreaper, ret_why) < 0)
 		return false;
-	else if (is_subreaper)
+	if (is_subreaper)
 		why = "it is a subreaper: a copy would be its child";
 	if (why)
 		(void)seep_fail(ret_why, SEEP_EREFUSED, "%s", why);

@@ -273,8 +273,8 @@ static void send_usr1(pid_t pid)
 static void wake_futex(pid_t pid)
 {
 	(void)pid;
-	*futex_word = 1;
-	assert_int_equal(syscall(SYS_futex, futex_word, FUTEX_WAKE, 1, NULL, NULL, 0), 1);
+	/* Perhaps it is just on its way back. */
+	WAIT_FOR(syscall(SYS_futex, futex_word, FUTEX_WAKE, 1, NULL, NULL, 0) == 1);
 }
 
 static void unlock(pid_t pid)

@@ -48,18 +48,18 @@ static pid_t parent_of(pid_t pid)
 	return parent;
 }
 
-/* Living or not, what /proc knows as children of @pid. */
-static int children_of(pid_t pid)
+/* A child of @pid, living or not, as /proc knows them; 0 none. */
+static pid_t child_of(pid_t pid)
 {
 	DIR *folder = opendir("/proc");
 	const struct dirent *entry;
-	int count = 0;
+	pid_t child = 0;
 
 	while ((entry = readdir(folder)))
 		if (atoi(entry->d_name) > 0 && parent_of(atoi(entry->d_name)) == pid)
-			count++;
+			child = atoi(entry->d_name);
 	(void)closedir(folder);
-	return count;
+	return child;
 }
 
 /* ---- what is in it ------------------------------------------------------------------------ */
@@ -122,7 +122,7 @@ static void a_copy_stands_still_while_the_process_goes_on(void **state)
 		assert_true(parent_of(copy) != pid);
 		seep_copy_end(copy);
 		WAIT_FOR(state_of(copy) == 0);
-		assert_int_equal(children_of(pid), 0);
+		assert_int_equal(child_of(pid), 0);
 	}
 	end_target(pid);
 }
@@ -211,7 +211,7 @@ static void a_parent_counts_its_own_children_only(void **state)
 	assert_int_equal(shared->count[WRONG], 0);
 	assert_int_equal(shared->count[REAPED], shared->count[FORKED]);
 	assert_in_range(shared->count[HANDLED], 1, shared->count[FORKED]);
-	assert_int_equal(children_of(pid), 0);
+	assert_int_equal(child_of(pid), 0);
 	end_target(pid);
 }
 
@@ -379,6 +379,69 @@ static void another_thread_that_waits_does_not_disturb(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	end_target(pid);
 }
+
+/* ---- restartable sequences ---------------------------------------------------------------- */
+
+#if __has_include(<sys/rseq.h>)
+#include <sys/rseq.h>
+
+/* Forever in a sequence that only the kernel's abort leaves; as often as that is done it counts. */
+static void run_in_sequence(void)
+{
+	struct rseq *area = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+
+	if (!__rseq_size) {
+		shared->result = -1;
+		shared->ready = 1;
+		return;
+	}
+	for (;;) {
+		__asm__ volatile(".pushsection .data.sequence, \"aw\"\n"
+				 ".balign 32\n"
+				 "3:\n"
+				 ".long 0, 0\n"
+				 ".quad 1f, 2f - 1f, 4f\n"
+				 ".popsection\n"
+				 "leaq 3b(%%rip), %%rax\n"
+				 "movq %%rax, %0\n"
+				 "1: jmp 1b\n"
+				 "2:\n"
+				 ".byte 0x0f, 0xb9, 0x3d\n"
+				 ".long 0x53053053\n"
+				 "4:\n"
+				 : "=m"(area->rseq_cs)
+				 :
+				 : "rax", "memory");
+		shared->count[0]++;
+		shared->ready = 1;
+	}
+}
+
+/* It must not go on in the middle of a sequence, after another processor may have been its. */
+static void a_restartable_sequence_is_begun_anew(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	memset((void *)shared, 0, sizeof(*shared));
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		run_in_sequence();
+		_exit(0);
+	}
+	/* Until it is interrupted by something it says nothing. */
+	for (int i = 0; i < CYCLES; i++) {
+		uint64_t before = shared->count[0];
+
+		copy_target(pid);
+		WAIT_FOR(shared->result < 0 || shared->count[0] > before);
+	}
+	end_target(pid);
+	if (shared->result < 0)
+		skip();
+}
+#endif
 
 /* ---- files -------------------------------------------------------------------------------- */
 
@@ -549,7 +612,7 @@ static void a_refused_fork_changes_nothing(void **state)
 	uint64_t count = shared->count[0];
 
 	WAIT_FOR(shared->count[0] > count);
-	assert_int_equal(children_of(pid), 0);
+	assert_int_equal(child_of(pid), 0);
 	end_target(pid);
 }
 
@@ -577,6 +640,73 @@ static void a_process_that_is_killed_amid_a_copy_leaves_nothing(void **state)
 	}
 }
 
+/* The copy's tracer is a process of its own here. */
+static void a_tracer_that_is_killed_takes_its_copy_along(void **state)
+{
+	pid_t pid = start_target(count_on), tracer = fork();
+	uint64_t before;
+	pid_t copy;
+
+	(void)state;
+	if (tracer == 0) {
+		struct seep_stopped *stopped = stop_target(pid);
+
+		shared->result = make_copy(stopped);
+		seep_stop_release(stopped);
+		for (;;)
+			(void)pause();
+	}
+	WAIT_FOR(shared->result);
+	copy = (pid_t)shared->result;
+	WAIT_FOR(state_of(copy) == 't' && state_of(pid) == 'R');
+	end_target(tracer);
+	assert_int_equal(waitpid(copy, NULL, 0), copy); /* we are the subreaper */
+	before = shared->count[0];
+	WAIT_FOR(shared->count[0] > before);
+	end_target(pid);
+}
+
+static void run_second(void)
+{
+	pid_t worker;
+
+	if (unshare(CLONE_NEWPID) < 0) {
+		shared->result = -1;
+		shared->ready = 1;
+		return;
+	}
+	if (fork() != 0) {
+		(void)wait(NULL);
+		return;
+	}
+	worker = fork();
+	if (worker == 0)
+		count_on();
+	for (;;)
+		if (wait(NULL) != worker && errno != ECHILD)
+			shared->count[1]++;
+}
+
+/* It has other pids there, and init of its own. */
+static void a_process_in_another_namespace_is_copied(void **state)
+{
+	pid_t pid = start_target(run_second), first, second;
+
+	(void)state;
+	if (shared->result < 0) {
+		end_target(pid);
+		skip();
+	}
+	WAIT_FOR((first = child_of(pid)) && (second = child_of(first)));
+	for (uint64_t i = 1; i <= 10; i++) {
+		copy_target(second);
+		WAIT_FOR(shared->count[1] == i); /* its init has buried the copy */
+		assert_int_equal(child_of(second), 0);
+	}
+	(void)kill(first, SIGKILL);
+	end_target(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -586,10 +716,15 @@ int main(void)
 		cmocka_unit_test(signals_come_in_order_and_once),
 		cmocka_unit_test(a_stop_signal_amid_a_copy_stops),
 		cmocka_unit_test(another_thread_that_waits_does_not_disturb),
+#if __has_include(<sys/rseq.h>)
+		cmocka_unit_test(a_restartable_sequence_is_begun_anew),
+#endif
 		cmocka_unit_test(a_file_that_is_closed_is_not_held_open_by_a_copy),
 		cmocka_unit_test(who_would_notice_is_not_copied),
 		cmocka_unit_test(the_first_of_a_namespace_is_not_copied),
+		cmocka_unit_test(a_process_in_another_namespace_is_copied),
 		cmocka_unit_test(a_refused_fork_changes_nothing),
+		cmocka_unit_test(a_tracer_that_is_killed_takes_its_copy_along),
 		cmocka_unit_test(a_process_that_is_killed_amid_a_copy_leaves_nothing),
 	};
 
