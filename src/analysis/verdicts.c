@@ -24,7 +24,7 @@ enum { ROUNDS = 8 };
 /* What the blocks of one leak have in common. */
 struct fate {
 	uint32_t context; /* index + 1 */
-	uint32_t leader;  /* leak of the root, + 1 */
+	uint32_t leader;  /* leak of the root, + 1; of inherited blocks their row */
 	uint32_t rule;	  /* suppression's number + 1 */
 	uint8_t verdict;
 	uint8_t flags;
@@ -282,6 +282,8 @@ static void draft_blocks(struct judge *j, bool with)
 			continue;
 		if (with)
 			fate.leader = j->leaks[j->leaders[i]] + 1;
+		else if (context == 0)
+			fate.leader = block->row;
 		if (fate.verdict == SEEP_VERDICT_MAYBE_LOST ||
 		    fate.verdict == SEEP_VERDICT_STACK_ONLY)
 			fate.scan_rule = block->rule;
@@ -444,7 +446,7 @@ static void publish(struct judge *j)
 		const struct draft *draft = &j->drafts[order[i]];
 
 		profile->leaks[i] = draft->leak;
-		if (draft->fate.leader > 0)
+		if (draft->fate.verdict == SEEP_VERDICT_LOST_WITH && draft->fate.leader > 0)
 			profile->leaks[i].root = j->places[draft->fate.leader - 1] + 1;
 	}
 	list_blocks(j);

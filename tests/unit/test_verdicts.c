@@ -329,9 +329,11 @@ static void a_child_is_blamed_for_what_it_allocated_itself_only(void **state)
 	edge(&g, 3);
 	block(&g, INHERITED, 200, SCAN_LOST);
 	block(&g, INHERITED, 300, SCAN_LOST);
+	block(&g, INHERITED, 50, SCAN_LOST)->row--; /* of another context of the parent */
 	block(&g, INHERITED, 7, SCAN_MAYBE)->rule = SCAN_RULE_INTERIOR;
 	judge(&g);
-	assert_leaks(&g, "LOST f0 1 5757\nMAYBE-LOST - 1 7\nFORK-ORPHAN - 3 600\n");
+	assert_leaks(&g, "LOST f0 1 5757\nMAYBE-LOST - 1 7\nFORK-ORPHAN - 3 600\n"
+			 "FORK-ORPHAN - 1 50\n");
 	assert_int_equal(g.profile->leaks[2].hash, 0);
 	graph_done(&g);
 }
