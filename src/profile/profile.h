@@ -172,7 +172,7 @@ struct seep_profile_suppression {
 /* How the process was scanned for what cannot be reached. */
 struct seep_profile_scan {
 	bool done;
-	char *method;  /* "copy-on-write", "stopped", "inside"; NULL: not done */
+	char *method;  /* "copy-on-write", "stopped", "waiting", "inside"; NULL: not done */
 	char *why_not; /* one sentence; NULL: done, or nobody asked */
 	uint64_t at_ns;
 	uint64_t pause_ns;

@@ -2,6 +2,7 @@
 #include "target/leak_scan.h"
 
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "ledger/ledger_facts.h"
 #include "target/maps.h"
@@ -13,6 +14,8 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -183,6 +186,27 @@ static void find_waiting(struct seep_leak_scan *scan)
 				       others));
 }
 
+/*
+ * The addresses in a ledger mean nothing in what its process became by exec. By name: overlay file
+ * systems have two numbers for one file.
+ */
+static int check_program(const struct seep_leak_scan_private *private, int ledger_fd,
+			 struct seep_error *err)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t length;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", ledger_fd);
+	length = ledger_fd < 0 ? -1 : readlink(link, path, sizeof(path) - 1);
+	if (length < 0)
+		return 0;
+	path[length] = '\0';
+	for (size_t i = 0; i < private->maps.count; i++)
+		if (strcmp(seep_path_base(private->maps.items[i].name), seep_path_base(path)) == 0)
+			return 0;
+	return seep_fail(err, SEEP_ENOTFOUND, "the process runs another program by now");
+}
+
 /* From here on its memory stands still: that of a copy, or its own for as long as it is stopped. */
 static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledger_header *header,
 		      const struct seep_leak_scan_options *options, struct seep_error *err)
@@ -193,8 +217,10 @@ static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledge
 
 	private->began_ns = seep_monotonic_ns();
 	rc = seep_stop(pid, &private->stopped, err);
-	if (rc == -SEEP_EREFUSED && options->at_exit)
-		return take_waiting(scan, pid, err);
+	if (rc == -SEEP_EREFUSED && options->at_exit) {
+		rc = take_waiting(scan, pid, err);
+		return rc < 0 ? rc : check_program(private, options->ledger_fd, err);
+	}
 	if (rc < 0)
 		return rc;
 	scan->at_ns = private->stopped->stopped_ns;
@@ -202,6 +228,8 @@ static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledge
 	note_unanswered(scan);
 	keep_threads(private);
 	rc = seep_maps_read(pid, &private->maps, err);
+	if (rc == 0)
+		rc = check_program(private, options->ledger_fd, err);
 	if (rc < 0)
 		return rc;
 	scan->method = SEEP_SCAN_STOPPED;

@@ -55,8 +55,8 @@ struct seep_leak_scan {
  *
  * Threads: any; several at once are independent, but for one process.
  *
- * Returns: 0, or the errors of seep_stop() and seep_memory_open(); -SEEP_ECORRUPT: its page map
- * makes no sense.
+ * Returns: 0, or the errors of seep_stop() and seep_memory_open(); -SEEP_ENOTFOUND: it runs another
+ * program by now; -SEEP_ECORRUPT: its page map makes no sense.
  */
 SEEP_NODISCARD int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 				  const struct seep_leak_scan_options *options,

@@ -171,6 +171,18 @@ def test_a_recording_says_why_nothing_was_scanned(seep, options, words, why):
     assert "192 B" in text, "live blocks by call stack, as a hint"
 
 
+def test_a_program_that_went_on_by_exec_is_not_looked_for_in_its_successor(seep):
+    """The recorder comes late for some of them: then the process runs the next program."""
+    script = 'if [ "$1" -gt 0 ]; then exec "$0" -c "$2" "$0" $(($1 - 1)) "$2"; fi'
+    _, recordings = seep.run(["/bin/sh", "-c", script, "/bin/sh", "20", script])
+    reports = recordings.all()
+    assert len(reports) == 21
+    reasons = {report["scan"]["why_not"] for report in reports}
+    assert not any("makes no sense" in reason for reason in reasons if reason), reasons
+    # The last one ends, and the next to last has no reason either to have lost anything.
+    assert [x for x in reports for leak in x["leaks"] if leak["verdict"] == "LOST"] == []
+
+
 def test_a_dead_process_cannot_be_scanned(seep):
     environment = {**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})}
     process = subprocess.Popen(shown(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
