@@ -102,7 +102,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("no-leak-check", 0, FLAG, NULL, asked.no_leak_check,
 		    "Do not look for leaks when a process ends"),
 	SEEP_OPTION("trace-exit", 0, FLAG, NULL, asked.trace_exit,
-		    "Look for leaks, too, when a signal kills a process"),
+		    "Look for leaks, too, when a signal kills a process (does nothing yet)"),
 	SEEP_LEAK_OPTIONS(asked.leaks),
 	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
@@ -370,6 +370,10 @@ static int prepare(struct run *run, const char *name)
 	run->plan.session = run->plan.session << LEDGER_SESSION_PID_BITS | (uint64_t)getpid();
 	run->plan.ledger_dir = run->place.path;
 	run->plan.ledger_dir_fd = run->place.fd;
+	if (asked.trace_exit && !asked.quiet)
+		seep_complainf("run",
+			       "--trace-exit does nothing yet: processes that a signal kills "
+			       "are not scanned");
 	if (run->place.note && !asked.quiet)
 		seep_complainf("run", "%s", run->place.note);
 	seep_census_tidy(run->place.fd);
