@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""leak_table.py [--build DIR] [--only NAME] [--check]: the leak programs under seep, LeakSanitizer
-and valgrind; writes docs/leak-table.md.
+"""leak_table.py [--only NAME]: the leak programs under seep, LeakSanitizer and valgrind; writes
+docs/leak-table.md. SEEP_BUILD names the build.
 
 Per case and tool: right, missed (lost blocks that it does not report), false (live blocks that it
 reports as lost, or wrong sizes). A doubt (MAYBE-LOST, valgrind's "possibly lost") about a lost block is
@@ -22,6 +22,11 @@ import xml.etree.ElementTree
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "e2e"))
 
+import leak_run
+import leak_truth
+
+TOOLS = ("seep", "lsan", "valgrind")
+NAMES = {"seep": "seep", "lsan": "LeakSanitizer", "valgrind": "valgrind"}
 LEVELS = ("O0", "O2")
 LIMIT_S = 300
 KINDS = {
@@ -32,10 +37,30 @@ KINDS = {
 }
 
 
+HEAD = """# How right are the verdicts, beside LeakSanitizer's and valgrind's?
+
+`tests/soak/leak_table.py` writes this page: each case of `tests/programs/leak_*` under seep, LeakSanitizer (gcc 12, the
+same source built with `-fsanitize=leak`) and valgrind 3.19, built by gcc with -O0 and -O2.
+
+- **right**: all lost blocks are reported, to the byte, and no others. Of seep more is asked: the exact verdict and rule.
+- **missed**: a lost block is not reported.
+- **false**: a live block is reported as lost, a size is wrong, or the program behaved differently.
+- A doubt (MAYBE-LOST, "possibly lost") about a lost block is right, and so it is about a live one that only a
+  pointer into its middle leads to.
+- **n/a**: the tool has no such thing, or the case is one of seep alone.
+
+What is wanted is written as `tests/programs/leak.h` says. The rows are those of the catalogue of situations: A shapes, B
+pointers, C roots, D threads, E processes, F allocation functions, G many stacks, H hostile processes.
+
+| row | case | wanted | seep | LeakSanitizer | valgrind |
+|---|---|---|---|---|---|"""
+
+
 class Said(collections.Counter):
     """What a tool said of one process: bytes and blocks by kind; a note where it said nothing."""
 
     note = None
+    status = None
 
 
 def end(command, env, folder):
@@ -55,11 +80,13 @@ def end(command, env, folder):
 
 
 def under_valgrind(path, case, folder):
-    pid, _ = end(
+    pid, status = end(
         ["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=all", "--num-callers=40",
          "--xml=yes", "--xml-file=vg.%p", path, case.name], {}, folder,
     )
-    return pick(folder, "vg", pid, case, read_valgrind)
+    said = pick(folder, "vg", pid, case, read_valgrind)
+    said.status = status
+    return said
 
 
 def read_valgrind(text):
@@ -85,6 +112,8 @@ def under_lsan(path, case, folder):
     said = pick(folder, "lsan", pid, case, read_lsan)
     if not said and status == 23:
         said.note = "no report"
+    # Its own, where leaks were found.
+    said.status = None if status == 23 and said["lost_blocks"] else status
     return said
 
 
@@ -114,9 +143,13 @@ def pick(folder, prefix, pid, case, read):
         return said
 
 
-def under_seep(leak_truth, seep, path, case, folder):
-    """[] where everything is as wanted, else what is not."""
-    raise NotImplementedError
+def under_seep(case, variant, folder):
+    """What differs from what is wanted of seep, which is exact verdicts, is missed or false."""
+    wrong = leak_run.run_case(case, variant, folder / "case", folder)
+    if not wrong:
+        return "right", ""
+    false = any(": said: " in w or "it ended as" in w for w in wrong)
+    return ("false" if false else "missed"), wrong[0].split(": ", 1)[1][:60]
 
 
 def score(case, said):
@@ -148,6 +181,14 @@ def score(case, said):
     return "missed", text
 
 
+def compare(case, said, plain):
+    """As score(); a program that ends otherwise than bare was harmed."""
+    verdict, text = score(case, said)
+    if verdict == "right" and said.status not in (None, plain):
+        return "false", f"the program ends with {said.status} in place of {plain}"
+    return verdict, text
+
+
 def build_lsan(source, folder):
     """The leak programs with LeakSanitizer, by level."""
     programs = source / "tests" / "programs"
@@ -173,44 +214,82 @@ def build_lsan(source, folder):
             )
 
 
-def one(leak_truth, case, level, lsan_dir):
+def one(case, level, lsan_dir):
     """Scores by tool of one case at one level."""
+    variant = f"gcc-{level}"
+    told = case.has("lsan-api") or case.value("suppress")
     scores = {}
-    plain = leak_truth.LEAK_DIR / f"gcc-{level}" / case.program
-    for tool, path in (("lsan", lsan_dir / f"lsan-{level}" / case.program), ("valgrind", plain)):
-        if case.has("no-" + tool) or (tool == "valgrind" and (case.has("lsan-api") or case.value("suppress"))):
-            scores[tool] = ("n/a", "")
-            continue
-        if not path.exists():
-            scores[tool] = ("n/a", "does not build")
-            continue
+    with tempfile.TemporaryDirectory(prefix="leak-table-") as folder:
+        _, plain = end([leak_truth.LEAK_DIR / variant / case.program, case.name], {}, folder)
+    for tool in TOOLS:
         with tempfile.TemporaryDirectory(prefix="leak-table-") as folder:
             folder = pathlib.Path(folder)
-            said = (under_lsan if tool == "lsan" else under_valgrind)(path, case, folder)
-            scores[tool] = score(case, said)
+            if case.has("no-" + tool) or (tool == "valgrind" and told):
+                scores[tool] = ("n/a", "")
+            elif tool == "seep":
+                scores[tool] = under_seep(case, variant, folder)
+            elif tool == "lsan":
+                path = lsan_dir / f"lsan-{level}" / case.program
+                scores[tool] = compare(case, under_lsan(path, case, folder), plain)
+            else:
+                said = under_valgrind(leak_truth.LEAK_DIR / variant / case.program, case, folder)
+                scores[tool] = compare(case, said, plain)
     return scores
+
+
+def cell(scores):
+    """Both levels in one cell."""
+    texts = [f"{verdict}{', ' + text if text else ''}" for verdict, text in scores]
+    texts = [t.replace("right, –", "right").replace("|", "\\|") for t in texts]
+    verdicts = [verdict for verdict, _ in scores]
+    if verdicts[0] == verdicts[1] == "right":
+        return "right"
+    if texts[0] == texts[1]:
+        return texts[0]
+    return "; ".join(f"-{level}: {text}" for level, text in zip(LEVELS, texts))
+
+
+def table(rows):
+    """The page's text; `rows` are (case, scores by level)."""
+    lines = [HEAD]
+    totals = {tool: collections.Counter() for tool in TOOLS}
+    for case, levels in rows:
+        words = [case.row, f"{case.program[5:]} {case.name}".replace("_", " ")]
+        words.append(case.want.replace("|", "\\|"))
+        for tool in TOOLS:
+            scores = [levels[level][tool] for level in LEVELS]
+            totals[tool].update(verdict for verdict, _ in scores)
+            words.append(cell(scores))
+        lines.append("| " + " | ".join(words) + " |")
+    lines += ["", "Totals, of both levels:", "", "| | right | missed | false | not applicable |",
+              "|---|---|---|---|---|"]
+    for tool, counts in totals.items():
+        figures = (str(counts[v]) for v in ("right", "missed", "false", "n/a"))
+        lines.append(f"| {NAMES[tool]} | " + " | ".join(figures) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def order(case):
+    return case.row[0], int(case.row[1:]), str(case)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parents[1] / "build")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="cases whose name contains this; print them")
     options = parser.parse_args()
-    os.environ["SEEP_BUILD"] = str(options.build.resolve())
-    import leak_truth
-
     lsan_dir = pathlib.Path(tempfile.gettempdir()) / "leak-table-lsan"
     build_lsan(leak_truth.SOURCE, lsan_dir)
-    cases = [c for c in leak_truth.all_cases() if options.only in str(c)]
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        jobs = {
-            (c, level): pool.submit(one, leak_truth, c, level, lsan_dir)
-            for c in cases
-            for level in LEVELS
-        }
-        for (case, level), job in jobs.items():
-            for tool, (verdict, text) in job.result().items():
-                print(f"{case.row}\t{case}\t{level}\t{case.want}\t{tool}\t{verdict}\t{text}", flush=True)
+    cases = sorted((c for c in leak_truth.all_cases() if options.only in str(c)), key=order)
+    rows = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [{level: pool.submit(one, c, level, lsan_dir) for level in LEVELS} for c in cases]
+        for case, by_level in zip(cases, jobs):
+            rows.append((case, {level: job.result() for level, job in by_level.items()}))
+            print(case.row, case, rows[-1][1], flush=True)
+    if options.only:
+        print(table(rows))
+    else:
+        (leak_truth.SOURCE / "docs" / "leak-table.md").write_text(table(rows))
 
 
 if __name__ == "__main__":
