@@ -122,7 +122,7 @@ void rt_suppressions_note(void)
 	if (rt_load(&rt_global.state->suppressions))
 		return;
 	function =
-		(const char *(*)(void))(uintptr_t)rt_find_elsewhere("__lsan_default_suppressions");
+		(const char *(*)(void))(uintptr_t)rt_find_in_program("__lsan_default_suppressions");
 	said = function ? function() : NULL;
 	if (!said)
 		return;

@@ -233,6 +233,12 @@ void *rt_find_elsewhere(const char *symbol)
 	return NULL;
 }
 
+void *rt_find_in_program(const char *symbol)
+{
+	/* The first of the list, which stays when others go. */
+	return _r_debug.r_map ? find_in(_r_debug.r_map, symbol) : NULL;
+}
+
 /*
  * Some object, the program itself perhaps, replaces @symbol. The library's other forms forward
  * to the replaced one, so then they must all be called.

@@ -76,4 +76,7 @@ bool rt_next_is_in_exit(uintptr_t pc);
  */
 void *rt_find_elsewhere(const char *symbol);
 
+/* The program's own definition, or NULL. At any time: other threads may load and unload modules. */
+void *rt_find_in_program(const char *symbol);
+
 #endif
