@@ -22,6 +22,7 @@ class How:
     options: tuple = ()
     env: dict = dataclasses.field(default_factory=dict)
     caveat_suffices: bool = False  # where nothing can be looked at, if it is said why
+    startup: bool = True  # leaks from before main count
 
 
 def ready(process):
@@ -155,6 +156,8 @@ def judge_recordings(case, stdout, folder, environment, how):
             return [f"{len(reports)} recordings of {case.program}"]
     if case.has("exec"):
         return judge_exec(case, reports, stdout)
+    if not how.startup:
+        reports[0]["leaks"] = [x for x in reports[0]["leaks"] if "startup" not in x["flags"]]
     wrong = judge(reports[0], case, wants_printed(stdout))
     if case.has("follow"):
         wrong += judge_children(reports[1:], case, wants_printed(stdout, child=True))

@@ -110,14 +110,32 @@ def wrong_of(report, case):
     return differences(report["leaks"], case.wants())
 
 
-@pytest.mark.parametrize("name", ["leak_graph-direct", "leak_graph-list", "leak_graph-globals",
-                                  "leak_graph-cycle", "leak_pointers-interior",
-                                  "leak_threads-local_of_ended"])
-@pytest.mark.parametrize("allocator", PRELOADS)
+KINDS = [
+    "leak_graph-direct",
+    "leak_graph-list",
+    "leak_graph-globals",
+    "leak_graph-cycle",
+    "leak_pointers-interior",
+    "leak_threads-local_of_ended",
+]
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("allocator", [a for a in PRELOADS if a != "jemalloc"])
 def test_verdicts_under_other_allocators(seep, allocator, name):
-    """F16."""
-    how = How(env={"LD_PRELOAD": str(library(allocator))}, options=("--follow", "leak_"))
+    """F16. What the allocator itself allocates as it starts is not the case's."""
+    env = {"LD_PRELOAD": str(library(allocator))}
+    how = How(env=env, options=("--follow", "leak_"), startup=False)
     check(seep, case_of(name), how=how, builds=["gcc-O0"])
+
+
+def test_what_jemalloc_remembers_hides_leaks(seep):
+    """F16, a limit: its caches keep words that lead to blocks it has given away."""
+    env = {"LD_PRELOAD": str(library("jemalloc"))}
+    path = record(seep, "leak_graph-direct", "--follow", "leak_", env=env)
+    found = [x for x in leaks(seep, path)["leaks"] if x["bytes"] == 1001]
+    assert [x["verdict"] for x in found] == ["REACHABLE"]
+    assert "mapping outside the heap" in found[0]["evidence"]
 
 
 def test_a_static_program_is_not_said_to_have_no_leaks(seep):
@@ -194,12 +212,12 @@ def test_a_tool_without_memory_harms_nobody(seep, megabytes):
 # ---- what is said ------------------------------------------------------------------------------
 
 
-def record(seep, name, *options):
+def record(seep, name, *options, env=None):
     """The path of a recording of one case by gcc -O0."""
     case = case_of(name)
     out = seep.directory / f"run-{next(number)}.seep"
     done = seep.command("run", "-q", "-o", out, *options, "--",
-                        LEAK_DIR / "gcc-O0" / case.program, case.name)
+                        LEAK_DIR / "gcc-O0" / case.program, case.name, env=env)
     assert done.status == 0, done.stderr.decode()
     return out
 
