@@ -5,7 +5,8 @@ What the words in the last column of `PROGRAM --list` mean: `live`, the case wai
 `seep leaks PID` as well; `trace-exit`, `follow`, `suppress=FUNCTION`, options of seep run; `unscanned`,
 nobody can look, and seep says why; `exec`, several images; `children=N`, so many children say what is
 wanted of a child; `named=FUNCTION`, in a stack; `unseen=CODE`; `root`, needs to be root; `no-lsan`,
-`no-valgrind`, `lsan-api`, for tests/soak/leak_table.py; `stale` is the program's own.
+`no-valgrind`, `lsan-api`, for tests/soak/leak_table.py; `limit`, what seep cannot tell, `open`, not yet; both
+are expected to fail; `stale` is the program's own.
 
 Not staged: what belongs to attaching (E23, E24, F15, the rows "linked" and "musl"); F18, mappings are no
 allocations; C16 with -m32, as libseep.so is of 64 bits (its 64-bit form is); C29's device memory, as this
@@ -31,9 +32,17 @@ ROUNDS = 20
 number = itertools.count()
 
 
+def marks(case):
+    if case.has("fast"):
+        yield pytest.mark.fast
+    if case.has("limit"):
+        yield pytest.mark.xfail(strict=True, reason="a limit of seep: docs/leaks.md")
+    if case.has("open"):
+        yield pytest.mark.xfail(reason="--trace-exit does not look yet at what a signal kills")
+
+
 def cases():
-    marks = {True: [pytest.mark.fast], False: []}
-    return [pytest.param(c, id=str(c), marks=marks[c.has("fast")]) for c in all_cases()]
+    return [pytest.param(c, id=str(c), marks=list(marks(c))) for c in all_cases()]
 
 
 def case_of(name):
