@@ -38,7 +38,7 @@ def marks(case):
     if case.has("limit"):
         yield pytest.mark.xfail(strict=True, reason="a limit of seep: docs/leaks.md")
     if case.has("open"):
-        yield pytest.mark.xfail(reason="--trace-exit does not look yet at what a signal kills")
+        yield pytest.mark.xfail(reason="seep does not look yet at deaths by signal (--trace-exit), nor when code asks")
 
 
 def cases():

@@ -402,7 +402,7 @@ static const struct leak_case cases[] = {
 	{ "before_main", "E17", "LOST 1031 1 flag startup", "", before_main },
 	{ "after_main", "E17", "LOST 5454 1", "", after_main },
 	{ "library_frees_late", "E18", "none", "", library_frees_late },
-	{ "checks_from_code", "E19", "LOST 1337 1; LOST 23 1", "lsan-api", checks_from_code },
+	{ "checks_from_code", "E19", "LOST 1337 1; LOST 23 1", "lsan-api open", checks_from_code },
 	{ "bound_deeply", "E20", "none", "unseen=bound-elsewhere no-lsan no-valgrind",
 	  bound_deeply },
 	{ "in_other_namespace", "E20", "none", "unseen=bound-elsewhere no-lsan no-valgrind",
