@@ -27,6 +27,7 @@
 #include "recorder/ledger_place.h"
 #include "recorder/outname.h"
 #include "recorder/recorder.h"
+#include "report/report.h"
 #include "target/preflight.h"
 #include "target/spawn.h"
 
@@ -227,6 +228,18 @@ static char *runtime_options(void)
 	return all;
 }
 
+/* The program asked for it while it runs. */
+static void report_now(const struct seep_profile *profile)
+{
+	const struct seep_printer printer = seep_printer_for(stderr, 80);
+	const struct seep_view_options view = { .by = SEEP_BY_LIVE };
+	struct seep_sites *sites = seep_sites_new(profile);
+
+	seep_report_leaks(&printer, sites, &view);
+	(void)fflush(stderr);
+	seep_sites_free(sites);
+}
+
 static int check_leak_options(struct run *run, struct seep_error *err)
 {
 	int rc = seep_leak_options_read(&asked.leaks, &run->leak_check, &run->leak_kinds, err);
@@ -243,6 +256,8 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--why=ADDRESS is for \"seep leaks\": before the program runs "
 				 "its blocks have no addresses");
+	run->leak_check.symbols = &run->symbols;
+	run->leak_check.report = report_now;
 	run->leak_check.trace_exit = asked.trace_exit;
 	/* Each that matches has a recording, however little it allocates. */
 	run->leak_check.small_forks = asked.follow != NULL;

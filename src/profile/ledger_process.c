@@ -10,6 +10,7 @@
 enum {
 	PATH_BYTES_MAX = 4096,
 	OPTIONS_BYTES_MAX = 64 * 1024,
+	SUPPRESSIONS_BYTES_MAX = 1 << 20,
 	ARGV_BYTES_MAX = 4 * 1024 * 1024,
 };
 
@@ -90,6 +91,7 @@ void seep_ledger_load_process(struct seep_ledger_load *load)
 {
 	const struct ledger_header *header = &load->view.header;
 	struct seep_profile_process *process = &load->profile->process;
+	const uint64_t suppressions = LEDGER_GET(ledger_view_state(&load->view)->suppressions);
 
 	process->pid = header->pid;
 	process->ppid = header->ppid;
@@ -98,6 +100,12 @@ void seep_ledger_load_process(struct seep_ledger_load *load)
 	process->cwd = seep_ledger_text(load, header->cwd, PATH_BYTES_MAX);
 	process->options = seep_ledger_text(load, header->options, OPTIONS_BYTES_MAX);
 	load_arguments(load);
+	if (suppressions)
+		process->suppressions =
+			seep_ledger_text(load,
+					 (struct ledger_string){ (uint32_t)suppressions,
+								 (uint32_t)(suppressions >> 32) },
+					 SUPPRESSIONS_BYTES_MAX);
 	process->allocator = copy_allocator(load);
 	if (header->parent[0])
 		process->parent_ledger =

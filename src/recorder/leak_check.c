@@ -94,13 +94,17 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 		.contents = scan->contents,
 		.content_bytes = scan->content_bytes,
 	};
+	const char *own = profile->process.suppressions;
 	struct seep_suppressions *suppressions = NULL;
 	struct seep_error err = { 0 };
 	int rc;
 
 	rc = seep_leak_check_suppressions(plan, &suppressions, &err);
+	if (rc == 0 && own)
+		rc = seep_suppressions_add(suppressions, own, strlen(own),
+					   "__lsan_default_suppressions()", &err);
 	tell_of_scan(profile, scan, rc < 0 ? err.text : NULL);
-	if (rc < 0)
+	if (!suppressions)
 		suppressions = seep_suppressions_new();
 	seep_verdicts_judge(profile, &scan->result, suppressions, &options);
 	seep_suppressions_free(suppressions);

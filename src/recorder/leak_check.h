@@ -14,6 +14,7 @@
 
 #include "analysis/suppressions.h"
 #include "profile/profile.h"
+#include "symbol/symbol.h"
 #include "target/leak_scan.h"
 
 #include <stdbool.h>
@@ -30,6 +31,9 @@ struct seep_leak_check_plan {
 	uint32_t block_list_max; /* blocks named per leak */
 	const char *const *suppressions; /* files, which could be read when the plan was made */
 	size_t suppression_count;
+	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
+	/* Show what a process asked to be told while it runs; any thread; NULL: nobody. */
+	void (*report)(const struct seep_profile *profile);
 };
 
 /**

@@ -7,6 +7,7 @@
 #include "core/bits.h"
 #include "recorder/ledger_control.h"
 #include "recorder/perf_map_file.h"
+#include "recorder/scan_request.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -267,6 +268,8 @@ static void *follow(void *argument)
 		    seep_ledger_is_cut(&watch->ledger))
 			return NULL;
 		meet_end(watch);
+		if (watch->leak_check && watch->pid && !watch->answered)
+			seep_scan_request_answer(&watch->ledger, watch->pid, watch->leak_check);
 		now_ns = seep_monotonic_ns();
 		if (now_ns >= watch->next_epoch_ns && !watch->answered)
 			advance_epoch(watch, now_ns);
@@ -344,6 +347,8 @@ int seep_watch_follow(struct seep_watch *watch, struct seep_error *err)
 	int problem;
 
 	plan_epoch(watch, seep_monotonic_ns());
+	if (watch->leak_check && watch->pid)
+		seep_scan_request_welcome(&watch->ledger);
 	register_recorder(watch->ledger.control);
 	problem = start_thread(watch);
 	if (problem != 0) {
