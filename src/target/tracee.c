@@ -12,8 +12,12 @@
 enum {
 	EVENT_SHIFT = 8,
 	CALL_CODE = SIGTRAP | 0x80, /* by PTRACE_O_TRACESYSGOOD */
-	YIELDS = 200,		    /* before sleeping: most stops take microseconds */
-	SHORT_SLEEP_NS = 20000,
+	/*
+	 * Before sleeping: most stops take microseconds. But where others want the processor each of
+	 * these may give it away for milliseconds, and who sleeps gets it back at once.
+	 */
+	YIELDS = 20,
+	SHORT_SLEEP_NS = 10000,
 	LONG_SLEEP_NS = 1000000,
 	SHORT_SLEEPS = 200,
 };
