@@ -196,8 +196,13 @@ static uint32_t read_chunk(struct seep_memory *memory, uint64_t chunk)
 	count = fill(memory, slots, wanted, chunk);
 	for (unsigned i = 0; i < count; i++)
 		keep(memory, slots[i], chunk + i);
-	for (unsigned i = count; i < wanted; i++)
+	/* What was reserved in vain is the next to be had, or each hole would cost 1 MB. */
+	memory->run = count;
+	for (unsigned i = wanted; i-- > count;) {
 		memory->slots[slots[i]].is_fresh = false;
+		if (slots[i] == memory->slots_used - 1)
+			memory->slots_used--;
+	}
 	memory->ahead = chunk + count;
 	return slots[0];
 }

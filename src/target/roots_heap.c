@@ -151,14 +151,25 @@ static bool heap_around(const struct seep_roots_work *work, uint64_t address,
 	return false;
 }
 
+/* As it will be read again soon, with the block, it is read with what is around. */
+static bool read_header(const struct seep_roots_work *work, uint64_t block, uint64_t head[2])
+{
+	uint64_t bytes;
+	const void *at = work->memory.view(work->memory.user, block - 16, 16, &bytes);
+
+	if (!at || bytes < 16)
+		return seep_roots_read(work, block - 16, head, 16);
+	memcpy(head, at, 16);
+	return true;
+}
+
 /* What of the allocator's memory goes with a block that is in no known part of it. */
 static struct scan_range around_block(struct seep_roots_work *work, const struct scan_block *block)
 {
 	struct scan_range range = { block->address, block->address + block->size };
 	uint64_t head[2], bytes;
 
-	if ((block->flags & LEDGER_CELL_FOREIGN) ||
-	    !seep_roots_read(work, block->address - sizeof(head), head, sizeof(head)))
+	if ((block->flags & LEDGER_CELL_FOREIGN) || !read_header(work, block->address, head))
 		return range;
 	bytes = head[1] & ~(uint64_t)CHUNK_BITS;
 	if (head[1] & CHUNK_OF_ARENA) {

@@ -11,24 +11,10 @@
 
 enum { PAGE_BYTES = 4096, PROGRAM_HEADERS_MAX = 64 };
 
+/* Past what is kept: what is read here lies far apart, and more around it would be read each time. */
 bool seep_roots_read(const struct seep_roots_work *work, uint64_t address, void *to, size_t bytes)
 {
-	uint8_t *out = to;
-
-	while (bytes) {
-		uint64_t got = 0;
-		const void *at = work->memory.view(work->memory.user, address, bytes, &got);
-
-		if (!at || got == 0)
-			return false;
-		if (got > bytes)
-			got = bytes;
-		memcpy(out, at, (size_t)got);
-		out += got;
-		address += got;
-		bytes -= (size_t)got;
-	}
-	return true;
+	return seep_memory_read(work->from->memory, address, to, bytes);
 }
 
 uint64_t seep_roots_word(const struct seep_roots_work *work, uint64_t address)
