@@ -45,49 +45,52 @@ struct seep_leak_scan_private {
 
 /* ---- stopping ----------------------------------------------------------------------------- */
 
-/* Is the thread in realloc()? Then a block of it is in the page map neither here nor there. */
-static bool is_resizing(int ledger_fd, const struct ledger_header *header, pid_t tid)
+/* In realloc() a block of the thread's is in the page map neither where it was nor where it will be. */
+static void finish_resize(struct seep_leak_scan *scan, int ledger_fd, uint64_t offset,
+			  struct ledger_cache cache)
 {
-	const struct ledger_table *table = &header->table[LEDGER_TABLE_CACHES];
-	struct ledger_cache *caches = seep_xcalloc(CACHES_AT_ONCE, sizeof(*caches));
-	bool is = false;
-	ssize_t got;
+	struct seep_stopped *stopped = scan->private->stopped;
+	unsigned tries = RESIZE_TRIES;
+	size_t i = 0;
 
-	for (uint64_t first = 0; !is && first < table->capacity; first += CACHES_AT_ONCE) {
-		got = pread(ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches),
-			    (off_t)(table->offset + first * sizeof(*caches)));
-		for (ssize_t i = 0; i < got / (ssize_t)sizeof(*caches); i++)
-			if (caches[i].ready && caches[i].owner_tid == (uint32_t)tid &&
-			    caches[i].resizing)
-				is = true;
-		if (got < (ssize_t)sizeof(*caches) ||
-		    !caches[got / (ssize_t)sizeof(*caches) - 1].ready)
+	while (i < stopped->thread_count && stopped->threads[i].tid != (pid_t)cache.owner_tid)
+		i++;
+	if (i == stopped->thread_count)
+		return;
+	while (stopped->threads[i].stopped && tries && cache.resizing) {
+		seep_stop_let(stopped, &stopped->threads[i], RESIZE_PAUSE_NS);
+		tries--;
+		if (pread(ledger_fd, &cache, sizeof(cache), (off_t)offset) < (ssize_t)sizeof(cache))
 			break;
 	}
-	free(caches);
-	return is;
+	if (!tries)
+		seep_texts_take(&scan->caveats,
+				seep_xasprintf("thread %d was in realloc() and did not leave "
+					       "it: what its block points to may look lost",
+					       stopped->threads[i].tid));
 }
 
 static void finish_resizes(struct seep_leak_scan *scan, const struct ledger_header *header,
 			   int ledger_fd)
 {
-	struct seep_stopped *stopped = scan->private->stopped;
+	const struct ledger_table *table = &header->table[LEDGER_TABLE_CACHES];
+	struct ledger_cache *caches = seep_xcalloc(CACHES_AT_ONCE, sizeof(*caches));
+	ssize_t count = CACHES_AT_ONCE;
 
-	for (size_t i = 0; ledger_fd >= 0 && i < stopped->thread_count; i++) {
-		struct seep_thread *thread = &stopped->threads[i];
-		unsigned tries = RESIZE_TRIES;
+	for (uint64_t first = 0; count == CACHES_AT_ONCE && first < table->capacity;
+	     first += CACHES_AT_ONCE) {
+		const uint64_t offset = table->offset + first * sizeof(*caches);
 
-		while (thread->stopped && tries && is_resizing(ledger_fd, header, thread->tid)) {
-			seep_stop_let(stopped, thread, RESIZE_PAUSE_NS);
-			tries--;
-		}
-		if (!tries)
-			seep_texts_take(
-				&scan->caveats,
-				seep_xasprintf("thread %d was in realloc() and did not leave "
-					       "it: what its block points to may look lost",
-					       thread->tid));
+		count = pread(ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches), (off_t)offset) /
+			(ssize_t)sizeof(*caches);
+		for (ssize_t i = 0; i < count; i++)
+			if (caches[i].ready && caches[i].resizing)
+				finish_resize(scan, ledger_fd,
+					      offset + (uint64_t)i * sizeof(*caches), caches[i]);
+		if (count > 0 && !caches[count - 1].ready)
+			break;
 	}
+	free(caches);
 }
 
 static void keep_threads(struct seep_leak_scan_private *private)
