@@ -6,7 +6,7 @@
 #include "seep/seep.h"
 
 #include "runtime/life/exit.h"
-#include "runtime/life/scan_request.h"
+#include "runtime/life/rt_scan_request.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"

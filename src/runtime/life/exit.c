@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/exit.h"
 
-#include "runtime/life/scan_request.h"
+#include "runtime/life/rt_scan_request.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/sys.h"
 #include "runtime/unwind/walk.h"
 
-#include <errno.h>
-
 /* <stdlib.h> declares what our hooks are called. */
 int on_exit(void (*function)(int status, void *argument), void *argument);
 int __cxa_at_quick_exit(void (*function)(void *), void *object);
-
-/* For the recorder of a session to meet a program that ends as soon as it has started. */
-enum { MEET_MS = 300, MEET_CHECK_MS = 10 };
 
 /* A thread has called an end that does not come back: where, is in rt_facts. */
 static _Atomic uint32_t is_ending;
@@ -28,28 +23,11 @@ static bool is_ours(void)
 	return rt_mine.control && rt_getpid_or_tid() == rt_global.pid;
 }
 
-/* Of a fork it will know when its parent ends; there may be thousands. */
-static void wait_to_be_met(struct ledger_control *control)
-{
-	const uint32_t recorder = (uint32_t)rt_global.header->session &
-				  ((UINT32_C(1) << LEDGER_SESSION_PID_BITS) - 1);
-	const uint64_t until_ns = rt_now_ns() + MEET_MS * UINT64_C(1000000);
-
-	if (!recorder || rt_global.header->origin != LEDGER_ORIGIN_START)
-		return;
-	while (!rt_load_acquire(&control->recorder_pid) && !rt_load_acquire(&control->exit_ack) &&
-	       (rt_load(&control->mode) & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&
-	       rt_now_ns() < until_ns)
-		if (rt_futex_wait(&control->exit_ack, 0, MEET_CHECK_MS) == -ETIMEDOUT &&
-		    rt_syscall3(SYS_getpgid, recorder, 0, 0) == -ESRCH)
-			return;
-}
-
 static void wait_for_recorder(struct ledger_control *control)
 {
 	uint64_t began_ns, until_ns;
 
-	wait_to_be_met(control);
+	rt_recorder_meet();
 	began_ns = rt_now_ns();
 	/* The recorder gives itself more time for a leak scan. */
 	do

@@ -14,6 +14,12 @@
  */
 bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns);
 
+/*
+ * Wait for the recorder of the session that started this program, 300 ms at most: a program may end, or
+ * ask, as soon as it has started.
+ */
+void rt_recorder_meet(void);
+
 struct rt_lost {
 	uint64_t blocks; /* not marked as reported */
 	uint64_t bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/life/scan_request.h"
+#include "runtime/life/rt_scan_request.h"
 
 #include "runtime/life/exit.h"
 #include "runtime/life/start.h"
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHECK_MS = 100, TURN_MS = 10, LIST_MAX = 1 << 16 };
+enum { CHECK_MS = 100, MEET_MS = 300, MEET_CHECK_MS = 10, TURN_MS = 10, LIST_MAX = 1 << 16 };
 
 /*
  * A living recorder answers at once, so whether it lives is asked only when it has not: sandboxes
@@ -32,6 +32,24 @@ bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns
 		if (waited == -ETIMEDOUT && rt_syscall3(SYS_getpgid, recorder, 0, 0) == -ESRCH)
 			return rt_load_acquire(word) == wanted;
 	}
+}
+
+/* Of a fork it will know when its parent ends; there may be thousands. */
+void rt_recorder_meet(void)
+{
+	struct ledger_control *control = rt_mine.control;
+	const uint32_t recorder = (uint32_t)rt_global.header->session &
+				  ((UINT32_C(1) << LEDGER_SESSION_PID_BITS) - 1);
+	const uint64_t until_ns = rt_now_ns() + MEET_MS * UINT64_C(1000000);
+
+	if (!recorder || rt_global.header->origin != LEDGER_ORIGIN_START)
+		return;
+	while (!rt_load_acquire(&control->recorder_pid) && !rt_load_acquire(&control->exit_ack) &&
+	       (rt_load(&control->mode) & LEDGER_MODE_MASK) == LEDGER_MODE_ALL &&
+	       rt_now_ns() < until_ns)
+		if (rt_futex_wait(&control->exit_ack, 0, MEET_CHECK_MS) == -ETIMEDOUT &&
+		    rt_syscall3(SYS_getpgid, recorder, 0, 0) == -ESRCH)
+			return;
 }
 
 /* The thread whose request it is. */
@@ -101,8 +119,11 @@ bool rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
 
 	if (!control)
 		control = rt_grow_up();
-	if (!control || !rt_load(&control->recorder_pid) || !rt_load(&control->scan_ready) ||
-	    rt_getpid_or_tid() != rt_global.pid || !take_turn())
+	if (!control || rt_getpid_or_tid() != rt_global.pid)
+		return false;
+	rt_recorder_meet();
+	if (!rt_load_acquire(&control->recorder_pid) || !rt_load(&control->scan_ready) ||
+	    !take_turn())
 		return false;
 	rt_suppressions_note();
 	rt_exit_point_pretend(registers, &before);
