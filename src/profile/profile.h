@@ -211,7 +211,7 @@ struct seep_profile_process {
 	uint32_t argv_count; /* where it was read: with the NULL */
 	char *allocator;     /* "glibc", or the path of the library that provides malloc */
 	char *options;	     /* SEEP_OPTIONS as given */
-	char *suppressions;  /* of a ledger: what its __lsan_default_suppressions() said; NULL none */
+	char *suppressions; /* of a ledger: what its __lsan_default_suppressions() said; NULL none */
 	char *parent_ledger; /* of a ledger: file name of the fork parent's; NULL = none */
 	uint32_t mode;	     /* enum ledger_mode */
 	uint64_t start_ns;   /* monotonic */
