@@ -80,6 +80,8 @@ static bool look(struct seep_ledger *ledger, uint32_t pid, const struct seep_lea
 		 struct lost *lost)
 {
 	const struct seep_leak_scan_options options = {
+		/* The thread that asks waits as at an end, and exit_tid is its. */
+		.at_exit = true,
 		.dump_bytes = plan->dump_bytes,
 		.want_chains = plan->chains,
 		.ledger_fd = ledger->fd,
