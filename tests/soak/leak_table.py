@@ -28,7 +28,7 @@ import leak_truth
 TOOLS = ("seep", "lsan", "valgrind")
 NAMES = {"seep": "seep", "lsan": "LeakSanitizer", "valgrind": "valgrind"}
 LEVELS = ("O0", "O2")
-LIMIT_S = 300
+LIMIT_S = {"lsan": 20, "valgrind": 300}
 KINDS = {
     "Leak_DefinitelyLost": "lost",
     "Leak_IndirectlyLost": "lost",
@@ -63,15 +63,15 @@ class Said(collections.Counter):
     status = None
 
 
-def end(command, env, folder):
-    """Run a program; (pid, status)."""
+def end(command, env, folder, limit_s=20):
+    """Run a program; (pid, status), None if it does not end."""
     with open(os.devnull, "rb") as null:
         child = subprocess.Popen(
             command, stdin=null, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, **env}, cwd=folder, start_new_session=True,
         )
     try:
-        child.wait(timeout=LIMIT_S)
+        child.wait(timeout=limit_s)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, 9)
         child.wait()
@@ -82,7 +82,7 @@ def end(command, env, folder):
 def under_valgrind(path, case, folder):
     pid, status = end(
         ["valgrind", "-q", "--leak-check=full", "--show-leak-kinds=all", "--num-callers=40",
-         "--xml=yes", "--xml-file=vg.%p", path, case.name], {}, folder,
+         "--xml=yes", "--xml-file=vg.%p", path, case.name], {}, folder, LIMIT_S["valgrind"],
     )
     said = pick(folder, "vg", pid, case, read_valgrind)
     said.status = status
@@ -108,10 +108,12 @@ def under_lsan(path, case, folder):
     if case.value("suppress"):
         (folder / "supp").write_text(f"leak:{case.value('suppress')}\n")
         options += f":suppressions={folder}/supp"
-    pid, status = end([path, case.name], {"LSAN_OPTIONS": options}, folder)
+    pid, status = end([path, case.name], {"LSAN_OPTIONS": options}, folder, LIMIT_S["lsan"])
     said = pick(folder, "lsan", pid, case, read_lsan)
     if not said and status == 23:
         said.note = "no report"
+    if status is None:
+        said.note = "it does not end"
     # Its own, where leaks were found.
     said.status = None if status == 23 and said["lost_blocks"] else status
     return said
@@ -184,6 +186,8 @@ def score(case, said):
 def compare(case, said, plain):
     """As score(); a program that ends otherwise than bare was harmed."""
     verdict, text = score(case, said)
+    if said.note == "it does not end":
+        return "false", said.note
     if verdict == "right" and said.status not in (None, plain):
         return "false", f"the program ends with {said.status} in place of {plain}"
     return verdict, text
