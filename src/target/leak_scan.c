@@ -284,6 +284,16 @@ static int fail_scan(int code, struct seep_error *err)
 	return seep_fail(err, SEEP_ESYS, "no memory to scan it with");
 }
 
+/* Were there ever allocations that were not recorded? */
+static bool is_filtered(int ledger_fd)
+{
+	struct ledger_control control;
+
+	return pread(ledger_fd, &control, sizeof(control), LEDGER_PAGE_BYTES) ==
+		       (ssize_t)sizeof(control) &&
+	       control.filtered_once;
+}
+
 static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *header,
 		       const struct seep_leak_scan_options *options)
 {
@@ -297,6 +307,7 @@ static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *
 		.header = header,
 		.facts = private->facts,
 		.at_exit = options->at_exit,
+		.filtered = is_filtered(options->ledger_fd),
 		.image = private->copy,
 	};
 

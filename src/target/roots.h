@@ -32,6 +32,7 @@ struct seep_roots_from {
 	const struct scan *scan; /* its blocks */
 	const struct ledger_header *header;
 	const struct ledger_facts *facts; /* NULL: it has none */
+	bool filtered;			  /* not all allocations were recorded */
 	bool at_exit; /* its end is near: stack memory below exit()'s caller is dead */
 };
 

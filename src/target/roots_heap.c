@@ -392,12 +392,31 @@ static void add_pages(struct seep_roots_work *work, struct seep_ranges *found)
 	}
 }
 
+/*
+ * Some blocks were not recorded, and may hold pointers to others: all of the heap but for the
+ * recorded ones is looked through then, what is left over in freed memory with it.
+ */
+static void add_recorded(struct seep_roots_work *work)
+{
+	const struct scan *scan = work->from->scan;
+
+	for (uint64_t i = 0; i < scan->block_count; i++)
+		if (scan->blocks[i].size)
+			seep_ranges_add(&work->heap, scan->blocks[i].address,
+					scan->blocks[i].address + scan->blocks[i].size);
+	seep_roots_caveat(work,
+			  "only some allocations were recorded: what lies in other memory of the "
+			  "heap counts as pointers, and may hide leaks");
+}
+
 void seep_roots_find_heap(struct seep_roots_work *work)
 {
 	const struct ledger_facts *facts = work->from->facts;
 	struct seep_ranges once = { 0 };
 
-	if (work->from->header->allocator == LEDGER_ALLOCATOR_GLIBC) {
+	if (work->from->filtered) {
+		add_recorded(work);
+	} else if (work->from->header->allocator == LEDGER_ALLOCATOR_GLIBC) {
 		add_brk(work);
 		probe_heaps(work);
 		add_chunks(work);
@@ -405,7 +424,7 @@ void seep_roots_find_heap(struct seep_roots_work *work)
 		add_main_arenas(work);
 	}
 	add_page_map(work, &once);
-	if (work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)
+	if (!work->from->filtered && work->from->header->allocator != LEDGER_ALLOCATOR_GLIBC)
 		add_pages(work, &once);
 	seep_ranges_done(&once);
 	if (facts)

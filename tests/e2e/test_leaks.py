@@ -208,3 +208,11 @@ def test_wrong_use_is_refused(seep, words):
     done = leaks(seep, *words)
     assert (done.status, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"seep leaks: ")
+
+
+@pytest.mark.parametrize("options", [[], ["--size-min", "100"]], ids=["all", "filtered"])
+def test_a_block_that_was_not_recorded_keeps_what_it_points_to(seep, options):
+    done = seep.command("run", "-q", *options, "-o", "run.seep", "--", program("holds_unrecorded"),
+                        cwd=seep.directory)  # fmt: skip
+    assert done.status == 0, done.stderr.decode()
+    assert "1 leak: 1001 B in 1 block lost\n" in text_of(leaks(seep, "run.seep"))
