@@ -450,11 +450,11 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 	(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
 	problem = pthread_create(&thread, NULL, do_job, &job);
+	if (problem == 0)
+		(void)pthread_join(thread, NULL);
+	/* Not before: who is killed while the process runs our call leaves it in the middle. */
 	(void)pthread_sigmask(SIG_SETMASK, &held, NULL);
-	if (problem != 0)
-		return seep_fail_errno(err, problem, "cannot start a thread");
-	(void)pthread_join(thread, NULL);
-	return job.rc;
+	return problem == 0 ? job.rc : seep_fail_errno(err, problem, "cannot start a thread");
 }
 
 void seep_leak_scan_free(struct seep_leak_scan *scan)
