@@ -28,6 +28,7 @@ enum {
 	ZOMBIE_TURNS = 50,	       /* of waiting, before /proc is asked for a zombie */
 	TURNS_MAX = 10000,
 	ERESTARTNOHAND = 514, /* the kernel's own */
+	ERESTART_RESTARTBLOCK = 516,
 };
 
 #define ANSWER_NS 1000000000ull
@@ -251,17 +252,35 @@ static const unsigned short impatient_calls[] = {
 	SYS_connect,
 };
 
+/*
+ * The kernel takes up a wait with a time by restart_syscall(), which a filter may kill for: a program
+ * makes that call only where it is stopped or continued.
+ */
+static bool is_restart_filtered(const struct seep_thread *thread)
+{
+	struct seep_procfs_status status;
+
+	return (long long)thread->registers.rax == -ERESTART_RESTARTBLOCK &&
+	       seep_procfs_status((uint32_t)thread->tid, &status) && status.seccomp;
+}
+
+static bool says_interrupted(const struct seep_thread *thread)
+{
+	if ((long long)thread->registers.rax != -EINTR)
+		return false;
+	for (size_t i = 0; i < sizeof(impatient_calls) / sizeof(*impatient_calls); i++)
+		if (thread->registers.orig_rax == impatient_calls[i])
+			return true;
+	return false;
+}
+
 /* Rather than that EINTR it gets what pause() ends with, which a handler turns into EINTR. */
 static void hide_interruption(struct seep_thread *thread)
 {
-	if ((long long)thread->registers.rax != -EINTR)
+	if (!says_interrupted(thread) && !is_restart_filtered(thread))
 		return;
-	for (size_t i = 0; i < sizeof(impatient_calls) / sizeof(*impatient_calls); i++)
-		if (thread->registers.orig_rax == impatient_calls[i]) {
-			thread->registers.rax = (unsigned long long)-ERESTARTNOHAND;
-			(void)ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
-			return;
-		}
+	thread->registers.rax = (unsigned long long)-ERESTARTNOHAND;
+	(void)ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
 }
 
 static void read_registers(struct seep_thread *thread)
