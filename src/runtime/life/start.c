@@ -133,8 +133,12 @@ static bool start(const struct rt_start *how)
 		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_OTHER;
 	}
 	make.allocator_path = allocator_path = rt_next_malloc_path();
-	if (!rt_pagemap_start() || !rt_ledger_make(&make))
+	if (!rt_pagemap_start())
 		return false;
+	if (!rt_ledger_make(&make)) {
+		rt_pagemap_stop();
+		return false;
+	}
 	if (!rt_global.glibc)
 		rt_note_unseen(LEDGER_UNSEEN_ALLOCATOR);
 	rt_modules_start();

@@ -14,10 +14,18 @@ enum {
 
 #define LARGEST_BYTES (UINT64_C(1) << 40) /* of a block, as far as one is looked for */
 
+enum { LEAVES_BYTES = LEDGER_LEAVES * sizeof(rt_cell *) + LEDGER_LEAVES_PAGES };
+
 bool rt_pagemap_start(void)
 {
-	rt_leaves = rt_mmap_sparse(sizeof(rt_cell *) * LEDGER_LEAVES + LEDGER_LEAVES_PAGES);
+	rt_leaves = rt_mmap_sparse(LEAVES_BYTES);
 	return rt_leaves != NULL;
+}
+
+void rt_pagemap_stop(void)
+{
+	rt_munmap_sparse((void *)rt_leaves, LEAVES_BYTES);
+	rt_leaves = NULL;
 }
 
 static rt_cell *leaf_make(uintptr_t leaf_index)

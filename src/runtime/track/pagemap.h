@@ -147,4 +147,7 @@ RT_COLD void rt_block_unknow(uintptr_t address);
 /* Map the first level; false without memory. */
 bool rt_pagemap_start(void);
 
+/* Give it back, with nothing noted yet: where address space is scarce the program needs it. */
+void rt_pagemap_stop(void);
+
 #endif
