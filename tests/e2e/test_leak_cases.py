@@ -6,7 +6,7 @@ What the words in the last column of `PROGRAM --list` mean: `live`, the case wai
 nobody can look, and seep says why; `exec`, several images; `children=N`, so many children say what is
 wanted of a child; `named=FUNCTION`, in a stack; `unseen=CODE`; `root`, needs to be root; `no-lsan`,
 `no-valgrind`, `lsan-api`, for tests/soak/leak_table.py; `limit`, what seep cannot tell, `open`, not yet; both
-are expected to fail; `stale` is the program's own.
+are expected to fail; `reports`, code asks for a report, which goes to standard error; `stale` is the program's own.
 
 Not staged: what belongs to attaching (E23, E24, F15, the rows "linked" and "musl"); F18, mappings are no
 allocations; C16 with -m32, as libseep.so is of 64 bits (its 64-bit form is); C29's device memory, as this
@@ -38,7 +38,7 @@ def marks(case):
     if case.has("limit"):
         yield pytest.mark.xfail(strict=True, reason="a limit of seep: docs/leaks.md")
     if case.has("open"):
-        yield pytest.mark.xfail(reason="seep does not look yet at deaths by signal (--trace-exit), nor when code asks")
+        yield pytest.mark.xfail(reason="seep does not look yet at what a signal kills (--trace-exit)")
 
 
 def cases():
