@@ -123,6 +123,8 @@ def read_lsan(text):
     said = Said()
     if "LeakSanitizer has encountered a fatal error" in text or "Tracer caught" in text:
         said.note = "fatal error"
+    # Of several checks the last one counts.
+    text = text[text.rfind("detected memory leaks") :] if "detected memory" in text else text
     for found in re.finditer(r"(?:Direct|Indirect) leak of (\d+) byte\(s\) in (\d+) object", text):
         said["lost_bytes"] += int(found[1])
         said["lost_blocks"] += int(found[2])
