@@ -51,20 +51,21 @@ static void run(void *(*function)(void *))
 
 /* Hidden, so that only the register leads to it. */
 static uintptr_t to_register;
+static volatile int is_in_register;
 
 static void *in_register_thread(void *unused)
 {
 	(void)unused;
 	to_register = HIDDEN(block(1201));
 	clobber_stack();
-	EXPECT(sem_post(&begun) == 0);
 	__asm__ volatile(
 		"mov %[hidden], %%rbx\n\t"
-		"xor %[mask], %%rbx\n"
+		"xor %[mask], %%rbx\n\t"
+		"movl $1, %[there]\n"
 		"1:\tcmpl $0, %[go_on]\n\t"
 		"je 1b\n\t"
 		"xor %%ebx, %%ebx"
-		:
+		: [there] "=m"(is_in_register)
 		: [hidden] "m"(to_register), [mask] "r"(0x5a5a5a5a5a5a5a5aUL), [go_on] "m"(go_on)
 		: "rbx", "cc", "memory");
 	return NULL;
@@ -73,7 +74,8 @@ static void *in_register_thread(void *unused)
 static APART void in_register(void)
 {
 	start(in_register_thread);
-	wait_begun();
+	while (!is_in_register)
+		;
 }
 
 static void *on_stack_thread(void *unused)
