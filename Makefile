@@ -36,6 +36,7 @@ check:
 
 bench: release
 	@bench/run build-release --markdown bench/RESULTS.md $(BENCH)
+	@bench/leaks build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
 
 # MINUTES for each reader; see tests/fuzz/run.
 MINUTES ?= 10

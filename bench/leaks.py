@@ -8,7 +8,9 @@ planted leaks, or its figures do not count.
 
 import argparse
 import json
+import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
@@ -20,6 +22,13 @@ import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 PLANTED = [1001, 1002, 1003]
+TITLE = "## Leak scans"
+INTRO = """
+A list of blocks of 24 bytes in random order, and blocks of 1 MB full of small numbers; three blocks are lost. Variants
+take turns; shown are medians of {rounds} rounds, in brackets quartiles. First whole runs, and what the check at their end
+adds. Then scans of a process that waits: for how long it stands still (goal: 20 ms per GB, aim 10), how much is looked
+through, and how fast (goal: 2 GB/s, aim 6), all that a scan does but stopping counted.
+"""
 
 
 def quartiles(values, scale, form):
@@ -39,9 +48,10 @@ def lost_sizes(report):
 
 
 def timed(command, **options):
-    begun = time.perf_counter_ns()
+    """Nanoseconds of the clock and of the processor, and how it ended."""
+    begun, used = time.perf_counter_ns(), machine.own_seconds()
     done = subprocess.run([str(c) for c in command], capture_output=True, check=False, **options)
-    return time.perf_counter_ns() - begun, done
+    return time.perf_counter_ns() - begun, (machine.own_seconds() - used) * 1e9, done
 
 
 def ends(seep, folder, count, rounds):
@@ -57,9 +67,9 @@ def ends(seep, folder, count, rounds):
     times = {name: [] for name in variants}
     for number in range(rounds + 1):
         for name, command in variants.items():
-            spent, done = timed(command)
+            *spent, done = timed(command)
             if name == "seep":
-                report = json.loads(timed([seep, "report", "--json", folder / "end.seep"])[1].stdout)
+                report = json.loads(timed([seep, "report", "--json", folder / "end.seep"])[2].stdout)
                 if lost_sizes(report) != PLANTED:
                     sys.exit(f"bench/leaks: seep found {lost_sizes(report)}")
             elif name == "LeakSanitizer" and b"3006 byte(s) leaked" not in done.stderr:
@@ -79,12 +89,12 @@ def scans(seep, folder, work, rounds):
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     found = []
     for number in range(rounds + 1):
-        spent, done = timed([seep, "leaks", "--json", children[0]])
+        spent, cpu, done = timed([seep, "leaks", "--json", children[0]])
         report = json.loads(done.stdout)
         if lost_sizes(report) != PLANTED:
             sys.exit(f"bench/leaks: a scan found {lost_sizes(report)}: {done.stderr[-300:]!r}")
         if number:
-            found.append({**report["scan"], "whole_ns": spent})
+            found.append({**report["scan"], "whole_ns": spent, "cpu_ns": cpu})
     resident = 1024 * int(next(line.split()[1] for line in
                                pathlib.Path(f"/proc/{children[0]}/status").read_text().split("\n")
                                if line.startswith("VmRSS")))  # fmt: skip
@@ -92,32 +102,54 @@ def scans(seep, folder, work, rounds):
     return resident, found
 
 
-def print_ends(seep, folder, options):
-    print("| live blocks | plain | seep, no check | seep | LeakSanitizer | check adds | its adds |")
-    print("|---|---|---|---|---|---|---|")
+def ends_table(seep, folder, options):
+    yield ("| live blocks | plain | seep, no check | seep | LeakSanitizer "
+           "| check adds | of CPU time | its adds | of CPU time |")  # fmt: skip
+    yield "|---|---|---|---|---|---|---|---|---|"
     for count in options.counts:
         times = ends(seep, folder, count, options.rounds)
-        check = [a - b for a, b in zip(times["seep"], times["seep, no check"])]
-        theirs = [a - b for a, b in zip(times["LeakSanitizer"], times["plain"])]
-        cells = [quartiles(times[name], 1e-9, "%.2f") + " s" for name in times]
-        cells += [quartiles(check, 1e-6, "%.0f") + " ms", quartiles(theirs, 1e-6, "%.0f") + " ms"]
-        print(f"| {count:,} | " + " | ".join(cells) + " |", flush=True)
+        cells = [quartiles([wall for wall, _ in times[name]], 1e-9, "%.2f") + " s" for name in times]
+        for name, without in (("seep", "seep, no check"), ("LeakSanitizer", "plain")):
+            for clock in 0, 1:
+                adds = [a[clock] - b[clock] for a, b in zip(times[name], times[without])]
+                cells.append(quartiles(adds, 1e-6, "%.0f") + " ms")
+        yield f"| {count:,} | " + " | ".join(cells) + " |"
 
 
-def print_scans(seep, folder, options):
-    print("\n| memory | resident | method | still | per GB resident | looked through | speed | all |")
-    print("|---|---|---|---|---|---|---|---|")
+def scans_table(seep, folder, options):
+    yield ("| memory | resident | method | still | per GB resident | looked through | speed "
+           "| all | of CPU time |")  # fmt: skip
+    yield "|---|---|---|---|---|---|---|---|---|"
     for work in ([["list", n] for n in options.counts] + [["large", m] for m in options.megabytes]):
         resident, found = scans(seep, folder, work, options.rounds)
         pauses = [scan["pause_ns"] for scan in found]
         speeds = [scan["marked_bytes"] / scan["mark_ns"] for scan in found]
-        print(f"| {work[0]} {work[1]:,} | {resident / 2**30:.2f} GB | {found[0]['method']} "
+        yield (f"| {work[0]} {work[1]:,} | {resident / 2**30:.2f} GB | {found[0]['method']} "
               f"| {quartiles(pauses, 1e-6, '%.2f')} ms "
               f"| {quartiles(pauses, 2**30 / resident * 1e-6, '%.1f')} ms "
               f"| {found[0]['marked_bytes'] / 2**30:.2f} GB "
               f"| {quartiles(speeds, 1, '%.2f')} GB/s "
-              f"| {quartiles([scan['whole_ns'] for scan in found], 1e-6, '%.0f')} ms |",
-              flush=True)  # fmt: skip
+              f"| {quartiles([scan['whole_ns'] for scan in found], 1e-6, '%.0f')} ms "
+              f"| {quartiles([scan['cpu_ns'] for scan in found], 1e-6, '%.0f')} ms |")  # fmt: skip
+
+
+def measure(seep, folder, options):
+    neighbours = machine.Neighbours()
+    yield TITLE
+    yield INTRO.format(rounds=options.rounds)
+    yield from ends_table(seep, folder, options)
+    yield ""
+    yield from scans_table(seep, folder, options)
+    where = machine.describe(seep.parent)
+    where["others on the machine"] = f"{neighbours.share():.0%} of its CPU time"
+    where["load"] = f"{os.getloadavg()[2]:.1f}"
+    yield f"\nMeasured on: {', '.join(f'{k}: {v}' for k, v in where.items())}."
+
+
+def put(page, lines):
+    """In the place of the section that is there, else at the end."""
+    text = re.sub(rf"^{TITLE}\n.*?(?=^## |\Z)", "", page.read_text(), flags=re.M | re.S)
+    page.write_text(text.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
 
 
 def main(arguments):
@@ -128,14 +160,21 @@ def main(arguments):
                         default=[1000000, 10000000])  # fmt: skip
     parser.add_argument("--megabytes", type=lambda text: [int(n) for n in text.split(",")],
                         default=[1024, 4096])  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="little, and once: does it work?")
+    parser.add_argument("--markdown", type=pathlib.Path, help="page to put the section into")
     options = parser.parse_args(arguments)
+    if options.quick:
+        options.rounds, options.counts, options.megabytes = 1, [100000], [64]
     seep = pathlib.Path(options.build).resolve() / "seep"
     folder = pathlib.Path(tempfile.mkdtemp(prefix="seep-bench-"))
     try:
         build(folder)
-        print(f"{', '.join(f'{k}: {v}' for k, v in machine.describe(seep.parent).items())}\n")
-        print_ends(seep, folder, options)
-        print_scans(seep, folder, options)
+        lines = []
+        for line in measure(seep, folder, options):
+            print(line, flush=True)
+            lines.append(line)
+        if options.markdown:
+            put(options.markdown, lines)
     finally:
         shutil.rmtree(folder)
 

@@ -122,11 +122,12 @@ static inline void seep_root_region_remove(const void *begin, size_t bytes)
 /**
  * seep_leaks_report - look for leaks now, and have them reported
  *
- * The recorder reports them with their call stacks. The hook is called for each, 65,536 at most, in
- * this thread and before this returns. What is marked as reported is left out.
+ * The recorder, or seep itself where there is none, reports them with their call stacks. The hook
+ * is called for each, 65,536 at most, in this thread and before this returns. What is marked as
+ * reported is left out.
  *
- * Returns: the number of lost blocks; -1 if nobody has looked: there is no library or no recorder,
- * which is said in one line on standard error if the library is there.
+ * Returns: the number of lost blocks; -1 if nobody has looked: there is no library, or else a line
+ * on standard error says why.
  */
 static inline long seep_leaks_report(void)
 {

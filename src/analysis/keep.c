@@ -71,8 +71,6 @@ static void renumber(struct seep_profile *profile, const uint32_t *was, uint32_t
 		place_of[was[i] + 1] = i + 1;
 	for (uint32_t i = 0; i < profile->leak_count; i++)
 		profile->leaks[i].context = place_of[profile->leaks[i].context];
-	for (uint32_t i = 0; i < profile->row_count; i++)
-		profile->rows[i] = place_of[profile->rows[i]];
 	free(place_of);
 }
 
@@ -110,8 +108,6 @@ void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	free(was);
 	free(of_module);
 }
-
-/* ---- globs that name nothing ----------------------------------------------------------------- */
 
 enum { CANDIDATES = 5, CANDIDATES_BYTES_MAX = 512 };
 

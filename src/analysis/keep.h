@@ -22,7 +22,7 @@ struct seep_keep_globs {
  *           context out
  * @threads: of the name of the thread, "" where there is none
  *
- * Leaks and rows name the same contexts as before, also those that are left out.
+ * Leaks name the same contexts as before, also those that are left out; rows do not.
  */
 void seep_keep(struct seep_profile *profile, const struct seep_sites *sites,
 	       const struct seep_keep_globs *modules, const struct seep_keep_globs *threads);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/leak_evidence.h"
 
+#include "base/path.h"
 #include "base/search.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -17,7 +19,7 @@ static const struct {
 	[SCAN_RULE_NEW_ARRAY] = { "new-array", "behind the count of a new[]" },
 	[SCAN_RULE_ZERO_ARRAY] = { "zero-array", "behind the count of a new[] of nothing" },
 	[SCAN_RULE_SECOND_BASE] = { "second-base", "to another base class of a C++ object" },
-	[SCAN_RULE_STRING] = { "string", "to the text of a reference-counted string" },
+	[SCAN_RULE_STRING] = { "string", "to the text behind a string's header" },
 	[SCAN_RULE_LENGTH] = { "length", "behind a word that holds its length" },
 	[SCAN_RULE_STACK_POINTER] = { "stack-pointer", "of a thread whose stack it is" },
 	[SCAN_RULE_THREAD_VECTOR] = { "thread-vector",
@@ -26,7 +28,6 @@ static const struct {
 	[SCAN_RULE_LOW_TAG] = { "low-tag", "to its begin with low bits set" },
 	[SCAN_RULE_HIGH_TAG] = { "high-tag", "to its begin with other upper bits" },
 	[SCAN_RULE_UNALIGNED] = { "unaligned", "to its begin" },
-	[SCAN_RULE_PAST_END] = { "past-end", "to the byte behind it" },
 };
 
 static const char *const roots[SCAN_ROOT_COUNT] = {
@@ -44,11 +45,6 @@ const char *seep_scan_rule_name(unsigned rule)
 	return rule < SCAN_RULE_COUNT ? rules[rule].name : NULL;
 }
 
-static const char *root_name(unsigned root)
-{
-	return root < SCAN_ROOT_COUNT ? roots[root] : NULL;
-}
-
 /* The block of the result that @address is in, NULL: none. */
 static const struct scan_block *block_at(const struct scan_result *result, uint64_t address)
 {
@@ -61,69 +57,43 @@ static const struct scan_block *block_at(const struct scan_result *result, uint6
 
 _Static_assert(offsetof(struct scan_block, address) == 0, "for seep_search_upto()");
 
-/* Hints: never followed. */
-static char *hint_evidence(unsigned rule, uint64_t from)
-{
-	const char *why = "tagged pointers are not followed";
-
-	if (rule == SCAN_RULE_UNALIGNED)
-		why = "pointers are followed only where their address is a multiple of 8";
-	else if (rule == SCAN_RULE_PAST_END)
-		why = "such pointers are not followed";
-	return seep_xasprintf("a pointer %s is at 0x%" PRIx64 "; %s", rules[rule].pointer, from,
-			      why);
-}
-
 char *seep_leak_evidence(const struct scan_result *result, uint64_t block, unsigned verdict)
 {
-	const struct scan_block *lost = &result->blocks[block];
+	const struct scan_block *lost = &result->blocks[block], *holder;
+	const char *pointer = rules[lost->rule].pointer, *root = roots[lost->root];
 	const uint64_t from = result->from[block];
-	const char *root = root_name(lost->root);
-	const struct scan_block *holder;
+	char at[32];
 
-	if (!seep_scan_rule_name(lost->rule) || from == 0 || verdict == SEEP_VERDICT_RUNTIME)
+	if (lost->rule == SCAN_RULE_NONE || from == 0 || verdict == SEEP_VERDICT_RUNTIME ||
+	    (lost->rule < SCAN_RULE_HINTS && verdict != SEEP_VERDICT_MAYBE_LOST))
 		return NULL;
+	/* A register has no address. */
+	if (from >> LEDGER_ADDRESS_BITS)
+		snprintf(at, sizeof(at), "in %s", roots[SCAN_ROOT_REGISTER]);
+	else
+		snprintf(at, sizeof(at), "at 0x%" PRIx64, from);
 	if (lost->rule >= SCAN_RULE_HINTS)
-		return hint_evidence(lost->rule, from);
-	if (verdict != SEEP_VERDICT_MAYBE_LOST && verdict != SEEP_VERDICT_STACK_ONLY)
-		return NULL;
+		return seep_xasprintf("a pointer %s is %s; %s", pointer, at,
+				      lost->rule == SCAN_RULE_UNALIGNED
+					      ? "pointers are followed only where their address "
+						"is a multiple of 8"
+					      : "tagged pointers are not followed");
 	holder = block_at(result, from);
 	if (holder)
-		return seep_xasprintf("a pointer %s is at 0x%" PRIx64 ", %" PRIu64
+		return seep_xasprintf("a pointer %s is %s, %" PRIu64
 				      " bytes into a block that is itself not surely held",
-				      rules[lost->rule].pointer, from, from - holder->address);
-	/* A register has no address. */
-	if (lost->root == SCAN_ROOT_REGISTER)
-		return seep_xasprintf("a pointer %s is in %s", rules[lost->rule].pointer, root);
-	return seep_xasprintf("a pointer %s is at 0x%" PRIx64 "%s%s", rules[lost->rule].pointer,
-			      from, root ? ", in " : "", root ? root : "");
+				      pointer, at, from - holder->address);
+	if (!root || lost->root == SCAN_ROOT_REGISTER)
+		return seep_xasprintf("a pointer %s is %s", pointer, at);
+	return seep_xasprintf("a pointer %s is %s, in %s", pointer, at, root);
 }
 
 char *seep_reach_evidence(unsigned rule, unsigned root)
 {
-	const char *place = root_name(root);
-
-	if (!seep_scan_rule_name(rule) || !place)
+	if (!rules[rule].pointer || !roots[root])
 		return NULL;
 	return seep_xasprintf("a pointer %s; the chain of pointers begins in %s",
-			      rules[rule].pointer, place);
-}
-
-static const char *file_of(const struct seep_profile *profile,
-			   const struct seep_profile_frame *frame)
-{
-	const char *path = NULL;
-	const char *slash;
-
-	if (frame->module > 0 && frame->module <= profile->module_count)
-		path = profile->modules[frame->module - 1].path;
-	slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path ? path : "";
-}
-
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
+			      rules[rule].pointer, roots[root]);
 }
 
 bool seep_leak_is_startup(const struct seep_profile *profile,
@@ -136,18 +106,21 @@ bool seep_leak_is_startup(const struct seep_profile *profile,
 	for (uint32_t i = context->stack_count; i-- > 0;) {
 		const struct seep_profile_frame *frame = &profile->frames[context->stack[i].frame];
 		const char *name = frame->function ? frame->function : "";
+		const char *path = seep_profile_frame_path(profile, frame);
+		const char *file = path ? seep_path_base(path) : "";
 
 		/* A library's constructor, before anything of the program has run. */
-		if (i + 1 == context->stack_count && starts_with(file_of(profile, frame), "ld-"))
+		if (i + 1 == context->stack_count && seep_begins_with(file, "ld-"))
 			return true;
-		if (starts_with(name, "__libc_csu_init") || starts_with(name, "call_init"))
+		if (seep_begins_with(name, "__libc_csu_init") ||
+		    seep_begins_with(name, "call_init"))
 			return true;
-		if (starts_with(name, "__libc_start_main"))
+		if (seep_begins_with(name, "__libc_start_main"))
 			started = true;
 		else if (strcmp(name, "_start") != 0)
 			/* Since glibc 2.34 another function of it stands between here and main(). */
 			return started && *name && strcmp(name, "main") != 0 &&
-			       !starts_with(file_of(profile, frame), "libc");
+			       !seep_begins_with(file, "libc");
 	}
 	return false;
 }

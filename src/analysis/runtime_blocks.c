@@ -9,6 +9,7 @@
 #include "analysis/runtime_blocks.h"
 
 #include "analysis/function_name.h"
+#include "base/path.h"
 #include "core/glob.h"
 #include "profile/verdict.h"
 
@@ -85,15 +86,11 @@ static const struct {
 
 static enum part part_of(const struct seep_profile *profile, const struct seep_profile_frame *frame)
 {
-	const char *path = NULL;
-	const char *name;
+	const char *path = seep_profile_frame_path(profile, frame);
+	const char *name = path ? seep_path_base(path) : NULL;
 
-	if (frame->module > 0 && frame->module <= profile->module_count)
-		path = profile->modules[frame->module - 1].path;
 	if (!path)
 		return PROGRAM;
-	name = strrchr(path, '/');
-	name = name ? name + 1 : path;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (core_glob_match((struct core_glob){ parts[i].file, strlen(parts[i].file) },
 				    name, strlen(name)))
@@ -140,12 +137,6 @@ static size_t find_function(const char *function)
 	return SIZE_MAX;
 }
 
-/* A library that is linked into the program: its functions are told by names that are its alone. */
-static bool is_of_runtime(size_t rule, enum part part)
-{
-	return part != PROGRAM || strncmp(rules[rule], "GLOBAL_", 7) == 0;
-}
-
 size_t seep_runtime_rule_find(const struct seep_profile *profile,
 			      const struct seep_profile_context *context, unsigned verdict)
 {
@@ -167,8 +158,9 @@ size_t seep_runtime_rule_find(const struct seep_profile *profile,
 			rule = find_function(frame->function);
 		if (rule != SIZE_MAX && *rules[rule] == HELD && lost)
 			return SIZE_MAX;
+		/* In a library that is linked into the program names tell that are its alone. */
 		if (rule != SIZE_MAX && !(*rules[rule] == INSIDE && i == 0) &&
-		    is_of_runtime(rule, part))
+		    (part != PROGRAM || seep_begins_with(rules[rule], "GLOBAL_")))
 			return rule;
 		if (part == PROGRAM)
 			return SIZE_MAX;

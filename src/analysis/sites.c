@@ -30,14 +30,6 @@ static bool same_function(const struct seep_profile_frame *a, const struct seep_
 	return seep_text_equal(a->function, b->function) && seep_text_equal(a->file, b->file);
 }
 
-static bool begins_among(const char *text, const char *const *beginnings)
-{
-	for (; *beginnings != NULL; beginnings++)
-		if (strncmp(text, *beginnings, strlen(*beginnings)) == 0)
-			return true;
-	return false;
-}
-
 static const char *const system_libraries[] = {
 	"libc.so.6", "libc-2.", "libpthread", "libdl.so.2", "libdl-2.", "ld-linux", "ld-2.", NULL,
 };
@@ -51,14 +43,12 @@ static const char *const installed_places[] = { "/usr/", "/lib", NULL };
 static void classify(struct seep_site *site, const struct seep_profile *profile,
 		     const struct seep_profile_frame *frame)
 {
-	const char *path = NULL;
+	const char *path = seep_profile_frame_path(profile, frame);
 
-	if (frame->module > 0 && frame->module <= profile->module_count)
-		path = profile->modules[frame->module - 1].path;
 	if (path != NULL) {
-		site->system = begins_among(seep_path_base(path), system_libraries);
+		site->system = seep_begins_among(seep_path_base(path), system_libraries);
 		site->library = site->system ||
-				begins_among(seep_path_base(path), language_libraries);
+				seep_begins_among(seep_path_base(path), language_libraries);
 	}
 	if (frame->function != NULL) {
 		site->library |= seep_function_is_library(frame->function);
@@ -66,11 +56,11 @@ static void classify(struct seep_site *site, const struct seep_profile *profile,
 		site->allocator = seep_function_is_allocator(frame->function);
 	}
 	if (frame->file != NULL)
-		site->library |= begins_among(frame->file, library_sources) ||
+		site->library |= seep_begins_among(frame->file, library_sources) ||
 				 strstr(frame->file, "/rustlib/src/rust/library/") != NULL;
 	site->plumbing = site->library || site->allocator;
-	site->own = path != NULL && !site->plumbing && !begins_among(path, installed_places) &&
-		    (frame->file == NULL || (!begins_among(frame->file, installed_places) &&
+	site->own = path != NULL && !site->plumbing && !seep_begins_among(path, installed_places) &&
+		    (frame->file == NULL || (!seep_begins_among(frame->file, installed_places) &&
 					     strstr(frame->file, "/.cargo/registry/") == NULL));
 }
 

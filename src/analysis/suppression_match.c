@@ -2,6 +2,7 @@
 #include "analysis/suppression_match.h"
 
 #include "analysis/function_name.h"
+#include "base/path.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,25 +34,16 @@ static bool fits(struct core_glob pattern, const char *text)
 
 bool seep_suppression_is_allocation(struct core_glob pattern, unsigned kind)
 {
-	if (kind >= LEDGER_KIND_COUNT)
-		return false;
-	for (const char *const *name = by_kind[kind]; *name; name++)
-		if (fits(pattern, *name))
-			return true;
+	for (unsigned i = 0; i < LEDGER_KIND_COUNT; i++)
+		for (const char *const *name = by_kind[i]; *name; name++)
+			if ((kind == i || kind == LEDGER_KIND_COUNT) && fits(pattern, *name))
+				return true;
 	return false;
 }
 
 const char *seep_suppression_allocation(unsigned kind)
 {
 	return by_kind[kind < LEDGER_KIND_COUNT ? kind : LEDGER_KIND_MALLOC][0];
-}
-
-static const char *module_path(const struct seep_profile *profile,
-			       const struct seep_profile_frame *frame)
-{
-	if (frame->module == 0 || frame->module > profile->module_count)
-		return NULL;
-	return profile->modules[frame->module - 1].path;
 }
 
 static bool fits_function(struct core_glob pattern, const char *function)
@@ -65,7 +57,7 @@ bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,
 				 const struct seep_profile *profile,
 				 const struct seep_profile_frame *frame)
 {
-	const char *module = module_path(profile, frame);
+	const char *module = seep_profile_frame_path(profile, frame);
 
 	/* LeakSanitizer's name for code of which nothing is known. */
 	return fits(rule->pattern, module ? module : "<unknown module>") ||
@@ -77,22 +69,19 @@ bool seep_suppression_fits_frame(const struct seep_suppression_rule *rule,
 static bool fits_source(struct core_glob pattern, const struct seep_profile_frame *frame)
 {
 	char place[4096];
-	const char *name;
 
 	if (!frame->file)
 		return false;
 	snprintf(place, sizeof(place), "%s:%u", frame->file, frame->line);
-	name = strrchr(frame->file, '/');
-	name = name ? name + 1 : frame->file;
-	return fits(pattern, frame->file) || fits(pattern, name) || fits(pattern, place) ||
-	       (strrchr(place, '/') && fits(pattern, strrchr(place, '/') + 1));
+	return fits(pattern, frame->file) || fits(pattern, seep_path_base(frame->file)) ||
+	       fits(pattern, place) || fits(pattern, seep_path_base(place));
 }
 
 /* valgrind calls what it does not know "???". */
 static bool fits_line(const struct seep_suppression_line *line, const struct seep_profile *profile,
 		      const struct seep_profile_frame *frame)
 {
-	const char *module = module_path(profile, frame);
+	const char *module = seep_profile_frame_path(profile, frame);
 
 	if (line->what == SEEP_LINE_OBJ)
 		return fits(line->pattern, module ? module : "???");

@@ -21,7 +21,7 @@ bool seep_suppression_fits_stack(const struct seep_suppression_rule *rule,
 				 const struct seep_profile *profile,
 				 const struct seep_profile_context *context);
 
-/* Does @pattern match a function that allocates blocks of this @kind? */
+/* Does @pattern match a function that allocates blocks of this @kind; LEDGER_KIND_COUNT: of any? */
 bool seep_suppression_is_allocation(struct core_glob pattern, unsigned kind);
 
 /* The linkage name of the most usual function of this kind: "malloc", "_Znwm". Static storage. */

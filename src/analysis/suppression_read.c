@@ -2,6 +2,7 @@
 #include "analysis/suppression_read.h"
 
 #include "analysis/suppression_match.h"
+#include "base/path.h"
 #include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"
@@ -14,22 +15,6 @@
 
 enum { LINE_MAX_BYTES = 8 << 10, HASH_DIGITS = 16 };
 
-#define ALL_VERDICTS ((1u << SEEP_VERDICT_COUNT) - 1)
-
-/* valgrind's words for what leads to a block. */
-static const struct {
-	const char *name;
-	unsigned verdicts;
-} kinds[] = {
-	{ "definite",
-	  1 << SEEP_VERDICT_LOST | 1 << SEEP_VERDICT_LOST_CYCLE | 1 << SEEP_VERDICT_FORK_ORPHAN },
-	{ "indirect", 1 << SEEP_VERDICT_LOST_WITH },
-	{ "possible", 1 << SEEP_VERDICT_MAYBE_LOST | 1 << SEEP_VERDICT_STACK_ONLY },
-	{ "reachable", 1 << SEEP_VERDICT_REACHABLE | 1 << SEEP_VERDICT_RUNTIME },
-};
-
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
-
 struct reader {
 	struct seep_arena *arena;
 	const char *name;
@@ -37,7 +22,7 @@ struct reader {
 	const char *end;
 	unsigned line; /* of the text in @now */
 	char *now;     /* without white space around it */
-	struct seep_suppression_rules found;
+	struct seep_suppression_rules *rules;
 	struct seep_suppression_line *lines; /* of the present block */
 	size_t line_capacity;
 	struct seep_error *err;
@@ -45,13 +30,11 @@ struct reader {
 
 static int complain(const struct reader *r, const char *what)
 {
-	char text[200];
-	size_t bytes = r->now ? strlen(r->now) : 0;
+	const char *now = r->now ? r->now : "";
 
-	snprintf(text, sizeof(text), "%.*s%s", (int)(bytes > 80 ? 80 : bytes), r->now ? r->now : "",
-		 bytes > 80 ? "..." : "");
-	return seep_fail(r->err, SEEP_ECORRUPT, "%s, line %u: %s%s%s%s", r->name, r->line, what,
-			 bytes ? ": \"" : "", text, bytes ? "\"" : "");
+	return seep_fail(r->err, SEEP_ECORRUPT, "%s, line %u: %s%s%.80s%s%s", r->name, r->line,
+			 what, *now ? ": \"" : "", now, strlen(now) > 80 ? "..." : "",
+			 *now ? "\"" : "");
 }
 
 static bool is_space(char c)
@@ -90,13 +73,13 @@ static struct seep_suppression_rule *add_rule(struct reader *r, const char *text
 {
 	struct seep_suppression_rule *rule;
 
-	r->found.items = seep_xgrow(r->found.items, &r->found.capacity, r->found.count + 1,
-				    sizeof(*rule));
-	rule = &r->found.items[r->found.count++];
+	r->rules->items = seep_xgrow(r->rules->items, &r->rules->capacity, r->rules->count + 1,
+				     sizeof(*rule));
+	rule = &r->rules->items[r->rules->count++];
 	*rule = (struct seep_suppression_rule){
 		.text = text,
 		.file = seep_arena_strndup(r->arena, r->name, strlen(r->name)),
-		.verdicts = ALL_VERDICTS,
+		.verdicts = SEEP_VERDICTS_ALL,
 	};
 	return rule;
 }
@@ -127,7 +110,7 @@ static int read_leak(struct reader *r)
 	size_t bytes = strlen(pattern);
 	const bool at_begin = *pattern == '^';
 	const bool at_end = bytes > (size_t)at_begin && pattern[bytes - 1] == '$';
-	struct seep_strbuf text;
+	char *text;
 
 	pattern += at_begin;
 	bytes -= (size_t)at_begin + at_end;
@@ -135,11 +118,10 @@ static int read_leak(struct reader *r)
 		return complain(r, "would match every leak");
 	rule = add_rule(r, r->now);
 	rule->syntax = SEEP_RULE_LEAK;
-	seep_strbuf_init(&text, LINE_MAX_BYTES + 2);
-	seep_strbuf_addf(&text, "%s%.*s%s", at_begin ? "" : "*", (int)bytes, pattern,
-			 at_end ? "" : "*");
-	rule->pattern = to_glob(r, text.text, false);
-	seep_strbuf_done(&text);
+	text = seep_xasprintf("%s%.*s%s", at_begin ? "" : "*", (int)bytes, pattern,
+			      at_end ? "" : "*");
+	rule->pattern = to_glob(r, text, false);
+	free(text);
 	return 0;
 }
 
@@ -158,7 +140,7 @@ static int read_hash(struct reader *r)
 }
 
 /* "match-leak-kinds: definite,indirect" */
-static int read_kinds(struct reader *r, unsigned *ret_verdicts)
+static int read_kinds(struct reader *r, uint32_t *ret_verdicts)
 {
 	const char *at = r->now + strlen("match-leak-kinds:");
 
@@ -166,14 +148,8 @@ static int read_kinds(struct reader *r, unsigned *ret_verdicts)
 	while (*at) {
 		const char *word = at + strspn(at, " \t,");
 		const size_t bytes = strcspn(word, " \t,");
-		unsigned verdicts = 0;
+		const uint32_t verdicts = seep_verdicts_called(word, bytes);
 
-		if (bytes == 3 && memcmp(word, "all", 3) == 0)
-			verdicts = ALL_VERDICTS;
-		for (size_t i = 0; i < KINDS; i++)
-			if (strlen(kinds[i].name) == bytes &&
-			    memcmp(word, kinds[i].name, bytes) == 0)
-				verdicts = kinds[i].verdicts;
 		if (bytes > 0 && verdicts == 0 && !(bytes == 4 && memcmp(word, "none", 4) == 0))
 			return complain(r, "kinds are definite, indirect, possible, reachable, "
 					   "all and none");
@@ -189,11 +165,11 @@ static int read_frame(struct reader *r, size_t count)
 	struct seep_suppression_line line = { .what = SEEP_LINE_ANY };
 	const char *pattern = r->now + 4;
 
-	if (strncmp(r->now, "fun:", 4) == 0)
+	if (seep_begins_with(r->now, "fun:"))
 		line.what = SEEP_LINE_FUN;
-	else if (strncmp(r->now, "obj:", 4) == 0)
+	else if (seep_begins_with(r->now, "obj:"))
 		line.what = SEEP_LINE_OBJ;
-	else if (strncmp(r->now, "src:", 4) == 0)
+	else if (seep_begins_with(r->now, "src:"))
 		line.what = SEEP_LINE_SRC;
 	else if (strcmp(r->now, "...") != 0)
 		return complain(r, "a line of a block is fun:NAME, obj:PATH, src:FILE or \"...\"");
@@ -208,15 +184,6 @@ static int read_frame(struct reader *r, size_t count)
 	return 0;
 }
 
-static bool is_allocation(struct core_glob pattern)
-{
-	unsigned kind = 0;
-
-	while (kind < LEDGER_KIND_COUNT && !seep_suppression_is_allocation(pattern, kind))
-		kind++;
-	return kind < LEDGER_KIND_COUNT;
-}
-
 /* Wildcards say nothing, nor does an allocation function: each leak has one. */
 static bool says_something(const struct seep_suppression_line *lines, size_t count)
 {
@@ -224,7 +191,8 @@ static bool says_something(const struct seep_suppression_line *lines, size_t cou
 		const struct core_glob pattern = lines[i].pattern;
 
 		if (lines[i].what == SEEP_LINE_ANY || strspn(pattern.text, "*?") == pattern.bytes ||
-		    (i == 0 && lines[i].what == SEEP_LINE_FUN && is_allocation(pattern)))
+		    (i == 0 && lines[i].what == SEEP_LINE_FUN &&
+		     seep_suppression_is_allocation(pattern, LEDGER_KIND_COUNT)))
 			continue;
 		return true;
 	}
@@ -234,19 +202,10 @@ static bool says_something(const struct seep_suppression_line *lines, size_t cou
 /* "Memcheck,Helgrind:Leak" is for us, "Memcheck:Cond" is not. */
 static bool is_leak_block(const char *line)
 {
-	const char *colon = strchr(line, ':');
-	const char *at = line;
+	const char *colon = strchr(line, ':'), *tool = strstr(line, "Memcheck");
 
-	if (!colon || strcmp(colon + 1, "Leak") != 0)
-		return false;
-	while (at < colon) {
-		const size_t bytes = strcspn(at, ",:");
-
-		if (bytes == 8 && memcmp(at, "Memcheck", bytes) == 0)
-			return true;
-		at += bytes + 1;
-	}
-	return false;
+	return colon && strcmp(colon, ":Leak") == 0 && tool && tool < colon &&
+	       (tool == line || tool[-1] == ',') && strchr(",:", tool[strlen("Memcheck")]);
 }
 
 /* The next line of a block that begins in line @first: 1, or 0 at its '}', or an error. */
@@ -264,23 +223,14 @@ static int block_line(struct reader *r, unsigned first)
 	return strcmp(r->now, "}") != 0;
 }
 
-static int skip_block(struct reader *r, unsigned first)
-{
-	int got;
-
-	do
-		got = block_line(r, first);
-	while (got > 0);
-	return got;
-}
-
 static int read_block(struct reader *r)
 {
 	const unsigned first = r->line;
 	struct seep_suppression_rule *rule;
-	unsigned verdicts = ALL_VERDICTS;
+	uint32_t verdicts = SEEP_VERDICTS_ALL;
 	size_t count = 0;
 	char *name;
+	bool is_ours;
 	int got = block_line(r, first);
 
 	if (got == 0)
@@ -292,17 +242,18 @@ static int read_block(struct reader *r)
 		return got;
 	if (got == 0 || !strchr(r->now, ':'))
 		return complain(r, "a block's second line is TOOL:KIND, as in Memcheck:Leak");
-	if (!is_leak_block(r->now))
-		return skip_block(r, first);
+	is_ours = is_leak_block(r->now);
 	while ((got = block_line(r, first)) > 0) {
-		if (count == 0 && strncmp(r->now, "match-leak-kinds:", 17) == 0)
+		if (!is_ours)
+			continue;
+		if (count == 0 && seep_begins_with(r->now, "match-leak-kinds:"))
 			got = read_kinds(r, &verdicts);
 		else
 			got = read_frame(r, count++);
 		if (got < 0)
 			return got;
 	}
-	if (got < 0)
+	if (got < 0 || !is_ours)
 		return got;
 	if (!says_something(r->lines, count)) {
 		r->line = first;
@@ -322,9 +273,9 @@ static int read_rule(struct reader *r)
 {
 	if (strcmp(r->now, "{") == 0)
 		return read_block(r);
-	if (strncmp(r->now, "leak:", 5) == 0)
+	if (seep_begins_with(r->now, "leak:"))
 		return read_leak(r);
-	if (strncmp(r->now, "hash:", 5) == 0)
+	if (seep_begins_with(r->now, "hash:"))
 		return read_hash(r);
 	return complain(r, "not understood; suppressions are leak:PATTERN, hash:16 DIGITS, and "
 			   "valgrind's blocks in lines \"{\" and \"}\"");
@@ -333,29 +284,19 @@ static int read_rule(struct reader *r)
 int seep_suppression_read(struct seep_suppression_rules *rules, struct seep_arena *arena,
 			  const char *text, size_t bytes, const char *name, struct seep_error *err)
 {
-	struct reader r = {
-		.arena = arena, .name = name, .at = text, .end = text + bytes, .err = err
-	};
+	struct reader r = { .arena = arena,
+			    .name = name,
+			    .at = text,
+			    .end = text + bytes,
+			    .rules = rules,
+			    .err = err };
+	const size_t before = rules->count;
 	int got;
 
 	while ((got = next_line(&r)) > 0 && (got = read_rule(&r)) == 0)
 		;
-	if (got == 0 && r.found.count > 0) {
-		rules->items = seep_xgrow(rules->items, &rules->capacity,
-					  rules->count + r.found.count, sizeof(*rules->items));
-		memcpy(rules->items + rules->count, r.found.items,
-		       r.found.count * sizeof(*rules->items));
-		rules->count += r.found.count;
-	}
-	free(r.found.items);
+	if (got < 0)
+		rules->count = before;
 	free(r.lines);
 	return got;
-}
-
-const char *seep_suppression_kind(unsigned verdict)
-{
-	for (size_t i = 0; i < KINDS; i++)
-		if (verdict < SEEP_VERDICT_COUNT && kinds[i].verdicts & 1u << verdict)
-			return kinds[i].name;
-	return NULL;
 }

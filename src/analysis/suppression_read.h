@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One line of a valgrind block. */
 struct seep_suppression_line {
 	enum { SEEP_LINE_FUN, SEEP_LINE_OBJ, SEEP_LINE_SRC, SEEP_LINE_ANY } what;
 	struct core_glob pattern;
@@ -18,10 +17,12 @@ struct seep_suppression_line {
 };
 
 struct seep_suppression_rule {
-	enum { SEEP_RULE_LEAK, SEEP_RULE_STACK, SEEP_RULE_HASH } syntax;
-	const char *text; /* as in the file: "leak:foo"; of a block its name */
-	const char *file;
-	unsigned verdicts; /* bit by enum seep_verdict: those that it speaks of */
+	/* SEEP_RULE_RUNTIME: of the default list, runtime_blocks.h. */
+	enum { SEEP_RULE_LEAK, SEEP_RULE_STACK, SEEP_RULE_HASH, SEEP_RULE_RUNTIME } syntax;
+	const char *text;	       /* as in the file: "leak:foo"; of a block its name */
+	const char *file;	       /* NULL: the default list */
+	uint64_t leaks, blocks, bytes; /* that it hit */
+	uint32_t verdicts;	       /* bit by enum seep_verdict: those that it speaks of */
 	uint64_t hash;
 	struct core_glob pattern; /* SEEP_RULE_LEAK: of a whole name or path */
 	struct seep_suppression_line *lines;
@@ -44,8 +45,5 @@ struct seep_suppression_rules {
 SEEP_NODISCARD int seep_suppression_read(struct seep_suppression_rules *rules,
 					 struct seep_arena *arena, const char *text, size_t bytes,
 					 const char *name, struct seep_error *err);
-
-/* What valgrind's match-leak-kinds calls blocks of this verdict; NULL: nothing. */
-const char *seep_suppression_kind(unsigned verdict);
 
 #endif

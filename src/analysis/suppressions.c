@@ -25,40 +25,25 @@ enum {
 /* Of a frame: not compared with the rules yet; else the first that fits it + 2, or NO_RULE. */
 enum { NOT_ASKED = 0, NO_RULE = 1 };
 
-struct hits {
-	uint64_t leaks, blocks, bytes;
-};
-
-/* Rules are numbered: those of the default list, then those that were given. */
 struct seep_suppressions {
 	struct seep_arena *arena;
-	struct seep_suppression_rules given;
-	struct hits *hits;
-	size_t hit_capacity;
+	struct seep_suppression_rules rules; /* those of the default list first */
 	const struct seep_profile *profile;
 	uint32_t *of_frame; /* by frame of the profile: rules "leak:" look at nothing else */
 };
 
-static size_t rule_count(const struct seep_suppressions *suppressions)
-{
-	return seep_runtime_rules() + suppressions->given.count;
-}
-
-/* Room for the hits of all rules, the new ones' zero. */
-static void make_hits(struct seep_suppressions *suppressions, size_t before)
-{
-	suppressions->hits = seep_xgrow(suppressions->hits, &suppressions->hit_capacity,
-					rule_count(suppressions), sizeof(*suppressions->hits));
-	memset(suppressions->hits + before, 0,
-	       (rule_count(suppressions) - before) * sizeof(*suppressions->hits));
-}
-
 struct seep_suppressions *seep_suppressions_new(void)
 {
 	struct seep_suppressions *suppressions = seep_xcalloc(1, sizeof(*suppressions));
+	struct seep_suppression_rules *rules = &suppressions->rules;
 
 	suppressions->arena = seep_arena_new();
-	make_hits(suppressions, 0);
+	rules->count = seep_runtime_rules();
+	rules->items = seep_xgrow(NULL, &rules->capacity, rules->count, sizeof(*rules->items));
+	for (size_t i = 0; i < rules->count; i++)
+		rules->items[i] = (struct seep_suppression_rule){
+			.syntax = SEEP_RULE_RUNTIME, .text = seep_runtime_rule_name(i)
+		};
 	return suppressions;
 }
 
@@ -67,8 +52,7 @@ void seep_suppressions_free(struct seep_suppressions *suppressions)
 	if (!suppressions)
 		return;
 	seep_arena_free(suppressions->arena);
-	free(suppressions->given.items);
-	free(suppressions->hits);
+	free(suppressions->rules.items);
 	free(suppressions->of_frame);
 	free(suppressions);
 }
@@ -76,16 +60,10 @@ void seep_suppressions_free(struct seep_suppressions *suppressions)
 int seep_suppressions_add(struct seep_suppressions *suppressions, const char *text, size_t bytes,
 			  const char *name, struct seep_error *err)
 {
-	const size_t before = rule_count(suppressions);
-	int r;
-
 	if (bytes > FILE_MAX_BYTES)
 		return seep_fail(err, SEEP_ELIMIT, "%s is over 16 MB", name);
-	r = seep_suppression_read(&suppressions->given, suppressions->arena, text, bytes, name,
-				  err);
-	if (r == 0)
-		make_hits(suppressions, before);
-	return r;
+	return seep_suppression_read(&suppressions->rules, suppressions->arena, text, bytes, name,
+				     err);
 }
 
 int seep_suppressions_read(struct seep_suppressions *suppressions, const char *path,
@@ -109,20 +87,24 @@ void seep_suppressions_begin(struct seep_suppressions *suppressions,
 	suppressions->of_frame = seep_xcalloc(profile->frame_count,
 					      sizeof(*suppressions->of_frame));
 	suppressions->profile = profile;
-	memset(suppressions->hits, 0, rule_count(suppressions) * sizeof(*suppressions->hits));
+	for (size_t i = 0; i < suppressions->rules.count; i++) {
+		struct seep_suppression_rule *rule = &suppressions->rules.items[i];
+
+		rule->leaks = rule->blocks = rule->bytes = 0;
+	}
 }
 
 /* The first rule "leak:" that fits a frame, SIZE_MAX: none. */
 static size_t rule_of_frame(struct seep_suppressions *suppressions, uint32_t frame)
 {
-	const struct seep_suppression_rules *given = &suppressions->given;
+	const struct seep_suppression_rules *rules = &suppressions->rules;
 	uint32_t *known = &suppressions->of_frame[frame];
 
 	if (*known == NOT_ASKED) {
 		*known = NO_RULE;
-		for (size_t i = 0; i < given->count && *known == NO_RULE; i++)
-			if (given->items[i].syntax == SEEP_RULE_LEAK &&
-			    seep_suppression_fits_frame(&given->items[i], suppressions->profile,
+		for (size_t i = 0; i < rules->count && *known == NO_RULE; i++)
+			if (rules->items[i].syntax == SEEP_RULE_LEAK &&
+			    seep_suppression_fits_frame(&rules->items[i], suppressions->profile,
 							&suppressions->profile->frames[frame]))
 				*known = (uint32_t)i + 2;
 	}
@@ -141,8 +123,8 @@ static size_t find_given(struct seep_suppressions *suppressions,
 
 		first = rule < first ? rule : first;
 	}
-	for (size_t i = 0; i < suppressions->given.count && i < first; i++) {
-		const struct seep_suppression_rule *rule = &suppressions->given.items[i];
+	for (size_t i = 0; i < suppressions->rules.count && i < first; i++) {
+		const struct seep_suppression_rule *rule = &suppressions->rules.items[i];
 
 		if (!(rule->verdicts & 1u << verdict))
 			continue;
@@ -160,61 +142,60 @@ enum seep_suppression_effect seep_suppressions_match(struct seep_suppressions *s
 						     const struct seep_profile_context *context,
 						     unsigned verdict, size_t *ret_rule)
 {
-	size_t rule = find_given(suppressions, context, verdict);
-
-	if (rule != SIZE_MAX) {
-		*ret_rule = seep_runtime_rules() + rule;
+	*ret_rule = find_given(suppressions, context, verdict);
+	if (*ret_rule != SIZE_MAX)
 		return SEEP_IS_SUPPRESSED;
-	}
-	rule = seep_runtime_rule_find(suppressions->profile, context, verdict);
-	if (rule == SIZE_MAX)
-		return SEEP_NOT_SUPPRESSED;
-	*ret_rule = rule;
-	return SEEP_IS_RUNTIME;
+	*ret_rule = seep_runtime_rule_find(suppressions->profile, context, verdict);
+	return *ret_rule == SIZE_MAX ? SEEP_NOT_SUPPRESSED : SEEP_IS_RUNTIME;
 }
 
-void seep_suppressions_hit(struct seep_suppressions *suppressions, size_t rule, uint64_t leaks,
-			   uint64_t blocks, uint64_t bytes)
+void seep_suppressions_hit(struct seep_suppressions *suppressions, size_t rule,
+			   struct seep_profile *profile, struct seep_profile_leak *leak)
 {
-	suppressions->hits[rule].leaks += leaks;
-	suppressions->hits[rule].blocks += blocks;
-	suppressions->hits[rule].bytes += bytes;
+	struct seep_suppression_rule *hit = &suppressions->rules.items[rule];
+
+	leak->suppressed_by = seep_profile_strdup(profile, hit->text);
+	hit->leaks++;
+	hit->blocks += leak->blocks;
+	hit->bytes += leak->bytes;
 }
 
-const char *seep_suppressions_text(const struct seep_suppressions *suppressions, size_t rule)
+static bool is_told(const struct seep_profile_scan *scan, const char *text)
 {
-	if (rule < seep_runtime_rules())
-		return seep_runtime_rule_name(rule);
-	return suppressions->given.items[rule - seep_runtime_rules()].text;
+	for (uint32_t i = 0; i < scan->suppression_count; i++)
+		if (strcmp(scan->suppressions[i].text, text) == 0)
+			return true;
+	return false;
 }
 
 void seep_suppressions_tell(const struct seep_suppressions *suppressions,
 			    struct seep_profile *profile)
 {
-	const size_t all = rule_count(suppressions), defaults = seep_runtime_rules();
+	const size_t all = suppressions->rules.count, defaults = seep_runtime_rules();
 	struct seep_profile_scan *scan = &profile->scan;
+	const struct seep_profile_scan before = *scan;
 
-	scan->suppressions = seep_profile_calloc(profile, all, sizeof(*scan->suppressions));
+	scan->suppressions = seep_profile_calloc(profile, all + before.suppression_count,
+						 sizeof(*scan->suppressions));
 	scan->suppression_count = 0;
 	for (size_t i = 0; i < all; i++) {
 		/* Those that were given come first. */
-		const size_t rule = (i + defaults) % all;
-		const struct hits *hits = &suppressions->hits[rule];
-		const char *file = NULL;
+		const struct seep_suppression_rule *rule =
+			&suppressions->rules.items[(i + defaults) % all];
 
-		if (rule < defaults && hits->leaks == 0)
+		if (rule->syntax == SEEP_RULE_RUNTIME && rule->leaks == 0)
 			continue;
-		if (rule >= defaults)
-			file = suppressions->given.items[rule - defaults].file;
 		scan->suppressions[scan->suppression_count++] = (struct seep_profile_suppression){
-			.text = seep_profile_strdup(profile,
-						    seep_suppressions_text(suppressions, rule)),
-			.file = seep_profile_strdup(profile, file),
-			.leaks = hits->leaks,
-			.blocks = hits->blocks,
-			.bytes = hits->bytes,
+			.text = seep_profile_strdup(profile, rule->text),
+			.file = seep_profile_strdup(profile, rule->file),
+			.leaks = rule->leaks,
+			.blocks = rule->blocks,
+			.bytes = rule->bytes,
 		};
 	}
+	for (uint32_t i = 0; i < before.suppression_count; i++)
+		if (before.suppressions[i].text && !is_told(scan, before.suppressions[i].text))
+			scan->suppressions[scan->suppression_count++] = before.suppressions[i];
 }
 
 /*
@@ -241,12 +222,10 @@ static bool add_frame(struct seep_strbuf *block, const struct seep_profile *prof
 		      const struct seep_profile_frame *frame)
 {
 	const char *name = frame->function ? frame->function : "";
-	const char *path = NULL;
+	const char *path = seep_profile_frame_path(profile, frame);
 	char *any;
 	bool says;
 
-	if (frame->module > 0 && frame->module <= profile->module_count)
-		path = profile->modules[frame->module - 1].path;
 	if (!*name)
 		return add_name(block, "obj", path && *path ? path : "*");
 	/* The C library's have several names: strdup, __strdup. */
@@ -261,18 +240,15 @@ static bool add_frame(struct seep_strbuf *block, const struct seep_profile *prof
 char *seep_suppressions_generate(const struct seep_profile *profile,
 				 const struct seep_profile_leak *leak)
 {
-	const struct seep_profile_context *context = NULL;
-	const char *kind = seep_suppression_kind(leak->verdict);
+	const struct seep_profile_context *context = seep_profile_leak_context(profile, leak);
 	struct seep_strbuf block;
 	unsigned lines = 1;
 	bool says = false;
 
-	if (leak->context > 0 && leak->context <= profile->context_count)
-		context = &profile->contexts[leak->context - 1];
 	seep_strbuf_init(&block, GENERATED_MAX_BYTES);
-	seep_strbuf_addf(&block, "{\n   seep-%016" PRIx64 "\n   Memcheck:Leak\n", leak->hash);
-	if (kind)
-		seep_strbuf_addf(&block, "   match-leak-kinds: %s\n", kind);
+	seep_strbuf_addf(&block,
+			 "{\n   seep-%016" PRIx64 "\n   Memcheck:Leak\n   match-leak-kinds: %s\n",
+			 leak->hash, seep_verdict_kind(leak->verdict));
 	(void)add_name(&block, "fun", seep_suppression_allocation(context ? context->kind : 0));
 	for (uint32_t i = 0; context && i < context->stack_count && lines < GENERATED_LINES; i++) {
 		const struct seep_profile_stack_entry *entry = &context->stack[i];

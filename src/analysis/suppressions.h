@@ -52,14 +52,14 @@ enum seep_suppression_effect seep_suppressions_match(struct seep_suppressions *s
 						     const struct seep_profile_context *context,
 						     unsigned verdict, size_t *ret_rule);
 
-/* Count what a rule hit; given rules are listed with it by seep_suppressions_tell(). */
-void seep_suppressions_hit(struct seep_suppressions *suppressions, size_t rule, uint64_t leaks,
-			   uint64_t blocks, uint64_t bytes);
+/* @leak is suppressed by this rule: say so there, and count it for seep_suppressions_tell(). */
+void seep_suppressions_hit(struct seep_suppressions *suppressions, size_t rule,
+			   struct seep_profile *profile, struct seep_profile_leak *leak);
 
-/* Its text, for leak.suppressed_by. Borrowed. */
-const char *seep_suppressions_text(const struct seep_suppressions *suppressions, size_t rule);
-
-/* Copy those that were given, used or not, and those of the default list that hit, to profile->scan. */
+/*
+ * Those that were given, used or not, and those of the default list that hit, to profile->scan: in
+ * front of what is told there already.
+ */
 void seep_suppressions_tell(const struct seep_suppressions *suppressions,
 			    struct seep_profile *profile);
 

@@ -19,22 +19,19 @@
 /* Suppressing a root makes roots of what it led to, which may be suppressed in turn. */
 enum { ROUNDS = 8 };
 
-#define NOT_IN_A_LEAK UINT32_MAX
-
 /* What the blocks of one leak have in common. */
 struct fate {
 	uint32_t context; /* index + 1 */
 	uint32_t leader;  /* leak of the root, + 1; of inherited blocks their row */
 	uint32_t rule;	  /* suppression's number + 1 */
 	uint8_t verdict;
-	uint8_t flags;
+	uint8_t is_reported;
 	uint8_t scan_rule;
 	uint8_t root;
 };
 
 _Static_assert(sizeof(struct fate) == 16, "compared and hashed as bytes");
 
-/* A leak in the making. */
 struct draft {
 	struct fate fate;
 	uint64_t first;	 /* block of the result with the lowest address */
@@ -59,33 +56,12 @@ struct judge {
 	/* By context and verdict: 0 not asked, 1 no suppression, else its number * 2 + effect. */
 	uint32_t *effects;
 	bool roots_changed; /* something lost was suppressed since roots were looked for */
-	uint8_t *startup;   /* by context: 0 not asked, 1 no, 2 yes */
 	struct seep_idtable by_fate;
 	struct draft *drafts;
 	size_t draft_count;
 	size_t draft_capacity;
 	uint32_t *places; /* by draft: its index among the profile's leaks */
-	char *rule_names[SCAN_RULE_COUNT];
 };
-
-static void *take_pages(void *user, uint64_t bytes)
-{
-	struct judge *j = user;
-	const uintptr_t page = 4096;
-	const uintptr_t at = (uintptr_t)seep_arena_alloc(j->arena, bytes + page - 1);
-
-	return (void *)((at + page - 1) & ~(page - 1));
-}
-
-/* The index + 1 of the context of a row; 0: an ancestor's, or nothing was counted. */
-static uint32_t context_of(const struct judge *j, uint32_t row)
-{
-	const struct seep_profile *profile = j->profile;
-
-	if (row < profile->first_row || row - profile->first_row >= profile->row_count)
-		return 0;
-	return profile->rows[row - profile->first_row];
-}
 
 /*
  * A forked child has the blocks of all its parent's threads and only one of these threads, so what
@@ -105,12 +81,6 @@ static void judge_orphans(struct judge *j)
 	}
 }
 
-/* A strong pointer that counts as a weak one, since the word on the stack looks dead. */
-static bool is_stack_only(const struct scan_block *block)
-{
-	return block->root == SCAN_ROOT_STACK && block->rule == SCAN_RULE_START;
-}
-
 /* Verdicts of what is neither suppressed nor an orphan. */
 static void judge_blocks(struct judge *j)
 {
@@ -120,21 +90,17 @@ static void judge_blocks(struct judge *j)
 		[SCAN_ROLE_CYCLE] = SEEP_VERDICT_LOST_CYCLE,
 		[SCAN_ROLE_WITH] = SEEP_VERDICT_LOST_WITH,
 	};
-	const struct scan_memory memory = { .allocate = take_pages, .user = j };
 
 	seep_arena_free(j->arena);
 	j->arena = seep_arena_new();
-	/* It fails where there is no memory only, and then the arena has ended the tool. */
-	if (scan_components(&memory, j->result, &j->roles, &j->leaders) < 0)
-		abort();
+	scan_components(j->arena, j->result, &j->roles, &j->leaders);
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
 		const struct scan_block *block = &j->result->blocks[i];
 
 		if (block->state == SCAN_LOST)
 			j->verdicts[i] = by_role[j->roles[i]];
 		else if (block->state == SCAN_MAYBE)
-			j->verdicts[i] = is_stack_only(block) ? SEEP_VERDICT_STACK_ONLY
-							      : SEEP_VERDICT_MAYBE_LOST;
+			j->verdicts[i] = SEEP_VERDICT_MAYBE_LOST;
 		else if (j->verdicts[i] == SEEP_VERDICT_COUNT)
 			j->verdicts[i] = SEEP_VERDICT_IGNORED;
 	}
@@ -148,7 +114,7 @@ static enum seep_suppression_effect effect_on(struct judge *j, uint32_t context,
 	size_t rule = 0;
 
 	*ret_rule = 0;
-	if (context == 0 || !j->suppressions)
+	if (context == 0)
 		return SEEP_NOT_SUPPRESSED;
 	known = &j->effects[(size_t)(context - 1) * SEEP_VERDICT_COUNT + verdict];
 	if (*known == 0) {
@@ -215,7 +181,8 @@ static bool suppress(struct judge *j)
 		uint32_t rule = 0;
 
 		if (is_open(j, i))
-			effect = effect_on(j, context_of(j, block->row), j->verdicts[i], &rule);
+			effect = effect_on(j, seep_profile_row_context(j->profile, block->row),
+					   j->verdicts[i], &rule);
 		if (effect == SEEP_NOT_SUPPRESSED)
 			continue;
 		close_block(j, i,
@@ -251,30 +218,17 @@ static struct draft *draft_of(struct judge *j, const struct fate *fate)
 	return draft;
 }
 
-static uint8_t flags_of(struct judge *j, uint32_t context, unsigned marks)
-{
-	uint8_t flags = marks & LEDGER_CELL_REPORTED ? SEEP_LEAK_REPORTED : 0;
-
-	if (context == 0)
-		return flags;
-	if (j->startup[context - 1] == 0)
-		j->startup[context - 1] =
-			seep_leak_is_startup(j->profile, &j->profile->contexts[context - 1]) ? 2
-											     : 1;
-	return j->startup[context - 1] == 2 ? flags | SEEP_LEAK_STARTUP : flags;
-}
-
 /* With those that go with a root last, so that the roots' leaks are there. */
 static void draft_blocks(struct judge *j, bool with)
 {
 	for (uint64_t i = 0; i < j->result->block_count; i++) {
 		const struct scan_block *block = &j->result->blocks[i];
-		const uint32_t context = context_of(j, block->row);
+		const uint32_t context = seep_profile_row_context(j->profile, block->row);
 		struct fate fate = {
 			.context = context,
 			.rule = j->rules[i],
 			.verdict = j->verdicts[i],
-			.flags = flags_of(j, context, block->marks),
+			.is_reported = !!(block->marks & LEDGER_CELL_REPORTED),
 		};
 		struct draft *draft;
 
@@ -284,8 +238,7 @@ static void draft_blocks(struct judge *j, bool with)
 			fate.leader = j->leaks[j->leaders[i]] + 1;
 		else if (context == 0)
 			fate.leader = block->row;
-		if (fate.verdict == SEEP_VERDICT_MAYBE_LOST ||
-		    fate.verdict == SEEP_VERDICT_STACK_ONLY)
+		if (fate.verdict == SEEP_VERDICT_MAYBE_LOST)
 			fate.scan_rule = block->rule;
 		draft = draft_of(j, &fate);
 		j->leaks[i] = (uint32_t)(draft - j->drafts);
@@ -295,7 +248,7 @@ static void draft_blocks(struct judge *j, bool with)
 			draft->first = i;
 		if (draft->hinted == NO_BLOCK && block->rule >= SCAN_RULE_HINTS)
 			draft->hinted = i;
-		if (with && j->leaks[j->leaders[i]] != NOT_IN_A_LEAK) {
+		if (with) {
 			struct draft *root = &j->drafts[j->leaks[j->leaders[i]]];
 
 			root->leak.with_blocks++;
@@ -304,34 +257,53 @@ static void draft_blocks(struct judge *j, bool with)
 	}
 }
 
+static struct draft *draft_of_reachable(struct judge *j, uint32_t context,
+					const struct scan_block *block)
+{
+	struct fate fate = {
+		.context = context,
+		.verdict = SEEP_VERDICT_REACHABLE,
+	};
+
+	switch (effect_on(j, context, SEEP_VERDICT_REACHABLE, &fate.rule)) {
+	case SEEP_IS_RUNTIME:
+		fate.verdict = SEEP_VERDICT_RUNTIME;
+		break;
+	case SEEP_IS_SUPPRESSED:
+		fate.verdict = SEEP_VERDICT_SUPPRESSED;
+		break;
+	case SEEP_NOT_SUPPRESSED:
+		fate.scan_rule = block->rule;
+		fate.root = block->root;
+	}
+	return draft_of(j, &fate);
+}
+
 static void draft_reachable(struct judge *j)
 {
-	for (uint64_t i = 0; i < j->result->group_count; i++) {
-		const struct scan_group *group = &j->result->groups[i];
-		const uint32_t context = context_of(j, group->row);
-		struct fate fate = {
-			.context = context,
-			.verdict = SEEP_VERDICT_REACHABLE,
-			.flags = flags_of(j, context, 0),
-			.scan_rule = group->rule,
-			.root = group->root,
-		};
-		enum seep_suppression_effect effect;
+	/* By context: its last block, and that one's draft; most are like the one before. */
+	struct known {
+		const struct scan_block *block;
+		size_t draft;
+	} *all_known = seep_xcalloc((size_t)j->profile->context_count + 1, sizeof(*all_known));
+
+	for (uint64_t i = 0; i < j->result->all_count; i++) {
+		const struct scan_block *block = &j->result->all[i];
+		const uint32_t context = seep_profile_row_context(j->profile, block->row);
+		struct known *known = &all_known[context];
 		struct draft *draft;
 
-		if (group->state != SCAN_REACHABLE)
+		if (block->state != SCAN_REACHABLE)
 			continue;
-		effect = effect_on(j, context, SEEP_VERDICT_REACHABLE, &fate.rule);
-		if (effect == SEEP_IS_RUNTIME)
-			fate.verdict = SEEP_VERDICT_RUNTIME;
-		else if (effect == SEEP_IS_SUPPRESSED)
-			fate.verdict = SEEP_VERDICT_SUPPRESSED;
-		if (effect != SEEP_NOT_SUPPRESSED)
-			fate.scan_rule = fate.root = 0;
-		draft = draft_of(j, &fate);
-		draft->leak.blocks += group->blocks;
-		draft->leak.bytes += group->bytes;
+		if (!known->block || known->block->rule != block->rule ||
+		    known->block->root != block->root)
+			known->draft = (size_t)(draft_of_reachable(j, context, block) - j->drafts);
+		known->block = block;
+		draft = &j->drafts[known->draft];
+		draft->leak.blocks++;
+		draft->leak.bytes += block->size;
 	}
+	free(all_known);
 }
 
 static int by_number(uint64_t a, uint64_t b)
@@ -359,13 +331,6 @@ static int compare_drafts(const void *a, const void *b, void *user)
 	return order;
 }
 
-static char *rule_name(struct judge *j, unsigned rule)
-{
-	if (rule < SCAN_RULE_COUNT && !j->rule_names[rule])
-		j->rule_names[rule] = seep_profile_strdup(j->profile, seep_scan_rule_name(rule));
-	return rule < SCAN_RULE_COUNT ? j->rule_names[rule] : NULL;
-}
-
 static void explain(struct judge *j, struct draft *draft)
 {
 	struct seep_profile_leak *leak = &draft->leak;
@@ -380,14 +345,12 @@ static void explain(struct judge *j, struct draft *draft)
 			rule = j->result->blocks[block].rule;
 		evidence = seep_leak_evidence(j->result, block, leak->verdict);
 	}
-	leak->rule = rule_name(j, rule);
+	leak->rule = seep_profile_strdup(j->profile, seep_scan_rule_name(rule));
 	leak->evidence = seep_profile_strdup(j->profile, evidence);
 	free(evidence);
 	if (draft->fate.rule == 0)
 		return;
-	leak->suppressed_by = seep_profile_strdup(
-		j->profile, seep_suppressions_text(j->suppressions, draft->fate.rule - 1));
-	seep_suppressions_hit(j->suppressions, draft->fate.rule - 1, 1, leak->blocks, leak->bytes);
+	seep_suppressions_hit(j->suppressions, draft->fate.rule - 1, j->profile, leak);
 }
 
 static void list_blocks(struct judge *j)
@@ -427,13 +390,17 @@ static void publish(struct judge *j)
 
 	for (size_t i = 0; i < j->draft_count; i++) {
 		struct draft *draft = &j->drafts[i];
+		const struct seep_profile_context *context;
 
 		order[i] = (uint32_t)i;
 		draft->leak.verdict = draft->fate.verdict;
-		draft->leak.flags = draft->fate.flags;
+		draft->leak.flags = draft->fate.is_reported ? SEEP_LEAK_REPORTED : 0;
 		draft->leak.context = draft->fate.context;
-		if (draft->fate.context > 0)
-			draft->leak.hash = profile->contexts[draft->fate.context - 1].hash;
+		context = seep_profile_leak_context(profile, &draft->leak);
+		if (context)
+			draft->leak.hash = context->hash;
+		if (context && seep_leak_is_startup(profile, context))
+			draft->leak.flags |= SEEP_LEAK_STARTUP;
 		explain(j, draft);
 	}
 	qsort_r(order, j->draft_count, sizeof(*order), compare_drafts, j->drafts);
@@ -461,7 +428,6 @@ static void judge_done(struct judge *j)
 	free(j->rules);
 	free(j->leaks);
 	free(j->effects);
-	free(j->startup);
 	free(j->drafts);
 	free(j->places);
 }
@@ -481,14 +447,11 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 		.leaks = seep_xcalloc(blocks, sizeof(*j.leaks)),
 		.effects = seep_xcalloc((size_t)profile->context_count * SEEP_VERDICT_COUNT,
 					sizeof(*j.effects)),
-		.startup = seep_xcalloc(profile->context_count, sizeof(*j.startup)),
 	};
 
 	seep_profile_hash_contexts(profile);
-	if (suppressions)
-		seep_suppressions_begin(suppressions, profile);
+	seep_suppressions_begin(suppressions, profile);
 	seep_idtable_init(&j.by_fate, profile->context_count);
-	memset(j.leaks, 0xff, blocks * sizeof(*j.leaks));
 	judge_orphans(&j);
 	judge_blocks(&j);
 	for (unsigned i = 0; i < ROUNDS && suppress(&j); i++)
@@ -497,7 +460,6 @@ void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *resul
 	draft_blocks(&j, true);
 	draft_reachable(&j);
 	publish(&j);
-	if (suppressions)
-		seep_suppressions_tell(suppressions, profile);
+	seep_suppressions_tell(suppressions, profile);
 	judge_done(&j);
 }

@@ -22,11 +22,11 @@ struct seep_verdict_options {
  * @profile:      of the ledger that the scan's rows are of, with names where they could be found;
  *                rows of ancestors (below first_row) have no context
  * @result:       states of suppressed blocks change
- * @suppressions: NULL: none; their hits are counted
+ * @suppressions: their hits are counted
  *
  * LOST, LOST-CYCLE and LOST-WITH of one context, and of one root, are one leak each; so are blocks
  * that a weak pointer of one rule leads to. Of ancestors, whose contexts are not here, those of one row are.
- * REACHABLE ones come from the result's groups, by rule and by where their chain begins.
+ * REACHABLE ones are told apart by rule, and by where their chain begins.
  */
 void seep_verdicts_judge(struct seep_profile *profile, struct scan_result *result,
 			 struct seep_suppressions *suppressions,

@@ -35,3 +35,15 @@ bool seep_path_is_same(const char *a, const char *b)
 	free(second);
 	return is;
 }
+
+bool seep_begins_with(const char *text, const char *begin)
+{
+	return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+bool seep_begins_among(const char *text, const char *const *begins)
+{
+	while (*begins && !seep_begins_with(text, *begins))
+		begins++;
+	return *begins;
+}

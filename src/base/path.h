@@ -14,4 +14,8 @@ char *seep_path_folder(const char *path) __attribute__((returns_nonnull));
 /* Do both name one place? It may be empty; links at its end are not followed. */
 bool seep_path_is_same(const char *a, const char *b);
 
+/* Does @text begin so, or as one of a list that NULL ends? */
+bool seep_begins_with(const char *text, const char *begin);
+bool seep_begins_among(const char *text, const char *const *begins);
+
 #endif

@@ -54,13 +54,14 @@ bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat)
 {
 	char *text = seep_procfs_read(pid, "stat", NULL);
 	const char *fields = text ? strrchr(text, ')') : NULL;
-	/* 3, 4, 20 and 22 of proc(5). */
+	/* 3, 4, 20, 22 and 28 of proc(5). */
 	const bool is_known = fields &&
 			      sscanf(fields + 1,
 				     " %c %" SCNu32 " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-				     " %*s %*s %*s %*s %" SCNu32 " %*s %" SCNu64,
+				     " %*s %*s %*s %*s %" SCNu32 " %*s %" SCNu64
+				     " %*s %*s %*s %*s %*s %" SCNu64,
 				     &ret_stat->state, &ret_stat->ppid, &ret_stat->threads,
-				     &ret_stat->start_ticks) == 4;
+				     &ret_stat->start_ticks, &ret_stat->stack_begin) == 5;
 
 	if (is_known)
 		copy_name(text, ret_stat->name, sizeof(ret_stat->name));

@@ -17,6 +17,7 @@ struct seep_procfs_stat {
 	uint32_t ppid;
 	uint32_t threads;
 	char name[64];	      /* of its program, cut by the kernel */
+	uint64_t stack_begin; /* of its first thread: arguments are above; 0 unknown */
 	uint64_t start_ticks; /* since boot, in units of sysconf(_SC_CLK_TCK) */
 };
 

@@ -31,8 +31,6 @@ static size_t used_count;
 static struct sigaction held; /* what SIGBUS did before */
 static uintptr_t page_bytes;
 
-/* ---- in the handler ------------------------------------------------------------------------- */
-
 static struct seep_map_guard *find_guard(uintptr_t at)
 {
 	struct seep_map_guard *guard = atomic_load_explicit(&guards, memory_order_acquire);
@@ -72,8 +70,6 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 	}
 	errno = errno_before;
 }
-
-/* ---- guards --------------------------------------------------------------------------------- */
 
 static int install(struct seep_error *err)
 {
@@ -133,8 +129,6 @@ static void give_back(struct seep_map_guard *guard)
 		(void)sigaction(SIGBUS, &held, NULL);
 	(void)pthread_mutex_unlock(&lock);
 }
-
-/* ---- maps ----------------------------------------------------------------------------------- */
 
 int seep_shared_map_open(int fd, size_t bytes, bool writable, struct seep_shared_map *ret_map,
 			 struct seep_error *err)

@@ -33,8 +33,6 @@ bool seep_terminal_color(int fd)
 	return seep_terminal_is(fd);
 }
 
-/* ---- UTF-8 --------------------------------------------------------------------------------- */
-
 size_t seep_utf8_decode(const char *text, size_t bytes, unsigned *ret_code)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -120,8 +118,6 @@ char *seep_escape_dup(const char *text)
 	seep_escape(&buf, text, bytes);
 	return seep_strbuf_take(&buf);
 }
-
-/* ---- width --------------------------------------------------------------------------------- */
 
 /* Close enough for function names: marks that take no column, scripts that take two. */
 static size_t code_width(unsigned code)

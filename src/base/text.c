@@ -172,8 +172,6 @@ void seep_text_shell_word(struct seep_strbuf *buf, const char *word)
 	free(escaped);
 }
 
-/* ---- lines ---------------------------------------------------------------------------------- */
-
 struct seep_line *seep_lines_add(struct seep_lines *lines, enum seep_style style, const char *fmt,
 				 ...)
 {

@@ -190,8 +190,6 @@ struct seep_unit_text seep_percent_text(uint64_t part, uint64_t whole)
 	return ret;
 }
 
-/* ---- parsing ------------------------------------------------------------------------------- */
-
 /* The value is whole + nano / 10^9. */
 struct decimal {
 	uint64_t whole;

@@ -43,8 +43,6 @@ const struct seep_option_table cmd_doctor_options = {
 
 static const char *const level_names[] = { "ok", "note", "problem" };
 
-/* ---- looking ------------------------------------------------------------------------------ */
-
 static void look_at_machine(struct seep_facts *facts)
 {
 	struct seep_ledger_place place;
@@ -124,8 +122,6 @@ static size_t count(const struct seep_findings *found, enum seep_finding_level l
 	return count;
 }
 
-/* ---- what to type ------------------------------------------------------------------------- */
-
 static bool can_restart(const struct seep_facts *facts)
 {
 	return (facts->looked & SEEP_FACTS_PROCESS) && facts->process.command_bytes > 0 &&
@@ -146,8 +142,6 @@ static char *restart_command(const struct seep_facts *facts, const char *prefix,
 	}
 	return seep_strbuf_take(&line);
 }
-
-/* ---- text --------------------------------------------------------------------------------- */
 
 /* A finding's text begins in lower case; a name at its beginning stays as it is. */
 static void print_sentence(const struct seep_printer *printer, enum seep_style how,
@@ -225,8 +219,6 @@ static void print_text(const struct seep_facts *facts, const struct seep_finding
 		free(run);
 	}
 }
-
-/* ---- JSON --------------------------------------------------------------------------------- */
 
 static void write_subject(struct seep_json *json, const struct seep_facts *facts)
 {

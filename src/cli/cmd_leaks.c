@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep leaks": what a process has lost by now, or had lost at its end. */
 #include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,17 +16,21 @@
 #include "profile/context_hash.h"
 #include "profile/ledger_file.h"
 #include "profile/ledger_load.h"
+#include "profile/verdict.h"
 #include "recorder/outside.h"
+#include "recorder/scan_request.h"
 #include "recording/recording.h"
 #include "report/report.h"
 #include "target/leak_scan.h"
 #include "target/packages.h"
+#include "target/spawn.h"
 
 enum { TOP_MAX = 10000000 };
 
 static struct {
 	uint64_t top_count;
 	bool full;
+	bool answer;
 	const char *json;
 	struct seep_leak_option_values leaks;
 	struct seep_symbol_option_values symbols;
@@ -41,6 +47,9 @@ static const struct seep_option options[] = {
 		    "Write everything as JSON to the file JSON, else (or with -) to standard "
 		    "output; \"strings\": to standard output, large numbers as strings"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
+	SEEP_OPTION("answer", 0, FLAG, NULL, asked.answer,
+		    "Answer the process that has the ledger FILE and waits for its own check of "
+		    "leaks; libseep.so starts that"),
 };
 
 const struct seep_option_table cmd_leaks_options = {
@@ -54,32 +63,25 @@ const struct seep_option_table cmd_leaks_options = {
 		"program of which one process runs. FILE is a recording, which has the leaks of\n"
 		"the process's end.\n"
 		"\n"
-		"LIST has commas between: lost, lost-cycle, lost-with, maybe-lost, stack-only,\n"
-		"fork-orphan, runtime, suppressed, ignored, reachable; or valgrind's definite,\n"
-		"indirect, possible.\n"
+		"LIST has commas between: lost, lost-cycle, lost-with, maybe-lost, fork-orphan,\n"
+		"runtime, suppressed, ignored, reachable; or valgrind's definite, indirect,\n"
+		"possible.\n"
 		"\n"
 		"Suppressions are written as for LeakSanitizer (leak:PATTERN) or valgrind, or as\n"
 		"hash:HASH of a leak. Without --error-exitcode the status is 0 whatever is found.\n",
 };
-
-/* ---- the process that runs ------------------------------------------------------------------ */
 
 /* The profile comes after the scan, so that it has all contexts of the blocks that were found. */
 static int scan(const char *path, struct seep_ledger *ledger, uint32_t pid,
 		const struct seep_leak_check_plan *plan, struct seep_profile **ret_profile,
 		struct seep_error *err)
 {
-	const struct seep_leak_scan_options how = {
-		.want_chains = plan->chains,
-		.dump_bytes = plan->dump_bytes,
-		.ledger_fd = ledger->fd,
-	};
 	struct seep_outside outside = { 0 };
 	struct seep_leak_scan *found = NULL;
 	struct seep_error why = { 0 };
 	int rc;
 
-	if (seep_leak_scan((pid_t)pid, &ledger->view.header, &how, &found, &why) < 0)
+	if (seep_leak_check_scan(ledger, pid, SEEP_SCAN_LIVE, plan, &found, &why) < 0)
 		found = NULL;
 	rc = seep_profile_load_ledger(path, false, ret_profile, err);
 	if (rc == 0)
@@ -98,8 +100,6 @@ static int scan(const char *path, struct seep_ledger *ledger, uint32_t pid,
 	return rc;
 }
 
-/* ---- what was written down ------------------------------------------------------------------ */
-
 static int load(const char *path, bool is_ledger, const struct seep_leak_check_plan *plan,
 		struct seep_profile **ret_profile, struct seep_error *err)
 {
@@ -113,8 +113,11 @@ static int load(const char *path, bool is_ledger, const struct seep_leak_check_p
 	rc = seep_leak_check_suppress(*ret_profile, plan, err);
 	if (rc < 0)
 		return rc;
+	if (plan->dump_bytes && (*ret_profile)->scan.done)
+		seep_hint("contents are kept by the scan: seep run --dump-bytes %" PRIu32,
+			  plan->dump_bytes);
 	if (!is_ledger)
-		seep_leak_check_none(*ret_profile, "it was recorded without");
+		seep_leak_check_none(*ret_profile, "no leak check was made when it was recorded");
 	else if ((*ret_profile)->process.ended == SEEP_ENDED_RUNNING)
 		seep_leak_check_none(*ret_profile, "the process cannot be found from here");
 	else
@@ -142,33 +145,19 @@ static int look(const char *path, const struct seep_leak_check_plan *plan,
 	return rc;
 }
 
-/* ---- what is said of it --------------------------------------------------------------------- */
-
-/* @path: the recording, or NULL. */
-static int print(const char *path, const struct seep_profile *profile,
-		 const struct seep_leak_check_plan *plan, uint32_t kinds, struct seep_error *err)
+static int print(const struct seep_profile *profile, const struct seep_view_options *view,
+		 struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
-	const struct seep_view_options view = {
-		.path = path,
-		.by = SEEP_BY_LIVE,
-		.top = (uint32_t)asked.top_count,
-		.full = asked.full,
-		.leak_kinds = asked.leaks.kinds || !asked.json ? kinds : 0,
-		.leak_blocks = (uint32_t)asked.leaks.blocks,
-		.why = asked.leaks.why != NULL,
-		.why_address = plan->why,
-		.packages_of = seep_packages_of,
-	};
 	struct seep_sites *sites;
 
 	if (asked.json)
-		return seep_json_report(asked.json, profile, &view, err);
+		return seep_json_report(asked.json, profile, view, err);
 	sites = seep_sites_new(profile);
 	if (asked.leaks.gen_suppressions)
-		seep_report_leak_rules(stdout, sites, &view);
+		seep_report_leak_rules(stdout, sites, view);
 	else
-		seep_report_leaks(&printer, sites, &view);
+		seep_report_leaks(&printer, sites, view);
 	seep_sites_free(sites);
 	return 0;
 }
@@ -179,10 +168,15 @@ static int leaks(const char *operand, bool *ret_found, struct seep_error *err)
 	struct seep_profile *profile = NULL;
 	struct seep_census census = { 0 };
 	struct seep_leak_check_plan plan;
-	uint32_t kinds;
+	struct seep_view_options view = {
+		.by = SEEP_BY_LIVE,
+		.top = (uint32_t)asked.top_count,
+		.full = asked.full,
+		.packages_of = seep_packages_of,
+	};
 	int rc;
 
-	rc = seep_leak_options_read(&asked.leaks, &plan, &kinds, err);
+	rc = seep_leak_options_read(&asked.leaks, &plan, &view, err);
 	if (rc == 0)
 		rc = seep_json_check(asked.json, err);
 	if (rc == 0)
@@ -191,14 +185,42 @@ static int leaks(const char *operand, bool *ret_found, struct seep_error *err)
 		rc = seep_ledger_operand_find(&census, operand, &ledger, err);
 	if (rc == 0)
 		rc = look(ledger.path, &plan, &profile, err);
+	view.path = ledger.runs ? NULL : ledger.path;
 	if (rc == 0)
-		rc = print(ledger.runs ? NULL : ledger.path, profile, &plan, kinds, err);
+		rc = print(profile, &view, err);
 	if (rc == 0)
-		*ret_found = seep_leak_check_verdicts(profile) & kinds;
+		*ret_found = seep_leak_check_verdicts(profile) &
+			     (view.leak_kinds ? view.leak_kinds : SEEP_LEAK_KINDS);
 	seep_profile_free(profile);
 	free(ledger.path);
 	seep_census_done(&census);
 	return rc;
+}
+
+/* If nobody answers, the process says that itself. */
+static int answer(const char *path)
+{
+	struct seep_leak_check_plan plan;
+	struct seep_ledger ledger;
+	struct seep_view_options view;
+	uint32_t pid = 0;
+	sigset_t none;
+	int rc;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGCHLD, SIG_DFL);
+	seep_spawn_guard_stdio();
+	rc = seep_leak_options_read(&asked.leaks, &plan, &view, NULL);
+	if (rc == 0)
+		rc = seep_ledger_open(AT_FDCWD, path, SEEP_LEDGER_WRITE, &ledger, NULL);
+	if (rc < 0)
+		return SEEP_EXIT_FAILURE;
+	plan.report = seep_leak_report_now;
+	if (seep_profile_process_life(&ledger.view.header, &pid) == SEEP_PROCESS_RUNNING)
+		seep_scan_request_answer(&ledger, pid, &plan);
+	seep_ledger_close(&ledger);
+	return SEEP_EXIT_OK;
 }
 
 int cmd_leaks(char **operands)
@@ -207,6 +229,8 @@ int cmd_leaks(char **operands)
 	bool found = false;
 	int status;
 
+	if (asked.answer)
+		return answer(operands[0]);
 	if (leaks(operands[0], &found, &err) == 0)
 		return found ? (int)asked.leaks.error_exitcode : SEEP_EXIT_OK;
 	status = seep_complain("leaks", &err);

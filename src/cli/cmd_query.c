@@ -61,8 +61,6 @@ const struct seep_option_table cmd_query_options = {
 		"sqlite3 -readonly FILE\n",
 };
 
-/* ---- the statement ------------------------------------------------------------------------- */
-
 /* What people who know the sqlite3 shell type first. */
 static const char tables_sql[] =
 	"SELECT name, type FROM sqlite_schema WHERE type IN ('table','view') "
@@ -125,8 +123,6 @@ static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement,
 		return seep_fail(err, SEEP_EUSAGE, "only statements that read are allowed");
 	return 0;
 }
-
-/* ---- the results --------------------------------------------------------------------------- */
 
 /* A value as text, blobs in hexadecimal digits; NULL gives none. */
 static void read_cell(struct seep_strbuf *cell, sqlite3_stmt *statement, int column)
@@ -294,8 +290,6 @@ static int print_schema(sqlite3_stmt *statement, struct seep_strbuf *cell)
 	}
 	return step;
 }
-
-/* ---- the command --------------------------------------------------------------------------- */
 
 static char out_of_time[128];
 

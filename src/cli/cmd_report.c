@@ -36,8 +36,6 @@ static struct {
 	struct seep_symbol_option_values symbols;
 } asked = { .by = SEEP_BY_CHOICE };
 
-static uint64_t why_address; /* 0: none */
-
 static const struct seep_option options[] = {
 	SEEP_OPTION(
 		"by", 'b', CHOICE, "KEY", asked.by,
@@ -86,8 +84,11 @@ const struct seep_option_table cmd_report_options = {
 		"those of programs and libraries whose names or lines are missing.\n",
 };
 
-static int check(uint32_t *ret_kinds, struct seep_error *err)
+static int check(struct seep_view_options *view, struct seep_error *err)
 {
+	const char *form = asked.tree ? "tree" : asked.flat ? "flat" : asked.raw ? "raw" : NULL;
+	struct seep_leak_check_plan plan;
+
 	if (asked.tree + asked.flat + asked.raw + (asked.json != NULL) > 1)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--tree, --flat, --raw and --json exclude each other");
@@ -96,23 +97,18 @@ static int check(uint32_t *ret_kinds, struct seep_error *err)
 	    (asked.leaks.kinds || asked.leaks.why || asked.leaks.blocks ||
 	     asked.leaks.gen_suppressions))
 		asked.by = SEEP_MEASURE_COUNT;
-	if (asked.by == SEEP_MEASURE_COUNT && (asked.tree || asked.flat || asked.raw))
-		return seep_fail(err, SEEP_EUSAGE, "--by lost cannot be used with --%s",
-				 asked.tree   ? "tree"
-				 : asked.flat ? "flat"
-					      : "raw");
+	if (asked.by == SEEP_MEASURE_COUNT && form)
+		return seep_fail(err, SEEP_EUSAGE, "--by lost cannot be used with --%s", form);
 	if (asked.by_thread && (asked.tree || asked.flat))
-		return seep_fail(err, SEEP_EUSAGE, "--by-thread cannot be used with --%s",
-				 asked.tree ? "tree" : "flat");
+		return seep_fail(err, SEEP_EUSAGE, "--by-thread cannot be used with --%s", form);
 	if (asked.top_count > 0 && asked.tree)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--top cannot be used with --tree, which shows all from 1%% on");
 	for (size_t i = 0; i < asked.modules.count; i++)
 		if (!asked.modules.items[i][strspn(asked.modules.items[i], "!")])
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
-	if (seep_leak_why_read(asked.leaks.why, &why_address, err) < 0)
-		return -SEEP_EUSAGE;
-	return seep_leak_kinds_read(asked.leaks.kinds, ret_kinds, err);
+	view->by = asked.by;
+	return seep_leak_options_read(&asked.leaks, &plan, view, err);
 }
 
 static void add_globs(struct seep_strbuf *text, const char *what,
@@ -153,45 +149,31 @@ static int keep_some(struct seep_profile *profile, const struct seep_sites *site
 }
 
 /* @sites: NULL for what shows no functions. */
-static int print(const char *path, const struct seep_profile *profile,
-		 const struct seep_sites *sites, const char *shown, uint32_t kinds,
-		 struct seep_error *err)
+static int print(const struct seep_profile *profile, const struct seep_sites *sites,
+		 const struct seep_view_options *view, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
-	const struct seep_view_options view = {
-		.path = path,
-		.by = asked.by,
-		.top = (uint32_t)asked.top_count,
-		.full = asked.full,
-		.by_thread = asked.by_thread,
-		.shown = shown,
-		.leak_kinds = kinds,
-		.leak_blocks = (uint32_t)asked.leaks.blocks,
-		.why = asked.leaks.why != NULL,
-		.why_address = why_address,
-		.packages_of = seep_packages_of,
-	};
 
 	if (asked.json != NULL)
-		return seep_json_report(asked.json, profile, &view, err);
+		return seep_json_report(asked.json, profile, view, err);
 	if (asked.raw) {
-		seep_report_raw(stdout, profile, &view);
+		seep_report_raw(stdout, profile, view);
 		return 0;
 	}
 	if (asked.leaks.gen_suppressions) {
-		seep_report_leak_rules(stdout, sites, &view);
+		seep_report_leak_rules(stdout, sites, view);
 		return 0;
 	}
-	seep_report_larger(&printer, sites->profile, path);
+	seep_report_larger(&printer, sites->profile, view->path);
 	if (asked.by == SEEP_MEASURE_COUNT)
-		seep_report_leaks(&printer, sites, &view);
+		seep_report_leaks(&printer, sites, view);
 	else if (asked.tree)
-		seep_report_tree(&printer, sites, &view);
+		seep_report_tree(&printer, sites, view);
 	else if (asked.flat)
-		seep_report_flat(&printer, sites, &view);
+		seep_report_flat(&printer, sites, view);
 	else
-		seep_report_stacks(&printer, sites, &view);
-	seep_report_others(&printer, profile, profile, path);
+		seep_report_stacks(&printer, sites, view);
+	seep_report_others(&printer, profile, profile, view->path);
 	return 0;
 }
 
@@ -202,10 +184,16 @@ static int report(const char *path, struct seep_error *err)
 	struct seep_profile *profile = NULL;
 	struct seep_sites *sites = NULL;
 	char *shown = NULL;
-	uint32_t kinds;
+	struct seep_view_options view = {
+		.path = path,
+		.top = (uint32_t)asked.top_count,
+		.full = asked.full,
+		.by_thread = asked.by_thread,
+		.packages_of = seep_packages_of,
+	};
 	int ret;
 
-	ret = check(&kinds, err);
+	ret = check(&view, err);
 	if (ret == 0)
 		ret = seep_profile_open(path, &profile, err);
 	if (ret == 0)
@@ -215,9 +203,9 @@ static int report(const char *path, struct seep_error *err)
 		if (!stacks_only || some)
 			sites = seep_sites_new(profile);
 		ret = keep_some(profile, sites, &shown, err);
+		view.shown = shown;
 		if (ret == 0)
-			ret = print(path, profile, sites, shown, asked.leaks.kinds ? kinds : 0,
-				    err);
+			ret = print(profile, sites, &view, err);
 		seep_sites_free(sites);
 	}
 	free(shown);

@@ -23,6 +23,7 @@
 #include "cli/run_outcome.h"
 #include "cli/symbol_options.h"
 #include "ledger/ledger.h"
+#include "profile/verdict.h"
 #include "recorder/census.h"
 #include "recorder/ledger_place.h"
 #include "recorder/outname.h"
@@ -103,7 +104,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("no-leak-check", 0, FLAG, NULL, asked.no_leak_check,
 		    "Do not look for leaks when a process ends"),
 	SEEP_OPTION("trace-exit", 0, FLAG, NULL, asked.trace_exit,
-		    "Look for leaks, too, when a signal kills a process (does nothing yet)"),
+		    "Look for leaks, too, when a signal kills a process; not with gdb or strace"),
 	SEEP_LEAK_OPTIONS(asked.leaks),
 	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
@@ -154,8 +155,6 @@ struct run {
 	struct seep_recorder_plan plan; /* borrows from the others */
 	struct seep_spawn spawn;
 };
-
-/* ---- before the start --------------------------------------------------------------------- */
 
 static int preflight_status(const struct seep_error *err)
 {
@@ -216,6 +215,9 @@ static char *runtime_options(void)
 		seep_strbuf_adds(&text, ":by_thread=name");
 	if (asked.no_argv)
 		seep_strbuf_adds(&text, ":argv=0");
+	/* They may be killed as soon as they have started. */
+	if (asked.trace_exit)
+		seep_strbuf_adds(&text, ":start_wait=1");
 	/* Each that matches has a recording, however little it allocates. */
 	if (asked.follow)
 		seep_strbuf_adds(&text, ":forks=1");
@@ -228,24 +230,14 @@ static char *runtime_options(void)
 	return all;
 }
 
-/* The program asked for it while it runs. */
-static void report_now(const struct seep_profile *profile)
-{
-	const struct seep_printer printer = seep_printer_for(stderr, 80);
-	const struct seep_view_options view = { .by = SEEP_BY_LIVE };
-	struct seep_sites *sites = seep_sites_new(profile);
-
-	seep_report_leaks(&printer, sites, &view);
-	(void)fflush(stderr);
-	seep_sites_free(sites);
-}
-
 static int check_leak_options(struct run *run, struct seep_error *err)
 {
-	int rc = seep_leak_options_read(&asked.leaks, &run->leak_check, &run->leak_kinds, err);
+	struct seep_view_options view;
+	int rc = seep_leak_options_read(&asked.leaks, &run->leak_check, &view, err);
 
 	if (rc < 0)
 		return rc;
+	run->leak_kinds = view.leak_kinds ? view.leak_kinds : SEEP_LEAK_KINDS;
 	if (asked.no_leak_check &&
 	    (asked.trace_exit || asked.leaks.error_exitcode || asked.leaks.why))
 		return seep_fail(err, SEEP_EUSAGE, "--no-leak-check cannot be used with --%s",
@@ -257,7 +249,7 @@ static int check_leak_options(struct run *run, struct seep_error *err)
 				 "--why=ADDRESS is for \"seep leaks\": before the program runs "
 				 "its blocks have no addresses");
 	run->leak_check.symbols = &run->symbols;
-	run->leak_check.report = report_now;
+	run->leak_check.report = seep_leak_report_now;
 	run->leak_check.trace_exit = asked.trace_exit;
 	/* Each that matches has a recording, however little it allocates. */
 	run->leak_check.small_forks = asked.follow != NULL;
@@ -385,17 +377,11 @@ static int prepare(struct run *run, const char *name)
 	run->plan.session = run->plan.session << LEDGER_SESSION_PID_BITS | (uint64_t)getpid();
 	run->plan.ledger_dir = run->place.path;
 	run->plan.ledger_dir_fd = run->place.fd;
-	if (asked.trace_exit && !asked.quiet)
-		seep_complainf("run",
-			       "--trace-exit does nothing yet: processes that a signal kills "
-			       "are not scanned");
 	if (run->place.note && !asked.quiet)
 		seep_complainf("run", "%s", run->place.note);
 	seep_census_tidy(run->place.fd);
 	return SEEP_EXIT_OK;
 }
-
-/* ---- the run ------------------------------------------------------------------------------ */
 
 static int fork_target(struct run *run, char **argv, struct seep_error *err)
 {

@@ -51,8 +51,6 @@ const char *seep_command_nearest(const char *name);
  */
 int seep_command_run(const struct seep_command *command, int argc, char **argv);
 
-/* ---- the commands, in alphabetical order ---- */
-
 int cmd_completion(char **operands);
 extern const struct seep_option_table cmd_completion_options;
 

@@ -5,64 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strbuf.h"
+#include "cli/complain.h"
 #include "profile/verdict.h"
+#include "report/report.h"
 
 /* Enough to find one in a debugger; JSON has them too. */
-enum { BLOCKS_KEPT = 16, NAMES_BYTES_MAX = 512, SHOWN_BYTES = 100 };
+enum { BLOCKS_KEPT = 16, SHOWN_BYTES = 100 };
 
-#define BIT(verdict) (UINT32_C(1) << SEEP_VERDICT_##verdict)
-
-/* What users of valgrind type, and all. */
-static const struct {
-	const char *name;
-	uint32_t kinds;
-} aliases[] = {
-	{ "all", (UINT32_C(1) << SEEP_VERDICT_COUNT) - 1 },
-	{ "definite", BIT(LOST) | BIT(LOST_CYCLE) },
-	{ "indirect", BIT(LOST_WITH) },
-	{ "possible", BIT(MAYBE_LOST) | BIT(STACK_ONLY) },
-};
-
-enum { ALIASES = sizeof(aliases) / sizeof(aliases[0]) };
-
-static int fail_unknown(const char *name, size_t length, struct seep_error *err)
+static int read_kinds(const char *list, uint32_t *ret_kinds, struct seep_error *err)
 {
-	struct seep_strbuf names;
-	int rc;
-
-	seep_strbuf_init(&names, NAMES_BYTES_MAX);
-	for (unsigned i = 0; i < SEEP_VERDICT_COUNT; i++)
-		seep_strbuf_addf(&names, "%s%s", i ? ", " : "", seep_verdict_name(i));
-	rc = seep_fail(err, SEEP_EUSAGE, "--leak-kinds: '%.*s' must be all, or one of %s",
-		       length < SHOWN_BYTES ? (int)length : SHOWN_BYTES, name, names.text);
-	seep_strbuf_done(&names);
-	return rc;
-}
-
-int seep_leak_kinds_read(const char *list, uint32_t *ret_kinds, struct seep_error *err)
-{
-	uint32_t kinds = list ? 0 : SEEP_LEAK_KINDS;
-
+	*ret_kinds = 0;
 	while (list) {
 		const size_t length = strcspn(list, ",");
-		const unsigned verdict = seep_verdict_by_name(list, length);
-		uint32_t known = verdict < SEEP_VERDICT_COUNT ? UINT32_C(1) << verdict : 0;
+		const uint32_t known = seep_verdicts_called(list, length);
 
-		for (size_t i = 0; i < ALIASES; i++)
-			if (strlen(aliases[i].name) == length &&
-			    strncmp(aliases[i].name, list, length) == 0)
-				known = aliases[i].kinds;
 		if (!known)
-			return fail_unknown(list, length, err);
-		kinds |= known;
+#define V(constant, name, is_leak, meaning) ", " name
+			return seep_fail(err, SEEP_EUSAGE,
+					 "--leak-kinds: '%.*s' must be one of all" SEEP_VERDICTS(V),
+					 length < SHOWN_BYTES ? (int)length : SHOWN_BYTES, list);
+#undef V
+		*ret_kinds |= known;
 		list = list[length] ? list + length + 1 : NULL;
 	}
-	*ret_kinds = kinds;
 	return 0;
 }
 
-int seep_leak_why_read(const char *why, uint64_t *ret_address, struct seep_error *err)
+static int read_why(const char *why, uint64_t *ret_address, struct seep_error *err)
 {
 	char *end;
 
@@ -79,8 +48,8 @@ int seep_leak_why_read(const char *why, uint64_t *ret_address, struct seep_error
 }
 
 int seep_leak_options_read(const struct seep_leak_option_values *values,
-			   struct seep_leak_check_plan *ret_plan, uint32_t *ret_kinds,
-			   struct seep_error *err)
+			   struct seep_leak_check_plan *ret_plan,
+			   struct seep_view_options *ret_view, struct seep_error *err)
 {
 	struct seep_suppressions *suppressions = NULL;
 	int rc;
@@ -93,9 +62,12 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 		.suppressions = values->suppressions.items,
 		.suppression_count = values->suppressions.count,
 	};
-	rc = seep_leak_kinds_read(values->kinds, ret_kinds, err);
+	ret_view->leak_blocks = (uint32_t)values->blocks;
+	ret_view->why = values->why != NULL;
+	rc = read_kinds(values->kinds, &ret_view->leak_kinds, err);
 	if (rc == 0)
-		rc = seep_leak_why_read(values->why, &ret_plan->why, err);
+		rc = read_why(values->why, &ret_plan->why, err);
+	ret_view->why_address = ret_plan->why;
 	/* Whichever block it is, its leak has to list it. */
 	if (rc == 0 && ret_plan->why)
 		ret_plan->block_list_max = SEEP_LEAK_BLOCKS_MAX;
@@ -105,4 +77,20 @@ int seep_leak_options_read(const struct seep_leak_option_values *values,
 		seep_suppressions_free(suppressions);
 	}
 	return rc;
+}
+
+void seep_leak_report_now(const struct seep_profile *profile, const char *why_not)
+{
+	const struct seep_printer printer = seep_printer_for(stderr, 80);
+	const struct seep_view_options view = { .by = SEEP_BY_LIVE };
+	struct seep_sites *sites;
+
+	if (!profile) {
+		seep_complainf(NULL, "not scanned for leaks: %s", why_not);
+		return;
+	}
+	sites = seep_sites_new(profile);
+	seep_report_leaks(&printer, sites, &view);
+	(void)fflush(stderr);
+	seep_sites_free(sites);
 }

@@ -47,29 +47,18 @@ struct seep_leak_option_values {
 enum { SEEP_DUMP_BYTES_MAX = 65536, SEEP_LEAK_BLOCKS_MAX = 1000000 };
 
 /**
- * seep_leak_kinds_read - the verdicts that --leak-kinds names
- * @list:      of names in any case, of valgrind's ("definite", "indirect", "possible",
- *             "reachable") and "all"; NULL: those that are leaks by default
- * @ret_kinds: bits of enum seep_verdict; never 0
- *
- * Returns: 0, or -SEEP_EUSAGE: the sentence lists the names.
- */
-SEEP_NODISCARD int seep_leak_kinds_read(const char *list, uint32_t *ret_kinds,
-					struct seep_error *err);
-
-/* The address of --why=ADDRESS; 0: without one, or NULL. Returns: 0, or -SEEP_EUSAGE. */
-SEEP_NODISCARD int seep_leak_why_read(const char *why, uint64_t *ret_address,
-				      struct seep_error *err);
-
-/**
  * seep_leak_options_read - what the options ask for
- * @ret_plan:  borrows from @values
- * @ret_kinds: as above
+ * @ret_plan: borrows from @values
+ * @ret_view: what concerns leaks is set; leak_kinds: 0 unless asked for
  *
  * Returns: 0, -SEEP_EUSAGE, or what is wrong with a file of suppressions.
  */
 SEEP_NODISCARD int seep_leak_options_read(const struct seep_leak_option_values *values,
 					  struct seep_leak_check_plan *ret_plan,
-					  uint32_t *ret_kinds, struct seep_error *err);
+					  struct seep_view_options *ret_view,
+					  struct seep_error *err);
+
+/* For struct seep_leak_check_plan, on standard error. */
+void seep_leak_report_now(const struct seep_profile *profile, const char *why_not);
 
 #endif

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "base/procfs.h"
 #include "base/units.h"
 #include "base/xalloc.h"
 #include "recording/recording.h"
@@ -23,6 +24,15 @@ static bool is_running(const struct seep_census *census, const struct seep_censu
 	       seep_census_find(census, entry->pid) == entry;
 }
 
+/* By its file, or as it was started: the file may be a link's. */
+static bool is_called(const struct seep_census_entry *entry, const char *name)
+{
+	struct seep_procfs_stat stat;
+
+	return (entry->exe && strcmp(seep_path_base(entry->exe), name) == 0) ||
+	       (seep_procfs_stat(entry->pid, &stat) && strcmp(stat.name, name) == 0);
+}
+
 /* The only process that runs the program @name now. */
 static int find_by_name(const struct seep_census *census, const char *name,
 			const struct seep_census_entry **ret_entry, struct seep_error *err)
@@ -32,8 +42,7 @@ static int find_by_name(const struct seep_census *census, const char *name,
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
 
-		if (!entry->exe || strcmp(seep_path_base(entry->exe), name) != 0 ||
-		    !is_running(census, entry))
+		if (!is_running(census, entry) || !is_called(entry, name))
 			continue;
 		if (found)
 			return seep_fail(err, SEEP_EUSAGE,

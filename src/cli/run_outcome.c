@@ -141,6 +141,11 @@ void seep_run_outcome_print(const struct seep_program *program,
 	if (!plan->quiet) {
 		summarise(plan->output, result);
 		list_leaky(&result->leaky, result->lead_path);
+		if (result->unscanned_count)
+			(void)fprintf(stderr,
+				      "seep: %zu other process%s could not be scanned for leaks\n",
+				      result->unscanned_count,
+				      result->unscanned_count == 1 ? "" : "es");
 	}
 	list_left(&result->left);
 	if (json && result->profile)

@@ -52,6 +52,9 @@ enum {
 #define LEDGER_FORK_BYTES (UINT64_C(1) << 20)
 #define LEDGER_FORK_NS UINT64_C(500000000)
 
+/* A process waits so long at its end for its recorder, unless exit_wait_ms= says otherwise. */
+#define LEDGER_EXIT_WAIT_MS 10000
+
 /* A session's number is random, but for so many bits, the lowest: its recorder's pid. */
 #define LEDGER_SESSION_PID_BITS 22
 
@@ -156,7 +159,7 @@ struct ledger_control {
 	uint64_t line_spare[2];
 
 	_Alignas(64) _Atomic uint32_t recorder_pid; /* in the target's PID namespace; 0 none */
-	_Atomic uint32_t exit_wait_ms;
+	_Atomic uint32_t exit_wait_ms;		    /* LEDGER_EXIT_WAIT_MS unless somebody chose */
 	_Atomic uint64_t recorder_start_ticks;
 	_Atomic uint32_t exit_ack;	/* futex: the recorder stores 1 when the target may go on */
 	_Atomic uint32_t recorder_done; /* a recording of this ledger is complete */
@@ -254,8 +257,7 @@ struct ledger_state {
 	/* A thread asks for a leak scan and waits for the answer; one at a time. */
 	_Alignas(64) _Atomic uint32_t scan_request; /* advanced by one for each, after the rest */
 	_Atomic uint32_t scan_kind;		    /* enum ledger_scan_kind */
-	_Atomic uint64_t
-		scan_list; /* address of scan_list_max struct ledger_lost, to be filled in */
+	_Atomic uint64_t scan_list; /* address of struct ledger_lost to be filled in */
 	_Atomic uint32_t scan_list_max;
 	uint32_t scan_spare;
 	/* A struct ledger_string as one word: what the program says is not to be reported. */

@@ -72,8 +72,6 @@ uint8_t *seep_builder_bytes(struct seep_builder *b, const void *bytes, uint64_t 
 	return memcpy(seep_profile_calloc(b->profile, count, 1), bytes, count);
 }
 
-/* ---- stacks ------------------------------------------------------------------------------- */
-
 static bool same_frame(const struct seep_profile_frame *a, const struct seep_profile_frame *b)
 {
 	return a->address == b->address && a->module == b->module && a->exact == b->exact;
@@ -142,8 +140,6 @@ void seep_builder_stack(struct seep_builder *b, struct seep_profile_context *con
 	}
 }
 
-/* ---- epochs ------------------------------------------------------------------------------- */
-
 void seep_builder_epoch(struct seep_builder *b, uint32_t context,
 			const struct seep_profile_epoch *epoch)
 {
@@ -206,8 +202,6 @@ static void place_epochs(struct seep_builder *b)
 	b->epochs_unsorted = false;
 	b->epoch_count = 0;
 }
-
-/* ---- the whole ---------------------------------------------------------------------------- */
 
 void seep_builder_finish(struct seep_builder *b)
 {

@@ -142,7 +142,6 @@ void seep_ledger_load_contexts(struct seep_ledger_load *load)
 				 load->view.count[LEDGER_TABLE_CONTEXTS] + LEDGER_CONTEXT_FIRST,
 				 sizeof(*load->places));
 	profile->first_row = load->view.header.first_row;
-	load->profile->parent_rows_end = load->view.header.parent_rows_end;
 	if (profile->row_count < load->rows.count)
 		(void)seep_profile_add_items(profile, SEEP_ARRAY_ROWS,
 					     (uint32_t)load->rows.count - profile->row_count);

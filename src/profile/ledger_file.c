@@ -12,8 +12,6 @@
 
 enum { CHUNK_BYTES = 16 * 1024 };
 
-/* ---- opening ------------------------------------------------------------------------------ */
-
 int seep_ledger_refuse(const struct ledger_view *view, enum ledger_view_status status,
 		       struct seep_error *err)
 {
@@ -114,8 +112,6 @@ bool seep_ledger_is_cut(const struct seep_ledger *ledger)
 {
 	return seep_shared_map_is_cut(&ledger->map);
 }
-
-/* ---- tables ------------------------------------------------------------------------------- */
 
 typedef void (*item_fn)(const void *item, struct seep_ledger_sums *sums);
 

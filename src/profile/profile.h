@@ -172,7 +172,7 @@ struct seep_profile_suppression {
 /* How the process was scanned for what cannot be reached. */
 struct seep_profile_scan {
 	bool done;
-	char *method;  /* "copy-on-write", "stopped", "waiting", "inside"; NULL: not done */
+	char *method;  /* "copy-on-write", "stopped", "waiting"; NULL: not done */
 	char *why_not; /* one sentence; NULL: done, or nobody asked */
 	uint64_t at_ns;
 	uint64_t pause_ns;
@@ -318,11 +318,9 @@ struct seep_profile {
 	uint32_t context_count;
 	struct seep_profile_epoch *epochs; /* what those of the contexts point into */
 	uint32_t epoch_count;
-	uint32_t
-		left_out_count; /* contexts behind those, which nobody asked for; analysis/keep.h */
-	/* Of a ledger, by row: index of its context + 1, 0 = nothing was counted. See row_owner.h. */
-	uint32_t first_row;	  /* id of the first; lower ones are of ancestors */
-	uint32_t parent_rows_end; /* from here on, of ancestors without a ledger */
+	uint32_t left_out_count; /* contexts behind those, not asked for; analysis/keep.h */
+	/* Of a ledger, by row: index of its context + 1, 0 = nothing was counted. */
+	uint32_t first_row; /* id of the first; lower ones are of ancestors */
 	uint32_t *rows;
 	uint32_t row_count;
 	struct seep_profile_mark *marks;
@@ -332,8 +330,7 @@ struct seep_profile {
 	struct seep_profile_unseen *unseen;
 	uint32_t unseen_count;
 	struct seep_profile_scan scan;
-	struct seep_profile_leak
-		*leaks; /* by verdict, then bytes; analysis/verdicts.h makes them */
+	struct seep_profile_leak *leaks; /* by verdict, then bytes */
 	uint32_t leak_count;
 	/* Of a recording: what its leaks' lists and chains point into, in their order. */
 	struct seep_profile_leak_block *leak_blocks;
@@ -344,8 +341,7 @@ struct seep_profile {
 	/* By frame, of those that names were looked up for: the frames inlined into it. */
 	struct seep_profile_inlined *inlined;
 	uint32_t named_count;
-	struct seep_arena
-		*arena; /* owns every string above, and arrays that seep_profile_add() has not */
+	struct seep_arena *arena; /* strings, and arrays that seep_profile_add() has not */
 	struct {
 		void *items;
 		size_t capacity;
@@ -369,6 +365,36 @@ char *seep_profile_strndup(struct seep_profile *profile, const char *bytes, size
  */
 void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array, uint32_t count)
 	__attribute__((returns_nonnull));
+
+/*
+ * The index + 1 of the context of the row with this id; 0: an ancestor's, or nothing was
+ * counted.
+ */
+static inline uint32_t seep_profile_row_context(const struct seep_profile *profile, uint32_t row)
+{
+	return row >= profile->first_row && row - profile->first_row < profile->row_count
+		       ? profile->rows[row - profile->first_row]
+		       : 0;
+}
+
+/* The context of a leak; NULL: it is not here. */
+static inline const struct seep_profile_context *seep_profile_leak_context(
+	const struct seep_profile *profile, const struct seep_profile_leak *leak)
+{
+	return leak->context > 0 &&
+			       leak->context <= profile->context_count + profile->left_out_count
+		       ? &profile->contexts[leak->context - 1]
+		       : NULL;
+}
+
+/* The path of the module that @frame is in; NULL: not known. */
+static inline const char *seep_profile_frame_path(const struct seep_profile *profile,
+						  const struct seep_profile_frame *frame)
+{
+	return frame->module > 0 && frame->module <= profile->module_count
+		       ? profile->modules[frame->module - 1].path
+		       : NULL;
+}
 
 /* One more. */
 static inline void *seep_profile_add(struct seep_profile *profile, enum seep_array array)

@@ -79,8 +79,6 @@ static const char *copy_text(struct symboliser *s, const char *text)
 	return s->texts[count].copy;
 }
 
-/* ---- looking up ---------------------------------------------------------------------------- */
-
 static int by_place(const void *a, const void *b)
 {
 	const struct wanted *left = a;
@@ -233,8 +231,6 @@ static void look_up_all(struct symboliser *s, bool missing)
 	profile->named_count = profile->frame_count;
 }
 
-/* ---- stacks -------------------------------------------------------------------------------- */
-
 /* Returns how many entries at @to stand for @entry now. */
 static uint32_t expand_entry(const struct symboliser *s, const struct seep_profile_context *context,
 			     const struct seep_profile_stack_entry *entry,
@@ -296,8 +292,6 @@ static int expand_stacks(struct symboliser *s, struct seep_error *err)
 	}
 	return 0;
 }
-
-/* ---- the whole ----------------------------------------------------------------------------- */
 
 int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *symbols, bool missing,
 			   seep_symbolise_progress progress, void *user, struct seep_error *err)

@@ -29,27 +29,42 @@ bool seep_verdict_is_leak(unsigned verdict)
 	return verdict < SEEP_VERDICT_COUNT && verdicts[verdict].is_leak;
 }
 
-unsigned seep_verdict_by_name(const char *name, size_t length)
-{
-	unsigned verdict = 0;
+#define BIT(verdict) (UINT32_C(1) << SEEP_VERDICT_##verdict)
 
-	while (verdict < SEEP_VERDICT_COUNT &&
-	       (strlen(verdicts[verdict].name) != length ||
-		strncasecmp(verdicts[verdict].name, name, length) != 0))
-		verdict++;
-	return verdict;
+static const struct {
+	const char *name;
+	uint32_t verdicts;
+} words[] = {
+	{ "definite", BIT(LOST) | BIT(LOST_CYCLE) },
+	{ "indirect", BIT(LOST_WITH) },
+	{ "possible", BIT(MAYBE_LOST) },
+	{ "reachable", BIT(REACHABLE) },
+	{ "all", SEEP_VERDICTS_ALL },
+};
+
+enum { WORDS = sizeof(words) / sizeof(words[0]) };
+
+static bool is_same(const char *name, const char *word, size_t length)
+{
+	return strlen(name) == length && strncasecmp(name, word, length) == 0;
 }
 
-bool seep_verdict_is_shown(uint32_t kinds, unsigned verdict)
+uint32_t seep_verdicts_called(const char *word, size_t length)
 {
-	if (kinds == 0)
-		return verdict != SEEP_VERDICT_REACHABLE;
-	return verdict >= SEEP_VERDICT_COUNT || kinds >> verdict & 1;
+	for (size_t i = 0; i < WORDS; i++)
+		if (is_same(words[i].name, word, length))
+			return words[i].verdicts;
+	for (unsigned i = 0; i < SEEP_VERDICT_COUNT; i++)
+		if (is_same(verdicts[i].name, word, length))
+			return UINT32_C(1) << i;
+	return 0;
 }
 
-const char *seep_leak_flag_name(unsigned number)
+const char *seep_verdict_kind(unsigned verdict)
 {
-	static const char *const names[] = { "startup", "reported" };
+	size_t i = 0;
 
-	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+	while (i + 1 < WORDS && !(words[i].verdicts >> verdict & 1))
+		i++;
+	return words[i].name;
 }

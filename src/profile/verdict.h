@@ -16,7 +16,6 @@
 	V(LOST_CYCLE,	"LOST-CYCLE",	true,	"only blocks that it leads to itself point to it") \
 	V(LOST_WITH,	"LOST-WITH",	true,	"only lost blocks point to it")			\
 	V(MAYBE_LOST,	"MAYBE-LOST",	false,	"only a pointer into its middle leads to it")	\
-	V(STACK_ONLY,	"STACK-ONLY",	false,	"only a dead-looking word of a stack points to it") \
 	V(FORK_ORPHAN,	"FORK-ORPHAN",	false,	"lost, but a parent process allocated it") \
 	V(RUNTIME,	"RUNTIME",	false,	"libc, libstdc++ or the loader keeps it to its end") \
 	V(SUPPRESSED,	"SUPPRESSED",	false,	"a suppression matches it, or what leads to it") \
@@ -39,6 +38,8 @@ enum {
 #undef V
 };
 
+#define SEEP_VERDICTS_ALL ((UINT32_C(1) << SEEP_VERDICT_COUNT) - 1)
+
 /* Static storage; "unknown" of a number that a newer seep wrote. */
 const char *seep_verdict_name(unsigned verdict);
 const char *seep_verdict_meaning(unsigned verdict);
@@ -46,13 +47,13 @@ const char *seep_verdict_meaning(unsigned verdict);
 /* Counts as a leak unless --leak-kinds says otherwise. */
 bool seep_verdict_is_leak(unsigned verdict);
 
-/* The verdict of this name, in any case; SEEP_VERDICT_COUNT: there is none. */
-unsigned seep_verdict_by_name(const char *name, size_t length);
+/*
+ * The verdicts that a word in any case stands for, a bit each: one by its name, or those of
+ * valgrind's definite, indirect, possible, reachable and all. 0: none.
+ */
+uint32_t seep_verdicts_called(const char *word, size_t length);
 
-/* Is it in the set @kinds, a bit for each verdict? 0: all but REACHABLE. Unknown ones always are. */
-bool seep_verdict_is_shown(uint32_t kinds, unsigned verdict);
-
-/* The name of bit @number of enum seep_leak_flags, "startup"; NULL: it has none. */
-const char *seep_leak_flag_name(unsigned number);
+/* The one of valgrind's words that says most of this verdict; "all" where it has none. */
+const char *seep_verdict_kind(unsigned verdict);
 
 #endif

@@ -18,8 +18,6 @@
 
 enum { HALF_MADE_AGE_S = 60, ANCESTORS_MAX = 64 };
 
-/* ---- the census --------------------------------------------------------------------------- */
-
 struct taking {
 	struct seep_census *census;
 	const char *dir;
@@ -234,8 +232,6 @@ const char *seep_census_state_name(enum seep_census_state state)
 
 	return names[state];
 }
-
-/* ---- tidying ------------------------------------------------------------------------------ */
 
 /* File names of ledgers that living processes need, and of those that may go. */
 struct tidying {

@@ -47,8 +47,6 @@ struct seep_finisher {
 	unsigned symbol_jobs;
 };
 
-/* ---- what was seen from outside ----------------------------------------------------------- */
-
 static void set_end(struct seep_profile_process *process, const struct seep_image *image)
 {
 	if (image->replaced) {
@@ -95,8 +93,6 @@ static void add_outside_view(struct seep_profile *profile, const struct seep_ima
 		totals->peak_at_ns = process->end_ns;
 	seep_outside_explain(&image->gathered.outside, profile);
 }
-
-/* ---- one job ------------------------------------------------------------------------------ */
 
 static int name_frames(const struct seep_finish_job *job, struct seep_profile *profile,
 		       struct seep_symbols **symbols, struct seep_error *err)
@@ -160,6 +156,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 		return;
 	job->recorded = true;
 	job->leak_verdicts = seep_leak_check_verdicts(profile);
+	job->unscanned = job->plan->leak_check && !profile->scan.done;
 }
 
 /* Held for good once the recorder gives up. */
@@ -288,8 +285,6 @@ void seep_finish(struct seep_finish_job *job)
 	do_job(job, &symbols);
 	seep_symbols_free(symbols);
 }
-
-/* ---- the thread --------------------------------------------------------------------------- */
 
 static void work_on(struct seep_finisher *finisher, struct seep_finish_job *job)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/leak_check.h"
 
+#include "analysis/sites.h"
 #include "analysis/verdicts.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "profile/verdict.h"
-#include "recorder/leak_chains.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -28,12 +28,18 @@ int seep_leak_check_suppressions(const struct seep_leak_check_plan *plan,
 	return 0;
 }
 
-static char *take(struct seep_profile *profile, char *text)
+int seep_leak_check_scan(const struct seep_ledger *ledger, uint32_t pid,
+			 enum seep_scan_moment moment, const struct seep_leak_check_plan *plan,
+			 struct seep_leak_scan **ret_scan, struct seep_error *err)
 {
-	char *kept = seep_profile_strdup(profile, text);
+	const struct seep_leak_scan_options options = {
+		.moment = moment,
+		.want_chains = plan->chains,
+		.dump_bytes = plan->dump_bytes,
+		.ledger_fd = ledger->fd,
+	};
 
-	free(text);
-	return kept;
+	return seep_leak_scan((pid_t)pid, &ledger->view.header, &options, ret_scan, err);
 }
 
 static void tell_of_skipped(struct seep_profile *profile, const struct seep_leak_scan *scan)
@@ -54,36 +60,172 @@ static void tell_of_skipped(struct seep_profile *profile, const struct seep_leak
 }
 
 /* @problem: NULL, or why the suppressions could not be read. */
-static void tell_of_scan(struct seep_profile *profile, const struct seep_leak_scan *scan,
+static void tell_of_scan(struct seep_profile *profile, struct seep_leak_scan *scan,
 			 const char *problem)
 {
-	const char *method = seep_scan_method_name(scan->method);
-	const bool more = scan->skipped_count > SCAN_SKIPPED_MAX;
+	struct seep_texts *caveats = &scan->caveats;
 	struct seep_profile_scan *told = &profile->scan;
 
+	if (problem)
+		seep_texts_take(caveats, seep_xasprintf("nothing was suppressed: %s", problem));
+	if (scan->skipped_count > SCAN_SKIPPED_MAX)
+		seep_texts_take(caveats, seep_xasprintf("%" PRIu64 " ranges of memory could not be "
+							"read, of which %d are listed",
+							scan->skipped_count, SCAN_SKIPPED_MAX));
 	*told = (struct seep_profile_scan){
 		.done = true,
-		.method = method ? seep_profile_strdup(profile, method) : NULL,
+		.method = seep_profile_strdup(profile, seep_scan_method_name(scan->method)),
 		.at_ns = scan->at_ns,
 		.pause_ns = scan->pause_ns,
 		.mark_ns = scan->mark_ns,
 		.marked_bytes = scan->marked_bytes,
 		.blocks = scan->block_count,
-		.caveats = seep_profile_calloc(profile, scan->caveats.count + 3,
-					       sizeof(*told->caveats)),
+		.caveats = seep_profile_calloc(profile, caveats->count + 1, sizeof(char *)),
+		.caveat_count = (uint32_t)caveats->count,
 	};
-	for (size_t i = 0; i < scan->caveats.count; i++)
-		told->caveats[told->caveat_count++] = seep_profile_strdup(profile,
-									  scan->caveats.items[i]);
-	if (problem)
-		told->caveats[told->caveat_count++] =
-			take(profile, seep_xasprintf("nothing was suppressed: %s", problem));
+	for (size_t i = 0; i < caveats->count; i++)
+		told->caveats[i] = seep_profile_strdup(profile, caveats->items[i]);
 	tell_of_skipped(profile, scan);
-	if (more)
-		told->caveats[told->caveat_count++] =
-			take(profile, seep_xasprintf("%" PRIu64 " ranges of memory could not be "
-						     "read, of which %d are listed",
-						     scan->skipped_count, SCAN_SKIPPED_MAX));
+}
+
+enum { LINKS_MAX = 64 };
+
+struct chains {
+	struct seep_profile *profile;
+	const struct seep_leak_scan *scan;
+	const struct scan *marked;
+	struct seep_sites *sites;
+};
+
+/* What allocated it, or NULL. */
+static const char *function_of(const struct chains *c, const struct scan_block *block)
+{
+	const uint32_t number = seep_profile_row_context(c->profile, block->row);
+	const struct seep_profile_context *context;
+	uint32_t first;
+	uint32_t end;
+
+	if (number == 0 || c->profile->contexts[number - 1].stack_count == 0)
+		return NULL;
+	context = &c->profile->contexts[number - 1];
+	seep_sites_trim(c->sites, context->stack, context->stack_count, &first, &end);
+	return c->profile->frames[context->stack[first].frame].function;
+}
+
+static void name_link(const struct chains *c, const struct scan_link *link,
+		      struct seep_profile_link *ret)
+{
+	struct seep_leak_place place;
+
+	*ret = (struct seep_profile_link){ .address = link->from };
+	if (link->block) {
+		const struct scan_block *block = scan_find(c->marked, link->block);
+		const char *function = block ? function_of(c, block) : NULL;
+
+		ret->from = seep_profile_strdup(c->profile, "block");
+		ret->name = seep_profile_strdup(c->profile, function);
+		ret->offset = link->from - link->block;
+		return;
+	}
+	seep_leak_scan_place(c->scan, link, &place);
+	ret->from = seep_profile_strdup(c->profile, place.from);
+	ret->name = seep_profile_strdup(c->profile, place.name);
+	ret->offset = place.offset;
+	ret->address = place.address;
+	free(place.from);
+	free(place.name);
+}
+
+static void add_chain(const struct chains *c, struct seep_profile_leak *leak, uint64_t address)
+{
+	struct scan_link links[LINKS_MAX];
+	const size_t count = scan_chain(c->marked, address, links, LINKS_MAX);
+
+	leak->chain = seep_profile_calloc(c->profile, count + 1, sizeof(*leak->chain));
+	leak->chain_count = (uint32_t)count;
+	for (size_t i = 0; i < count; i++)
+		name_link(c, &links[i], &leak->chain[i]);
+}
+
+/* It has no list: any block that is reached and of its context will do. */
+static void add_reachable(const struct chains *c)
+{
+	struct seep_profile *profile = c->profile;
+	/* By context: index + 1 of its leak whose chain is missing; the first of several rules. */
+	uint32_t *wanted = seep_xcalloc((size_t)profile->context_count + 1, sizeof(*wanted));
+
+	for (uint32_t i = profile->leak_count; i > 0; i--)
+		if (profile->leaks[i - 1].verdict == SEEP_VERDICT_REACHABLE)
+			wanted[profile->leaks[i - 1].context] = i;
+	for (uint64_t i = 0; i < c->marked->block_count; i++) {
+		const struct scan_block *block = &c->marked->blocks[i];
+		const uint32_t context = seep_profile_row_context(profile, block->row);
+
+		if (block->state != SCAN_REACHABLE || wanted[context] == 0)
+			continue;
+		add_chain(c, &profile->leaks[wanted[context] - 1], block->address);
+		wanted[context] = 0;
+	}
+	free(wanted);
+}
+
+static bool lists(const struct seep_profile_leak *leak, uint64_t address)
+{
+	for (uint32_t i = 0; i < leak->block_list_count; i++)
+		if (leak->block_list[i].address == address)
+			return true;
+	return false;
+}
+
+/* The leak that this block is part of: it is listed there, or of the same context and reachable. */
+static void add_asked(const struct chains *c, uint64_t address)
+{
+	const struct scan_block *block = scan_find(c->marked, address);
+	struct seep_profile_leak *leak = NULL;
+	struct seep_profile_leak_block *listed;
+
+	for (uint32_t i = 0; block && !leak && i < c->profile->leak_count; i++) {
+		struct seep_profile_leak *other = &c->profile->leaks[i];
+
+		if (block->state == SCAN_REACHABLE
+			    ? other->verdict == SEEP_VERDICT_REACHABLE &&
+				      other->context ==
+					      seep_profile_row_context(c->profile, block->row)
+			    : lists(other, block->address))
+			leak = other;
+	}
+	if (!leak)
+		return;
+	listed = seep_profile_calloc(c->profile, 1, sizeof(*listed));
+	listed->address = block->address;
+	listed->size = block->size;
+	leak->block_list = listed;
+	leak->block_list_count = 1;
+	add_chain(c, leak, block->address);
+}
+
+/*
+ * The pointers that lead to the first block of each leak, or to the one at @address, unless that is
+ * 0, which its leak lists first then: why they are not lost. The scan kept chains.
+ */
+static void add_chains(struct seep_profile *profile, const struct seep_leak_scan *scan,
+		       uint64_t address)
+{
+	const struct chains c = {
+		.profile = profile,
+		.scan = scan,
+		.marked = seep_leak_scan_marked(scan),
+		.sites = seep_sites_new(profile),
+	};
+
+	for (uint32_t i = 0; i < profile->leak_count && address == 0; i++)
+		if (profile->leaks[i].block_list_count > 0)
+			add_chain(&c, &profile->leaks[i], profile->leaks[i].block_list[0].address);
+	if (address == 0)
+		add_reachable(&c);
+	else
+		add_asked(&c, address);
+	seep_sites_free(c.sites);
 }
 
 void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *scan,
@@ -109,7 +251,7 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
 	seep_verdicts_judge(profile, &scan->result, suppressions, &options);
 	seep_suppressions_free(suppressions);
 	if (plan->chains)
-		seep_leak_chains_add(profile, scan, plan->why);
+		add_chains(profile, scan, plan->why);
 }
 
 static void suppress(struct seep_profile *profile, struct seep_suppressions *suppressions,
@@ -128,9 +270,7 @@ static void suppress(struct seep_profile *profile, struct seep_suppressions *sup
 				    &rule) != SEEP_IS_SUPPRESSED)
 		return;
 	leak->verdict = SEEP_VERDICT_SUPPRESSED;
-	leak->suppressed_by = seep_profile_strdup(profile,
-						  seep_suppressions_text(suppressions, rule));
-	seep_suppressions_hit(suppressions, rule, 1, leak->blocks, leak->bytes);
+	seep_suppressions_hit(suppressions, rule, profile, leak);
 }
 
 /* What goes with a leak goes with it here too; what does not any more is not counted with it. */
@@ -154,21 +294,10 @@ static void suppress_with(struct seep_profile *profile)
 	}
 }
 
-static bool is_told(const struct seep_profile_scan *scan, const char *text)
-{
-	for (uint32_t i = 0; i < scan->suppression_count; i++)
-		if (strcmp(scan->suppressions[i].text, text) == 0)
-			return true;
-	return false;
-}
-
 int seep_leak_check_suppress(struct seep_profile *profile, const struct seep_leak_check_plan *plan,
 			     struct seep_error *err)
 {
-	const struct seep_profile_scan before = profile->scan;
-	struct seep_profile_suppression *told;
 	struct seep_suppressions *suppressions;
-	uint32_t count;
 	int rc;
 
 	if (plan->suppression_count == 0)
@@ -182,29 +311,21 @@ int seep_leak_check_suppress(struct seep_profile *profile, const struct seep_lea
 	suppress_with(profile);
 	seep_suppressions_tell(suppressions, profile);
 	seep_suppressions_free(suppressions);
-	/* Those of the recording, behind these. */
-	count = profile->scan.suppression_count;
-	told = seep_profile_calloc(profile, (size_t)count + before.suppression_count + 1,
-				   sizeof(*told));
-	memcpy(told, profile->scan.suppressions, count * sizeof(*told));
-	for (uint32_t i = 0; i < before.suppression_count; i++)
-		if (before.suppressions[i].text &&
-		    !is_told(&profile->scan, before.suppressions[i].text))
-			told[count++] = before.suppressions[i];
-	profile->scan.suppressions = told;
-	profile->scan.suppression_count = count;
 	return 0;
 }
 
 void seep_leak_check_none(struct seep_profile *profile, const char *why, ...)
 {
 	va_list args;
+	char *text;
 
 	if (profile->scan.done || profile->scan.why_not)
 		return;
 	va_start(args, why);
-	profile->scan.why_not = take(profile, seep_xvasprintf(why, args));
+	text = seep_xvasprintf(why, args);
 	va_end(args);
+	profile->scan.why_not = seep_profile_strdup(profile, text);
+	free(text);
 }
 
 uint32_t seep_leak_check_verdicts(const struct seep_profile *profile)

@@ -3,7 +3,7 @@
  * From a leak scan to the leaks of a profile: what whoever scans, at a process's end or on request,
  * does with what was found.
  *
- *	seep_leak_scan(pid, header, &options, &scan, &err);	options as the plan asks
+ *	seep_leak_check_scan(ledger, pid, moment, plan, &scan, &err);
  *	seep_profile_load_ledger(path, ...);			afterwards: it has all rows of the scan
  *	seep_profile_symbolise(profile, ...);			names first: suppressions match them
  *	seep_profile_hash_contexts(profile);
@@ -14,6 +14,7 @@
 
 #include "analysis/suppressions.h"
 #include "profile/profile.h"
+#include "recorder/ledger_control.h"
 #include "symbol/symbol.h"
 #include "target/leak_scan.h"
 
@@ -32,8 +33,11 @@ struct seep_leak_check_plan {
 	const char *const *suppressions; /* files, which could be read when the plan was made */
 	size_t suppression_count;
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
-	/* Show what a process asked to be told while it runs; any thread; NULL: nobody. */
-	void (*report)(const struct seep_profile *profile);
+	/*
+	 * Show what a process asked to be told while it runs; any thread; NULL: nobody. @profile is
+	 * NULL if it could not be scanned, since @why_not.
+	 */
+	void (*report)(const struct seep_profile *profile, const char *why_not);
 };
 
 /**
@@ -45,6 +49,12 @@ struct seep_leak_check_plan {
 SEEP_NODISCARD int seep_leak_check_suppressions(const struct seep_leak_check_plan *plan,
 						struct seep_suppressions **ret,
 						struct seep_error *err);
+
+/* seep_leak_scan() of the process of @ledger, which is @pid here, as the plan asks. */
+SEEP_NODISCARD int seep_leak_check_scan(const struct seep_ledger *ledger, uint32_t pid,
+					enum seep_scan_moment moment,
+					const struct seep_leak_check_plan *plan,
+					struct seep_leak_scan **ret_scan, struct seep_error *err);
 
 /**
  * seep_leak_check_fill - fill in @profile->leaks and @profile->scan

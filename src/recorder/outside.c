@@ -59,8 +59,6 @@ void seep_outside_sample(struct seep_outside *outside, const struct ledger_state
 	}
 }
 
-/* ---- in words -------------------------------------------------------------------------------- */
-
 enum kind { PROGRAMS_MALLOC, PROGRAMS_OPERATORS, ELSEWHERE, BY_OTHER_NAMES, KIND_COUNT };
 
 static enum kind kind_of(const struct seep_binding *binding)

@@ -57,8 +57,6 @@ struct seep_recorder {
 	size_t poll_capacity;
 };
 
-/* ---- recordings --------------------------------------------------------------------------- */
-
 static bool is_taken(const struct seep_recorder *recorder, const char *output)
 {
 	for (const struct seep_image *image = recorder->session.images; image; image = image->next)
@@ -217,8 +215,6 @@ static void collect_done(struct seep_recorder *recorder)
 		take_back(recorder, job);
 }
 
-/* ---- events ------------------------------------------------------------------------------- */
-
 static void read_new_ledgers(struct seep_recorder *recorder)
 {
 	_Alignas(struct inotify_event) char buffer[INOTIFY_BUFFER_BYTES];
@@ -348,8 +344,6 @@ static bool goes_on(const struct seep_recorder *recorder)
 		return true;
 	return seep_monotonic_ns() < recorder->grace_ends_ns && has_descendants(recorder);
 }
-
-/* ---- the end ------------------------------------------------------------------------------ */
 
 static void leave_the_living(struct seep_recorder *recorder)
 {
@@ -526,8 +520,6 @@ void seep_recorder_run(struct seep_recorder *recorder, struct seep_recorder_resu
 		seep_recorder_find_lead(ret_result);
 }
 
-/* ---- making and releasing ----------------------------------------------------------------- */
-
 static void open_inotify(struct seep_recorder *recorder)
 {
 	recorder->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -559,7 +551,7 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 	recorder->polls = seep_xgrow(NULL, &recorder->poll_capacity, POLL_FIXED,
 				     sizeof(*recorder->polls));
 	open_inotify(recorder);
-	rc = seep_run_signals_begin(&recorder->signals, err);
+	rc = seep_run_signals_begin(&recorder->signals, main_pid, err);
 	if (rc == 0)
 		rc = seep_finisher_new(&recorder->finisher, err);
 	if (rc < 0) {

@@ -22,6 +22,7 @@ void seep_recorder_add_other(struct seep_recorder_result *result, const struct s
 	other->file = seep_xstrdup(seep_path_base(job->output));
 	if (job->leak_verdicts & SEEP_LEAK_KINDS)
 		seep_texts_take(&result->leaky, seep_xstrdup(job->output));
+	result->unscanned_count += job->unscanned;
 }
 
 void seep_recorder_find_lead(struct seep_recorder_result *result)

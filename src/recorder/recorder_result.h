@@ -22,15 +22,15 @@ struct seep_recorder_result {
 	struct seep_profile_other *others;
 	size_t other_count;
 	size_t other_capacity;
-	struct seep_profile
-		*lead;	 /* of the one among them with the largest peak; NULL: FILE's is */
-	char *lead_path; /* its recording */
+	struct seep_profile *lead; /* of the one with the largest peak; NULL: FILE's is */
+	char *lead_path;	   /* its recording */
 	struct seep_profile_forked small_forks; /* of all processes, those without a recording */
 	/* What processes without a recording became: "PROGRAM was not recorded: why"; how often. */
 	struct seep_texts unrecorded;
 	size_t unrecorded_count;
-	size_t unwritten_count;	    /* other processes whose recording could not be made */
-	struct seep_texts leaky;    /* recordings of other processes that have leaks */
+	size_t unwritten_count;	 /* other processes whose recording could not be made */
+	struct seep_texts leaky; /* recordings of other processes that have leaks */
+	size_t unscanned_count; /* of other processes with a recording, whatever they may have lost */
 	struct seep_texts left;	    /* processes that go on: "PID   # EXE" */
 	struct seep_texts problems; /* sentences */
 	struct seep_texts notes;    /* sentences about what went well */

@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +20,11 @@ static const int taken[] = {
 
 enum { JOB_CONTROL_COUNT = 4, TAKEN_COUNT = sizeof(taken) / sizeof(taken[0]) };
 
+static pid_t main_target; /* set once */
+/* Of the target, as the thread that traces it says; whoever has seen its stop says so. */
+static _Atomic int traced_stop;
+enum { GOES_ON = 0, HAS_STOPPED, STOP_SEEN };
+
 static void set_of(int count, sigset_t *set)
 {
 	(void)sigemptyset(set);
@@ -24,10 +32,11 @@ static void set_of(int count, sigset_t *set)
 		(void)sigaddset(set, taken[i]);
 }
 
-int seep_run_signals_begin(struct seep_run_signals *signals, struct seep_error *err)
+int seep_run_signals_begin(struct seep_run_signals *signals, pid_t target, struct seep_error *err)
 {
 	sigset_t set;
 
+	main_target = target;
 	set_of(TAKEN_COUNT, &set);
 	/* If it was handed to us ignored, children would vanish without a status. */
 	(void)signal(SIGCHLD, SIG_DFL);
@@ -44,7 +53,8 @@ static bool is_stopped(pid_t pid)
 {
 	struct seep_procfs_stat stat;
 
-	return seep_procfs_stat((uint32_t)pid, &stat) && stat.state == 'T';
+	return atomic_load_explicit(&traced_stop, memory_order_acquire) != GOES_ON ||
+	       (seep_procfs_stat((uint32_t)pid, &stat) && stat.state == 'T');
 }
 
 /* Returns true if the signal asks to end. What is typed reaches the target by itself. */
@@ -88,15 +98,20 @@ static void stop_with(pid_t target)
 	/* Without a terminal nobody waits for a prompt, and the other processes need us. */
 	if (!has_terminal())
 		return;
-	(void)kill(getpid(), SIGSTOP);
+	(void)raise(SIGSTOP);
 	if (is_stopped(target))
 		(void)kill(target, SIGCONT);
 }
 
-/*
- * Threads of ours may trace processes: those are theirs to wait for (__WNOTHREAD). But of a child
- * of ours the stops by a trace are shown to us too, whatever we ask for, as CLD_TRAPPED.
- */
+void seep_run_signals_note_stop(pid_t child, bool stopped)
+{
+	if (child != main_target)
+		return;
+	atomic_store_explicit(&traced_stop, stopped ? HAS_STOPPED : GOES_ON, memory_order_release);
+	if (stopped)
+		(void)kill(getpid(), SIGCHLD);
+}
+
 static pid_t next_child(idtype_t which, pid_t pid, int options, int *ret_code)
 {
 	siginfo_t info = { 0 };
@@ -107,13 +122,44 @@ static pid_t next_child(idtype_t which, pid_t pid, int options, int *ret_code)
 	return info.si_pid;
 }
 
+/*
+ * Threads of ours may trace processes: those are theirs to wait for (__WNOTHREAD). But of a child
+ * of ours the stops by a trace are shown to us too, whatever we ask for, as CLD_TRAPPED. They are
+ * left alone, or that thread would not hear of them, and the other children are asked one by one.
+ */
+static pid_t next_of_all(int *ret_code)
+{
+	enum { LOOK = WSTOPPED | WEXITED | WNOWAIT };
+	pid_t pid = next_child(P_ALL, 0, LOOK, ret_code);
+	char file[32], *children, *at, *end;
+
+	if (pid <= 0 || *ret_code != CLD_TRAPPED)
+		return pid;
+	(void)snprintf(file, sizeof(file), "task/%d/children", getpid());
+	children = seep_procfs_read((uint32_t)getpid(), file, NULL);
+	pid = 0;
+	for (at = children; at && pid == 0; at = end) {
+		const pid_t child = (pid_t)strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		pid = next_child(P_PID, child, LOOK, ret_code);
+		if (*ret_code == CLD_TRAPPED)
+			pid = 0;
+	}
+	free(children);
+	return pid;
+}
+
 pid_t seep_run_signals_next_dead(pid_t target)
 {
+	int stop = HAS_STOPPED, code;
 	pid_t pid;
-	int code;
 
-	while ((pid = next_child(P_ALL, 0, WSTOPPED | WEXITED | WNOWAIT, &code)) > 0) {
-		if (code != CLD_STOPPED && code != CLD_TRAPPED)
+	if (atomic_compare_exchange_strong(&traced_stop, &stop, STOP_SEEN))
+		stop_with(target);
+	while ((pid = next_of_all(&code)) > 0) {
+		if (code != CLD_STOPPED)
 			return pid;
 		if (next_child(P_PID, pid, WSTOPPED, &code) == target && code == CLD_STOPPED)
 			stop_with(target);

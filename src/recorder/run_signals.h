@@ -17,7 +17,8 @@ struct seep_run_signals {
 };
 
 /* Block the signals concerned and open the descriptor. Returns 0 or -SEEP_ESYS. */
-SEEP_NODISCARD int seep_run_signals_begin(struct seep_run_signals *signals, struct seep_error *err);
+SEEP_NODISCARD int seep_run_signals_begin(struct seep_run_signals *signals, pid_t target,
+					  struct seep_error *err);
 
 /**
  * seep_run_signals_pass_on - deal with the signals that have come
@@ -32,6 +33,12 @@ bool seep_run_signals_pass_on(struct seep_run_signals *signals, pid_t target);
  * was stopped meanwhile, stop as well, and continue it when we are continued.
  */
 pid_t seep_run_signals_next_dead(pid_t target);
+
+/*
+ * By a thread that traces @child: it was stopped by job control, or goes on. Of a child that is
+ * traced by us the kernel does not say so. Others than the target do not count. Any thread.
+ */
+void seep_run_signals_note_stop(pid_t child, bool stopped);
 
 /*
  * The target has ended and what came up to then has had its effect. From here on the terminal stops

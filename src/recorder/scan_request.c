@@ -5,6 +5,7 @@
 #include "profile/context_hash.h"
 #include "profile/ledger_load.h"
 #include "profile/symbolise.h"
+#include "target/refused_call.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -70,7 +71,7 @@ static uint32_t write_list(uint32_t pid, uint64_t address, const struct lost *lo
 	/* Another process's address; the kernel checks it. */
 	struct iovec there = { (void *)(uintptr_t)address, here.iov_len };
 
-	if (!lost->count ||
+	if (!lost->count || seep_call_is_refused(SYS_process_vm_writev) ||
 	    process_vm_writev((pid_t)pid, &here, 1, &there, 1, 0) != (ssize_t)here.iov_len)
 		return 0;
 	return lost->count;
@@ -79,25 +80,23 @@ static uint32_t write_list(uint32_t pid, uint64_t address, const struct lost *lo
 static bool look(struct seep_ledger *ledger, uint32_t pid, const struct seep_leak_check_plan *plan,
 		 struct lost *lost)
 {
-	const struct seep_leak_scan_options options = {
-		/* The thread that asks waits as at an end, and exit_tid is its. */
-		.at_exit = true,
-		.dump_bytes = plan->dump_bytes,
-		.want_chains = plan->chains,
-		.ledger_fd = ledger->fd,
-	};
 	const uint32_t kind = LEDGER_GET(ledger->state->scan_kind);
 	struct seep_profile *profile = NULL;
+	struct seep_error why = { 0 };
 	struct seep_leak_scan *scan;
 	bool done;
 
-	if (seep_leak_scan((pid_t)pid, &ledger->view.header, &options, &scan, NULL) < 0)
+	/* The thread that asks waits as at an end, and exit_tid is its. */
+	if (seep_leak_check_scan(ledger, pid, SEEP_SCAN_AT_EXIT, plan, &scan, &why) < 0) {
+		if (kind == LEDGER_SCAN_REPORT && plan->report)
+			plan->report(NULL, why.text);
 		return false;
+	}
 	done = judge(ledger, scan, plan, &profile) == 0;
 	if (done) {
 		gather(&scan->result, ledger->view.header.first_row, lost);
 		if (kind == LEDGER_SCAN_REPORT && lost->blocks && plan->report)
-			plan->report(profile);
+			plan->report(profile, NULL);
 	}
 	seep_profile_free(profile);
 	seep_leak_scan_free(scan);
@@ -109,6 +108,12 @@ void seep_scan_request_welcome(struct seep_ledger *ledger)
 	atomic_store_explicit(&ledger->control->scan_ready, 1, memory_order_release);
 }
 
+bool seep_scan_request_waits(const struct seep_ledger *ledger)
+{
+	return LEDGER_GET(ledger->state->scan_request) !=
+	       atomic_load_explicit(&ledger->control->scan_answer, memory_order_relaxed);
+}
+
 void seep_scan_request_answer(struct seep_ledger *ledger, uint32_t pid,
 			      const struct seep_leak_check_plan *plan)
 {
@@ -117,11 +122,8 @@ void seep_scan_request_answer(struct seep_ledger *ledger, uint32_t pid,
 	const uint32_t request = LEDGER_GET(state->scan_request);
 	const uint32_t wanted = LEDGER_GET(state->scan_list_max);
 	struct lost lost = { .listed_max = wanted < LIST_MAX ? wanted : LIST_MAX };
-	bool done;
+	const bool done = look(ledger, pid, plan, &lost);
 
-	if (request == atomic_load_explicit(&control->scan_answer, memory_order_relaxed))
-		return;
-	done = look(ledger, pid, plan, &lost);
 	atomic_store_explicit(&control->scan_failed, !done, memory_order_relaxed);
 	atomic_store_explicit(&control->scan_leaks, lost.blocks, memory_order_relaxed);
 	atomic_store_explicit(&control->scan_leak_bytes, lost.bytes, memory_order_relaxed);

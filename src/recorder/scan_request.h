@@ -14,7 +14,10 @@
 /* From here on it may ask. */
 void seep_scan_request_welcome(struct seep_ledger *ledger);
 
-/* If it waits for an answer, scan it and give it one. @pid: as seen from here. */
+/* Does it wait for an answer? */
+bool seep_scan_request_waits(const struct seep_ledger *ledger);
+
+/* Scan it and give it one. @pid: as seen from here. */
 void seep_scan_request_answer(struct seep_ledger *ledger, uint32_t pid,
 			      const struct seep_leak_check_plan *plan);
 

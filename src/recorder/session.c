@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- finding ------------------------------------------------------------------------------ */
-
 static struct seep_image *by_name(struct seep_session *session, const char *file_name)
 {
 	for (struct seep_image *image = session->images; image; image = image->next) {
@@ -56,8 +54,6 @@ static bool is_followed(const struct seep_session *session, const struct seep_im
 		return false;
 	return !session->follow_exe || regexec(session->follow_exe, image->exe, 0, NULL, 0) == 0;
 }
-
-/* ---- coming ------------------------------------------------------------------------------- */
 
 static bool is_child(const struct seep_image *image, const struct seep_image *parent)
 {
@@ -248,8 +244,6 @@ void seep_session_scan(struct seep_session *session)
 	if (seep_folder_each(session->dir_fd, meet, session, &session->why) < 0)
 		session->is_behind = true;
 }
-
-/* ---- going -------------------------------------------------------------------------------- */
 
 void seep_session_dying(struct seep_session *session, uint32_t pid)
 {

@@ -65,8 +65,6 @@ void seep_snapshots_free(struct seep_snapshots *snapshots)
 	free(snapshots);
 }
 
-/* ---- when --------------------------------------------------------------------------------- */
-
 int seep_snapshots_wait_ms(const struct seep_snapshots *snapshots)
 {
 	uint64_t now_ns = seep_monotonic_ns();
@@ -91,8 +89,6 @@ bool seep_snapshots_due(struct seep_snapshots *snapshots)
 	snapshots->next_ns += ((now_ns - snapshots->next_ns) / every_ns + 1) * every_ns;
 	return true;
 }
-
-/* ---- one snapshot ------------------------------------------------------------------------- */
 
 static struct seep_snapshot_ring *find_ring(struct seep_snapshots *snapshots, const char *output)
 {
@@ -200,8 +196,6 @@ void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job
 	free((char *)(uintptr_t)job->output);
 	free(job);
 }
-
-/* ---- afterwards --------------------------------------------------------------------------- */
 
 /* One line for each kind of failure, before what happened to FILE, which hints follow. */
 void seep_snapshots_result(const struct seep_snapshots *snapshots,

@@ -5,6 +5,7 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "recorder/exit_trace.h"
 #include "recorder/ledger_control.h"
 #include "recorder/perf_map_file.h"
 #include "recorder/scan_request.h"
@@ -41,6 +42,7 @@ struct seep_watch {
 	pthread_mutex_t lock; /* leaf; for seen.timeline and peak_rss_bytes, which others read */
 	struct seep_watch_result seen;
 	const struct seep_leak_check_plan *leak_check;
+	struct seep_exit_trace *trace; /* NULL: the process is not traced */
 	/* The thread's own, the caller's after it was joined, as is the rest of seen. */
 	uint64_t last_rss_bytes;
 	uint64_t allocs;
@@ -157,6 +159,26 @@ static void answer(struct seep_ledger *ledger)
 	futex_wake(&ledger->control->exit_ack);
 }
 
+static void register_recorder(struct ledger_control *control)
+{
+	struct seep_procfs_stat self = { 0 };
+
+	/* Whoever cannot find us alive thinks that we died. */
+	if (!seep_procfs_stat((uint32_t)getpid(), &self))
+		self.start_ticks = 0;
+	atomic_store_explicit(&control->recorder_start_ticks, self.start_ticks,
+			      memory_order_relaxed);
+	atomic_store_explicit(&control->recorder_pid, (uint32_t)getpid(), memory_order_release);
+	/* It may wait for us to come. */
+	futex_wake(&control->exit_ack);
+}
+
+static void unregister_recorder(struct seep_ledger *ledger)
+{
+	atomic_store_explicit(&ledger->control->recorder_pid, 0, memory_order_release);
+	answer(ledger);
+}
+
 /* While it is alive, its own root directory can be looked into. */
 static void find_perf_map(struct seep_watch *watch)
 {
@@ -178,25 +200,49 @@ static bool wants_leak_scan(const struct seep_watch *watch, uint32_t ended)
 	       (ended != LEDGER_ENDED_EXEC && watch->allocs >= LEDGER_FORK_ALLOCS);
 }
 
+/*
+ * Others may trace it then, or a thread that scans it. Returns true if it has died, and was
+ * scanned.
+ */
+static bool let_go(struct seep_watch *watch)
+{
+	struct seep_watch_result *seen = &watch->seen;
+	struct seep_leak_scan *scan;
+
+	if (!watch->trace)
+		return false;
+	scan = seep_exit_trace_end(watch->trace, &seen->no_leak_scan);
+	watch->trace = NULL;
+	if (!scan)
+		return false;
+	seep_leak_scan_free(seen->leak_scan);
+	seen->leak_scan = scan;
+	return true;
+}
+
+/* As long as it may be killed by a signal. */
+static void keep_traced(struct seep_watch *watch)
+{
+	if (!watch->trace && !watch->answered && wants_leak_scan(watch, LEDGER_ENDED_RUNNING) &&
+	    watch->leak_check->trace_exit)
+		watch->trace = seep_exit_trace_begin(&watch->ledger, watch->pid, watch->leak_check);
+}
+
 /* Of an end that was none, the next one's replaces it. */
 static void scan_for_leaks(struct seep_watch *watch)
 {
-	const struct seep_leak_scan_options options = {
-		.at_exit = true,
-		.want_chains = watch->leak_check->chains,
-		.dump_bytes = watch->leak_check->dump_bytes,
-		.ledger_fd = watch->ledger.fd,
-	};
+	/*
+	 * It gives up on a recorder that takes longer, after the time that somebody gave, if
+	 * one did.
+	 */
+	uint32_t wait_ms = LEDGER_EXIT_WAIT_MS;
 
-	/* It gives up on a recorder that takes longer. */
-	if (atomic_load_explicit(&watch->ledger.control->exit_wait_ms, memory_order_relaxed) <
-	    SCAN_WAIT_MS)
-		atomic_store_explicit(&watch->ledger.control->exit_wait_ms, SCAN_WAIT_MS,
-				      memory_order_relaxed);
+	(void)atomic_compare_exchange_strong(&watch->ledger.control->exit_wait_ms, &wait_ms,
+					     SCAN_WAIT_MS);
 	seep_leak_scan_free(watch->seen.leak_scan);
 	watch->seen.no_leak_scan.code = 0;
-	if (seep_leak_scan((pid_t)watch->pid, &watch->ledger.view.header, &options,
-			   &watch->seen.leak_scan, &watch->seen.no_leak_scan) < 0)
+	if (seep_leak_check_scan(&watch->ledger, watch->pid, SEEP_SCAN_AT_EXIT, watch->leak_check,
+				 &watch->seen.leak_scan, &watch->seen.no_leak_scan) < 0)
 		watch->seen.leak_scan = NULL;
 }
 
@@ -222,7 +268,8 @@ static void meet_end(struct seep_watch *watch)
 	    atomic_load_explicit(&watch->ledger.state->unrecorded_children, memory_order_relaxed))
 		seep_outside_look_at_children(&watch->seen.outside, &watch->ledger.view.header,
 					      watch->pid);
-	if (wants_leak_scan(watch, ended))
+	/* Also for an exec: of a program that is traced the kernel ignores set-user-ID. */
+	if (!let_go(watch) && wants_leak_scan(watch, ended))
 		scan_for_leaks(watch);
 	watch->answered = ended != LEDGER_ENDED_ABORT;
 	watch->catch_tries = ended == LEDGER_ENDED_EXEC && watch->pid ? CATCH_TRIES : 0;
@@ -253,11 +300,22 @@ static uint64_t look_at_successor(struct seep_watch *watch)
 	return watch->seen.timeline.interval_ns;
 }
 
+static void answer_request(struct seep_watch *watch)
+{
+	if (!seep_scan_request_waits(&watch->ledger))
+		return;
+	(void)let_go(watch);
+	seep_scan_request_answer(&watch->ledger, watch->pid, watch->leak_check);
+}
+
 static void *follow(void *argument)
 {
 	struct seep_watch *watch = argument;
 	_Atomic uint32_t *attention = &watch->ledger.state->attention;
 
+	/* Before the process knows of us: until then it may wait. */
+	keep_traced(watch);
+	register_recorder(watch->ledger.control);
 	for (;;) {
 		/* Before all that is looked at: what changes later wakes us at once. */
 		uint32_t seen = atomic_load_explicit(attention, memory_order_acquire);
@@ -269,7 +327,8 @@ static void *follow(void *argument)
 			return NULL;
 		meet_end(watch);
 		if (watch->leak_check && watch->pid && !watch->answered)
-			seep_scan_request_answer(&watch->ledger, watch->pid, watch->leak_check);
+			answer_request(watch);
+		keep_traced(watch);
 		now_ns = seep_monotonic_ns();
 		if (now_ns >= watch->next_epoch_ns && !watch->answered)
 			advance_epoch(watch, now_ns);
@@ -307,24 +366,6 @@ static int start_thread(struct seep_watch *watch)
 	return problem;
 }
 
-static void register_recorder(struct ledger_control *control)
-{
-	struct seep_procfs_stat self = { 0 };
-
-	/* Whoever cannot find us alive thinks that we died. */
-	if (!seep_procfs_stat((uint32_t)getpid(), &self))
-		self.start_ticks = 0;
-	atomic_store_explicit(&control->recorder_start_ticks, self.start_ticks,
-			      memory_order_relaxed);
-	atomic_store_explicit(&control->recorder_pid, (uint32_t)getpid(), memory_order_release);
-}
-
-static void unregister_recorder(struct seep_ledger *ledger)
-{
-	atomic_store_explicit(&ledger->control->recorder_pid, 0, memory_order_release);
-	answer(ledger);
-}
-
 struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable,
 				  const struct seep_leak_check_plan *leak_check)
 {
@@ -349,12 +390,9 @@ int seep_watch_follow(struct seep_watch *watch, struct seep_error *err)
 	plan_epoch(watch, seep_monotonic_ns());
 	if (watch->leak_check && watch->pid)
 		seep_scan_request_welcome(&watch->ledger);
-	register_recorder(watch->ledger.control);
 	problem = start_thread(watch);
-	if (problem != 0) {
-		unregister_recorder(&watch->ledger);
+	if (problem != 0)
 		return seep_fail_errno(err, problem, "cannot start a thread");
-	}
 	watch->follows = true;
 	return 0;
 }
@@ -388,6 +426,7 @@ static void stop_thread(struct seep_watch *watch)
 	atomic_fetch_add_explicit(attention, 1, memory_order_acq_rel);
 	futex_wake(attention);
 	(void)pthread_join(watch->thread, NULL);
+	(void)let_go(watch);
 }
 
 void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_result *ret_result)

@@ -11,6 +11,7 @@
 #include "profile/total_fields.h"
 #include "recording/recording_rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct loading {
@@ -58,8 +59,6 @@ static int load_process(void *loading, void *row)
 	l->has_process = true;
 	return 0;
 }
-
-/* ---- stacks -------------------------------------------------------------------------------- */
 
 static int check_frame(void *loading, void *row)
 {
@@ -178,23 +177,13 @@ static int load_epoch(void *loading, void *row)
 	return 0;
 }
 
-/* ---- leaks --------------------------------------------------------------------------------- */
-
-/* Index + 1 of the context with this id; 0: there is none. Ids ascend. */
-static uint32_t find_context(const struct seep_profile *profile, uint32_t id)
+/* Ids ascend. */
+static int by_id(const void *key, const void *context)
 {
-	uint32_t first = 0;
-	uint32_t end = profile->context_count;
+	const uint32_t id = *(const uint32_t *)key;
+	const uint32_t other = ((const struct seep_profile_context *)context)->id;
 
-	while (first < end) {
-		const uint32_t middle = first + (end - first) / 2;
-
-		if (profile->contexts[middle].id < id)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first < profile->context_count && profile->contexts[first].id == id ? first + 1 : 0;
+	return (id > other) - (id < other);
 }
 
 static int load_leak(void *loading, void *row)
@@ -203,13 +192,14 @@ static int load_leak(void *loading, void *row)
 	const struct seep_leak_row *from = row;
 	struct seep_profile *profile = l->reader.builder.profile;
 	struct seep_profile_leak *to = seep_profile_add(profile, SEEP_ARRAY_LEAKS);
+	const struct seep_profile_context *context = bsearch(
+		&from->context, profile->contexts, profile->context_count, sizeof(*context), by_id);
 
 	*to = from->leak;
-	if (from->context)
-		to->context = find_context(profile, from->context);
-	return from->context && !to->context
-		       ? damaged(l, "a leak names a context that is not there")
-		       : 0;
+	if (context)
+		to->context = (uint32_t)(context - profile->contexts) + 1;
+	return from->context && !context ? damaged(l, "a leak names a context that is not there")
+					 : 0;
 }
 
 static int load_leak_block(void *loading, void *row)
@@ -257,8 +247,6 @@ static void place_lists(struct seep_profile *profile)
 	}
 }
 
-/* ---- figures ------------------------------------------------------------------------------- */
-
 /* Names that are not known here are a newer schema's. */
 static int load_total(void *loading, void *row)
 {
@@ -296,8 +284,6 @@ static int check_totals(struct loading *l)
 					 seep_total_fields[i].name);
 	return 0;
 }
-
-/* ---- the whole ----------------------------------------------------------------------------- */
 
 /* In the order of reference. A table with an array has its rows as items; one row may be @into. */
 static const struct {

@@ -167,8 +167,6 @@ static int open_immutable(const char *path, struct sqlite3 **ret_db)
 	return rc;
 }
 
-/* ---- what is allowed ---------------------------------------------------------------------- */
-
 static int drop_virtual_tables(struct sqlite3 *db)
 {
 	/* The parameter lacks const; nothing is written. */
@@ -219,8 +217,6 @@ static int harden(struct sqlite3 *db)
 				  NULL, NULL, NULL);
 	return rc;
 }
-
-/* ---- the whole ----------------------------------------------------------------------------- */
 
 int seep_recording_open_database(const char *path, struct sqlite3 **ret_db,
 				 struct seep_sql_found *ret_found, struct seep_error *err)

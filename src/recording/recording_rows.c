@@ -13,8 +13,6 @@ enum {
 	STATUS_MAX = 255,
 };
 
-/* ---- writing ------------------------------------------------------------------------------- */
-
 void seep_row_writer_init(struct seep_row_writer *w, struct sqlite3 *db, enum seep_table_id id)
 {
 	struct seep_strbuf sql;
@@ -116,8 +114,6 @@ int seep_sql_write(struct sqlite3 *db, enum seep_table_id id, const void *rows, 
 	return seep_row_writer_done(&w, err);
 }
 
-/* ---- what is there ------------------------------------------------------------------------- */
-
 static int table_index(const char *name)
 {
 	int i = 0;
@@ -214,8 +210,6 @@ int seep_sql_look(struct sqlite3 *db, struct seep_sql_found *ret_found, struct s
 		r = check_table(ret_found, id, err);
 	return r;
 }
-
-/* ---- reading ------------------------------------------------------------------------------- */
 
 static char *get_text(struct seep_row_reader *r, sqlite3_stmt *statement, int at)
 {

@@ -33,8 +33,7 @@ SEEP_NODISCARD int seep_sql_write(struct sqlite3 *db, enum seep_table_id id, con
 
 /* Which of our tables and columns a file has. */
 struct seep_sql_found {
-	uint32_t
-		schema; /* the file's own; SEEP_SCHEMA for a later one, which has all of this one */
+	uint32_t schema; /* the file's own; SEEP_SCHEMA for a later one, which has all of it */
 	bool tables[SEEP_TABLE_COUNT];
 	uint64_t columns[SEEP_TABLE_COUNT]; /* bits */
 };
@@ -54,8 +53,7 @@ SEEP_NODISCARD int seep_sql_look(struct sqlite3 *db, struct seep_sql_found *ret_
 struct seep_row_reader {
 	struct sqlite3 *db;
 	struct seep_sql_found found;
-	struct seep_builder
-		builder; /* gets the texts; its held_bytes bounds how many rows there can be */
+	struct seep_builder builder; /* gets the texts; its held_bytes bounds the rows */
 	struct seep_error *err;
 };
 

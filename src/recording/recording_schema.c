@@ -193,7 +193,7 @@ static const struct seep_sql_column other_process[] = {
 static const struct seep_sql_column scan[] = {
 	KEY(ORDINAL, "id"),
 	S3(FLAG, done),
-	S3(TEXT, method, .comment = "copy-on-write, stopped, inside; NULL: not done"),
+	S3(TEXT, method, .comment = "copy-on-write, stopped, waiting; NULL: not done"),
 	S3(TEXT, why_not, .comment = "NULL: done, or nobody asked"),
 	S3(NUMBER, at_ns, .comment = "monotonic"),
 	S3(NUMBER, pause_ns, .comment = "how long the process stood still"),
@@ -320,8 +320,6 @@ const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
 		TABLE("leak_link", leak_link, 2, 1u << 28, struct seep_leak_link_row, .since = 3,
 		      .comment = "the pointers that lead to the first block of a leak"),
 };
-
-/* ---- SQL ----------------------------------------------------------------------------------- */
 
 static const char *declaration(const struct seep_sql_column *column)
 {

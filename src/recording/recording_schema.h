@@ -90,8 +90,6 @@ enum seep_table_id {
 };
 extern const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT];
 
-/* ---- rows; where none is here they are items of the profile's arrays ---------------------- */
-
 struct seep_process_row {
 	struct seep_profile_process process;
 	const char *ended;
@@ -146,8 +144,6 @@ struct seep_leak_link_row {
 	uint32_t step;
 	struct seep_profile_link link;
 };
-
-/* ---- SQL ----------------------------------------------------------------------------------- */
 
 void seep_sql_create(const struct seep_sql_table *table, struct seep_strbuf *sql);
 void seep_sql_insert(const struct seep_sql_table *table, struct seep_strbuf *sql);

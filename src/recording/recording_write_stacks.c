@@ -45,8 +45,6 @@ struct tree {
 	struct seep_row_writer rows;
 };
 
-/* ---- the order ----------------------------------------------------------------------------- */
-
 /* What @stack has at @depth from the root, as a number; 0 = it is over. */
 static uint64_t key_at(const struct stack *stack, uint32_t depth)
 {
@@ -134,8 +132,6 @@ static void order_stacks(struct tree *tree)
 			stack->shared++;
 	}
 }
-
-/* ---- segments ------------------------------------------------------------------------------ */
 
 static char *add_number(char *at, uint32_t number)
 {
@@ -251,8 +247,6 @@ static int write_segments(struct sqlite3 *db, const struct seep_profile *profile
 	free(tree.text);
 	return seep_row_writer_done(&tree.rows, err);
 }
-
-/* ---- who allocated ------------------------------------------------------------------------- */
 
 static int write_contexts(struct sqlite3 *db, const struct seep_profile *profile,
 			  const uint32_t *leaves, struct seep_error *err)

@@ -6,9 +6,10 @@
 static void write_flags(struct seep_json *json, uint32_t flags)
 {
 	seep_json_open_array(json, "flags");
-	for (unsigned i = 0; i < 32; i++)
-		if (flags >> i & 1 && seep_leak_flag_name(i))
-			seep_json_text(json, NULL, seep_leak_flag_name(i));
+	if (flags & SEEP_LEAK_STARTUP)
+		seep_json_text(json, NULL, "startup");
+	if (flags & SEEP_LEAK_REPORTED)
+		seep_json_text(json, NULL, "reported");
 	seep_json_close(json);
 }
 
@@ -71,8 +72,8 @@ static void write_leak(struct seep_json *json, const struct seep_json_shown *sho
 		FIGURE(seep_profile_leak, with_blocks),
 		FIGURE(seep_profile_leak, with_bytes),
 	};
-	const struct seep_profile_context *context =
-		leak->context ? &shown->profile->contexts[leak->context - 1] : NULL;
+	const struct seep_profile_context *context = seep_profile_leak_context(shown->profile,
+									       leak);
 
 	seep_json_open_object(json, NULL);
 	seep_json_text(json, "verdict", seep_verdict_name(leak->verdict));

@@ -19,7 +19,10 @@ static void choose_leaks(struct seep_json_shown *shown, uint32_t kinds)
 	shown->leaks = seep_xcalloc(profile->leak_count, sizeof(uint32_t));
 	shown->leak_places = seep_xcalloc(profile->leak_count, sizeof(uint32_t));
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
-		if (!seep_verdict_is_shown(kinds, profile->leaks[i].verdict) ||
+		const unsigned verdict = profile->leaks[i].verdict;
+
+		/* What a newer seep wrote is always shown. */
+		if ((verdict < SEEP_VERDICT_COUNT && !(kinds >> verdict & 1)) ||
 		    profile->leaks[i].context > profile->context_count)
 			continue;
 		shown->leaks[shown->leak_count++] = i;
@@ -71,7 +74,9 @@ void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profi
 	};
 	shown->context_count = seep_rank_contexts(profile, by, options->top ? options->top : count,
 						  shown->contexts);
-	choose_leaks(shown, options->leak_kinds);
+	choose_leaks(shown, options->leak_kinds
+				    ? options->leak_kinds
+				    : SEEP_VERDICTS_ALL & ~(1u << SEEP_VERDICT_REACHABLE));
 	choose_frames(shown);
 }
 
@@ -83,8 +88,6 @@ void seep_json_shown_done(struct seep_json_shown *shown)
 	free(shown->leaks);
 	free(shown->contexts);
 }
-
-/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /*
  * The fold that the entry at @at ends, as places in frames: it stands for its physical frame, with
@@ -131,8 +134,6 @@ void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown
 	if (folded)
 		seep_json_close(json);
 }
-
-/* ---- figures --------------------------------------------------------------------------------- */
 
 void seep_json_known(struct seep_json *json, const char *key, uint64_t value)
 {

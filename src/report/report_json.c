@@ -14,9 +14,6 @@
 #include "report/json_leaks.h"
 #include "report/json_parts.h"
 
-/* repeats of a stack entry that are this many or more */
-enum { REPEATS_SATURATED = 65535 };
-
 static void write_status(struct seep_json *json, const struct seep_profile_process *process)
 {
 	if (!process->has_status ||
@@ -178,8 +175,6 @@ static void write_run(struct seep_json *json, const struct seep_profile *profile
 	seep_json_close(json);
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------- */
-
 static void write_modules(struct seep_json *json, const struct seep_profile *profile)
 {
 	seep_json_open_array(json, "modules");
@@ -309,8 +304,6 @@ static void write_stacks(struct seep_json *json, const struct seep_json_shown *s
 		write_context(json, shown, &profile->contexts[shown->contexts[i]]);
 	seep_json_close(json);
 }
-
-/* ---- the rest -------------------------------------------------------------------------------- */
 
 /* Members that nothing fills yet; they are there so that readers need not ask. */
 static void write_empty(struct seep_json *json)

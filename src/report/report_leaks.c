@@ -17,8 +17,6 @@
 
 enum { INDENT = 5, UNUSED_BYTES_MAX = 4096, DUMP_COLUMNS_8 = 46, DUMP_COLUMNS_16 = 78 };
 
-/* ---- one leak ------------------------------------------------------------------------------ */
-
 /* "+10  68 65 6c 6c 6f 00 00 00  hello...": as many bytes as there is room for. */
 static void print_dump(const struct seep_printer *printer,
 		       const struct seep_profile_leak_block *block)
@@ -83,8 +81,6 @@ static void print_leaks(const struct seep_printer *printer, const struct seep_vi
 		fputc('\n', printer->out);
 }
 
-/* ---- all together -------------------------------------------------------------------------- */
-
 static void print_verdicts(const struct seep_printer *printer, const struct seep_profile *profile)
 {
 	static const struct seep_column columns[] = {
@@ -147,8 +143,6 @@ static void print_suppressions(const struct seep_printer *printer,
 	seep_strbuf_done(&unused);
 	seep_table_free(table);
 }
-
-/* ---- the views ----------------------------------------------------------------------------- */
 
 void seep_report_few_leaks(const struct seep_printer *printer, const struct seep_view *view,
 			   const struct seep_leaks_view *leaks)

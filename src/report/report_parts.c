@@ -44,8 +44,6 @@ void seep_report_print_table(const struct seep_printer *printer, const struct se
 	seep_table_free(table);
 }
 
-/* ---- call stacks --------------------------------------------------------------------------- */
-
 static void add_frame(struct seep_table *table, const struct seep_view *view,
 		      const struct seep_stack_line *line, enum seep_style style)
 {
@@ -121,8 +119,6 @@ void seep_report_add_chain(struct seep_table *table, const struct seep_view *vie
 	free(place);
 	free(chain);
 }
-
-/* ---- threads ------------------------------------------------------------------------------- */
 
 static void add_thread(struct seep_table *table, const struct seep_view *view, const char *name,
 		       const struct seep_counts *counts)

@@ -19,7 +19,7 @@
 /* The line of one frame, made once: stacks share frames. Released with free(). */
 static char *frame_line(const struct seep_profile *profile, const struct seep_profile_frame *frame)
 {
-	const char *path = seep_frame_module_path(profile, frame);
+	const char *path = seep_profile_frame_path(profile, frame);
 	const char *function = frame->function ? frame->function : "??";
 	uint64_t bias = 0;
 	char *line, *escaped;

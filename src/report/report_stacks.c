@@ -75,8 +75,6 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	seep_view_done(&view);
 }
 
-/* ---- summary --------------------------------------------------------------------------------- */
-
 /*
  * Small, and the same size whatever happened. Every part has its most lines:
  *

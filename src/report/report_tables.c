@@ -41,8 +41,6 @@ static void print_view(const struct seep_printer *printer, const struct seep_sit
 	seep_view_done(&view);
 }
 
-/* ---- tree ------------------------------------------------------------------------------------ */
-
 static void add_node(struct seep_table *table, const struct seep_view *view,
 		     const struct seep_tree_node *node, const char *prefix)
 {
@@ -102,8 +100,6 @@ void seep_report_tree(const struct seep_printer *printer, const struct seep_site
 	print_view(printer, sites, options,
 		   (struct seep_next_command){ " --flat", "the same by function" }, print_tree);
 }
-
-/* ---- functions ------------------------------------------------------------------------------- */
 
 static void add_figures(struct seep_table *table, const struct seep_view *view,
 			const struct seep_flat_row *row)

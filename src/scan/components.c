@@ -26,7 +26,6 @@ struct state {
 	uint32_t *members; /* of components that are complete, one after the other */
 	uint32_t *open;	   /* blocks whose component is not complete */
 	uint32_t *of_row;  /* how many of a row are in the component at hand */
-	uint8_t *is_led;   /* by component: another one points to it */
 	uint32_t open_count, path_count, member_count, component_count, found;
 };
 
@@ -35,28 +34,20 @@ static bool is_lost(const struct state *s, uint32_t block)
 	return s->nodes[block].row != NONE;
 }
 
-static void *take(const struct scan_memory *memory, uint64_t count, uint64_t size)
-{
-	return memory->allocate(memory->user, (count + 1) * size);
-}
-
-static bool take_arrays(struct state *s, const struct scan_memory *memory)
+static void take_arrays(struct state *s, struct seep_arena *arena)
 {
 	uint64_t n = s->result->block_count;
 	uint32_t rows = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		rows = s->result->blocks[i].row > rows ? s->result->blocks[i].row : rows;
-	s->nodes = take(memory, n, sizeof(*s->nodes));
-	s->roles = take(memory, n, sizeof(*s->roles));
-	s->leaders = take(memory, n, sizeof(*s->leaders));
-	s->path = take(memory, n, sizeof(*s->path));
-	s->members = take(memory, n, sizeof(*s->members));
-	s->open = take(memory, n, sizeof(*s->open));
-	s->is_led = take(memory, n, sizeof(*s->is_led));
-	s->of_row = take(memory, rows, sizeof(*s->of_row));
-	return s->nodes && s->roles && s->leaders && s->path && s->members && s->open &&
-	       s->is_led && s->of_row;
+	s->nodes = seep_arena_calloc(arena, n, sizeof(*s->nodes));
+	s->roles = seep_arena_calloc(arena, n, sizeof(*s->roles));
+	s->leaders = seep_arena_calloc(arena, n, sizeof(*s->leaders));
+	s->path = seep_arena_calloc(arena, n, sizeof(*s->path));
+	s->members = seep_arena_calloc(arena, n, sizeof(*s->members));
+	s->open = seep_arena_calloc(arena, n, sizeof(*s->open));
+	s->of_row = seep_arena_calloc(arena, rows + UINT64_C(1), sizeof(*s->of_row));
 }
 
 static void discover(struct state *s, uint32_t block)
@@ -65,12 +56,6 @@ static void discover(struct state *s, uint32_t block)
 	s->nodes[block].next_edge = s->result->first_edge[block];
 	s->path[s->path_count++] = block;
 	s->open[s->open_count++] = block;
-}
-
-static void lead_back(struct state *s, uint32_t block, uint32_t order)
-{
-	if (order < s->nodes[block].low)
-		s->nodes[block].low = order;
 }
 
 /* All open blocks from @block on are one component. */
@@ -101,29 +86,18 @@ static void search_from(struct state *s, uint32_t start)
 			if (!s->nodes[to].order)
 				discover(s, to);
 			else
-				lead_back(s, block, s->nodes[to].order);
+				node->low = (uint32_t)core_smaller(node->low, s->nodes[to].order);
 			continue;
 		}
 		s->path_count--;
 		if (node->low == node->order)
 			close_component(s, block);
-		if (s->path_count)
-			lead_back(s, s->path[s->path_count - 1], node->low);
-	}
-}
+		if (s->path_count) {
+			struct node *before = &s->nodes[s->path[s->path_count - 1]];
 
-static void note_led(struct state *s)
-{
-	const struct scan_result *r = s->result;
-
-	for (uint32_t i = 0; i < r->block_count; i++)
-		for (uint64_t e = r->first_edge[i]; is_lost(s, i) && e < r->first_edge[i + 1];
-		     e++) {
-			const struct node *to = &s->nodes[r->edges[e]];
-
-			/* 0 of what is not lost. */
-			s->is_led[to->component] |= s->nodes[i].component != to->component;
+			before->low = (uint32_t)core_smaller(before->low, node->low);
 		}
+	}
 }
 
 /* The one member of its row where another row has several; NONE if several rows have but one, or none has. */
@@ -156,31 +130,6 @@ static uint32_t first_of(const struct state *s, const uint32_t *members, uint32_
 	return first;
 }
 
-/* Leaders of components that no other one points to. */
-static void choose_leaders(struct state *s)
-{
-	uint32_t count;
-
-	for (uint32_t at = 0; at < s->member_count; at += count) {
-		const uint32_t *members = &s->members[at];
-		uint32_t component = s->nodes[members[0]].component, leader;
-
-		for (count = 1; at + count < s->member_count; count++)
-			if (s->nodes[members[count]].component != component)
-				break;
-		if (s->is_led[component])
-			continue;
-		leader = owner_of(s, members, count);
-		if (leader == NONE) {
-			leader = first_of(s, members, count);
-			s->roles[leader] = count > 1 ? SCAN_ROLE_CYCLE : SCAN_ROLE_ROOT;
-		} else {
-			s->roles[leader] = SCAN_ROLE_ROOT;
-		}
-		s->leaders[leader] = leader;
-	}
-}
-
 /* Everything that can be reached from a leader and has none. */
 static void lead(struct state *s, uint32_t leader)
 {
@@ -203,27 +152,52 @@ static void lead(struct state *s, uint32_t leader)
 	}
 }
 
-int scan_components(const struct scan_memory *memory, const struct scan_result *result,
-		    uint8_t **ret_roles, uint32_t **ret_leaders)
+/*
+ * A component is complete when all are that it leads to: seen from the last one to the first, what
+ * no leader has led to is a root.
+ */
+static void choose_leaders(struct state *s)
+{
+	uint32_t end = s->member_count, first;
+
+	for (; end > 0; end = first) {
+		const uint32_t component = s->nodes[s->members[end - 1]].component;
+		enum scan_role role;
+		uint32_t leader;
+
+		for (first = end - 1; first > 0; first--)
+			if (s->nodes[s->members[first - 1]].component != component)
+				break;
+		if (s->leaders[s->members[first]] != NONE)
+			continue;
+		role = SCAN_ROLE_ROOT;
+		leader = owner_of(s, &s->members[first], end - first);
+		if (leader == NONE) {
+			leader = first_of(s, &s->members[first], end - first);
+			role = end - first > 1 ? SCAN_ROLE_CYCLE : SCAN_ROLE_ROOT;
+		}
+		s->roles[leader] = (uint8_t)role;
+		s->leaders[leader] = leader;
+		lead(s, leader);
+	}
+}
+
+void scan_components(struct seep_arena *arena, const struct scan_result *result,
+		     uint8_t **ret_roles, uint32_t **ret_leaders)
 {
 	struct state s = { .result = result };
 
-	if (!take_arrays(&s, memory))
-		return -SCAN_ENOMEM;
+	take_arrays(&s, arena);
 	for (uint32_t i = 0; i < result->block_count; i++) {
 		s.leaders[i] = NONE;
 		s.nodes[i].row = result->blocks[i].state == SCAN_LOST ? result->blocks[i].row
 								      : NONE;
 	}
-	for (uint32_t i = 0; i < result->block_count; i++)
+	/* Backwards, so that of two leaders the one at the lower address leads to what both do. */
+	for (uint32_t i = (uint32_t)result->block_count; i-- > 0;)
 		if (is_lost(&s, i) && !s.nodes[i].order)
 			search_from(&s, i);
-	note_led(&s);
 	choose_leaders(&s);
-	for (uint32_t i = 0; i < result->block_count; i++)
-		if (s.leaders[i] == i)
-			lead(&s, i);
 	*ret_roles = s.roles;
 	*ret_leaders = s.leaders;
-	return 0;
 }

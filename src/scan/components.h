@@ -7,6 +7,7 @@
 #ifndef SEEP_SCAN_COMPONENTS_H
 #define SEEP_SCAN_COMPONENTS_H
 
+#include "base/arena.h"
 #include "scan/scan.h"
 
 enum scan_role {
@@ -20,11 +21,11 @@ enum scan_role {
  * For each block of @result that is SCAN_LOST its role and its leader's index. In a circle the
  * leader is its owner: the one block of its row where other rows have more, if there is just one
  * such row (the header of a list, say); otherwise the block with the lowest row, then address.
- * Tarjan's algorithm, without recursion. 0, or -SCAN_ENOMEM.
+ * Tarjan's algorithm, without recursion.
  *
- * @ret_roles, @ret_leaders: @result->block_count of each, in memory of @memory's
+ * @ret_roles, @ret_leaders: @result->block_count of each, in @arena
  */
-int scan_components(const struct scan_memory *memory, const struct scan_result *result,
-		    uint8_t **ret_roles, uint32_t **ret_leaders);
+void scan_components(struct seep_arena *arena, const struct scan_result *result,
+		     uint8_t **ret_roles, uint32_t **ret_leaders);
 
 #endif

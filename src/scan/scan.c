@@ -6,16 +6,11 @@
 int scan_init(struct scan *scan, const struct scan_memory *memory,
 	      const struct scan_options *options)
 {
-	scan->memory = *memory;
-	scan->options = *options;
-	scan->blocks = NULL;
-	scan->block_count = scan->marked_bytes = scan->overlaps = scan->strange = 0;
-	scan->skipped_count = 0;
+	*scan = (struct scan){ .memory = *memory, .options = *options };
 	scan->private = scan_take(scan, 1, sizeof(*scan->private));
 	if (!scan->private)
 		return -SCAN_ENOMEM;
 	scan->private->holes_left = SCAN_HOLES_MAX;
-	scan->private->roots_end = &scan->private->roots;
 	return 0;
 }
 

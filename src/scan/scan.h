@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The leak scan: which live blocks can still be reached, from where, and by what kind of pointer.
- * One marker serves the tool, which reads a stopped process or a copy of it, and libseep.so, which
- * reads its own memory. Freestanding: memory is read, and taken, through functions of the caller.
+ * Memory is read, and taken, through functions of the caller: of a stopped process or a copy of it.
  *
  *	scan_init(&scan, &memory, &options);
  *	scan_read_blocks(&scan, &blocks);	from here on scan.blocks are there, by address
- *	scan_mark(&scan, roots, count);		any number of times, in the order that reasons win
+ *	scan_mark(&scan, roots, count);		in the order that reasons win
  *	scan_finish(&scan, &result);
  *
  * Nothing that is read is believed: the page map may be damaged or change while it is read.
@@ -26,6 +25,11 @@ struct scan_memory {
 	 * call. NULL: none can be read there, for *@ret_bytes at least.
 	 */
 	const void *(*view)(void *user, uint64_t address, uint64_t bytes, uint64_t *ret_bytes);
+	/*
+	 * It will be asked for soon: have it fetched, if that is done without waiting. May be
+	 * NULL.
+	 */
+	void (*fetch)(void *user, uint64_t address);
 	/* Zeroed, at a multiple of 4096, for as long as the scan; NULL: there is none. */
 	void *(*allocate)(void *user, uint64_t bytes);
 	void *user;
@@ -44,8 +48,6 @@ struct scan_range {
 struct scan_options {
 	uint64_t blocks_max_bytes; /* of page map that may be read; bounds a damaged one */
 	bool want_chains;	   /* keep for each block which word reached it: scan_chain() */
-	bool want_hints;	   /* look for tagged and unaligned pointers to lost blocks */
-	bool unaligned;		   /* words at any address are pointers */
 	/*
 	 * How much of the @bytes at @address, from there on, was never touched and holds zeros, so that a
 	 * block that is huge and almost empty is soon done. May be NULL.
@@ -77,7 +79,7 @@ enum scan_rule {
 	SCAN_RULE_NEW_ARRAY,	 /* behind the count of new T[n] */
 	SCAN_RULE_ZERO_ARRAY,	 /* new T[0]: to the end of a block that holds the count alone */
 	SCAN_RULE_SECOND_BASE,	 /* to another base of a C++ object: both begin with a vtable */
-	SCAN_RULE_STRING,	 /* to the text of a reference-counted std::string */
+	SCAN_RULE_STRING,	 /* to the text behind the header of a std::string or sds */
 	SCAN_RULE_LENGTH,	 /* behind a word that holds the length of the rest */
 	SCAN_RULE_STACK_POINTER, /* a stack in a block, which a thread runs on */
 	SCAN_RULE_THREAD_VECTOR, /* a thread's vector of thread-local storage */
@@ -88,7 +90,6 @@ enum scan_rule {
 	SCAN_RULE_HINTS,
 	SCAN_RULE_HIGH_TAG = SCAN_RULE_HINTS, /* to its begin but for the uppermost 16 bits */
 	SCAN_RULE_UNALIGNED, /* to its begin, from an address that is no multiple of 8 */
-	SCAN_RULE_PAST_END,  /* to the byte behind it */
 	SCAN_RULE_COUNT,
 };
 
@@ -113,6 +114,12 @@ struct scan_block {
 	uint8_t spare[7];
 };
 
+/* A piece of the page map. */
+struct scan_leaf {
+	uint64_t at;	  /* of the leaf itself */
+	uint64_t address; /* that it stands for */
+};
+
 struct scan_root {
 	uint64_t begin; /* address; what cannot be read is passed over and noted */
 	uint64_t end;
@@ -130,6 +137,8 @@ struct scan {
 	struct scan_options options;
 	struct scan_block *blocks; /* live ones, by address; none overlap */
 	uint64_t block_count;
+	struct scan_leaf *leaves;
+	uint64_t leaf_count;
 	uint64_t marked_bytes; /* of roots and blocks, that were looked through */
 	uint64_t overlaps;     /* blocks left out since another one lies over them: a missed free */
 	uint64_t strange;      /* cells that make no sense */
@@ -149,30 +158,21 @@ int scan_read_blocks(struct scan *scan, const struct ledger_blocks *blocks);
 const struct scan_block *scan_find(const struct scan *scan, uint64_t address);
 
 /*
- * Mark what is reachable from these roots. Weak pointers are kept for scan_finish(), so that a
- * chain without one wins. 0, or -SCAN_ENOMEM.
+ * Once: mark what is reachable from these roots, which are borrowed until scan_finish(). It follows
+ * weak pointers, so that a chain without one wins.
  */
-int scan_mark(struct scan *scan, const struct scan_root *roots, size_t count);
+void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count);
 
-/* How many blocks of one row fared alike. */
-struct scan_group {
-	uint32_t row;
-	uint8_t state, rule, root, spare;
-	uint64_t blocks;
-	uint64_t bytes;
-};
-
-/* All that is not reachable, and sums of everything. Lies in memory of the scan's. */
+/* Lies in memory of the scan's. */
 struct scan_result {
+	const struct scan_block *all; /* by address */
+	uint64_t all_count;
 	struct scan_block *blocks; /* not SCAN_REACHABLE, by address */
 	uint64_t *from;		   /* of each: address of the word that reached it; 0: none */
 	uint64_t block_count;
 	/* Pointers among them of any rule: edges[first_edge[i]] to edges[first_edge[i + 1]] of block i. */
 	uint64_t *first_edge;
 	uint32_t *edges; /* indices of blocks; none to itself, none twice in a row */
-	uint64_t edge_count;
-	struct scan_group *groups; /* of all blocks, in no order */
-	uint64_t group_count;
 };
 
 /* Follow weak pointers, then gather. 0, or -SCAN_ENOMEM. */

@@ -15,11 +15,6 @@ enum {
 /* Of address space: no leaf is smaller. */
 enum { LEAF_PART_SHIFT = 24, SEEN_WORDS = 1 << (LEDGER_ADDRESS_BITS - LEAF_PART_SHIFT - 6) };
 
-struct leaf {
-	uint64_t at;	  /* of the leaf itself */
-	uint64_t address; /* that it stands for */
-};
-
 struct large {
 	uint64_t cell;
 	uint64_t size;
@@ -31,8 +26,6 @@ struct reader {
 	unsigned shift;
 	bool counts; /* the first time */
 	uint64_t left_bytes;
-	struct leaf *leaves;
-	uint64_t leaf_count;
 	uint64_t *seen; /* a bit for each part of address space that a leaf begins in */
 	uint64_t block_max;
 	uint64_t index_leaves, index_records; /* upper bounds of what the index needs */
@@ -149,7 +142,7 @@ static void read_large(struct reader *r, const uint8_t *data, uint64_t bytes, ui
 }
 
 /* Pages @from to @to of a leaf, those that were ever written. */
-static void read_pages(struct reader *r, const struct leaf *leaf, uint64_t from, uint64_t to)
+static void read_pages(struct reader *r, const struct scan_leaf *leaf, uint64_t from, uint64_t to)
 {
 	const uint64_t small_pages = ledger_leaf_cells(r->shift) / CELLS_PER_PAGE;
 	uint64_t some;
@@ -177,7 +170,7 @@ static void read_pages(struct reader *r, const struct leaf *leaf, uint64_t from,
 	}
 }
 
-static void read_leaf(struct reader *r, const struct leaf *leaf)
+static void read_leaf(struct reader *r, const struct scan_leaf *leaf)
 {
 	const uint64_t pages = ledger_leaf_pages(r->shift);
 	const uint64_t small_pages = ledger_leaf_cells(r->shift) / CELLS_PER_PAGE;
@@ -198,6 +191,13 @@ static void read_leaf(struct reader *r, const struct leaf *leaf)
 		keep_large_below(r, UINT64_MAX);
 }
 
+static void read_all(struct reader *r, bool counts)
+{
+	r->counts = counts;
+	for (uint64_t i = 0; i < r->scan->leaf_count && r->left_bytes; i++)
+		read_leaf(r, &r->scan->leaves[i]);
+}
+
 /* No two leaves begin in the same 16 MB, or a few real pages could pass for millions. */
 static void add_leaf(struct reader *r, uint64_t at, uint64_t number)
 {
@@ -210,7 +210,8 @@ static void add_leaf(struct reader *r, uint64_t at, uint64_t number)
 		return;
 	}
 	*seen |= UINT64_C(1) << part % 64;
-	r->leaves[r->leaf_count++] = (struct leaf){ at, number << LEDGER_LEAF_SHIFT };
+	r->scan->leaves[r->scan->leaf_count++] = (struct scan_leaf){ at,
+								     number << LEDGER_LEAF_SHIFT };
 }
 
 /* The list of leaves there are. False: none of it can be read. */
@@ -261,17 +262,9 @@ static bool chunk_fits(const struct reader *r, const struct scan_block *block)
 }
 
 /*
- * Of two that overlap: whether the first stays. The one whose size its chunk denies goes; else the
- * smaller one, so that no pointer in either is passed over.
+ * Of two that overlap the one goes whose size its chunk denies; else the smaller one, so that no
+ * pointer in either is passed over.
  */
-static bool first_stays(const struct reader *r, const struct scan_block *first,
-			const struct scan_block *second)
-{
-	bool first_fits = chunk_fits(r, first), second_fits = chunk_fits(r, second);
-
-	return first_fits == second_fits ? first->size >= second->size : first_fits;
-}
-
 static void drop_overlaps(struct reader *r)
 {
 	struct scan *scan = r->scan;
@@ -281,8 +274,11 @@ static void drop_overlaps(struct reader *r)
 		const struct scan_block *block = &scan->blocks[i], *before = block - i + kept - 1;
 
 		if (kept && before->address + before->size + !before->size > block->address) {
+			const bool fits_before = chunk_fits(r, before);
+
 			scan->overlaps++;
-			if (first_stays(r, before, block))
+			if (fits_before == chunk_fits(r, block) ? before->size >= block->size
+								: fits_before)
 				continue;
 			kept--;
 		}
@@ -293,14 +289,14 @@ static void drop_overlaps(struct reader *r)
 
 static int make_arrays(struct scan *scan, uint64_t count)
 {
-	struct scan_private *private = scan->private;
+	struct scan_private *own = scan->private;
 
 	scan->blocks = scan_take(scan, count, sizeof(*scan->blocks));
-	private->fates = scan_take(scan, count, sizeof(*private->fates));
-	private->from = scan_take(scan, count, sizeof(*private->from));
-	private->todo = scan_take(scan, count, sizeof(*private->todo));
-	private->weak = scan_take(scan, count, sizeof(*private->weak));
-	if (!scan->blocks || !private->fates || !private->from || !private->todo || !private->weak)
+	own->fates = scan_take(scan, count, sizeof(*own->fates));
+	own->from = scan_take(scan, count, sizeof(*own->from));
+	own->todo = scan_take(scan, count, sizeof(*own->todo));
+	own->weak = scan_take(scan, count, sizeof(*own->weak));
+	if (!scan->blocks || !own->fates || !own->from || !own->todo || !own->weak)
 		return -SCAN_ENOMEM;
 	return 0;
 }
@@ -313,10 +309,10 @@ int scan_read_blocks(struct scan *scan, const struct ledger_blocks *blocks)
 		return -SCAN_ENOMEM;
 	r->scan = scan;
 	r->shift = blocks->granule_shift;
-	r->leaves = scan_take(scan, LEDGER_LEAVES, sizeof(*r->leaves));
+	scan->leaves = scan_take(scan, LEDGER_LEAVES, sizeof(*scan->leaves));
 	r->large = scan_take(scan, LEDGER_LEAF_LARGE, sizeof(*r->large));
 	r->seen = scan_take(scan, SEEN_WORDS, sizeof(*r->seen));
-	if (!r->leaves || !r->large || !r->seen)
+	if (!scan->leaves || !r->large || !r->seen)
 		return -SCAN_ENOMEM;
 	r->left_bytes = scan->options.blocks_max_bytes;
 	r->last_leaf = r->last_record = UINT64_MAX;
@@ -325,19 +321,15 @@ int scan_read_blocks(struct scan *scan, const struct ledger_blocks *blocks)
 	scan->private->replaced_new = r->shift == LEDGER_GRANULE_SHIFT_OTHER;
 	if (!read_leaves(r, blocks->leaves))
 		return -SCAN_EBLOCKS;
-	r->counts = true;
-	for (uint64_t i = 0; i < r->leaf_count && r->left_bytes; i++)
-		read_leaf(r, &r->leaves[i]);
+	read_all(r, true);
 	if (!r->left_bytes || r->block_max >= SCAN_COVERED)
 		return -SCAN_EBLOCKS;
 	/* The process may go on: a few more can be there the second time. */
 	r->block_max += r->block_max / 64 + 64;
 	if (make_arrays(scan, r->block_max))
 		return -SCAN_ENOMEM;
-	r->counts = false;
 	r->left_bytes = scan->options.blocks_max_bytes;
-	for (uint64_t i = 0; i < r->leaf_count && r->left_bytes; i++)
-		read_leaf(r, &r->leaves[i]);
+	read_all(r, false);
 	if (r->overlaps)
 		drop_overlaps(r);
 	return scan_index_make(&scan->private->index, scan, r->index_leaves, r->index_records);

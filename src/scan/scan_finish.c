@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is left when all roots are marked: ignored blocks, then those that a weak pointer leads to; and
- * the lists of what nothing reaches.
+ * What is left when all roots are marked: ignored blocks, then those that a weak pointer leads to;
+ * hints and lists of what nothing reaches.
  */
 #include "core/bits.h"
-#include "scan/scan_hints.h"
 #include "scan/scan_mark.h"
 #include "scan/scan_private.h"
 #include "scan/scan_rules.h"
@@ -35,87 +34,89 @@ static void mark_ignored(struct scan *scan)
 
 static void mark_maybe(struct scan *scan)
 {
-	struct scan_private *private = scan->private;
+	struct scan_private *own = scan->private;
 
-	for (uint64_t k = 0; k < private->weak_count; k++) {
-		const struct scan_fate *fate = &private->fates[private->weak[k]];
+	for (uint64_t k = 0; k < own->weak_count; k++) {
+		const struct scan_fate *fate = &own->fates[own->weak[k]];
 
 		if (fate->state == SCAN_LOST)
-			mark_from(scan, private->weak[k], SCAN_MAYBE, fate->root, fate->rule);
+			mark_from(scan, own->weak[k], SCAN_MAYBE, fate->root, fate->rule);
 	}
 }
 
-/* ---- groups -------------------------------------------------------------------------------- */
+enum { HIGH_TAG_SHIFT = 48, SIXTH_SHIFT = 40 };
+static const uint64_t hint_bytes_max = UINT64_C(256) << 20;
 
-struct groups {
-	struct scan *scan;
-	struct scan_group *buckets; /* of a hash table */
-	uint64_t count, bucket_count;
-};
-
-/* Never 0, which an empty bucket has. */
-static uint64_t group_key(const struct scan_group *g)
+static void take_hints(struct scan_look *look)
 {
-	return (uint64_t)g->row << 24 | (uint64_t)g->state << 16 | (uint64_t)g->rule << 8 | g->root;
-}
+	struct scan_private *own = look->scan->private;
 
-static struct scan_group *find_bucket(const struct groups *groups, uint64_t key)
-{
-	uint64_t at = core_hash_step(0, key);
+	for (unsigned k = 0; k < look->count; k++) {
+		const struct scan_word *word = &own->words[k];
+		uint64_t to = word->to & look->mask;
+		uint32_t i = scan_index_block(&own->index, to);
+		struct scan_block *block = &look->scan->blocks[i];
+		bool aligned = !(word->from & (sizeof(uint64_t) - 1));
 
-	for (;; at++) {
-		struct scan_group *bucket = &groups->buckets[at & (groups->bucket_count - 1)];
-
-		if (!bucket->blocks || group_key(bucket) == key)
-			return bucket;
+		/* Found where pointers are, it points to a lost block only by a tag. */
+		if (i == SCAN_NO_BLOCK || block->state != SCAN_LOST || block->rule ||
+		    block->address != to || aligned == (word->to == to))
+			continue;
+		block->rule = aligned ? SCAN_RULE_HIGH_TAG : SCAN_RULE_UNALIGNED;
+		own->from[i] = word->from;
 	}
 }
 
-static int grow_groups(struct groups *groups)
+/* Up to what is left of the bound. */
+static void look_further(struct scan_look *look, const struct scan_root *root, uint64_t *left_bytes)
 {
-	struct groups larger = *groups;
+	struct scan_root part = *root;
 
-	larger.bucket_count = groups->bucket_count ? groups->bucket_count * 4 : 1024;
-	larger.buckets = scan_take(groups->scan, larger.bucket_count, sizeof(*larger.buckets));
-	if (!larger.buckets)
-		return -SCAN_ENOMEM;
-	for (uint64_t i = 0; i < groups->bucket_count; i++)
-		if (groups->buckets[i].blocks)
-			*find_bucket(&larger, group_key(&groups->buckets[i])) = groups->buckets[i];
-	*groups = larger;
-	return 0;
-}
-
-static int add_to_group(struct groups *groups, const struct scan_block *block)
-{
-	struct scan_group group = {
-		.row = block->row, .state = block->state, .rule = block->rule, .root = block->root
-	};
-	struct scan_group *bucket;
-
-	if (groups->count * 2 >= groups->bucket_count && grow_groups(groups))
-		return -SCAN_ENOMEM;
-	bucket = find_bucket(groups, group_key(&group));
-	if (!bucket->blocks) {
-		*bucket = group;
-		groups->count++;
+	part.end = part.begin + core_smaller(part.end - part.begin, *left_bytes);
+	*left_bytes -= part.end - part.begin;
+	for (uint64_t at = part.begin; at < part.end;) {
+		at = scan_look_at_root(look, &part, at);
+		scan_look_end(look);
 	}
-	bucket->blocks++;
-	bucket->bytes += block->size;
-	return 0;
 }
 
-/* To the front of the table. */
-static void list_groups(struct groups *groups)
+/*
+ * Words that look like pointers to lost blocks and are none, since they are tagged or unaligned: a
+ * hint to the person who reads the verdict. Looks once more through roots and reachable blocks, as
+ * far as a bound; @listed: blocks by address.
+ */
+static void find_hints(struct scan *scan, const uint32_t *listed, uint64_t count)
 {
-	uint64_t count = 0;
+	struct scan_look look = scan_look_for_blocks(scan, take_hints);
+	uint64_t left_bytes = hint_bytes_max, first = count, last = 0;
 
-	for (uint64_t i = 0; i < groups->bucket_count; i++)
-		if (groups->buckets[i].blocks)
-			groups->buckets[count++] = groups->buckets[i];
+	for (uint64_t k = 0; k < count; k++) {
+		if (scan->blocks[listed[k]].state != SCAN_LOST)
+			continue;
+		first = core_smaller(first, k);
+		last = k;
+	}
+	if (first == count)
+		return;
+	look.lowest = scan->blocks[listed[first]].address;
+	look.span = scan->blocks[listed[last]].address + scan->blocks[listed[last]].size + 1 -
+		    look.lowest;
+	look.mask = (UINT64_C(1) << HIGH_TAG_SHIFT) - 1;
+	look.step = 1;
+	look.sixth_bytes[0] = (look.lowest >> SIXTH_SHIFT & 0xff) * UINT64_C(0x0101010101010101);
+	look.sixth_bytes[1] = ((look.lowest + look.span) >> SIXTH_SHIFT & 0xff) *
+			      UINT64_C(0x0101010101010101);
+	for (size_t i = 0; i < scan->private->root_count; i++)
+		look_further(&look, &scan->private->roots[i], &left_bytes);
+	for (uint64_t i = 0; i < scan->block_count && left_bytes; i++) {
+		const struct scan_block *block = &scan->blocks[i];
+		struct scan_root part = { .begin = block->address,
+					  .end = block->address + block->size };
+
+		if (block->state == SCAN_REACHABLE)
+			look_further(&look, &part, &left_bytes);
+	}
 }
-
-/* ---- edges --------------------------------------------------------------------------------- */
 
 struct edges {
 	uint32_t *index_of; /* by block of the scan: in the result */
@@ -160,15 +161,13 @@ static void look_for_edges(struct scan *scan, const uint32_t *listed, struct edg
 	for (uint64_t k = 0; k < result->block_count; k++) {
 		const struct scan_block *block = &scan->blocks[listed[k]];
 
-		result->first_edge[k] = edges->room ? core_smaller(edges->count, edges->room) : 0;
+		result->first_edge[k] = core_smaller(edges->count, edges->room);
 		look.block = listed[k];
 		edges->to = UINT32_MAX;
 		scan_look_through(&look, block->address, block->address + block->size);
 		scan_look_end(&look);
 	}
-	result->first_edge[result->block_count] = edges->room
-							  ? core_smaller(edges->count, edges->room)
-							  : 0;
+	result->first_edge[result->block_count] = core_smaller(edges->count, edges->room);
 }
 
 static int find_edges(struct scan *scan, const uint32_t *listed, struct scan_result *result)
@@ -187,11 +186,8 @@ static int find_edges(struct scan *scan, const uint32_t *listed, struct scan_res
 		return -SCAN_ENOMEM;
 	if (edges.room)
 		look_for_edges(scan, listed, &edges);
-	result->edge_count = result->first_edge[result->block_count];
 	return 0;
 }
-
-/* ---- all of it ------------------------------------------------------------------------------ */
 
 static int copy_blocks(struct scan *scan, const uint32_t *listed, struct scan_result *result)
 {
@@ -206,8 +202,8 @@ static int copy_blocks(struct scan *scan, const uint32_t *listed, struct scan_re
 	return 0;
 }
 
-/* Tell all blocks what became of them; group those that are reached, list the others. NULL: no memory. */
-static uint32_t *list_unreached(struct scan *scan, struct groups *groups, uint64_t *ret_count)
+/* Tell all blocks what became of them; list those that are not reached. */
+static uint32_t *list_unreached(struct scan *scan, uint64_t *ret_count)
 {
 	/* All work is done: there is room for as many numbers. */
 	uint32_t *listed = (uint32_t *)(void *)scan->private->todo;
@@ -221,34 +217,20 @@ static uint32_t *list_unreached(struct scan *scan, struct groups *groups, uint64
 		block->root = fate->root;
 		if (block->state != SCAN_REACHABLE)
 			listed[(*ret_count)++] = i;
-		else if (add_to_group(groups, block))
-			return NULL;
 	}
 	return listed;
 }
 
 int scan_finish(struct scan *scan, struct scan_result *ret_result)
 {
-	struct scan_result result = { 0 };
-	struct groups groups = { .scan = scan };
+	struct scan_result result = { .all = scan->blocks, .all_count = scan->block_count };
 	uint32_t *listed;
 
-	if (grow_groups(&groups))
-		return -SCAN_ENOMEM;
 	mark_ignored(scan);
 	mark_maybe(scan);
-	listed = list_unreached(scan, &groups, &result.block_count);
-	if (!listed)
-		return -SCAN_ENOMEM;
+	listed = list_unreached(scan, &result.block_count);
 	scan->private->quiet = true;
-	if (scan->options.want_hints)
-		scan_hints_find(scan, listed, result.block_count);
-	for (uint64_t k = 0; k < result.block_count; k++)
-		if (add_to_group(&groups, &scan->blocks[listed[k]]))
-			return -SCAN_ENOMEM;
-	list_groups(&groups);
-	result.groups = groups.buckets;
-	result.group_count = groups.count;
+	find_hints(scan, listed, result.block_count);
 	if (copy_blocks(scan, listed, &result) || find_edges(scan, listed, &result))
 		return -SCAN_ENOMEM;
 	*ret_result = result;

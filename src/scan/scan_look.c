@@ -13,7 +13,7 @@ struct scan_look scan_look_for_blocks(struct scan *scan, void (*take)(struct sca
 				   .lowest = index->lowest,
 				   .span = index->span,
 				   .mask = UINT64_MAX,
-				   .step = scan->options.unaligned ? 1 : sizeof(uint64_t),
+				   .step = sizeof(uint64_t),
 				   .block = SCAN_NO_BLOCK };
 }
 
@@ -24,14 +24,12 @@ void scan_look_end(struct scan_look *look)
 	look->count = 0;
 }
 
-static inline void add_word(struct scan_look *look, uint64_t word, uint64_t from, bool direct)
+static inline void add_word(struct scan_look *look, uint64_t word, uint64_t from)
 {
 	struct scan_word *found = &look->scan->private->words[look->count++];
 
 	found->to = word;
 	found->from = from | look->from_flag;
-	if (direct)
-		__builtin_prefetch((const void *)(uintptr_t)word);
 }
 
 /* Whether one of @word's bytes is that of which @bytes has eight (Mycroft's test for zero). */
@@ -42,16 +40,12 @@ static inline bool has_byte(uint64_t word, uint64_t bytes)
 	return (x - UINT64_C(0x0101010101010101)) & ~x & UINT64_C(0x8080808080808080);
 }
 
-/*
- * The words of one piece, from @begin. How far it came: not to its end if the batch is full. What lies at its
- * own address, as in our own process, is fetched ahead.
- */
+/* The words of one piece, from @begin. How far it came: not to its end if the batch is full. */
 static uint64_t look_at_piece(struct scan_look *look, const uint8_t *data, uint64_t bytes,
 			      uint64_t begin)
 {
 	enum { WORD = sizeof(uint64_t), LINE = 64, AHEAD = 2048, SIXTH = 5 };
 	const uint64_t lowest = look->lowest, span = look->span;
-	const bool direct = begin == (uintptr_t)data;
 	uint64_t at = 0, word;
 
 	if (look->step == WORD && look->mask == UINT64_MAX)
@@ -62,7 +56,7 @@ static uint64_t look_at_piece(struct scan_look *look, const uint8_t *data, uint6
 			for (unsigned k = 0; k < LINE; k += WORD) {
 				__builtin_memcpy(&word, data + at + k, WORD);
 				if (CORE_UNLIKELY(word - lowest < span))
-					add_word(look, word, begin + at + k, direct);
+					add_word(look, word, begin + at + k);
 			}
 		}
 	for (; at + WORD <= bytes && look->count < SCAN_WORDS_AT_ONCE; at += look->step) {
@@ -76,7 +70,7 @@ static uint64_t look_at_piece(struct scan_look *look, const uint8_t *data, uint6
 		}
 		__builtin_memcpy(&word, data + at, WORD);
 		if (CORE_UNLIKELY((word & look->mask) - lowest < span))
-			add_word(look, word, begin + at, direct);
+			add_word(look, word, begin + at);
 	}
 	return at;
 }

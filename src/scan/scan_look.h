@@ -25,7 +25,7 @@ struct scan_look {
 	uint32_t block; /* that is looked through */
 };
 
-/* For any block, at aligned words or as the options say. */
+/* For any block, at aligned words. */
 struct scan_look scan_look_for_blocks(struct scan *scan, void (*take)(struct scan_look *look));
 
 /*

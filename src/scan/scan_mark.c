@@ -12,35 +12,31 @@
 void scan_mark_block(struct scan_look *look, uint32_t i, uint64_t address, uint8_t rule,
 		     uint64_t from)
 {
-	struct scan_private *private = look->scan->private;
-	struct scan_fate *fate = &private->fates[i];
+	struct scan_private *own = look->scan->private;
+	struct scan_fate *fate = &own->fates[i];
 	uint64_t size = fate->size;
 
 	fate->state = look->state;
 	fate->root = look->root;
 	fate->rule = rule;
 	if (look->scan->options.want_chains || look->state != SCAN_REACHABLE)
-	private->from[i] = from;
+		own->from[i] = from;
 	if (CORE_UNLIKELY(size == UINT32_MAX))
 		size = look->scan->blocks[i].size;
 	if (size)
-	private->todo[private->todo_count++] = (struct scan_range){ address, address + size };
+		own->todo[own->todo_count++] = (struct scan_range){ address, address + size };
 }
 
 /* A pointer into a block, or to its end. */
 static void mark_inner(struct scan_look *look, const struct scan_word *word)
 {
 	struct scan *scan = look->scan;
-	struct scan_private *private = scan->private;
-	uint32_t i = scan_index_block(&private->index, word->to);
-	const struct scan_block *block;
-	struct scan_fate *fate;
+	struct scan_private *own = scan->private;
+	const uint32_t i = word->block;
+	const struct scan_block *block = &scan->blocks[i];
+	struct scan_fate *fate = &own->fates[i];
 	uint8_t rule;
 
-	if (i == SCAN_NO_BLOCK)
-		return;
-	block = &scan->blocks[i];
-	fate = &private->fates[i];
 	if (fate->state != SCAN_LOST || word->to - block->address > block->size)
 		return;
 	rule = scan_rule_of(scan, block, word->to);
@@ -49,48 +45,85 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 	if (look->root_rule && rule >= SCAN_RULE_WEAK)
 		rule = look->root_rule;
 	if (rule < SCAN_RULE_WEAK || look->state != SCAN_REACHABLE) {
-		scan_index_meet(&private->index, block->address);
+		scan_index_meet(&own->index, block->address);
 		scan_mark_block(look, i, block->address, rule, word->from);
 	} else if (fate->rule == SCAN_RULE_NONE) {
 		fate->rule = rule;
 		fate->root = look->root;
-		private->from[i] = word->from;
-		private->weak[private->weak_count++] = i;
+		own->from[i] = word->from;
+		own->weak[own->weak_count++] = i;
 	}
+}
+
+/* The record around a word at which a block begins; NULL: none does. */
+static struct scan_page *begins_at(const struct scan_index *index, const struct scan_word *word)
+{
+	struct scan_page *page;
+
+	if (word->entry & SCAN_COVERED)
+		return NULL;
+	page = &index->records[word->entry - 1];
+	return scan_page_begins(page, word->to) ? page : NULL;
+}
+
+/*
+ * Which block each word means, without those that were reached; what is needed of the others is
+ * fetched.
+ */
+static unsigned find_blocks(struct scan *scan, unsigned found)
+{
+	struct scan_private *own = scan->private;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < found; i++) {
+		struct scan_word word = own->words[i];
+		const struct scan_page *page = begins_at(&own->index, &word);
+
+		if (page && page->met[scan_unit(word.to)] & scan_unit_bit(word.to))
+			continue;
+		word.block = word.entry & SCAN_COVERED
+				     ? word.entry & ~SCAN_COVERED
+				     : scan_page_block(&own->index.records[word.entry - 1],
+						       word.to);
+		if (word.block == SCAN_NO_BLOCK)
+			continue;
+		__builtin_prefetch(&own->fates[word.block]);
+		if (!page)
+			__builtin_prefetch(&scan->blocks[word.block]);
+		if (scan->memory.fetch)
+			scan->memory.fetch(scan->memory.user, word.to);
+		own->words[count++] = word;
+	}
+	return count;
 }
 
 static void mark_batch(struct scan_look *look)
 {
-	struct scan_private *private = look->scan->private;
-	struct scan_index *index = &private->index;
+	struct scan_private *own = look->scan->private;
+	struct scan_index *index = &own->index;
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < look->count; i++) {
-		struct scan_word word = private->words[i];
+		struct scan_word word = own->words[i];
 
 		word.entry = scan_index_entry(index, word.to);
 		if (!word.entry)
 			continue;
 		if (!(word.entry & SCAN_COVERED))
 			__builtin_prefetch(&index->records[word.entry - 1]);
-		private->words[count++] = word;
+		own->words[count++] = word;
 	}
+	count = find_blocks(look->scan, count);
 	for (unsigned i = 0; i < count; i++) {
-		const struct scan_word *word = &private->words[i];
-		unsigned unit = scan_unit(word->to);
-		struct scan_page *page;
+		const struct scan_word *word = &own->words[i];
+		const unsigned unit = scan_unit(word->to);
+		struct scan_page *page = begins_at(index, word);
 
-		if (word->entry & SCAN_COVERED) {
-			mark_inner(look, word);
-			continue;
-		}
-		page = &index->records[word->entry - 1];
-		if (!scan_page_begins(page, word->to)) {
+		if (!page) {
 			mark_inner(look, word);
 		} else if (!(page->met[unit] & scan_unit_bit(word->to))) {
 			page->met[unit] |= scan_unit_bit(word->to);
-			scan_mark_block(look, scan_page_block(page, word->to), word->to,
-					SCAN_RULE_START, word->from);
+			scan_mark_block(look, word->block, word->to, SCAN_RULE_START, word->from);
 		}
 	}
 }
@@ -107,42 +140,26 @@ struct scan_look scan_mark_begin(struct scan *scan, enum scan_state state, uint8
 /* A large block's rest waits below what its first part points to. */
 void scan_mark_follow(struct scan_look *look)
 {
-	struct scan_private *private = look->scan->private;
+	struct scan_private *own = look->scan->private;
 
 	look->root_rule = SCAN_RULE_NONE;
 	look->from_flag = 0;
-	while (private->todo_count) {
-		while (private->todo_count && look->count < SCAN_WORDS_AT_ONCE) {
-			struct scan_range *range = &private->todo[private->todo_count - 1];
+	while (own->todo_count) {
+		while (own->todo_count && look->count < SCAN_WORDS_AT_ONCE) {
+			struct scan_range *range = &own->todo[own->todo_count - 1];
 
 			range->begin = scan_look_some(look, range->begin, range->end);
 			if (range->begin == range->end)
-			private->todo_count--;
+				own->todo_count--;
 		}
 		scan_look_end(look);
 	}
 }
 
-static int keep_roots(struct scan *scan, const struct scan_root *roots, size_t count)
+void scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
 {
-	struct scan_private *private = scan->private;
-	struct scan_kept_roots *kept = scan_take(scan, 1,
-						 sizeof(*kept) + count * sizeof(kept->roots[0]));
-
-	if (!kept)
-		return -SCAN_ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		kept->roots[i] = roots[i];
-	kept->count = count;
-	*private->roots_end = kept;
-	private->roots_end = &kept->next;
-	return 0;
-}
-
-int scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
-{
-	if (scan->options.want_hints && keep_roots(scan, roots, count))
-		return -SCAN_ENOMEM;
+	scan->private->roots = roots;
+	scan->private->root_count = count;
 	for (size_t i = 0; i < count && scan->block_count; i++) {
 		const struct scan_root *root = &roots[i];
 		struct scan_look look = scan_mark_begin(scan, SCAN_REACHABLE, root->kind);
@@ -156,5 +173,4 @@ int scan_mark(struct scan *scan, const struct scan_root *roots, size_t count)
 			scan_mark_follow(&look);
 		}
 	}
-	return 0;
 }

@@ -22,6 +22,7 @@ struct scan_word {
 	uint64_t to;
 	uint64_t from;	/* where it was found, with SCAN_FROM_ROOT */
 	uint32_t entry; /* of the index */
+	uint32_t block; /* the last one that begins at or below it */
 };
 
 /*
@@ -33,13 +34,6 @@ struct scan_fate {
 	uint8_t state, rule, root, spare;
 };
 
-/* A copy of the roots of one scan_mark(), for a second look. */
-struct scan_kept_roots {
-	struct scan_kept_roots *next;
-	size_t count;
-	struct scan_root roots[];
-};
-
 struct scan_private {
 	struct scan_index index;
 	struct scan_fate *fates; /* by block */
@@ -48,8 +42,9 @@ struct scan_private {
 	uint32_t *weak;		 /* blocks that weak pointers point to */
 	uint64_t todo_count;
 	uint64_t weak_count;
-	uint64_t ignored_count; /* blocks marked LEDGER_CELL_IGNORED */
-	struct scan_kept_roots *roots, **roots_end;
+	uint64_t ignored_count;	       /* blocks marked LEDGER_CELL_IGNORED */
+	const struct scan_root *roots; /* for a second look */
+	size_t root_count;
 	uint64_t holes_left;
 	bool replaced_new; /* operator new[] may be the program's own, that calls malloc */
 	bool quiet;	   /* what cannot be read has been noted already */

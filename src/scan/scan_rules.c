@@ -5,6 +5,7 @@
  */
 #include "scan/scan_rules.h"
 
+#include "base/search.h"
 #include "scan/scan_private.h"
 
 enum { WORD = sizeof(uint64_t), COOKIE_MAX = 64 };
@@ -34,17 +35,11 @@ static enum scan_rule array_rule(const struct scan *scan, const struct scan_bloc
 
 static bool may_hold_vtables(const struct scan *scan, uint64_t address)
 {
-	size_t low = 0, high = scan->options.vtable_count;
+	const struct scan_range *ranges = scan->options.vtables;
+	const size_t begun = seep_search_upto(ranges, scan->options.vtable_count, sizeof(*ranges),
+					      address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (scan->options.vtables[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < scan->options.vtable_count && scan->options.vtables[low].begin <= address;
+	return begun && address < ranges[begun - 1].end;
 }
 
 /* Whether the word at @address points to a vtable; how far before that its object begins. */
@@ -84,6 +79,38 @@ static bool is_string(const struct scan *scan, const struct scan_block *block, u
 	return false;
 }
 
+/*
+ * sds, the strings of redis: length and room of 1, 2, 4 or 8 bytes each and a byte that says which;
+ * one byte alone, with the length in its upper bits, if that is below 32. The room may be all that
+ * the allocator gave, a quarter more than it was asked for.
+ */
+static bool is_sds(const struct scan *scan, const struct scan_block *block, uint64_t offset)
+{
+	enum { WIDTH_MAX = 8, TYPE_BITS = 3, ROUNDED = 64 };
+	const uint64_t width = offset / 2, size = block->size;
+	uint8_t head[2 * WIDTH_MAX + 1], type = 0, end;
+	uint64_t length = 0, room = 0;
+
+	if (!(offset & 1) || width > WIDTH_MAX || width & (width - 1) ||
+	    !scan_copy(scan, block->address, head, offset))
+		return false;
+	for (uint64_t i = 0; i < width; i++) {
+		length |= (uint64_t)head[i] << 8 * i;
+		room |= (uint64_t)head[width + i] << 8 * i;
+	}
+	while (width >> type)
+		type++;
+	if (!width) {
+		length = head[0] >> TYPE_BITS;
+		if (head[0] & ((1 << TYPE_BITS) - 1) || length + 2 != size)
+			return false;
+	} else if (head[2 * width] != type || length > room || room > size + size / 4 + ROUNDED ||
+		   room + offset + 1 < size) {
+		return false;
+	}
+	return scan_copy(scan, block->address + offset + length, &end, 1) && !end;
+}
+
 static bool is_behind_length(const struct scan *scan, const struct scan_block *block,
 			     uint64_t offset)
 {
@@ -101,6 +128,8 @@ enum scan_rule scan_rule_of(const struct scan *scan, const struct scan_block *bl
 
 	if (offset > block->size)
 		return SCAN_RULE_NONE;
+	if (offset % WORD && is_sds(scan, block, offset))
+		return SCAN_RULE_STRING;
 	if (offset % WORD)
 		return offset == block->size ? SCAN_RULE_NONE
 		       : offset < WORD	     ? SCAN_RULE_LOW_TAG

@@ -115,8 +115,6 @@ static struct dwarf_unit *unit_of_id(struct dwarf_file *file, const struct dwarf
 	return NULL;
 }
 
-/* ---- packages ----------------------------------------------------------------------------- */
-
 /*
  * .debug_cu_index is a hash table from ids to rows, and two tables of rows and columns: where the
  * part of each section starts, and how long it is. Version 2 is GNU's, version 5 the standard's;
@@ -286,8 +284,6 @@ static struct dwarf_unit *find_in_package(struct dwarf_split *split,
 	dwarf_file_init(&half->file, &parts);
 	return unit_of_id(&half->file, skeleton);
 }
-
-/* ---- single files ------------------------------------------------------------------------- */
 
 /* Opened once. */
 static struct half *half_of(struct dwarf_split *split, const char *path,

@@ -65,8 +65,6 @@ struct program {
 	uint8_t operand_count[OPCODES_MAX];
 };
 
-/* ---- the header: what a unit says about its program and files ------------------------------- */
-
 static void add_dir(struct seep_line_table *table, const char *dir)
 {
 	table->dirs = seep_xgrow(table->dirs, &table->dir_room, table->dir_count + 1,
@@ -189,8 +187,6 @@ static bool read_header(struct seep_line_table *table, struct program *program)
 	return read_new_list(table, program, &header, true) &&
 	       read_new_list(table, program, &header, false);
 }
-
-/* ---- the program: rows ----------------------------------------------------------------------- */
 
 /* The state machine's registers that matter here. */
 struct registers {
@@ -350,8 +346,6 @@ static void run_program(struct seep_line_table *table, struct program *program)
 	/* Without its end a sequence covers up to its last row. */
 	end_sequence(table, &regs);
 }
-
-/* ---- answers --------------------------------------------------------------------------------- */
 
 static int compare_sequences(const void *a, const void *b)
 {

@@ -10,8 +10,6 @@
 
 enum { KEPT = 64 };
 
-/* ---- functions ------------------------------------------------------------------------------- */
-
 static struct seep_allocation_function functions[] = {
 #define CORE_MALLOC(symbol, ...) { #symbol, SEEP_ALLOCATION_MALLOC, NULL },
 #define CORE_OPERATOR(symbol, ...) { #symbol, SEEP_ALLOCATION_OPERATORS, NULL },
@@ -43,8 +41,6 @@ const struct seep_allocation_function *seep_allocation_function(const char *symb
 	return bsearch(&wanted, functions, FUNCTION_COUNT, sizeof(*functions), by_symbol);
 }
 
-/* ---- libraries ------------------------------------------------------------------------------- */
-
 /* By a part of their file name. */
 static const struct {
 	const char *part, *name;
@@ -60,8 +56,6 @@ const char *seep_allocator_library(const char *path)
 			return allocators[i].name;
 	return NULL;
 }
-
-/* ---- files ----------------------------------------------------------------------------------- */
 
 /* The last files asked about: a build runs the same few programs thousands of times. */
 static struct {

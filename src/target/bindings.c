@@ -26,8 +26,6 @@ enum {
 	KNOWN_MAX = 8192,
 };
 
-/* ---- entries by file ------------------------------------------------------------------------- */
-
 struct known {
 	char *path;
 	uint64_t identity;
@@ -73,8 +71,6 @@ static const struct seep_got *got_of(const struct seep_got_module *module, const
 	/* An entry is never changed nor released. */
 	return known ? &known->got : NULL;
 }
-
-/* ---- modules --------------------------------------------------------------------------------- */
 
 struct mapped {
 	struct seep_got_module module;
@@ -212,8 +208,6 @@ static void close_process(struct process *process)
 	free(process->maps);
 	free(process->modules);
 }
-
-/* ---- where entries lead ---------------------------------------------------------------------- */
 
 static bool has_entry(const struct mapped *module, const struct seep_allocation_function *function)
 {

@@ -27,11 +27,6 @@ static const struct {
 
 enum { SANITIZER_COUNT = sizeof(sanitizers) / sizeof(sanitizers[0]) };
 
-static bool has_prefix(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 static void read_dynamic(const struct seep_elf_table *table, struct seep_elfkind *kind)
 {
 	Elf64_Dyn entry;
@@ -44,10 +39,10 @@ static void read_dynamic(const struct seep_elf_table *table, struct seep_elfkind
 			break;
 		if (entry.d_tag == DT_FLAGS_1 && (entry.d_un.d_val & DF_1_PIE))
 			kind->is_library = false;
-		if (text && entry.d_tag == DT_SONAME && has_prefix(text, "ld-linux"))
+		if (text && entry.d_tag == DT_SONAME && seep_begins_with(text, "ld-linux"))
 			kind->is_loader = true;
 		for (int k = 0; text && entry.d_tag == DT_NEEDED && k < SANITIZER_COUNT; k++)
-			if (has_prefix(text, sanitizers[k].library))
+			if (seep_begins_with(text, sanitizers[k].library))
 				kind->sanitizer = sanitizers[k].name;
 	}
 }
@@ -183,7 +178,7 @@ static const char *refusal(const struct seep_elfkind *kind)
 
 	if (!kind->is_64bit || !kind->is_little_endian || kind->machine == EM_386)
 		return "is a 32-bit program; this seep records 64-bit ones";
-	if (has_prefix(loader, "ld-musl"))
+	if (seep_begins_with(loader, "ld-musl"))
 		return "is linked with musl; this seep records programs linked with glibc";
 	if (*loader || kind->is_loader)
 		return NULL;
@@ -207,7 +202,7 @@ int seep_elfkind_check(const struct seep_elfkind *kind, const char *name, struct
 				 name, machine_name(kind->machine), kind->machine);
 	if (why)
 		return seep_fail(err, SEEP_EUNSUPPORTED, "%s %s", name, why);
-	if (*loader && !has_prefix(loader, "ld-linux") && !has_prefix(loader, "ld-2."))
+	if (*loader && !seep_begins_with(loader, "ld-linux") && !seep_begins_with(loader, "ld-2."))
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "%s starts with the loader %s, which is not glibc's; this seep "
 				 "records programs linked with glibc",

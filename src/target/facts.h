@@ -162,8 +162,6 @@ void seep_facts_look_at_limits(struct seep_facts *facts, const char *process);
 /* What the forks of a process inherit: its user and limits. */
 void seep_facts_look_at_inherited(struct seep_facts *facts, uint32_t pid);
 
-/* ---- between the files that look ---------------------------------------------------------- */
-
 /* The file system of @path, kept under the name @shown. All zero when it cannot be asked. */
 struct seep_room seep_facts_room(struct seep_facts *facts, const char *path, const char *shown);
 

@@ -69,8 +69,6 @@ void seep_facts_look_at_output(struct seep_facts *facts)
 	free(cwd);
 }
 
-/* ---- the system --------------------------------------------------------------------------- */
-
 static bool kernel_populates(void)
 {
 	const size_t bytes = 4096;
@@ -94,8 +92,6 @@ static const char *confinement(struct seep_facts *facts)
 		return keep_line(facts, text);
 	return NULL;
 }
-
-/* ---- a trial ------------------------------------------------------------------------------ */
 
 /* Remove the ledgers of a process that has ended. Returns whether there was one. */
 static bool remove_ledgers(const char *folder, uint32_t pid)

@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- limits ------------------------------------------------------------------------------- */
-
 /* "Max address space         unlimited            unlimited            bytes": the first. */
 static uint64_t limit_of(const char *text, const char *name)
 {
@@ -41,8 +39,6 @@ void seep_facts_look_at_limits(struct seep_facts *facts, const char *process)
 	};
 	(void)core_cgroup_memory(seep_file_read_start, "", process, &buffers, &facts->group);
 }
-
-/* ---- the process -------------------------------------------------------------------------- */
 
 struct proc_path {
 	char text[64];

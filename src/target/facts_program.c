@@ -13,8 +13,6 @@
 
 extern char **environ;
 
-/* ---- libraries ---------------------------------------------------------------------------- */
-
 void seep_facts_note_library(struct seep_facts *facts, const char *path)
 {
 	struct seep_program_facts *program = &facts->program;
@@ -68,8 +66,6 @@ static void list_libraries(struct seep_facts *facts)
 	free(search);
 	free(real);
 }
-
-/* ---- the program -------------------------------------------------------------------------- */
 
 /* "#!/usr/bin/env [-S] python3 ...": the word after env. NULL: it is no such script. */
 static char *env_word(const char *path)

@@ -15,8 +15,6 @@ enum {
 	CHUNK = 1024, /* relocations read at once */
 };
 
-/* ---- the module ---------------------------------------------------------------------------- */
-
 bool seep_got_find_module(const struct seep_elf *memory, uint64_t start,
 			  struct seep_got_module *ret_module)
 {
@@ -76,8 +74,6 @@ uint64_t seep_got_identity(const struct seep_got_module *module)
 	}
 	return hash;
 }
-
-/* ---- relocations --------------------------------------------------------------------------- */
 
 struct tables {
 	uint64_t symbols;

@@ -2,8 +2,11 @@
 #include "target/leak_scan.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/path.h"
 #include "base/xalloc.h"
+#include "core/bits.h"
+#include "core/cgroup.h"
 #include "ledger/ledger_facts.h"
 #include "target/maps.h"
 #include "target/remote_memory.h"
@@ -46,11 +49,11 @@ struct seep_leak_scan_private {
 /* ---- stopping ----------------------------------------------------------------------------- */
 
 /* In realloc() a block of the thread's is in the page map neither where it was nor where it will be. */
-static void finish_resize(struct seep_leak_scan *scan, int ledger_fd, uint64_t offset,
-			  struct ledger_cache cache)
+static void finish_resize(struct seep_leak_scan *scan, const struct seep_leak_scan_options *options,
+			  uint64_t offset, struct ledger_cache cache)
 {
 	struct seep_stopped *stopped = scan->private->stopped;
-	unsigned tries = RESIZE_TRIES;
+	unsigned tries = options->moment == SEEP_SCAN_DYING ? 0 : RESIZE_TRIES;
 	size_t i = 0;
 
 	while (i < stopped->thread_count && stopped->threads[i].tid != (pid_t)cache.owner_tid)
@@ -60,7 +63,8 @@ static void finish_resize(struct seep_leak_scan *scan, int ledger_fd, uint64_t o
 	while (stopped->threads[i].stopped && tries && cache.resizing) {
 		seep_stop_let(stopped, &stopped->threads[i], RESIZE_PAUSE_NS);
 		tries--;
-		if (pread(ledger_fd, &cache, sizeof(cache), (off_t)offset) < (ssize_t)sizeof(cache))
+		if (pread(options->ledger_fd, &cache, sizeof(cache), (off_t)offset) <
+		    (ssize_t)sizeof(cache))
 			break;
 	}
 	if (!tries)
@@ -71,7 +75,7 @@ static void finish_resize(struct seep_leak_scan *scan, int ledger_fd, uint64_t o
 }
 
 static void finish_resizes(struct seep_leak_scan *scan, const struct ledger_header *header,
-			   int ledger_fd)
+			   const struct seep_leak_scan_options *options)
 {
 	const struct ledger_table *table = &header->table[LEDGER_TABLE_CACHES];
 	struct ledger_cache *caches = seep_xcalloc(CACHES_AT_ONCE, sizeof(*caches));
@@ -81,12 +85,13 @@ static void finish_resizes(struct seep_leak_scan *scan, const struct ledger_head
 	     first += CACHES_AT_ONCE) {
 		const uint64_t offset = table->offset + first * sizeof(*caches);
 
-		count = pread(ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches), (off_t)offset) /
+		count = pread(options->ledger_fd, caches, CACHES_AT_ONCE * sizeof(*caches),
+			      (off_t)offset) /
 			(ssize_t)sizeof(*caches);
 		for (ssize_t i = 0; i < count; i++)
 			if (caches[i].ready && caches[i].resizing)
-				finish_resize(scan, ledger_fd,
-					      offset + (uint64_t)i * sizeof(*caches), caches[i]);
+				finish_resize(scan, options, offset + (uint64_t)i * sizeof(*caches),
+					      caches[i]);
 		if (count > 0 && !caches[count - 1].ready)
 			break;
 	}
@@ -162,7 +167,8 @@ static int take_waiting(struct seep_leak_scan *scan, pid_t pid, struct seep_erro
 	seep_texts_take(
 		&scan->caveats,
 		seep_xasprintf("the process was not stopped, it waited at its end: %s", why->text));
-	return seep_maps_read(pid, &private->maps, why);
+	/* Where they cannot be read, why it cannot be traced says more. */
+	return seep_maps_read(pid, &private->maps, NULL) < 0 ? -why->code : 0;
 }
 
 /* The one that waits is as good as stopped. */
@@ -220,14 +226,14 @@ static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledge
 
 	private->began_ns = seep_monotonic_ns();
 	rc = seep_stop(pid, &private->stopped, err);
-	if (rc == -SEEP_EREFUSED && options->at_exit) {
+	if (rc == -SEEP_EREFUSED && options->moment == SEEP_SCAN_AT_EXIT) {
 		rc = take_waiting(scan, pid, err);
 		return rc < 0 ? rc : check_program(private, options->ledger_fd, err);
 	}
 	if (rc < 0)
 		return rc;
 	scan->at_ns = private->stopped->stopped_ns;
-	finish_resizes(scan, header, options->ledger_fd);
+	finish_resizes(scan, header, options);
 	note_unanswered(scan);
 	keep_threads(private);
 	rc = seep_maps_read(pid, &private->maps, err);
@@ -236,6 +242,9 @@ static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledge
 	if (rc < 0)
 		return rc;
 	scan->method = SEEP_SCAN_STOPPED;
+	/* It makes no system call any more, nor does anybody wait for it to go on. */
+	if (options->moment == SEEP_SCAN_DYING)
+		return 0;
 	if (seep_stop_may_copy(private->stopped, &why) &&
 	    seep_stop_copy(private->stopped, &private->copy, &why) == 0) {
 		scan->method = SEEP_SCAN_COPY_ON_WRITE;
@@ -250,11 +259,21 @@ static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledge
 
 /* ---- looking ------------------------------------------------------------------------------ */
 
+/* A quarter of what can be had: of the machine's memory, and of what a container leaves us. */
 static uint64_t kept_bytes(void)
 {
-	const long pages = sysconf(_SC_AVPHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-	uint64_t bytes = pages > 0 ? (uint64_t)pages * (uint64_t)page_bytes / 4 : 0;
+	struct core_cgroup_buffers buffers;
+	struct core_cgroup group;
+	char text[1024] = "";
+	const char *available;
+	uint64_t bytes = 0;
 
+	(void)seep_file_read_start("/proc/meminfo", text, sizeof(text));
+	available = strstr(text, "MemAvailable:");
+	if (available)
+		bytes = strtoull(available + strlen("MemAvailable:"), NULL, 10) * 1024 / 4;
+	if (core_cgroup_memory(seep_file_read_start, "", "self", &buffers, &group))
+		bytes = core_smaller(bytes, group.room_bytes / 4);
 	if (bytes < KEPT_LEAST_BYTES)
 		return KEPT_LEAST_BYTES;
 	return bytes < KEPT_MOST_BYTES ? bytes : KEPT_MOST_BYTES;
@@ -280,8 +299,9 @@ static void read_facts(struct seep_leak_scan *scan, const struct ledger_header *
 static int fail_scan(int code, struct seep_error *err)
 {
 	if (code == -SCAN_EBLOCKS)
-		return seep_fail(err, SEEP_ECORRUPT, "its page map makes no sense");
-	return seep_fail(err, SEEP_ESYS, "no memory to scan it with");
+		return seep_fail(err, SEEP_ECORRUPT,
+				 "seep's own list of its live blocks is damaged");
+	return seep_fail(err, SEEP_ESYS, "there is not enough memory to scan it");
 }
 
 /* Were there ever allocations that were not recorded? */
@@ -306,7 +326,7 @@ static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *
 		.scan = &private->scan,
 		.header = header,
 		.facts = private->facts,
-		.at_exit = options->at_exit,
+		.at_exit = options->moment == SEEP_SCAN_AT_EXIT,
 		.filtered = is_filtered(options->ledger_fd),
 		.image = private->copy,
 	};
@@ -314,6 +334,22 @@ static void find_roots(struct seep_leak_scan *scan, const struct ledger_header *
 	seep_roots_find(&from, &private->roots);
 	for (size_t i = 0; i < private->roots.caveats.count; i++)
 		seep_texts_take(&scan->caveats, seep_xstrdup(private->roots.caveats.items[i]));
+}
+
+/* Then nothing can be read, and nothing was seen that keeps blocks alive. */
+static bool has_ended(const struct seep_leak_scan_private *private,
+		      const struct ledger_header *header)
+{
+	const uint64_t page_map = header->blocks.leaves + LEDGER_LEAVES * sizeof(uint64_t);
+	uint8_t byte;
+
+	if (seep_memory_read(private->memory, page_map, &byte, 1))
+		return false;
+	for (size_t i = 0; i < private->maps.count; i++)
+		if (private->maps.items[i].executable)
+			return !seep_memory_read(private->memory, private->maps.items[i].begin,
+						 &byte, 1);
+	return true;
 }
 
 static int mark(struct seep_leak_scan *scan, pid_t pid, const struct ledger_header *header,
@@ -331,7 +367,6 @@ static int mark(struct seep_leak_scan *scan, pid_t pid, const struct ledger_head
 		.untouched_user = &untouched,
 		.blocks_max_bytes = PAGE_MAP_MAX_BYTES,
 		.want_chains = options->want_chains,
-		.want_hints = true,
 	};
 	int rc;
 
@@ -341,12 +376,14 @@ static int mark(struct seep_leak_scan *scan, pid_t pid, const struct ledger_head
 		rc = scan_read_blocks(&private->scan, &header->blocks);
 	if (rc == 0) {
 		find_roots(scan, header, options);
-		rc = scan_mark(&private->scan, private->roots.items, private->roots.count);
-	}
-	if (rc == 0)
+		scan_mark(&private->scan, private->roots.items, private->roots.count);
 		rc = scan_finish(&private->scan, &scan->result);
+	}
 	seep_untouched_done(&untouched);
 	free(vtables);
+	if (has_ended(private, header))
+		return seep_fail(err, SEEP_ENOTFOUND, "%s was killed while it was looked through",
+				 private->copy ? "the copy of the process" : "the process");
 	return rc < 0 ? fail_scan(rc, err) : 0;
 }
 
@@ -399,6 +436,8 @@ static int scan_here(pid_t pid, const struct ledger_header *header,
 		rc = seep_memory_open(private->copy ? private->copy : private->maps.tid,
 				      kept_bytes(), &private->memory, err);
 	if (rc == 0) {
+		if (private->copy)
+			seep_memory_use_file(private->memory);
 		read_facts(scan, header);
 		if (scan->method == SEEP_SCAN_WAITING)
 			find_waiting(scan);
@@ -409,6 +448,8 @@ static int scan_here(pid_t pid, const struct ledger_header *header,
 	release(scan);
 	seep_copy_end(private->copy);
 	private->copy = 0;
+	if (private->memory)
+		seep_memory_forget(private->memory);
 	scan->mark_ns = seep_monotonic_ns() - held_ns;
 	if (rc < 0) {
 		seep_leak_scan_free(scan);
@@ -446,6 +487,8 @@ int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 	sigset_t all, held;
 	int problem;
 
+	if (options->moment == SEEP_SCAN_DYING)
+		return scan_here(pid, header, options, ret_scan, err);
 	(void)sigfillset(&all);
 	(void)sigdelset(&all, SIGBUS); /* base/shared_map.h */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &held);
@@ -485,7 +528,6 @@ const char *seep_scan_method_name(enum seep_scan_method method)
 		[SEEP_SCAN_COPY_ON_WRITE] = "copy-on-write",
 		[SEEP_SCAN_STOPPED] = "stopped",
 		[SEEP_SCAN_WAITING] = "waiting",
-		[SEEP_SCAN_INSIDE] = "inside",
 	};
 
 	return names[method];

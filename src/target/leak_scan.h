@@ -17,8 +17,15 @@
 
 struct ledger_header;
 
+/* In what state the process is. */
+enum seep_scan_moment {
+	SEEP_SCAN_LIVE = 0,
+	SEEP_SCAN_AT_EXIT, /* it waits in its exit hook, or for this scan */
+	SEEP_SCAN_DYING,   /* traced by the calling thread, a signal kills it: see seep_stop() */
+};
+
 struct seep_leak_scan_options {
-	bool at_exit;	     /* the process waits in its exit hook, or its end was stopped */
+	enum seep_scan_moment moment;
 	bool want_chains;    /* for scan_chain() */
 	uint32_t dump_bytes; /* of the contents of each block of the result; 0 none */
 	int ledger_fd;	     /* of the same file, to be read; -1 none */
@@ -29,7 +36,6 @@ enum seep_scan_method {
 	SEEP_SCAN_COPY_ON_WRITE, /* of a copy; the process was stopped for the time of a fork */
 	SEEP_SCAN_STOPPED,	 /* of the stopped process */
 	SEEP_SCAN_WAITING,	 /* of one that waits at its end and could not be stopped */
-	SEEP_SCAN_INSIDE,	 /* by libseep.so in the process */
 };
 
 /* What one scan found. Its arrays live until seep_leak_scan_free(). */
@@ -53,16 +59,17 @@ struct seep_leak_scan {
 /**
  * seep_leak_scan - scan the process @pid, whose ledger has this @header
  *
- * Threads: any; several at once are independent, but for one process.
+ * Threads: any; several at once are independent, but for one process. A dying one is let go;
+ * nothing else that the calling thread traces may be there.
  *
  * Returns: 0, or the errors of seep_stop() and seep_memory_open(); -SEEP_ENOTFOUND: it runs another
- * program by now; -SEEP_ECORRUPT: its page map makes no sense.
+ * program by now; -SEEP_ECORRUPT: its page map is damaged.
  */
 SEEP_NODISCARD int seep_leak_scan(pid_t pid, const struct ledger_header *header,
 				  const struct seep_leak_scan_options *options,
 				  struct seep_leak_scan **ret_scan, struct seep_error *err);
 
-/* "copy-on-write", "stopped", "waiting", "inside"; NULL of SEEP_SCAN_NONE. Static storage. */
+/* "copy-on-write", "stopped", "waiting"; NULL of SEEP_SCAN_NONE. Static storage. */
 const char *seep_scan_method_name(enum seep_scan_method method);
 
 /* The marked blocks, for scan_find() and scan_chain(). Lives as long as @scan. */

@@ -2,6 +2,7 @@
 #include "target/maps.h"
 
 #include "base/file.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 
 #include <dirent.h>
@@ -14,8 +15,6 @@
 
 /* vm.max_map_count is 65,530 as a rule; with a million lines of long paths this is enough. */
 enum { MAPS_MAX_BYTES = 256 << 20 };
-
-/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* The number at *@at, which moves behind it and the byte that follows. */
 static uint64_t take_number(char **at, int base, char follows, bool *is_good)
@@ -69,8 +68,6 @@ void seep_maps_parse(char *text, struct seep_maps *ret_maps)
 		ret_maps->items[ret_maps->count++] = mapping;
 	}
 }
-
-/* ---- /proc ----------------------------------------------------------------------------------- */
 
 /* Returns 0 with no text where the thread has no memory any more. */
 static int read_text(pid_t tid, char **ret_text, struct seep_error *err)
@@ -139,21 +136,12 @@ void seep_maps_done(struct seep_maps *maps)
 	*maps = (struct seep_maps){ 0 };
 }
 
-/* ---- by address ------------------------------------------------------------------------------ */
-
 size_t seep_maps_from(const struct seep_maps *maps, uint64_t address)
 {
-	size_t low = 0, high = maps->count;
+	const size_t begun = seep_search_upto(maps->items, maps->count, sizeof(*maps->items),
+					      address);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (maps->items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return begun && maps->items[begun - 1].end > address ? begun - 1 : begun;
 }
 
 const struct seep_mapping *seep_maps_find(const struct seep_maps *maps, uint64_t address)

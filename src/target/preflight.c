@@ -23,8 +23,6 @@ enum {
 	SCRIPT_DEPTH_MAX = 4,	 /* interpreters that are scripts themselves, as the kernel */
 };
 
-/* ---- finding ------------------------------------------------------------------------------ */
-
 /* 0, or the errno that execve() would give for this file. */
 static int executable_errno(const char *path)
 {
@@ -85,8 +83,6 @@ static int find_program(const char *name, char **ret_path, struct seep_error *er
 	return 0;
 }
 
-/* ---- privileges --------------------------------------------------------------------------- */
-
 /* The kernel passes over set-id bits there, so that the program starts like any other. */
 static bool set_id_is_void(const char *path)
 {
@@ -126,8 +122,6 @@ static int check_privileges(const char *path, struct seep_error *err)
 	return seep_fail(err, SEEP_EUNSUPPORTED, "%s %s: no library can be preloaded into it; %s",
 			 path, what, advice);
 }
-
-/* ---- what kind of file -------------------------------------------------------------------- */
 
 /*
  * The interpreter's path from "#! path arg", or NULL when the line names none. As the kernel has
@@ -244,8 +238,6 @@ void seep_program_done(struct seep_program *program)
 	free(program->loaded);
 	*program = (struct seep_program){ 0 };
 }
-
-/* ---- our own library ---------------------------------------------------------------------- */
 
 /* An absolute path if @path can be read, else NULL. Takes @path. */
 static char *readable_library(char *path)

@@ -33,8 +33,8 @@ struct scan_request {
 
 enum { IS_PRESENT = 1 << 3, IS_SWAPPED = 1 << 4, IS_ZERO_PAGE = 1 << 5, REGIONS_AT_ONCE = 512 };
 
-static bool scan(const struct seep_present_pages *pages, uint64_t begin, uint64_t end,
-		 struct seep_ranges *found)
+static bool pagemap_scan(const struct seep_present_pages *pages, uint64_t begin, uint64_t end,
+			 struct seep_ranges *found)
 {
 	struct scan_region regions[REGIONS_AT_ONCE];
 
@@ -65,8 +65,8 @@ static bool scan(const struct seep_present_pages *pages, uint64_t begin, uint64_
 
 /* ---- one by one ------------------------------------------------------------------------------ */
 
-static bool look(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
-		 struct seep_ranges *found)
+static bool pagemap_read(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
+			 struct seep_ranges *found)
 {
 	uint64_t entries[AT_ONCE / 8];
 
@@ -122,10 +122,10 @@ bool seep_present_pages_find(struct seep_present_pages *pages, uint64_t begin, u
 	if (pages->fd < 0)
 		return false;
 	if (pages->can_scan) {
-		if (scan(pages, begin, end, found))
+		if (pagemap_scan(pages, begin, end, found))
 			return true;
 		pages->can_scan = false;
 		found->count = before;
 	}
-	return look(pages, begin, end, found);
+	return pagemap_read(pages, begin, end, found);
 }

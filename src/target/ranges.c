@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/ranges.h"
 
+#include "base/search.h"
 #include "base/xalloc.h"
 
 #include <stdlib.h>
@@ -47,17 +48,10 @@ void seep_ranges_settle(struct seep_ranges *ranges)
 
 size_t seep_ranges_from(const struct seep_ranges *ranges, uint64_t address)
 {
-	size_t low = 0, high = ranges->count;
+	const size_t begun = seep_search_upto(ranges->items, ranges->count, sizeof(*ranges->items),
+					      address);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (ranges->items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return begun && ranges->items[begun - 1].end > address ? begun - 1 : begun;
 }
 
 bool seep_ranges_have(const struct seep_ranges *ranges, uint64_t address)

@@ -28,8 +28,6 @@
 #define PLENTY_BYTES MIB(64)
 #define GROUP_MIN_BYTES MIB(16)
 
-/* ---- the table's machinery ---------------------------------------------------------------- */
-
 /* The item of @code, made when there is none; NULL when something has been said of it. */
 static struct seep_finding *open_item(struct seep_findings *found, const char *code)
 {
@@ -98,8 +96,6 @@ static size_t count_problems(const struct seep_findings *found)
 	return count;
 }
 
-/* ---- a program ---------------------------------------------------------------------------- */
-
 static void judge_inside(const struct seep_facts *facts, struct seep_findings *found)
 {
 	const struct seep_program_facts *p = &facts->program;
@@ -150,8 +146,6 @@ static void judge_program(const struct seep_facts *facts, struct seep_findings *
 	if (is_inside)
 		judge_inside(facts, found);
 }
-
-/* ---- a process ---------------------------------------------------------------------------- */
 
 /* How to run a command as the process's user, for us. */
 struct as_user {
@@ -251,8 +245,6 @@ static void judge_process(const struct seep_facts *facts, struct seep_findings *
 	judge_surroundings(facts, found);
 }
 
-/* ---- where it runs ------------------------------------------------------------------------ */
-
 static void judge_limits(const struct seep_facts *facts, struct seep_findings *found)
 {
 	const struct seep_limits *limits = &facts->limits;
@@ -304,8 +296,6 @@ static void judge_place(const struct seep_facts *facts, struct seep_findings *fo
 	       room->path, seep_bytes_text(room->free_bytes).text,
 	       seep_bytes_text(room->total_bytes).text);
 }
-
-/* ---- the machine -------------------------------------------------------------------------- */
 
 static bool has(const char *text, const char *part)
 {

@@ -3,6 +3,7 @@
 
 #include "base/xalloc.h"
 #include "core/bits.h"
+#include "target/refused_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -18,20 +20,22 @@ enum {
 	CHUNK_SHIFT = 16,
 	CHUNK_BYTES = 1 << CHUNK_SHIFT,
 	CHUNK_PAGES = CHUNK_BYTES / PAGE_BYTES,
-	AHEAD_MAX = 16, /* chunks read by one call, of who reads one after the other */
-	SLOTS_MIN = 2 * AHEAD_MAX,
+	PASSING_SLOTS = 4, /* 256 KB stay in the processor's cache */
+	PASSING_BYTES = PASSING_SLOTS << CHUNK_SHIFT,
+	SLOTS_MIN = 4 * PASSING_SLOTS,
 	HUGE_PAGE_BYTES = 2 * 1024 * 1024,
+	FILE_PATH_BYTES = 32,
 };
 
 #define NO_SLOT 0
+#define LEAF_SHIFT 10 /* of chunks in a leaf: 64 MB of address space */
+#define LEAVES (UINT64_C(1) << (LEDGER_ADDRESS_BITS - CHUNK_SHIFT - LEAF_SHIFT))
 
-/* Slot i keeps its bytes at data + i * CHUNK_BYTES. The first is never used: it means none. */
-struct slot {
-	uint64_t chunk; /* address >> CHUNK_SHIFT */
-	uint32_t next;	/* in its bucket */
+/* A chunk of address space. */
+struct entry {
+	uint32_t slot;	/* that keeps it, or NO_SLOT */
 	uint16_t pages; /* bit by bit: it could be read */
-	bool is_used;
-	bool is_fresh; /* used since the hand of the clock came by */
+	bool is_fresh;	/* used since the hand of the clock came by */
 };
 
 struct taken {
@@ -42,193 +46,23 @@ struct taken {
 struct seep_memory {
 	pid_t pid;
 	int fd; /* of /proc/PID/mem; -1: process_vm_readv() may be used */
+	/*
+	 * Slot i keeps its bytes at data + i * CHUNK_BYTES. The first ones are never used: 0 is
+	 * NO_SLOT, and what is read once passes through their memory.
+	 */
 	uint8_t *data;
-	struct slot *slots;
+	struct entry **slots; /* whose it is */
 	uint32_t slot_count;
 	uint32_t slots_used; /* those below */
 	uint32_t hand;
-	uint32_t *buckets;
-	uint64_t bucket_mask;
-	uint32_t last;	/* slot of the last view */
-	uint64_t ahead; /* chunk behind the last ones read */
-	unsigned run;	/* how many chunks the next reading there takes */
+	struct entry **leaves;
+	uint64_t passing_at; /* address of what passes */
+	uint64_t passing_bytes;
 	struct taken *taken;
 	size_t taken_count, taken_capacity;
 };
 
-/* ---- reading ------------------------------------------------------------------------------ */
-
-/* As process_vm_readv(): how much could be read before a page that cannot; 0 or -1 none. */
-static ssize_t read_into(const struct seep_memory *memory, uint64_t address, const struct iovec *to,
-			 int count, size_t bytes)
-{
-	const struct iovec from = { (void *)(uintptr_t)address, bytes };
-
-	if (memory->fd >= 0)
-		return preadv(memory->fd, to, count, (off_t)address);
-	return process_vm_readv(memory->pid, to, (unsigned long)count, &from, 1, 0);
-}
-
-static uint8_t *data_of(const struct seep_memory *memory, uint32_t slot)
-{
-	return memory->data + ((size_t)slot << CHUNK_SHIFT);
-}
-
-static uint16_t pages_below(size_t bytes)
-{
-	return (uint16_t)((1u << (bytes / PAGE_BYTES)) - 1);
-}
-
-/*
- * Fill the slots with as many chunks from that of the first slot on; returns how many were reached:
- * the first always, page by page if it must be; others only as a whole.
- */
-static unsigned fill(struct seep_memory *memory, const uint32_t *slots, unsigned count,
-		     uint64_t chunk)
-{
-	const uint64_t address = chunk << CHUNK_SHIFT;
-	struct iovec to[AHEAD_MAX];
-	struct slot *first = &memory->slots[slots[0]];
-	size_t got;
-	ssize_t rc;
-
-	for (unsigned i = 0; i < count; i++)
-		to[i] = (struct iovec){ data_of(memory, slots[i]), CHUNK_BYTES };
-	rc = read_into(memory, address, to, (int)count, (size_t)count << CHUNK_SHIFT);
-	got = rc > 0 ? (size_t)rc : 0;
-	if (got >= CHUNK_BYTES) {
-		count = (unsigned)(got >> CHUNK_SHIFT);
-		for (unsigned i = 0; i < count; i++)
-			memory->slots[slots[i]].pages = pages_below(CHUNK_BYTES);
-		return count;
-	}
-	first->pages = pages_below(got);
-	for (size_t at = got & ~(size_t)(PAGE_BYTES - 1); (at += PAGE_BYTES) < CHUNK_BYTES;) {
-		to[0] = (struct iovec){ data_of(memory, slots[0]) + at, CHUNK_BYTES - at };
-		rc = read_into(memory, address + at, to, 1, CHUNK_BYTES - at);
-		if (rc < PAGE_BYTES)
-			continue;
-		first->pages |= (uint16_t)(pages_below((size_t)rc) << (at / PAGE_BYTES));
-		at += (size_t)rc & ~(size_t)(PAGE_BYTES - 1);
-	}
-	return 1;
-}
-
-/* ---- the cache ---------------------------------------------------------------------------- */
-
-static uint32_t *bucket_of(const struct seep_memory *memory, uint64_t chunk)
-{
-	return &memory->buckets[(chunk * 0x9e3779b97f4a7c15u >> 32) & memory->bucket_mask];
-}
-
-static uint32_t find(const struct seep_memory *memory, uint64_t chunk)
-{
-	uint32_t slot = *bucket_of(memory, chunk);
-
-	while (slot != NO_SLOT && memory->slots[slot].chunk != chunk)
-		slot = memory->slots[slot].next;
-	return slot;
-}
-
-static void forget(struct seep_memory *memory, uint32_t slot)
-{
-	uint32_t *link = bucket_of(memory, memory->slots[slot].chunk);
-
-	while (*link != slot)
-		link = &memory->slots[*link].next;
-	*link = memory->slots[slot].next;
-	memory->slots[slot].is_used = false;
-}
-
-/* The clock: who was used since the hand came by last is passed over once. */
-static uint32_t free_slot(struct seep_memory *memory)
-{
-	if (memory->slots_used < memory->slot_count)
-		return memory->slots_used++;
-	for (;;) {
-		uint32_t slot = memory->hand;
-
-		memory->hand = slot + 1 < memory->slot_count ? slot + 1 : NO_SLOT + 1;
-		if (!memory->slots[slot].is_fresh) {
-			if (memory->slots[slot].is_used)
-				forget(memory, slot);
-			return slot;
-		}
-		memory->slots[slot].is_fresh = false;
-	}
-}
-
-/* Fresh, so that it is not taken twice should the hand come round. */
-static uint32_t reserve(struct seep_memory *memory)
-{
-	uint32_t slot = free_slot(memory);
-
-	memory->slots[slot].is_fresh = true;
-	return slot;
-}
-
-static void keep(struct seep_memory *memory, uint32_t slot, uint64_t chunk)
-{
-	uint32_t *bucket = bucket_of(memory, chunk);
-
-	memory->slots[slot].chunk = chunk;
-	memory->slots[slot].next = *bucket;
-	memory->slots[slot].is_used = true;
-	*bucket = slot;
-}
-
-static uint32_t read_chunk(struct seep_memory *memory, uint64_t chunk)
-{
-	uint32_t slots[AHEAD_MAX];
-	unsigned wanted = 1, count;
-
-	if (chunk == memory->ahead)
-		wanted = memory->run = (unsigned)core_smaller(memory->run * 2, AHEAD_MAX);
-	else
-		memory->run = 1;
-	slots[0] = reserve(memory);
-	for (unsigned i = 1; i < wanted; i++) {
-		if (find(memory, chunk + i) != NO_SLOT)
-			wanted = i;
-		else
-			slots[i] = reserve(memory);
-	}
-	count = fill(memory, slots, wanted, chunk);
-	for (unsigned i = 0; i < count; i++)
-		keep(memory, slots[i], chunk + i);
-	/* What was reserved in vain is the next to be had, or each hole would cost 1 MB. */
-	memory->run = count;
-	for (unsigned i = wanted; i-- > count;) {
-		memory->slots[slots[i]].is_fresh = false;
-		if (slots[i] == memory->slots_used - 1)
-			memory->slots_used--;
-	}
-	memory->ahead = chunk + count;
-	return slots[0];
-}
-
-static const void *view(void *user, uint64_t address, uint64_t bytes, uint64_t *ret_bytes)
-{
-	struct seep_memory *memory = user;
-	const uint64_t chunk = address >> CHUNK_SHIFT;
-	const unsigned offset = (unsigned)(address & (CHUNK_BYTES - 1));
-	uint32_t slot = memory->last;
-	unsigned page = offset / PAGE_BYTES;
-	bool readable;
-
-	if (!memory->slots[slot].is_used || memory->slots[slot].chunk != chunk) {
-		slot = find(memory, chunk);
-		memory->last = slot = slot != NO_SLOT ? slot : read_chunk(memory, chunk);
-	}
-	memory->slots[slot].is_fresh = true;
-	readable = memory->slots[slot].pages >> page & 1;
-	while (page < CHUNK_PAGES && (memory->slots[slot].pages >> page & 1) == readable)
-		page++;
-	*ret_bytes = core_smaller(bytes, (uint64_t)page * PAGE_BYTES - offset);
-	return readable ? data_of(memory, slot) + offset : NULL;
-}
-
-/* ---- memory for the marker ---------------------------------------------------------------- */
+/* ---- memory of our own -------------------------------------------------------------------- */
 
 static void *map(uint64_t bytes)
 {
@@ -256,23 +90,181 @@ static void *allocate(void *user, uint64_t bytes)
 	return start;
 }
 
+/* ---- reading ------------------------------------------------------------------------------ */
+
+/* As process_vm_readv(): how much could be read before a page that cannot; 0 or -1 none. */
+static ssize_t read_into(const struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
+{
+	const struct iovec here = { to, bytes }, there = { (void *)(uintptr_t)address, bytes };
+
+	if (memory->fd >= 0)
+		return pread(memory->fd, to, bytes, (off_t)address);
+	return process_vm_readv(memory->pid, &here, 1, &there, 1, 0);
+}
+
+static uint8_t *data_of(const struct seep_memory *memory, uint32_t slot)
+{
+	return memory->data + ((size_t)slot << CHUNK_SHIFT);
+}
+
+/* Page by page if it must be. */
+static void fill(struct seep_memory *memory, struct entry *entry, uint64_t address)
+{
+	size_t at = 0;
+
+	entry->pages = 0;
+	while (at < CHUNK_BYTES) {
+		const ssize_t got = read_into(memory, address + at,
+					      data_of(memory, entry->slot) + at, CHUNK_BYTES - at);
+		const size_t pages = got > 0 ? (size_t)got / PAGE_BYTES : 0;
+
+		entry->pages |= (uint16_t)(((UINT32_C(1) << pages) - 1) << (at / PAGE_BYTES));
+		at += (pages + 1) * PAGE_BYTES;
+	}
+}
+
+/* ---- the cache ---------------------------------------------------------------------------- */
+
+/* The clock: who was used since the hand came by last is passed over once. */
+static uint32_t free_slot(struct seep_memory *memory)
+{
+	if (memory->slots_used < memory->slot_count)
+		return memory->slots_used++;
+	for (;;) {
+		const uint32_t slot = memory->hand;
+		struct entry *entry = memory->slots[slot];
+
+		memory->hand = slot + 1 < memory->slot_count ? slot + 1 : PASSING_SLOTS;
+		if (!entry->is_fresh) {
+			entry->slot = NO_SLOT;
+			return slot;
+		}
+		entry->is_fresh = false;
+	}
+}
+
+/* What is kept of a chunk, which is below LEAVES << LEAF_SHIFT. NULL: no memory. */
+static struct entry *find(struct seep_memory *memory, uint64_t chunk)
+{
+	struct entry **leaf = &memory->leaves[chunk >> LEAF_SHIFT], *entry;
+
+	if (!*leaf)
+		*leaf = allocate(memory, sizeof(**leaf) << LEAF_SHIFT);
+	if (!*leaf)
+		return NULL;
+	entry = &(*leaf)[chunk & ((1 << LEAF_SHIFT) - 1)];
+	if (entry->slot == NO_SLOT) {
+		entry->slot = free_slot(memory);
+		memory->slots[entry->slot] = entry;
+		fill(memory, entry, chunk << CHUNK_SHIFT);
+	}
+	return entry;
+}
+
+/*
+ * Who wants much at once does so once: to keep it would cost more than to read it. Less at first,
+ * since the rest is read anew if another one's is wanted before.
+ */
+static bool pass(struct seep_memory *memory, uint64_t address, uint64_t bytes)
+{
+	const bool goes_on = address - memory->passing_at <= memory->passing_bytes;
+	ssize_t got;
+
+	bytes = core_smaller(bytes, goes_on ? PASSING_BYTES : PASSING_BYTES / 2);
+	got = read_into(memory, address, memory->data, bytes);
+	memory->passing_at = address;
+	memory->passing_bytes = got > 0 ? (uint64_t)got : 0;
+	return got > 0;
+}
+
+/* What is left of it for who wants much may be less than a word. */
+static bool passes(const struct seep_memory *memory, uint64_t address, uint64_t bytes)
+{
+	const uint64_t at = address - memory->passing_at;
+
+	return at < memory->passing_bytes &&
+	       memory->passing_bytes - at >= core_smaller(bytes, sizeof(uint64_t));
+}
+
+static const void *view(void *user, uint64_t address, uint64_t bytes, uint64_t *ret_bytes)
+{
+	struct seep_memory *memory = user;
+	const unsigned offset = (unsigned)(address & (CHUNK_BYTES - 1));
+	unsigned page = offset / PAGE_BYTES;
+	struct entry *entry = NULL;
+	bool readable;
+
+	if (passes(memory, address, bytes) ||
+	    (bytes >= CHUNK_BYTES && pass(memory, address, bytes))) {
+		const uint64_t at = address - memory->passing_at;
+
+		*ret_bytes = core_smaller(bytes, memory->passing_bytes - at);
+		return memory->data + at;
+	}
+	if (!(address >> LEDGER_ADDRESS_BITS))
+		entry = find(memory, address >> CHUNK_SHIFT);
+	if (!entry) {
+		*ret_bytes = core_smaller(bytes, CHUNK_BYTES - offset);
+		return NULL;
+	}
+	entry->is_fresh = true;
+	readable = entry->pages >> page & 1;
+	while (page < CHUNK_PAGES && (entry->pages >> page & 1) == readable)
+		page++;
+	*ret_bytes = core_smaller(bytes, (uint64_t)page * PAGE_BYTES - offset);
+	return readable ? data_of(memory, entry->slot) + offset : NULL;
+}
+
+/* The first 128 bytes of it, if they are kept. */
+static void fetch(void *user, uint64_t address)
+{
+	const struct seep_memory *memory = user;
+	const uint64_t chunk = address >> CHUNK_SHIFT;
+	const struct entry *leaf = address >> LEDGER_ADDRESS_BITS
+					   ? NULL
+					   : memory->leaves[chunk >> LEAF_SHIFT];
+	const uint8_t *data;
+
+	if (!leaf)
+		return;
+	data = data_of(memory, leaf[chunk & ((1 << LEAF_SHIFT) - 1)].slot) +
+	       (address & (CHUNK_BYTES - 1));
+	__builtin_prefetch(data);
+	__builtin_prefetch(data + 64);
+}
+
 /* ---- open and close ----------------------------------------------------------------------- */
+
+static void file_path(const struct seep_memory *memory, char path[FILE_PATH_BYTES])
+{
+	(void)snprintf(path, FILE_PATH_BYTES, "/proc/%d/mem", memory->pid);
+}
+
+void seep_memory_use_file(struct seep_memory *memory)
+{
+	char path[FILE_PATH_BYTES];
+
+	file_path(memory, path);
+	if (memory->fd < 0)
+		memory->fd = open(path, O_RDONLY | O_CLOEXEC);
+}
 
 /* By an address where nobody's memory is: what is allowed fails with EFAULT. */
 static int choose_way(struct seep_memory *memory, struct seep_error *err)
 {
-	char byte, path[32];
-	const struct iovec to = { &byte, 1 };
-	int first;
+	char byte, path[FILE_PATH_BYTES];
+	int first = EPERM;
 
-	if (read_into(memory, 0, &to, 1, 1) >= 0 || errno == EFAULT)
-		return 0;
-	first = errno;
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", memory->pid);
+	if (!seep_call_is_refused(SYS_process_vm_readv)) {
+		if (read_into(memory, 0, &byte, 1) >= 0 || errno == EFAULT)
+			return 0;
+		first = errno;
+	}
 	if (first != ESRCH)
-		memory->fd = open(path, O_RDONLY | O_CLOEXEC);
+		seep_memory_use_file(memory);
 	if (memory->fd >= 0)
 		return 0;
+	file_path(memory, path);
 	if (first == ESRCH || errno == ENOENT)
 		return seep_fail(err, SEEP_ENOTFOUND, "process %d is not there, or has no memory",
 				 memory->pid);
@@ -286,7 +278,7 @@ static int choose_way(struct seep_memory *memory, struct seep_error *err)
 
 static int make_cache(struct seep_memory *memory, uint64_t kept_bytes, struct seep_error *err)
 {
-	uint64_t count = core_larger(kept_bytes >> CHUNK_SHIFT, SLOTS_MIN), buckets = 1;
+	uint64_t count = core_larger(kept_bytes >> CHUNK_SHIFT, SLOTS_MIN);
 
 	count = core_smaller(count, UINT32_MAX);
 	/* Reserved only: what is not read takes nothing. */
@@ -295,13 +287,12 @@ static int make_cache(struct seep_memory *memory, uint64_t kept_bytes, struct se
 		if (count < SLOTS_MIN)
 			return seep_fail_errno(err, errno, "cannot reserve memory to read into");
 	}
-	while (buckets < count)
-		buckets *= 2;
 	memory->slot_count = (uint32_t)count;
-	memory->bucket_mask = buckets - 1;
-	memory->slots = map(count * sizeof(*memory->slots));
-	memory->buckets = map(buckets * sizeof(*memory->buckets));
-	if (!memory->slots || !memory->buckets)
+	memory->slots = allocate(memory, count * sizeof(struct entry *));
+	memory->leaves = allocate(memory, LEAVES * sizeof(struct entry *));
+	if (memory->leaves) /* a few of them are used, far apart */
+		(void)madvise(memory->leaves, LEAVES * sizeof(struct entry *), MADV_NOHUGEPAGE);
+	if (!memory->slots || !memory->leaves)
 		return seep_fail_errno(err, errno, "cannot reserve memory to read into");
 	return 0;
 }
@@ -314,8 +305,7 @@ int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_memory **ret_me
 
 	memory->pid = pid;
 	memory->fd = -1;
-	memory->ahead = UINT64_MAX;
-	memory->slots_used = memory->hand = NO_SLOT + 1;
+	memory->slots_used = memory->hand = PASSING_SLOTS;
 	rc = choose_way(memory, err);
 	if (rc == 0)
 		rc = make_cache(memory, kept_bytes, err);
@@ -327,6 +317,15 @@ int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_memory **ret_me
 	return 0;
 }
 
+void seep_memory_forget(struct seep_memory *memory)
+{
+	(void)madvise(memory->data, (size_t)memory->slot_count << CHUNK_SHIFT, MADV_DONTNEED);
+	for (uint32_t slot = PASSING_SLOTS; slot < memory->slots_used; slot++)
+		memory->slots[slot]->slot = NO_SLOT;
+	memory->passing_bytes = 0;
+	memory->slots_used = memory->hand = PASSING_SLOTS;
+}
+
 void seep_memory_close(struct seep_memory *memory)
 {
 	if (!memory)
@@ -335,10 +334,6 @@ void seep_memory_close(struct seep_memory *memory)
 		(void)munmap(memory->taken[i].start, memory->taken[i].bytes);
 	if (memory->data)
 		(void)munmap(memory->data, (size_t)memory->slot_count << CHUNK_SHIFT);
-	if (memory->slots)
-		(void)munmap(memory->slots, memory->slot_count * sizeof(*memory->slots));
-	if (memory->buckets)
-		(void)munmap(memory->buckets, (memory->bucket_mask + 1) * sizeof(*memory->buckets));
 	if (memory->fd >= 0)
 		(void)close(memory->fd);
 	free(memory->taken);
@@ -347,12 +342,12 @@ void seep_memory_close(struct seep_memory *memory)
 
 struct scan_memory seep_memory_for_scan(struct seep_memory *memory)
 {
-	return (struct scan_memory){ .view = view, .allocate = allocate, .user = memory };
+	return (struct scan_memory){
+		.view = view, .fetch = fetch, .allocate = allocate, .user = memory
+	};
 }
 
 bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
 {
-	const struct iovec piece = { to, bytes };
-
-	return bytes == 0 || read_into(memory, address, &piece, 1, bytes) == (ssize_t)bytes;
+	return bytes == 0 || read_into(memory, address, to, bytes) == (ssize_t)bytes;
 }

@@ -27,11 +27,20 @@ struct seep_memory;
 SEEP_NODISCARD int seep_memory_open(pid_t pid, uint64_t kept_bytes, struct seep_memory **ret_memory,
 				    struct seep_error *err);
 
+/*
+ * Read from /proc/PID/mem if it can be opened. Of a copy made by fork this is several times as
+ * fast: the other way the kernel copies each page that is still shared before we may read it.
+ */
+void seep_memory_use_file(struct seep_memory *memory);
+
 /* NULL is a no-op. */
 void seep_memory_close(struct seep_memory *memory);
 
 /* The functions that the marker reads and allocates by; what it takes lives until the close. */
 struct scan_memory seep_memory_for_scan(struct seep_memory *memory);
+
+/* Give back what is kept; what the marker took stays. Views that were given are invalid. */
+void seep_memory_forget(struct seep_memory *memory);
 
 /* Copy @bytes at @address, past the cache; false if not all can be read. */
 bool seep_memory_read(struct seep_memory *memory, uint64_t address, void *to, size_t bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "target/roots.h"
 
+#include "base/path.h"
 #include "target/present_pages.h"
 #include "target/roots_heap.h"
 #include "target/roots_parts.h"
@@ -22,35 +23,16 @@ struct presence {
 	struct seep_present_pages shared; /* a copy does not have these until it touches them */
 };
 
-/* ---- which mappings -------------------------------------------------------------------------- */
-
-static bool begins_with(const char *text, const char *begin)
-{
-	return strncmp(text, begin, strlen(begin)) == 0;
-}
-
 /* Memory of a device, or of the kernel: to read it may have effects, and no pointers are there. */
 static bool is_device(const char *name)
 {
+	static const char *const devices[] = { "/dev/",	      "/dmabuf", "/sys/",     "/proc/",
+					       "anon_inode:", "[v",	 "[uprobes]", NULL };
 	static const char *const memory[] = { "/dev/zero", "/dev/shm/", "/dev/hugepages",
-					      "anon_inode:[io_uring]" };
+					      "anon_inode:[io_uring]", NULL };
 
-	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
-		if (begins_with(name, memory[i]))
-			return false;
-	return begins_with(name, "/dev/") || begins_with(name, "/dmabuf") ||
-	       begins_with(name, "/sys/") || begins_with(name, "/proc/") ||
-	       begins_with(name, "anon_inode:") || begins_with(name, "[v") ||
-	       begins_with(name, "[uprobes]");
+	return seep_begins_among(name, devices) && !seep_begins_among(name, memory);
 }
-
-/* What a program made read-only once it had written it, generated code for instance, counts. */
-static bool may_hold_pointers(const struct seep_mapping *mapping)
-{
-	return mapping->readable && (mapping->writable || seep_roots_is_anonymous(mapping));
-}
-
-/* ---- their pieces ---------------------------------------------------------------------------- */
 
 static enum scan_root_kind kind_at(const struct seep_roots_work *work, uint64_t at, uint64_t *end)
 {
@@ -84,7 +66,6 @@ static void add_piece(struct seep_roots_work *work, struct presence *presence,
 {
 	struct seep_present_pages *pages = mapping->shared ? &presence->shared : &presence->image;
 	struct seep_ranges found = { 0 };
-	uint64_t bytes = 0;
 
 	if (end - begin <= ASK_BYTES) {
 		add_present(work, begin, end, kind, id);
@@ -110,9 +91,7 @@ static void add_piece(struct seep_roots_work *work, struct presence *presence,
 		const uint64_t to = there->end < end ? there->end : end;
 
 		add_present(work, from, to, kind, id);
-		bytes += to - from;
 	}
-	work->roots->left_out_bytes += end - begin - bytes;
 	seep_ranges_done(&found);
 }
 
@@ -121,12 +100,13 @@ static void add_mapping(struct seep_roots_work *work, struct presence *presence,
 	const struct seep_mapping *mapping = &work->from->maps->items[id];
 	uint64_t at = mapping->begin, end;
 
-	if (!may_hold_pointers(mapping))
+	/*
+	 * What a program made read-only once it had written it, generated code for instance,
+	 * counts.
+	 */
+	if (!mapping->readable || (!mapping->writable && !seep_roots_is_anonymous(mapping)) ||
+	    is_device(mapping->name))
 		return;
-	if (is_device(mapping->name)) {
-		work->roots->left_out_bytes += mapping->end - mapping->begin;
-		return;
-	}
 	for (; seep_ranges_gap(&work->cut, &at, mapping->end, &end); at = end)
 		add_piece(work, presence, mapping, at, end, SCAN_ROOT_NONE, id);
 }
@@ -151,8 +131,6 @@ static void add_region(struct seep_roots_work *work, struct presence *presence, 
 			add_piece(work, presence, mapping, from, to, SCAN_ROOT_REGION, id);
 	}
 }
-
-/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void find_mappings(struct seep_roots_work *work, struct presence *presence)
 {

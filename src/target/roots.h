@@ -47,7 +47,6 @@ struct seep_roots {
 	size_t capacity;
 	uint64_t *words;	   /* registers, that items point to */
 	struct seep_texts caveats; /* what could not be told, and what was left out and why */
-	uint64_t left_out_bytes;   /* huge, device and never-touched memory */
 };
 
 /* Never fails: what cannot be told is a caveat. Release with seep_roots_done(). */

@@ -31,11 +31,6 @@ static uint64_t page_down(uint64_t address)
 	return address & -(uint64_t)PAGE_BYTES;
 }
 
-static uint64_t page_up(uint64_t address)
-{
-	return page_down(address + PAGE_BYTES - 1);
-}
-
 /* Of libseep.so's lists; a place whose begin is 0 is free. */
 static void add_listed(struct seep_roots_work *work, struct seep_ranges *ranges,
 		       const struct ledger_range *list, uint32_t count, uint32_t most,
@@ -53,8 +48,6 @@ static bool is_written_memory(const struct seep_mapping *mapping)
 {
 	return mapping && mapping->writable && mapping->readable && !mapping->shared;
 }
-
-/* ---- glibc: brk ------------------------------------------------------------------------------ */
 
 static void add_brk(struct seep_roots_work *work)
 {
@@ -76,8 +69,6 @@ static void add_brk(struct seep_roots_work *work)
 	}
 	seep_ranges_done(&taken);
 }
-
-/* ---- glibc: arenas --------------------------------------------------------------------------- */
 
 /* What glibc keeps at the begin of each heap of an arena. */
 struct heap_info {
@@ -122,20 +113,11 @@ static void probe_heaps(struct seep_roots_work *work)
 	}
 }
 
-/* ---- glibc: chunks of their own -------------------------------------------------------------- */
-
-static bool is_mapped(const struct seep_roots_work *work, const struct scan_range *range)
-{
-	const struct seep_mapping *mapping = seep_maps_find(work->from->maps, range->begin);
-
-	return mapping && range->begin < range->end && range->end <= mapping->end;
-}
-
 /* The heap of an arena that holds the block; 64 MB apart unless glibc was told to use huge pages. */
 static bool heap_around(const struct seep_roots_work *work, uint64_t address,
 			struct scan_range *ret_range)
 {
-	for (uint64_t bytes = HEAP_BYTES; bytes <= HEAP_MOST_BYTES;) {
+	for (uint64_t bytes = HEAP_LEAST_BYTES; bytes <= HEAP_MOST_BYTES; bytes *= 2) {
 		const uint64_t begin = address & -bytes;
 		const uint64_t end = begin + heap_at(work, begin, bytes);
 
@@ -143,22 +125,21 @@ static bool heap_around(const struct seep_roots_work *work, uint64_t address,
 			*ret_range = (struct scan_range){ begin, end };
 			return true;
 		}
-		if (bytes == HEAP_BYTES)
-			bytes = HEAP_LEAST_BYTES;
-		else
-			bytes *= bytes == HEAP_BYTES / 2 ? 4 : 2;
 	}
 	return false;
 }
 
-/* As it will be read again soon, with the block, it is read with what is around. */
-static bool read_header(const struct seep_roots_work *work, uint64_t block, uint64_t head[2])
+/* As it will be read again soon, with a small block, it is read with what is around. */
+static bool read_header(const struct seep_roots_work *work, const struct scan_block *block,
+			uint64_t head[2])
 {
+	const void *at = NULL;
 	uint64_t bytes;
-	const void *at = work->memory.view(work->memory.user, block - 16, 16, &bytes);
 
+	if (block->size < PAGE_BYTES)
+		at = work->memory.view(work->memory.user, block->address - 16, 16, &bytes);
 	if (!at || bytes < 16)
-		return seep_roots_read(work, block - 16, head, 16);
+		return seep_roots_read(work, block->address - 16, head, 16);
 	memcpy(head, at, 16);
 	return true;
 }
@@ -166,10 +147,12 @@ static bool read_header(const struct seep_roots_work *work, uint64_t block, uint
 /* What of the allocator's memory goes with a block that is in no known part of it. */
 static struct scan_range around_block(struct seep_roots_work *work, const struct scan_block *block)
 {
-	struct scan_range range = { block->address, block->address + block->size };
+	const struct scan_range alone = { block->address, block->address + block->size };
+	struct scan_range range = alone;
+	const struct seep_mapping *mapping;
 	uint64_t head[2], bytes;
 
-	if ((block->flags & LEDGER_CELL_FOREIGN) || !read_header(work, block->address, head))
+	if ((block->flags & LEDGER_CELL_FOREIGN) || !read_header(work, block, head))
 		return range;
 	bytes = head[1] & ~(uint64_t)CHUNK_BITS;
 	if (head[1] & CHUNK_OF_ARENA) {
@@ -186,9 +169,11 @@ static struct scan_range around_block(struct seep_roots_work *work, const struct
 					     block->address - 16 + bytes };
 	else
 		range = (struct scan_range){ block->address - 16, block->address - 8 + bytes };
-	return is_mapped(work, &range) && range.begin < block->address
+	mapping = seep_maps_find(work->from->maps, range.begin);
+	return mapping && range.begin < block->address && range.begin < range.end &&
+			       range.end <= mapping->end
 		       ? range
-		       : (struct scan_range){ block->address, block->address + block->size };
+		       : alone;
 }
 
 static void add_chunks(struct seep_roots_work *work)
@@ -215,8 +200,6 @@ static void add_chunks(struct seep_roots_work *work)
 	seep_ranges_add_all(&work->heap, &found);
 	seep_ranges_done(&found);
 }
-
-/* ---- glibc: the main arena ------------------------------------------------------------------- */
 
 /*
  * A bin is a list of free chunks, and as a chunk begins 16 bytes in front of its block, so does a
@@ -278,15 +261,14 @@ static void add_main_arenas(struct seep_roots_work *work)
 		}
 		free(words);
 	}
-	if (arenas.count == 0)
+	/* Before the first malloc() there is none to be seen. */
+	if (arenas.count == 0 && work->from->scan->block_count)
 		seep_roots_caveat(work,
 				  "the main arena of malloc() was not found in the C library: "
 				  "what it points to counts as reachable");
 	seep_ranges_add_all(&work->heap, &arenas);
 	seep_ranges_done(&arenas);
 }
-
-/* ---- the page map ---------------------------------------------------------------------------- */
 
 /* Of other allocators: 4 KB of anonymous memory in which there was ever a block. */
 static void add_cell_page(struct seep_roots_work *work, uint64_t page, uint64_t address,
@@ -337,33 +319,19 @@ static void add_leaf(struct seep_roots_work *work, uint64_t leaf, uint64_t addre
 		add_cells(work, leaf, address, found);
 }
 
-/* Leaves, and the table of them: its pages that have some, 512 leaves in each. */
+/* Leaves, and the table of them. */
 static void add_page_map(struct seep_roots_work *work, struct seep_ranges *found)
 {
-	const struct ledger_blocks *blocks = &work->from->header->blocks;
-	const uint64_t end = blocks->leaves + LEDGER_LEAVES * sizeof(uint64_t);
-	uint8_t has_some[LEDGER_LEAVES_PAGES];
-	uint64_t leaves[PAGE_BYTES / 8];
+	const struct scan *scan = work->from->scan;
+	const uint64_t leaves = work->from->header->blocks.leaves;
 
-	if (blocks->leaves == 0 || blocks->granule_shift < LEDGER_BLOCK_ALIGN_SHIFT ||
-	    blocks->granule_shift > LEDGER_GRANULE_SHIFT_GLIBC ||
-	    blocks->leaves % PAGE_BYTES != 0 || end < blocks->leaves)
+	if (leaves == 0)
 		return;
-	seep_ranges_add(&work->heap, blocks->leaves, end + LEDGER_LEAVES_PAGES);
-	if (!seep_roots_read(work, end, has_some, sizeof(has_some)))
-		return;
-	for (uint64_t i = 0; i < LEDGER_LEAVES_PAGES; i++) {
-		if (!has_some[i] ||
-		    !seep_roots_read(work, blocks->leaves + i * PAGE_BYTES, leaves, sizeof(leaves)))
-			continue;
-		for (size_t k = 0; k < PAGE_BYTES / 8; k++)
-			if (leaves[k])
-				add_leaf(work, leaves[k],
-					 (i * PAGE_BYTES / 8 + k) << LEDGER_LEAF_SHIFT, found);
-	}
+	seep_ranges_add(&work->heap, leaves,
+			leaves + LEDGER_LEAVES * sizeof(uint64_t) + LEDGER_LEAVES_PAGES);
+	for (uint64_t i = 0; i < scan->leaf_count; i++)
+		add_leaf(work, scan->leaves[i].at, scan->leaves[i].address, found);
 }
-
-/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Of other allocators: what blocks lie in or once did, by pages, but no module's variables. */
 static void add_pages(struct seep_roots_work *work, struct seep_ranges *found)
@@ -372,8 +340,9 @@ static void add_pages(struct seep_roots_work *work, struct seep_ranges *found)
 	const struct seep_maps *maps = work->from->maps;
 
 	for (uint64_t i = 0; i < scan->block_count; i++)
-		seep_ranges_add(found, page_down(scan->blocks[i].address),
-				page_up(scan->blocks[i].address + scan->blocks[i].size));
+		seep_ranges_add(
+			found, page_down(scan->blocks[i].address),
+			page_down(scan->blocks[i].address + scan->blocks[i].size + PAGE_BYTES - 1));
 	seep_ranges_settle(found);
 	for (size_t i = 0, k = 0; i < found->count && k < maps->count;) {
 		const struct scan_range *range = &found->items[i];

@@ -2,6 +2,7 @@
 #include "target/roots_parts.h"
 
 #include "base/path.h"
+#include "base/search.h"
 #include "base/xalloc.h"
 
 #include <elf.h>
@@ -65,17 +66,9 @@ bool seep_roots_is_anonymous(const struct seep_mapping *mapping)
 
 uint64_t seep_roots_block_from(const struct scan *scan, uint64_t at, uint64_t address)
 {
-	uint64_t high = scan->block_count;
-
-	while (at < high) {
-		const uint64_t middle = at + (high - at) / 2;
-
-		if (scan->blocks[middle].address < address)
-			at = middle + 1;
-		else
-			high = middle;
-	}
-	return at;
+	return address ? at + seep_search_upto(scan->blocks + at, scan->block_count - at,
+					       sizeof(*scan->blocks), address - 1)
+		       : at;
 }
 
 bool seep_roots_in_block(const struct scan *scan, uint64_t address)
@@ -86,17 +79,11 @@ bool seep_roots_in_block(const struct scan *scan, uint64_t address)
 	       address - scan->blocks[behind - 1].address < scan->blocks[behind - 1].size;
 }
 
-/* ---- modules --------------------------------------------------------------------------------- */
-
 static bool is_libc(const char *path)
 {
-	static const char *const names[] = { "libc.so", "libc-2.", "libpthread", "ld-" };
-	const char *name = seep_path_base(path);
+	static const char *const names[] = { "libc.so", "libc-2.", "libpthread", "ld-", NULL };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
+	return seep_begins_among(seep_path_base(path), names);
 }
 
 static void add_data(struct seep_roots_work *work, const struct seep_mapping *file,

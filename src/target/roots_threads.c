@@ -31,9 +31,10 @@ struct control {
 	uint64_t address;
 	uint64_t stack_begin, stack_end; /* 0, 0: not known */
 	uint64_t tls_begin, tls_end;
-	int32_t tid;	 /* as the process counts them; 0 or -1: it has ended */
-	bool on_stack;	 /* a thread's stack pointer is in its stack */
-	uint32_t thread; /* index of the one that is stopped; UINT32_MAX: none */
+	uint64_t vector, vector_count; /* the thread's, of thread-local storage */
+	int32_t tid;		       /* as the process counts them; 0 or -1: it has ended */
+	bool on_stack;		       /* a thread's stack pointer is in its stack */
+	uint32_t thread;	       /* index of the one that is stopped; UINT32_MAX: none */
 };
 
 struct threads {
@@ -46,8 +47,6 @@ struct threads {
 	struct seep_ranges stacks;    /* of controls */
 	struct seep_ranges pointers;  /* where stack pointers point */
 };
-
-/* ---- control blocks -------------------------------------------------------------------------- */
 
 static bool is_control(const struct seep_roots_work *work, uint64_t address)
 {
@@ -64,28 +63,17 @@ static int by_address(const void *left, const void *right)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-static struct control *control_at(const struct threads *threads, uint64_t address)
-{
-	const struct control key = { .address = address };
-
-	return threads->count
-		       ? bsearch(&key, threads->controls, threads->count, sizeof(key), by_address)
-		       : NULL;
-}
-
-/* That of a thread whose registers are not known: its end waits, and could not be stopped. */
-static struct control *control_of_tid(const struct threads *threads, pid_t tid)
-{
-	for (size_t i = 0; i < threads->count; i++)
-		if (threads->controls[i].tid == tid)
-			return &threads->controls[i];
-	return NULL;
-}
-
 static struct control *control_of(const struct threads *threads, const struct seep_thread *thread)
 {
-	return thread->registers.fs_base ? control_at(threads, thread->registers.fs_base)
-					 : control_of_tid(threads, thread->tid);
+	const struct control key = { .address = thread->registers.fs_base };
+
+	if (key.address && threads->count)
+		return bsearch(&key, threads->controls, threads->count, sizeof(key), by_address);
+	/* Its registers are not known: its end waits, and could not be stopped. */
+	for (size_t i = 0; i < threads->count; i++)
+		if (threads->controls[i].tid == thread->tid)
+			return &threads->controls[i];
+	return NULL;
 }
 
 static void add_control(struct threads *threads, uint64_t address, int32_t tid)
@@ -185,8 +173,6 @@ static void find_controls(struct threads *threads)
 	threads->count = count;
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------- */
-
 /* Are these where the stack begins in which @control is, and its length? */
 static bool is_stack(const struct threads *threads, const struct control *control, uint64_t begin,
 		     uint64_t bytes)
@@ -247,8 +233,6 @@ static void find_stack(const struct threads *threads, struct control *control)
 		}
 }
 
-/* ---- thread-local storage -------------------------------------------------------------------- */
-
 /*
  * The vector has for each module where its variables are: of modules that were there at the start
  * in one run right below the control block. In front of it is its length.
@@ -260,13 +244,13 @@ static void find_tls(const struct threads *threads, struct control *control)
 	const bool is_on_stack = control->stack_begin <= control->address &&
 				 control->address < control->stack_end;
 	const uint64_t lowest = is_on_stack ? control->stack_begin : mapping ? mapping->begin : 0;
-	const uint64_t vector = seep_roots_word(threads->work,
-						control->address + CONTROL_VECTOR * 8);
-	uint64_t count = seep_roots_word(threads->work, vector - 16), entry[2];
+	uint64_t entry[2];
 
+	control->vector = seep_roots_word(threads->work, control->address + CONTROL_VECTOR * 8);
+	control->vector_count = seep_roots_word(threads->work, control->vector - 16);
 	control->tls_begin = control->address;
-	for (uint64_t i = 1; i <= count && i <= VECTOR_MAX; i++) {
-		if (!seep_roots_read(threads->work, vector + i * 16, entry, sizeof(entry)))
+	for (uint64_t i = 1; i <= control->vector_count && i <= VECTOR_MAX; i++) {
+		if (!seep_roots_read(threads->work, control->vector + i * 16, entry, sizeof(entry)))
 			break;
 		if (entry[0] < control->tls_begin &&
 		    control->address - entry[0] <= STATIC_TLS_MAX_BYTES && entry[0] >= lowest)
@@ -303,15 +287,12 @@ static void add_word(struct seep_roots_work *work, uint64_t word, enum scan_root
 
 static void add_tls(struct threads *threads, const struct control *control)
 {
-	const uint32_t id = control->thread;
-	struct seep_roots_work *work = threads->work;
-	const uint64_t vector = seep_roots_word(work, control->address + CONTROL_VECTOR * 8);
-	const uint64_t count = seep_roots_word(work, vector - 16);
-
 	const uint64_t vector_at = control->address + CONTROL_VECTOR * 8;
+	struct seep_roots_work *work = threads->work;
+	const uint32_t id = control->thread;
 
 	seep_roots_add(work, &(struct scan_root){ .begin = vector_at,
-						  .end = vector_at + sizeof(vector),
+						  .end = vector_at + sizeof(control->vector),
 						  .id = id,
 						  .kind = SCAN_ROOT_TLS,
 						  .rule = SCAN_RULE_THREAD_VECTOR });
@@ -323,13 +304,12 @@ static void add_tls(struct threads *threads, const struct control *control)
 	seep_roots_add_but(work, control->tls_begin, control->tls_end, &work->heap, SCAN_ROOT_TLS,
 			   id);
 	/* The first thread's vector is not on the heap. */
-	if (count <= VECTOR_MAX)
-		seep_roots_add_but(work, vector - 16, vector + (count + 1) * 16, &work->heap,
+	if (control->vector_count <= VECTOR_MAX)
+		seep_roots_add_but(work, control->vector - 16,
+				   control->vector + (control->vector_count + 1) * 16, &work->heap,
 				   SCAN_ROOT_TLS, id);
 	seep_ranges_add(&work->cut, control->tls_begin, control->tls_end);
 }
-
-/* ---- registers ------------------------------------------------------------------------------- */
 
 static bool is_exiting(const struct threads *threads, const struct seep_thread *thread)
 {
@@ -367,8 +347,6 @@ static void add_registers(struct threads *threads, const struct seep_thread *thr
 	}
 	add_words(work, count, SCAN_ROOT_REGISTER, SCAN_RULE_NONE, id);
 }
-
-/* ---- stacks in use --------------------------------------------------------------------------- */
 
 /* What a stack still holds, from @pointer to @end. */
 static void add_stack(struct threads *threads, uint64_t pointer, uint64_t end, uint32_t id)
@@ -442,15 +420,6 @@ static void add_thread(struct threads *threads, const struct seep_thread *thread
 	}
 }
 
-/* While the thread runs elsewhere, where its own stack ends cannot be told. */
-static void add_whole_stack(struct threads *threads, const struct control *control)
-{
-	add_stack(threads, control->stack_begin, control->stack_end, control->thread);
-	seep_ranges_add(&threads->work->cut, control->stack_begin, control->stack_end);
-}
-
-/* ---- stacks that nobody is on ---------------------------------------------------------------- */
-
 static void cut_dead_stacks(struct threads *threads)
 {
 	seep_ranges_settle(&threads->pointers);
@@ -465,26 +434,12 @@ static void cut_dead_stacks(struct threads *threads)
 	}
 }
 
-/* Where the first stack began: arguments and environment are above, and remain. 0: not known. */
-static uint64_t first_stack_begin(pid_t tid)
-{
-	char *text = seep_procfs_read((uint32_t)tid, "stat", NULL);
-	const char *at = text ? strrchr(text, ')') : NULL;
-	uint64_t begin;
-
-	for (int field = 2; at && field < 28; field++)
-		at = strchr(at + 1, ' ');
-	begin = at ? strtoull(at, NULL, 10) : 0;
-	free(text);
-	return begin;
-}
-
 /* The first thread has ended before the others, or a thread other than it called fork(). */
 static void cut_first_stack(struct threads *threads)
 {
 	const struct seep_roots_from *from = threads->work->from;
 	const struct seep_mapping *mapping;
-	uint64_t begin;
+	struct seep_procfs_stat stat;
 
 	for (size_t i = 0; i < from->thread_count; i++) {
 		const struct seep_thread *thread = &from->threads[i];
@@ -498,13 +453,13 @@ static void cut_first_stack(struct threads *threads)
 		if (!mapping || strcmp(mapping->name, "[stack]") == 0)
 			return;
 	}
-	begin = from->maps->tid ? first_stack_begin(from->maps->tid) : 0;
-	mapping = begin ? seep_maps_find(from->maps, begin) : NULL;
+	/* Arguments and environment are above, and remain. */
+	if (!seep_procfs_stat((uint32_t)from->maps->tid, &stat))
+		return;
+	mapping = seep_maps_find(from->maps, stat.stack_begin);
 	if (mapping && strcmp(mapping->name, "[stack]") == 0)
-		seep_ranges_add(&threads->work->cut, mapping->begin, begin);
+		seep_ranges_add(&threads->work->cut, mapping->begin, stat.stack_begin);
 }
-
-/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void find_bounds(struct threads *threads)
 {
@@ -548,8 +503,12 @@ void seep_roots_find_threads(struct seep_roots_work *work)
 	for (size_t i = 0; i < threads.count; i++) {
 		const struct control *control = &threads.controls[i];
 
-		if (control->thread != UINT32_MAX && !control->on_stack)
-			add_whole_stack(&threads, control);
+		/* While the thread runs elsewhere, where its own stack ends cannot be told. */
+		if (control->thread != UINT32_MAX && !control->on_stack) {
+			add_stack(&threads, control->stack_begin, control->stack_end,
+				  control->thread);
+			seep_ranges_add(&work->cut, control->stack_begin, control->stack_end);
+		}
 		add_tls(&threads, control);
 	}
 	cut_dead_stacks(&threads);

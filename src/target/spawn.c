@@ -17,8 +17,6 @@
 
 extern char **environ;
 
-/* ---- environment -------------------------------------------------------------------------- */
-
 static const char *const replaced[] = { "LD_PRELOAD=", "SEEP_OPTIONS=", "SEEP_DIR=",
 					"SEEP_SESSION=" };
 
@@ -84,8 +82,6 @@ void seep_spawn_environment_free(char **list)
 	free(list);
 }
 
-/* ---- the child ---------------------------------------------------------------------------- */
-
 /* A number from the other end. -1: that is closed. */
 static int receive(int fd, int *ret_number)
 {
@@ -110,8 +106,6 @@ run_child(int fd, const char *path, char *const argv[], char *const envp[])
 	(void)send(fd, &problem, sizeof(problem), MSG_NOSIGNAL);
 	_exit(problem == ENOENT ? 127 : 126);
 }
-
-/* ---- the parent --------------------------------------------------------------------------- */
 
 int seep_spawn_fork(const char *path, char *const argv[],
 		    const struct seep_spawn_environment *environment, struct seep_spawn *ret_spawn,

@@ -5,6 +5,7 @@
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "target/injection.h"
+#include "target/refused_call.h"
 #include "target/stop_refusal.h"
 #include "target/tracee.h"
 
@@ -68,12 +69,19 @@ static bool has_ended(pid_t tid)
 /* Returns an errno if that is refused, or 0. One that has just ended counts as done. */
 static int seize(struct seep_stopped *stopped, pid_t tid)
 {
+	enum seep_tracee where = SEEP_TRACEE_RUNS;
+	int signal;
+
 	if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) < 0) {
 		int problem = errno;
 
-		return problem == ESRCH || has_ended(tid) ? 0 : problem;
+		/* Of one that is not traced by this thread already nothing can be said. */
+		where = seep_tracee_look(tid, &signal);
+		if (where == SEEP_TRACEE_GONE)
+			return problem == ESRCH || has_ended(tid) ? 0 : problem;
 	}
-	(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
+	if (where == SEEP_TRACEE_RUNS)
+		(void)ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
 	add_thread(stopped, tid);
 	return 0;
 }
@@ -103,6 +111,7 @@ static bool is_settled(const struct seep_stopped *stopped, struct seep_thread *t
 
 	switch (seep_tracee_look(thread->tid, &signal)) {
 	case SEEP_TRACEE_STOPPED:
+	case SEEP_TRACEE_EXIT:
 		thread->stopped = true;
 		return true;
 	case SEEP_TRACEE_SIGNAL:
@@ -253,8 +262,8 @@ static const unsigned short impatient_calls[] = {
 };
 
 /*
- * The kernel takes up a wait with a time by restart_syscall(), which a filter may kill for: a program
- * makes that call only where it is stopped or continued.
+ * The kernel takes up a wait with a time by restart_syscall(), which a filter may kill for: a
+ * program makes that call only where it is stopped or continued.
  */
 static bool is_restart_filtered(const struct seep_thread *thread)
 {
@@ -281,6 +290,15 @@ static void hide_interruption(struct seep_thread *thread)
 		return;
 	thread->registers.rax = (unsigned long long)-ERESTARTNOHAND;
 	(void)ptrace(PTRACE_SETREGS, thread->tid, NULL, &thread->registers);
+}
+
+void seep_stop_spare_restart(pid_t tid)
+{
+	struct seep_thread thread = { .tid = tid };
+
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &thread.registers) == 0 &&
+	    is_restart_filtered(&thread))
+		hide_interruption(&thread);
 }
 
 static void read_registers(struct seep_thread *thread)
@@ -346,7 +364,7 @@ int seep_stop(pid_t pid, struct seep_stopped **ret_stopped, struct seep_error *e
 	stopped->pid = pid;
 	/* Found now, it costs no time that the process stands still. */
 	stopped->call_site = seep_injection_site(pid);
-	problem = stop_new(stopped);
+	problem = seep_call_is_refused(SYS_ptrace) ? EPERM : stop_new(stopped);
 	if (problem) {
 		seep_stop_release(stopped);
 		return not_traceable(pid, problem, err);

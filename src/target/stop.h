@@ -46,6 +46,9 @@ struct seep_stopped {
  *
  * Threads that start meanwhile are stopped too: the list is read until nothing is new. One that
  * does not stop within a second (in uninterruptible sleep, or waiting for a vfork child) stays unanswered.
+ * Those that this thread traces already become part of it; what stands at its end
+ * (PTRACE_O_TRACEEXIT) has stopped there for good: of a dying process nothing but memory and
+ * registers can be had.
  *
  * Returns: 0, or
  *   -SEEP_ENOTFOUND  there is no such process
@@ -106,6 +109,12 @@ SEEP_NODISCARD int seep_stop_copy(struct seep_stopped *stopped, pid_t *ret_copy,
 
 /* Kill a copy and reap what is ours to reap. From the thread that made it. 0 is a no-op. */
 void seep_copy_end(pid_t copy);
+
+/*
+ * Of a thread that this one traces and that stands before a signal: a wait with a time that it
+ * interrupts shall not be taken up in a way that a filter on system calls may kill for.
+ */
+void seep_stop_spare_restart(pid_t tid);
 
 /* Let the process go on as it was. NULL is a no-op. */
 void seep_stop_release(struct seep_stopped *stopped);

@@ -3,14 +3,14 @@
 
 #include "base/file.h"
 #include "base/procfs.h"
+#include "target/refused_call.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -85,12 +85,6 @@ static bool is_descendant(pid_t pid)
 	return false;
 }
 
-/* Of a process that is not there, any kernel says ESRCH. */
-static bool is_filtered(void)
-{
-	return ptrace(PTRACE_CONT, 0, NULL, NULL) < 0 && errno != ESRCH;
-}
-
 void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 {
 	char process[16], text[STATUS_BYTES], ours[STATUS_BYTES], yama[16];
@@ -107,7 +101,7 @@ void seep_refusal_look(pid_t pid, struct seep_refusal *ret_refusal)
 		.is_own = pid == getpid(),
 		.has_proc = *text,
 		.is_kernels = *text && !strstr(text, "\nVmSize:"),
-		.is_filtered = is_filtered(),
+		.is_filtered = seep_call_is_refused(SYS_ptrace),
 		.may_trace_any = have >> CAPABILITY_PTRACE & 1,
 		.descends = is_descendant(pid),
 		.other_user = is_other_user(text),

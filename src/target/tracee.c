@@ -30,6 +30,8 @@ static enum seep_tracee meaning(const siginfo_t *info)
 		return SEEP_TRACEE_CALL;
 	if (event == PTRACE_EVENT_STOP)
 		return SEEP_TRACEE_STOPPED;
+	if (event == PTRACE_EVENT_EXIT)
+		return SEEP_TRACEE_EXIT;
 	if (event > 0 && event < PTRACE_EVENT_STOP && info->si_signo == SIGTRAP)
 		return SEEP_TRACEE_EVENT;
 	return SEEP_TRACEE_SIGNAL;

@@ -18,6 +18,7 @@ enum seep_tracee {
 	SEEP_TRACEE_SIGNAL,  /* a signal is about to be delivered */
 	SEEP_TRACEE_CALL,    /* at the begin or end of a system call */
 	SEEP_TRACEE_EVENT,   /* in a system call: it has made a child */
+	SEEP_TRACEE_EXIT,    /* at its end, by PTRACE_O_TRACEEXIT: all that it had is still there */
 	SEEP_TRACEE_GONE,    /* it has ended */
 };
 

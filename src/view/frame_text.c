@@ -11,18 +11,10 @@
 
 enum { NAME_BYTES_MAX = 500 };
 
-const char *seep_frame_module_path(const struct seep_profile *profile,
-				   const struct seep_profile_frame *frame)
-{
-	if (frame->module == 0 || frame->module > profile->module_count)
-		return NULL;
-	return profile->modules[frame->module - 1].path;
-}
-
 char *seep_frame_name(const struct seep_profile *profile, const struct seep_profile_frame *frame,
 		      enum seep_name_form form)
 {
-	const char *path = seep_frame_module_path(profile, frame);
+	const char *path = seep_profile_frame_path(profile, frame);
 	char *name;
 
 	if (frame->function == NULL && path == NULL)
@@ -60,7 +52,7 @@ static const char *below(const char *path, const char *directory)
 char *seep_frame_place(const struct seep_profile *profile, const struct seep_profile_frame *frame,
 		       bool line)
 {
-	const char *module = seep_frame_module_path(profile, frame);
+	const char *module = seep_profile_frame_path(profile, frame);
 	const char *file = frame->file;
 
 	if (file != NULL && line && frame->line > 0)

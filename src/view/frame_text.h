@@ -30,8 +30,4 @@ char *seep_frame_place(const struct seep_profile *profile, const struct seep_pro
  */
 char *seep_frame_repeats(const struct seep_profile_stack_entry *entry) SEEP_RETURNS_MEMORY;
 
-/* The module's path, or NULL when it is not known. */
-const char *seep_frame_module_path(const struct seep_profile *profile,
-				   const struct seep_profile_frame *frame);
-
 #endif

@@ -21,8 +21,6 @@ struct builder {
 	uint32_t *next_with;
 };
 
-/* ---- the answer ---------------------------------------------------------------------------- */
-
 void seep_leaks_sum(const struct seep_profile *profile,
 		    struct seep_verdict_sum ret_sums[SEEP_VERDICT_COUNT])
 {
@@ -39,13 +37,6 @@ void seep_leaks_sum(const struct seep_profile *profile,
 	}
 }
 
-static struct seep_verdict_sum together(const struct seep_verdict_sum *a,
-					const struct seep_verdict_sum *b)
-{
-	return (struct seep_verdict_sum){ a->leaks + b->leaks, a->blocks + b->blocks,
-					  a->bytes + b->bytes };
-}
-
 static void add_amount(struct seep_strbuf *line, const struct seep_verdict_sum *sum,
 		       const char *before, const char *after)
 {
@@ -56,7 +47,7 @@ static void add_amount(struct seep_strbuf *line, const struct seep_verdict_sum *
 
 char *seep_leaks_answer(const struct seep_profile *profile)
 {
-	struct seep_verdict_sum sums[SEEP_VERDICT_COUNT], lost, maybe;
+	struct seep_verdict_sum sums[SEEP_VERDICT_COUNT], lost;
 	struct seep_strbuf line;
 
 	if (!profile->scan.done)
@@ -66,12 +57,14 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 	if (profile->scan.blocks == 0)
 		return seep_xstrdup("Nothing is lost: no blocks are left");
 	seep_leaks_sum(profile, sums);
-	lost = together(&sums[SEEP_VERDICT_LOST], &sums[SEEP_VERDICT_LOST_CYCLE]);
-	maybe = together(&sums[SEEP_VERDICT_MAYBE_LOST], &sums[SEEP_VERDICT_STACK_ONLY]);
+	lost = sums[SEEP_VERDICT_LOST];
+	lost.leaks += sums[SEEP_VERDICT_LOST_CYCLE].leaks;
+	lost.blocks += sums[SEEP_VERDICT_LOST_CYCLE].blocks;
+	lost.bytes += sums[SEEP_VERDICT_LOST_CYCLE].bytes;
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (lost.blocks + sums[SEEP_VERDICT_LOST_WITH].blocks == 0)
 		seep_strbuf_addf(&line, "Nothing is lost%s of %s",
-				 maybe.blocks ? " for certain" : "",
+				 sums[SEEP_VERDICT_MAYBE_LOST].blocks ? " for certain" : "",
 				 seep_things_text(profile->scan.blocks, "live block").text);
 	else
 		seep_strbuf_addf(&line, "%s: ", seep_things_text(lost.leaks, "leak").text);
@@ -80,45 +73,24 @@ char *seep_leaks_answer(const struct seep_profile *profile)
 		   lost.blocks == 1 ? " with it"
 		   : lost.blocks    ? " with them"
 				    : " lost");
-	add_amount(&line, &maybe, "; ", " may be lost");
+	add_amount(&line, &sums[SEEP_VERDICT_MAYBE_LOST], "; ", " may be lost");
 	add_amount(&line, &sums[SEEP_VERDICT_SUPPRESSED], "; ", " suppressed");
 	return seep_strbuf_take(&line);
 }
 
-/* ---- one leak ------------------------------------------------------------------------------ */
-
-static const struct seep_profile_context *context_of(const struct seep_view *view,
-						     const struct seep_profile_leak *leak)
-{
-	const struct seep_profile *profile = view->profile;
-
-	return leak->context > 0 &&
-			       leak->context <= profile->context_count + profile->left_out_count
-		       ? &profile->contexts[leak->context - 1]
-		       : NULL;
-}
-
-/* "1.1 MB in 3,000 blocks" */
-static void add_blocks(struct seep_strbuf *line, uint64_t bytes, uint64_t blocks)
-{
-	seep_strbuf_addf(line, "%s in %s", seep_bytes_text(bytes).text,
-			 seep_things_text(blocks, "block").text);
-}
-
 static char *figures_of(const struct seep_view *view, const struct seep_profile_leak *leak)
 {
-	const struct seep_profile_context *context = context_of(view, leak);
+	const struct seep_profile_context *context = seep_profile_leak_context(view->profile, leak);
+	const struct seep_verdict_sum own = { .blocks = leak->blocks, .bytes = leak->bytes };
+	const struct seep_verdict_sum with = { .blocks = leak->with_blocks,
+					       .bytes = leak->with_bytes };
 	struct seep_strbuf line;
 	char *escaped;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_addf(&line, "%s: ", seep_verdict_name(leak->verdict));
-	add_blocks(&line, leak->bytes, leak->blocks);
-	if (leak->with_blocks > 0) {
-		seep_strbuf_adds(&line, ", and ");
-		add_blocks(&line, leak->with_bytes, leak->with_blocks);
-		seep_strbuf_adds(&line, leak->blocks == 1 ? " with it" : " with them");
-	}
+	add_amount(&line, &own, "", "");
+	add_amount(&line, &with, ", and ", leak->blocks == 1 ? " with it" : " with them");
 	if (context) {
 		if (context->frees == 0 && context->allocs > 1)
 			seep_strbuf_adds(&line, "; none ever freed");
@@ -140,7 +112,7 @@ static char *figures_of(const struct seep_view *view, const struct seep_profile_
 /* Where it was allocated: "app::read_file (src/load.cc:44)". */
 static char *site_of(const struct seep_view *view, const struct seep_profile_leak *leak)
 {
-	const struct seep_profile_context *context = context_of(view, leak);
+	const struct seep_profile_context *context = seep_profile_leak_context(view->profile, leak);
 	const struct seep_profile_frame *frame;
 	struct seep_strbuf site;
 	char *name, *place;
@@ -232,7 +204,6 @@ static void add_chain(struct seep_leak_view *item)
 
 	if (leak->chain_count == 0) {
 		if (leak->verdict == SEEP_VERDICT_MAYBE_LOST ||
-		    leak->verdict == SEEP_VERDICT_STACK_ONLY ||
 		    leak->verdict == SEEP_VERDICT_REACHABLE)
 			(void)seep_lines_add(&item->notes, SEEP_STYLE_PLAIN,
 					     "what points to it was not kept; --why of the scan "
@@ -280,7 +251,8 @@ static void add_identity(const struct seep_view *view, struct seep_leak_view *it
 
 static void add_stack(struct builder *b, struct seep_leak_view *item)
 {
-	const struct seep_profile_context *context = context_of(b->view, item->leak);
+	const struct seep_profile_context *context = seep_profile_leak_context(b->view->profile,
+									       item->leak);
 	const struct seep_profile_stack_entry *stack;
 	uint32_t count;
 
@@ -310,8 +282,6 @@ static void build_leak(struct builder *b, struct seep_leak_view *item, uint32_t 
 		add_chain(item);
 	add_identity(b->view, item);
 }
-
-/* ---- all of them --------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct seep_view *view, unsigned verdict)
 {

@@ -20,8 +20,6 @@ enum {
 	THREADS_SHOWN = 3,
 };
 
-/* ---- figures ------------------------------------------------------------------------------- */
-
 static void add_allocs_figures(struct seep_strbuf *line, const struct seep_view *view,
 			       const struct seep_counts *counts)
 {
@@ -83,8 +81,6 @@ static char *figures_of(const struct seep_view *view, const struct seep_group *g
 	seep_strbuf_done(&line);
 	return escaped;
 }
-
-/* ---- lines --------------------------------------------------------------------------------- */
 
 struct builder {
 	const struct seep_view *view;

@@ -16,13 +16,12 @@ enum { SEEP_BY_CHOICE = -1 };
 
 /* Zeroed is usable, but for by. */
 struct seep_view_options {
-	const char *path; /* the recording, for the command to type next; NULL = none */
-	int by;		  /* enum seep_measure, or SEEP_BY_CHOICE */
-	uint32_t top;	  /* stacks or functions at most; 0 = what suits the view */
-	bool full;	  /* whole stacks, whole names */
-	bool by_thread;	  /* stacks of different threads are not summed */
-	uint32_t
-		leak_kinds; /* bits of enum seep_verdict; 0 = default: text leaks, JSON all but REACHABLE */
+	const char *path;     /* the recording, for the command to type next; NULL = none */
+	int by;		      /* enum seep_measure, or SEEP_BY_CHOICE */
+	uint32_t top;	      /* stacks or functions at most; 0 = what suits the view */
+	bool full;	      /* whole stacks, whole names */
+	bool by_thread;	      /* stacks of different threads are not summed */
+	uint32_t leak_kinds;  /* bits of enum seep_verdict; 0: leaks, in JSON all but REACHABLE */
 	uint32_t leak_blocks; /* addresses to list of each leak */
 	uint64_t why_address; /* show only the leak that lists this block; 0: all */
 	bool why;	      /* what leads to them */

@@ -39,8 +39,6 @@ static void add_counters(struct seep_lines *lines, const struct seep_profile *pr
 				       counters[i].rest);
 }
 
-/* ---- names -------------------------------------------------------------------------------- */
-
 /* What is known of a module's code, in frames. */
 struct module_names {
 	uint32_t unnamed; /* without a function */
@@ -186,14 +184,6 @@ static void add_missing_names(struct seep_view *view)
 	free(names);
 }
 
-/* ---- what was not seen --------------------------------------------------------------------- */
-
-static void add_caveats(struct seep_lines *foot, const struct seep_profile_scan *scan)
-{
-	for (uint32_t i = 0; i < scan->caveat_count; i++)
-		seep_lines_add(foot, SEEP_STYLE_PLAIN, "Leak scan: %s", scan->caveats[i]);
-}
-
 void seep_view_add_unseen(struct seep_view *view, size_t lines_max)
 {
 	const struct seep_profile *profile = view->profile;
@@ -208,7 +198,8 @@ void seep_view_add_unseen(struct seep_view *view, size_t lines_max)
 	for (uint32_t i = 0; i < profile->unseen_count; i++)
 		seep_lines_add(foot, SEEP_STYLE_PLAIN, "Not seen: %s", profile->unseen[i].detail);
 	add_counters(foot, profile);
-	add_caveats(foot, &profile->scan);
+	for (uint32_t i = 0; i < profile->scan.caveat_count; i++)
+		seep_lines_add(foot, SEEP_STYLE_PLAIN, "Leak scan: %s", profile->scan.caveats[i]);
 	count = foot->count - start;
 	/* One line each, come what may; where there are few, a second one. */
 	for (size_t i = start; i < foot->count; i++) {

@@ -21,8 +21,6 @@
 
 enum { BLAMED_NAME_BYTES_MAX = 60, START_COLUMNS_MAX = 35, STARTS_TRIED = 16 };
 
-/* ---- the process --------------------------------------------------------------------------- */
-
 static uint64_t run_ns(const struct seep_profile *profile)
 {
 	const struct seep_profile_process *process = &profile->process;
@@ -70,11 +68,6 @@ static void add_date(struct seep_strbuf *buf, uint64_t realtime_ns)
 	seep_strbuf_addf(buf, ", %s", text);
 }
 
-static bool begins_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 /* Its file's name, and what it was started as if nobody would know it by that: sh, that is dash. */
 static void add_program(struct seep_strbuf *line, const struct seep_profile_process *process)
 {
@@ -86,7 +79,7 @@ static void add_program(struct seep_strbuf *line, const struct seep_profile_proc
 		return;
 	/* A login shell's. */
 	as = seep_path_base(*as == '-' ? as + 1 : as);
-	if (*as != '\0' && !begins_with(exe, as) && !begins_with(as, exe))
+	if (*as != '\0' && !seep_begins_with(exe, as) && !seep_begins_with(as, exe))
 		seep_strbuf_addf(line, " as" SEEP_NO_BREAK "%s", as);
 }
 
@@ -132,8 +125,6 @@ static void add_command(struct seep_view *view, char *const *argv)
 	seep_lines_add(&view->head, SEEP_STYLE_DIM, "$%s", words.text)->cut = !view->options->full;
 	seep_strbuf_done(&words);
 }
-
-/* ---- the lead ------------------------------------------------------------------------------ */
 
 static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile)
 {

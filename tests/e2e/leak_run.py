@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -21,7 +22,7 @@ class How:
     wrap: tuple = ()
     options: tuple = ()
     env: dict = dataclasses.field(default_factory=dict)
-    caveat_suffices: bool = False  # where nothing can be looked at, if it is said why
+    untraced: str = ""  # it waits at its end instead of being stopped; why, as a pattern
     startup: bool = True  # leaks from before main count
 
 
@@ -163,10 +164,22 @@ def judge_recordings(case, stdout, folder, environment, how):
     wrong = judge(reports[0], case, wants_printed(stdout))
     if case.has("follow"):
         wrong += judge_children(reports[1:], case, wants_printed(stdout, child=True))
-    scan = reports[0]["scan"]
-    if wrong and how.caveat_suffices and (scan["why_not"] or scan["caveats"]):
-        wrong = [w for w in wrong if w.startswith("said: ")]
-    return wrong
+    return wrong + (judge_wait(reports[0], how.untraced) if how.untraced else [])
+
+
+def untraced(report, why):
+    process = report["process"]
+    name = pathlib.Path(process["exe"]).name
+    return re.escape(f"process {process['pid']} ({name}) cannot be traced: ") + why
+
+
+def judge_wait(report, why):
+    """Threads that did not wait with it are named, too."""
+    said = "the process was not stopped, it waited at its end: " + untraced(report, why)
+    scan = report["scan"]
+    if scan["method"] == "waiting" and re.fullmatch(said, scan["caveats"][0]):
+        return []
+    return [f"it did not wait, or not because {why}: {scan}"]
 
 
 def judge_exec(case, reports, stdout):

@@ -14,7 +14,7 @@ from harness import PROGRAMS, SOURCE
 LEAK_DIR = PROGRAMS / "leak"
 
 # Verdicts that a case names completely; of the others it names what it must see.
-COMPLETE = ("LOST", "LOST-CYCLE", "MAYBE-LOST", "STACK-ONLY", "FORK-ORPHAN")
+COMPLETE = ("LOST", "LOST-CYCLE", "MAYBE-LOST", "FORK-ORPHAN")
 
 
 @dataclasses.dataclass(frozen=True)

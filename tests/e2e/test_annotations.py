@@ -2,6 +2,8 @@
 """What programs say of their blocks, in LeakSanitizer's words and in those of seep.h, is recorded."""
 
 import os
+import re
+import shutil
 import struct
 import subprocess
 
@@ -9,11 +11,17 @@ import pytest
 
 from harness import LIMIT_S, SEEP, program
 
-NOT_SCANNED = b"seep: no recorder follows this process: not scanned\n"
+LIBRARY = SEEP.parent / "libseep.so"
+NOT_FOUND = "the program seep is neither beside libseep.so nor in ../../bin from there"
 
 
-def run(seep, name, *arguments, options=""):
-    env = {"LD_PRELOAD": str(SEEP.parent / "libseep.so"), "SEEP_DIR": str(seep.ledger_dir)}
+def run(seep, name, *arguments, options="", library=None):
+    """Without a recorder; by default where the library finds no seep, either."""
+    if library is None:
+        library = seep.directory / "alone" / "a" / "b" / "libseep.so"
+        library.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(LIBRARY, library)
+    env = {"LD_PRELOAD": str(library), "SEEP_DIR": str(seep.ledger_dir)}
     return subprocess.run(
         [program(name), *arguments],
         env={**os.environ, **env, "SEEP_OPTIONS": "exit_wait_ms=100" + options},
@@ -23,10 +31,10 @@ def run(seep, name, *arguments, options=""):
 
 
 @pytest.mark.fast
-def test_marks_reach_the_page_map_and_a_report_needs_a_recorder(seep):
+def test_marks_reach_the_page_map_and_a_report_needs_the_tool(seep):
     done = run(seep, "own_words")
     assert done.stdout == b"failures 0\n"
-    assert done.stderr == NOT_SCANNED
+    assert done.stderr.decode() == f"seep: not scanned for leaks: {NOT_FOUND}\n"
     assert done.returncode == 0
 
 
@@ -57,3 +65,72 @@ def test_the_programs_suppressions_are_in_the_ledger(seep):
     offset, length = struct.unpack_from("II", ledger, 8192 + 664)
     (strings,) = struct.unpack_from("Q", ledger, 120 + 6 * 24 + 8)
     assert ledger[strings + offset :][:length] == b"leak:made_to_be_lost\n"
+
+
+UNNOTICED = "SIGCHLD 0, wait -1 no child\n"
+FOUND = "found 1, errno 77, signals as before\n"
+
+
+def leaks_in(text):
+    return re.findall(r"^  [ \d]+\. .*\n(?:     .*\n)+", text, re.M)
+
+
+@pytest.mark.fast
+def test_without_a_recorder_the_same_leaks_are_found_and_nobody_is_noticed(seep):
+    alone = run(seep, "checks_itself", library=LIBRARY)
+    recorded, _ = seep.run([program("checks_itself")])
+    assert alone.stdout.decode() == FOUND + UNNOTICED == recorded.stdout.decode()
+    (leak,) = leaks_in(alone.stderr.decode())
+    assert leaks_in(recorded.stderr.decode())[:1] == [leak]
+    assert "LOST: 1.3 KB in 1 block, malloc" in leak and "lose" in leak
+
+
+def test_without_a_recorder_threads_check_in_turns(seep):
+    done = run(seep, "checks_itself", "threads", library=LIBRARY)
+    assert done.stdout.decode() == FOUND * 4 + UNNOTICED
+    reports = done.stderr.decode().split("still running")[1:]
+    assert ["5.2 KB in 4 blocks" in report for report in reports] == [True] * 4, done.stderr
+
+
+def test_a_check_without_standard_error_does_not_write_into_the_ledger(seep):
+    done = run(seep, "checks_itself", "closed", library=LIBRARY)
+    assert done.stdout.decode() == FOUND + UNNOTICED
+    (ledger,) = seep.ledger_dir.glob("checks_itself.*")
+    assert seep.command("report", ledger).status == 0
+
+
+def test_a_check_without_a_recorder_ends_the_program_if_it_was_told_to(seep):
+    done = run(seep, "checks_itself", "ends", options=":leak_exitcode=9", library=LIBRARY)
+    assert (done.returncode, done.stdout) == (9, b"")
+    assert len(leaks_in(done.stderr.decode())) == 1
+
+
+@pytest.mark.parametrize(
+    "tool, mode, why",
+    [
+        ("", 0o644, "the program seep cannot be started"),
+        ("#!/bin/sh\nkill -9 $$\n", 0o755, "seep was started for it and could not answer"),
+    ],
+)
+def test_why_nobody_looked_is_said(seep, tool, mode, why):
+    place = seep.directory / "alone" / "a" / "b" / "seep"
+    place.parent.mkdir(parents=True)
+    place.write_text(tool)
+    place.chmod(mode)
+    done = run(seep, "checks_itself")
+    assert done.stdout.decode() == FOUND.replace("found 1", "found 0") + UNNOTICED
+    assert done.stderr.decode() == f"seep: not scanned for leaks: {why}\n"
+
+
+def test_a_recorder_that_was_told_not_to_look_does_not(seep):
+    done, _ = seep.run([program("checks_itself")], ["--no-leak-check"])
+    assert done.stdout.decode() == FOUND.replace("found 1", "found 0") + UNNOTICED
+    assert b"not scanned for leaks: its recorder does not look for leaks\n" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_namespace_that_waits_for_its_first_process_gets_none_of_ours(seep):
+    done = run(seep, "checks_itself", "apart", library=LIBRARY)
+    assert (done.returncode, done.stdout.decode()) == (1, FOUND.replace("found 1", "found 0"))
+    why = "there is no /proc, or its children get another PID namespace"
+    assert done.stderr.decode() == f"seep: not scanned for leaks: {why}\n"

@@ -5,8 +5,8 @@ What the words in the last column of `PROGRAM --list` mean: `live`, the case wai
 `seep leaks PID` as well; `trace-exit`, `follow`, `suppress=FUNCTION`, options of seep run; `unscanned`,
 nobody can look, and seep says why; `exec`, several images; `children=N`, so many children say what is
 wanted of a child; `named=FUNCTION`, in a stack; `unseen=CODE`; `root`, needs to be root; `no-lsan`,
-`no-valgrind`, `lsan-api`, for tests/soak/leak_table.py; `limit`, what seep cannot tell, `open`, not yet; both
-are expected to fail; `reports`, code asks for a report, which goes to standard error; `stale` is the program's own.
+`no-valgrind`, `lsan-api`, for tests/soak/leak_table.py; `limit`, what seep cannot tell, is expected to fail;
+`reports`, code asks for a report, which goes to standard error; `stale` is the program's own.
 
 Not staged: what belongs to attaching (E23, E24, F15, the rows "linked" and "musl"); F18, mappings are no
 allocations; C16 with -m32, as libseep.so is of 64 bits (its 64-bit form is); C29's device memory, as this
@@ -17,15 +17,18 @@ import concurrent.futures
 import itertools
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
-from harness import LIMIT_S, SEEP, need, program, run_plain
-from leak_run import How, read, ready, run_case
+from harness import LIMIT_S, SEEP, need, need_open_to_others, program, run_plain
+from leak_run import How, judge_wait, read, ready, run_case, untraced
 from leak_truth import LEAK_DIR, all_cases, differences, variants
+from running import wait_until, watched
 from test_allocators import PRELOADS, library
 
 ROUNDS = 20
@@ -37,8 +40,6 @@ def marks(case):
         yield pytest.mark.fast
     if case.has("limit"):
         yield pytest.mark.xfail(strict=True, reason="a limit of seep: docs/leaks.md")
-    if case.has("open"):
-        yield pytest.mark.xfail(reason="seep does not look yet at what a signal kills (--trace-exit)")
 
 
 def cases():
@@ -82,37 +83,116 @@ def test_verdicts_do_not_flicker(seep, case):
 HARD = ["leak_graph-direct", "leak_graph-cycle", "leak_graph-globals", "leak_threads-on_stack"]
 
 
+CONFINED = {
+    "refused": (LEAK_DIR / "gcc-O0" / "leak_life", "--confine"),
+    "killed": (LEAK_DIR / "gcc-O0" / "leak_life", "--confine-kill"),
+}
+FILTERED = r"a filter on system calls \(seccomp\) that seep runs under refuses ptrace"
+
+
+@pytest.mark.parametrize("how", CONFINED)
 @pytest.mark.parametrize("name", HARD)
-def test_without_ptrace_the_verdict_is_the_same_or_it_is_said_why_not(seep, name):
+def test_without_ptrace_the_verdict_is_the_same(seep, name, how):
     """E15: a filter on system calls that seep and the program have from a common parent."""
-    before = (LEAK_DIR / "gcc-O0" / "leak_life", "--confine")
-    check(seep, case_of(name), how=How(before=before, caveat_suffices=True), builds=["gcc-O0"])
+    how = How(before=CONFINED[how], untraced=FILTERED)
+    check(seep, case_of(name), how=how, builds=["gcc-O0"])
+
+
+def test_a_filter_that_kills_spares_the_program(seep):
+    """libseep.so asks the kernel whether stacks can be read, in a way that such filters allow."""
+    script = """
+import json, threading, zlib
+def work(n):
+    def deep(k):
+        return deep(k - 1) + 1 if k else len(json.dumps(list(range(50))))
+    for _ in range(20):
+        deep(100)
+        zlib.compress(b"x" * 10000)
+threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+print("ok")"""
+    path = seep.directory / "script.py"
+    path.write_text(script)
+    command = [SEEP, "run", "-q", "-o", seep.directory / "run.seep", "--", "/usr/bin/python3", path]
+    done = run_plain([*CONFINED["killed"], *command], cwd=seep.directory, env=seep.environment())
+    assert (done.status, done.stdout) == (0, b"ok\n"), done
+
+
+def tracer_words(tracer):
+    if tracer == "strace":
+        return (need("strace"), "-f", "-qq", "-o", "/dev/null")
+    return (need("gdb"), "-q", "-batch", "-ex", "set confirm off", "-ex", "run", "--args")
 
 
 @pytest.mark.parametrize("tracer", ["gdb", "strace"])
 @pytest.mark.parametrize("name", HARD)
-def test_under_a_tracer_the_verdict_is_the_same_or_it_is_said_why_not(seep, name, tracer):
+def test_under_a_tracer_the_verdict_is_the_same(seep, name, tracer):
     """E15: nobody else can trace the program then."""
-    gdb = (need("gdb"), "-q", "-batch", "-ex", "set confirm off", "-ex", "run", "--args")
-    words = gdb if tracer == "gdb" else (need("strace"), "-f", "-qq", "-o", "/dev/null")
-    how = How(wrap=words, options=("--follow", "leak_"), caveat_suffices=True)
+    words, why = tracer_words(tracer), rf"{tracer} \(pid \d+\) traces it already"
+    how = How(wrap=words, options=("--follow", "leak_"), untraced=why)
     case = case_of(name)
-    folder = seep.directory / "traced"
-    folder.mkdir()
-    environment = {"SEEP_DIR": str(seep.ledger_dir)}
-    command = [*words, LEAK_DIR / "gcc-O0" / case.program, case.name]
     if tracer == "strace":
         check(seep, case, how=how, builds=["gcc-O0"])
         return
     # What gdb prints has addresses and names of threads in it.
-    words = [SEEP, "run", "-q", "-o", folder / "run.seep", *how.options, "--", *command]
-    done = run_plain(words, cwd=folder, env=environment)
-    assert done.status == 0, done
-    found = [read(p, environment) for p in folder.rglob("*.seep")]
-    found = [r for r in found if r["process"]["exe"].endswith(case.program)]
-    assert len(found) == 1
-    scan = found[0]["scan"]
-    assert not wrong_of(found[0], case) or scan["why_not"] or scan["caveats"]
+    command = [*words, LEAK_DIR / "gcc-O0" / case.program, case.name]
+    result, recordings = seep.run(command, how.options)
+    assert result.status == 0, result
+    found = [read(p, seep.environment()) for p in recordings.folder.rglob("*.seep")]
+    (report,) = [r for r in found if r["process"]["exe"].endswith(case.program)]
+    assert not wrong_of(report, case) + judge_wait(report, why)
+
+
+@pytest.mark.parametrize("how", ["gdb", "strace", *CONFINED])
+def test_who_cannot_be_traced_while_it_runs_is_not_scanned_and_it_is_said_why(seep, how):
+    before = CONFINED.get(how, ())
+    words = [] if before else tracer_words(how)
+    why = FILTERED if before else rf"{how} \(pid \d+\) traces it already"
+    program = LEAK_DIR / "gcc-O0" / "leak_hostile"
+    process = subprocess.Popen(
+        [*before, SEEP, "run", "-q", "-o", seep.directory / "run.seep", "--follow", "leak_", "--",
+         *words, program, "idle"],
+        env={**os.environ, **seep.environment()}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    ready(process)
+    (pid,) = wait_until(
+        lambda: [p["pid"] for p in watched(seep, "recorded") if p["exe"] == str(program)],
+        "the recorder")
+    done = run_plain([*before, SEEP, "leaks", "--json", str(pid)], env=seep.environment())
+    process.communicate(timeout=LIMIT_S)
+    report = json.loads(done.stdout)
+    assert done.status == 0 and report["leaks"] == [] and report["scan"]["method"] is None
+    assert re.fullmatch(untraced(report, why), report["scan"]["why_not"])
+
+
+def test_who_is_not_dumpable_is_not_scanned_without_root_and_it_is_said_why(seep):
+    """E14: root may look all the same, as `not_dumpable` shows."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become nobody")
+    need_open_to_others(SEEP)
+    case = (LEAK_DIR / "gcc-O0" / "leak_life", "not_dumpable")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chown(folder, 65534, 65534)
+        environment = {"SEEP_DIR": folder}
+        words = [need("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups",
+                 SEEP, "run", "-q", "-o", f"{folder}/run.seep", "--", *case]
+        assert run_plain(words, env=environment).status == 0
+        report = read(f"{folder}/run.seep", environment)
+    why = r"it is not dumpable \(.*\), and tracing that needs CAP_SYS_PTRACE"
+    assert report["scan"]["method"] is None
+    assert re.fullmatch(untraced(report, why), report["scan"]["why_not"])
+
+
+TRACED = [
+    "leak_life-became_another", "leak_life-ran_others", "leak_life-child_leaks",
+    "leak_life-became_daemon", "leak_life-checks_from_code", "leak_life-closed_all",
+    "leak_threads-main_leaves", "leak_threads-many_threads", "leak_threads-raw_clone",
+]
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_that_a_process_is_traced_until_its_end_changes_no_verdict(seep, name):
+    check(seep, case_of(name), how=How(options=("--trace-exit",)), builds=["gcc-O0"])
 
 
 def wrong_of(report, case):

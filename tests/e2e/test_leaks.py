@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What users see of leaks: after a run, of a recording, of a running process; and exit statuses."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -84,6 +86,22 @@ def test_a_running_process_is_scanned_as_often_as_one_likes(seep, running):
         assert "still running" in text
 
 
+def test_a_program_is_found_by_the_name_of_a_link_to_it(seep):
+    alias = seep.directory / "lists_loser"
+    alias.symlink_to(program("loses_lists"))
+    process = start(seep, [alias], stdin=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    assert f"\n{ANSWER}\n" in text_of(leaks(seep, "lists_loser"))
+    process.communicate(timeout=LIMIT_S)
+
+
+def test_of_a_program_without_allocations_there_is_nothing_to_say(seep):
+    _, recordings = seep.run(["true"])
+    text = text_of(leaks(seep, recordings.path))
+    assert "Leak scan (copy-on-write): 0 live blocks" in text and "main arena" not in text
+
+
 def test_json_of_a_running_process_has_its_leaks(seep, running):
     report = read_report(leaks(seep, "--json", str(running["pid"])).stdout)
     assert report["scan"]["method"]
@@ -140,6 +158,14 @@ def test_leaks_of_children_count_and_are_listed(seep):
         in summary.decode()
 
 
+def test_other_processes_that_were_not_scanned_are_counted(seep):
+    """The first of two kills itself."""
+    child = program("loses_lists")
+    done = seep.command("run", "-o", seep.directory / "run.seep", "--", "sh", "-c",
+                        f"{child} 0 11 </dev/null; {child} </dev/null; true")
+    assert "\nseep: 1 other process could not be scanned for leaks\n" in done.stderr.decode()
+
+
 def test_status_of_leaks_is_0_but_for_error_exitcode(seep, running):
     pid = str(running["pid"])
     assert leaks(seep, pid).status == 0
@@ -161,7 +187,7 @@ def test_generated_rules_suppress_just_what_they_were_made_from(seep):
 
 
 @pytest.mark.parametrize("options,words,why", [
-    (["--no-leak-check"], [], "it was recorded without"),
+    (["--no-leak-check"], [], "no leak check was made when it was recorded"),
     ([], FAULTS["signal"][0], "it was killed by SIGSEGV"),
 ], ids=["not-asked", "signal"])
 def test_a_recording_says_why_nothing_was_scanned(seep, options, words, why):
@@ -181,6 +207,30 @@ def test_a_program_that_went_on_by_exec_is_not_looked_for_in_its_successor(seep)
     assert not any("makes no sense" in reason for reason in reasons if reason), reasons
     # The last one ends, and the next to last has no reason either to have lost anything.
     assert [x for x in reports for leak in x["leaks"] if leak["verdict"] == "LOST"] == []
+
+
+def copy_that_is_read(scan):
+    """The process whose memory it has opened, or None."""
+    for fd in os.listdir(f"/proc/{scan.pid}/fd"):
+        with contextlib.suppress(OSError):
+            if found := re.fullmatch(r"/proc/(\d+)/mem", os.readlink(f"/proc/{scan.pid}/fd/{fd}")):
+                return int(found[1])
+    return None
+
+
+def test_what_a_killed_copy_held_is_not_called_lost(seep):
+    code = "x = [b'1' * (1 << 20) for _ in range(300)]; print('ready', flush=True); input()"
+    process = start(seep, [sys.executable, "-c", code], "--no-leak-check", stdin=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    (ledger,) = wait_until(lambda: watched(seep, "recorded"), "the recorder")
+    scan = subprocess.Popen([SEEP, "leaks", str(ledger["pid"])], stdout=subprocess.PIPE,
+                            env={**os.environ, **seep.environment()})  # fmt: skip
+    while not (copy := copy_that_is_read(scan)):
+        assert scan.poll() is None
+    os.kill(copy, signal.SIGKILL)
+    text, _ = scan.communicate(timeout=LIMIT_S)
+    assert b"Not scanned for leaks: the copy of the process was killed" in text
+    process.communicate(b"\n", timeout=LIMIT_S)
 
 
 def test_a_dead_process_cannot_be_scanned(seep):

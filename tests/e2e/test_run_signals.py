@@ -76,8 +76,10 @@ while True:
 """
 
 
-def test_job_control_stops_and_continues_both(seep):
-    recorded = [SEEP, "run", "-q", "-o", seep.directory / "run.seep", "--", PYTHON, "-c", JOB]
+@pytest.mark.parametrize("options", [[], ["--trace-exit"]], ids=["usual", "traced"])
+def test_job_control_stops_and_continues_both(seep, options):
+    recorded = [SEEP, "run", "-q", "-o", seep.directory / "run.seep", *options, "--", PYTHON, "-c",
+                JOB]
     words = [PYTHON, "-c", JOB_SHELL, *recorded]
     terminal = Terminal(words, {**os.environ, **seep.environment()})
     terminal.read_until(b"ready")

@@ -26,6 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seep_suppressions *suppressions = seep_suppressions_new();
 	struct seep_profile *profile = sample_profile();
+	struct seep_profile_leak leak = { 0 };
 	struct seep_error err;
 	size_t rule;
 
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (seep_suppressions_match(suppressions, &profile->contexts[i], verdict, &rule) !=
 		    SEEP_NOT_SUPPRESSED)
-			seep_suppressions_hit(suppressions, rule, 1, 1, 1);
+			seep_suppressions_hit(suppressions, rule, profile, &leak);
 		generate(profile, i, verdict);
 	}
 	seep_suppressions_tell(suppressions, profile);

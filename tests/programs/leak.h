@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define APART __attribute__((noinline))
@@ -83,6 +84,13 @@ static inline void expect(int good, const char *what)
 	_exit(98);
 }
 #define EXPECT(condition) expect(!!(condition), #condition)
+
+static inline void no_core(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	EXPECT(setrlimit(RLIMIT_CORE, &none) == 0);
+}
 
 /* Overwrite what lies below: the stack that a case has left. */
 static APART void clobber_stack(void)

@@ -58,13 +58,6 @@ static void quick(void)
 	quick_exit(6);
 }
 
-static void no_core(void)
-{
-	struct rlimit none = { 0, 0 };
-
-	EXPECT(setrlimit(RLIMIT_CORE, &none) == 0);
-}
-
 static void aborted(void)
 {
 	lose(1011);
@@ -379,9 +372,9 @@ static const struct leak_case cases[] = {
 	{ "exited_now_c", "E2", "LOST 1004 1", "", exited_now_c },
 	{ "quick", "E2", "LOST 1005 1", "", quick },
 	{ "aborted", "E3", "LOST 1011 1", "trace-exit", aborted },
-	{ "crashed", "E4", "LOST 1012 1", "trace-exit open", crashed },
-	{ "terminated", "E5", "LOST 1013 1", "trace-exit open", terminated },
-	{ "interrupted", "E5", "LOST 1014 1", "trace-exit open", interrupted },
+	{ "crashed", "E4", "LOST 1012 1", "trace-exit", crashed },
+	{ "terminated", "E5", "LOST 1013 1", "trace-exit", terminated },
+	{ "interrupted", "E5", "LOST 1014 1", "trace-exit", interrupted },
 	{ "killed", "E5", "none", "unscanned no-lsan no-valgrind", killed },
 	{ "became_another", "E6", "LOST 1016 1; LOST 1001 1", "exec no-lsan no-valgrind",
 	  became_another },
@@ -394,9 +387,9 @@ static const struct leak_case cases[] = {
 	{ "became_daemon", "E11", "none; child LOST 1021 1", "follow", became_daemon },
 	{ "closed_stderr", "E12", "LOST 1022 1", "", closed_stderr },
 	{ "closed_all", "E12", "LOST 1023 1", "", closed_all },
-	{ "changed_root", "E13", "LOST 1024 1", "root", changed_root },
-	{ "gave_up_root", "E14", "LOST 1025 1", "root", gave_up_root },
-	{ "not_dumpable", "E14", "LOST 1026 1", "", not_dumpable },
+	{ "changed_root", "E13", "LOST 1024 1", "root live", changed_root },
+	{ "gave_up_root", "E14", "LOST 1025 1", "root live", gave_up_root },
+	{ "not_dumpable", "E14", "LOST 1026 1", "live", not_dumpable },
 	{ "handler_frees", "E16", "none", "", handler_frees },
 	{ "handler_leaks", "E16", "LOST 5252 1", "", handler_leaks },
 	{ "before_main", "E17", "LOST 1031 1 flag startup", "", before_main },
@@ -412,15 +405,18 @@ static const struct leak_case cases[] = {
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 
-/* leak_life --confine COMMAND...: run it, and all that it starts, without ptrace and its relatives. */
-static int confine(char **command)
+/*
+ * leak_life --confine COMMAND...: run it, and all that it starts, without ptrace and its relatives:
+ * they fail; with --confine-kill they end who calls them.
+ */
+static int confine(uint32_t refusal, char **command)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 2, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, refusal),
 	};
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
 
@@ -433,6 +429,8 @@ static int confine(char **command)
 int main(int argc, char **argv)
 {
 	if (argc > 2 && strcmp(argv[1], "--confine") == 0)
-		return confine(argv + 2);
+		return confine(SECCOMP_RET_ERRNO | EPERM, argv + 2);
+	if (argc > 2 && strcmp(argv[1], "--confine-kill") == 0)
+		return confine(SECCOMP_RET_KILL_PROCESS, argv + 2);
 	return leak_main(argc, argv, cases);
 }

@@ -9,6 +9,22 @@ static APART void interior(void)
 	leak_keep[0] = (char *)block(700) + 16;
 }
 
+static APART char *middle_of_holder(void)
+{
+	char *made = (char *)block(720);
+
+	set_word(made, 1, block(728));
+	return made + 16;
+}
+
+static APART void interior_on_stack(void)
+{
+	void *volatile word = middle_of_holder();
+
+	__asm__ volatile("" ::"r"(&word) : "memory");
+	exit(0);
+}
+
 /* The sizes fill their chunks, so that nothing else begins where they end. */
 static APART void past_end(void)
 {
@@ -124,6 +140,8 @@ static APART void intrusive(void)
 
 static const struct leak_case cases[] = {
 	{ "interior", "B1", "MAYBE-LOST 700 1 rule interior", "fast", interior },
+	{ "interior_on_stack", "B1", "MAYBE-LOST 720 1 rule interior; MAYBE-LOST 728 1", "",
+	  interior_on_stack },
 	{ "past_end", "B2", "LOST 704 1; REACHABLE 712 1", "", past_end },
 	{ "length_prefix", "B7", "REACHABLE 816 1 rule length", "", length_prefix },
 	{ "refcount_4", "B6", "MAYBE-LOST|REACHABLE 823 1", "", refcount_4 },

@@ -502,6 +502,52 @@ static APART void disabled_here(void)
 	(void)block(1603);
 }
 
+/* ---- deaths ---- */
+
+static void killed_with_threads(void)
+{
+	in_register();
+	on_stack();
+	(void)block(1604);
+	clobber_stack();
+	raise(SIGTERM);
+}
+
+static void *crashing_thread(void *unused)
+{
+	on_stack();
+	(void)unused;
+	(void)block(1605);
+	clobber_stack();
+	*(volatile int *)SHOWN(HIDDEN(NULL)) = 1;
+	return NULL;
+}
+
+static void crashed_in_thread(void)
+{
+	void *volatile held = block(1606);
+
+	no_core();
+	run(crashing_thread);
+	free(held);
+}
+
+/* What a function that calls none keeps below its stack pointer. */
+static void crashed_in_leaf(void)
+{
+	no_core();
+	to_register = HIDDEN(block(1607));
+	clobber_stack();
+	__asm__ volatile("mov %[hidden], %%rbx\n\t"
+			 "xor %[mask], %%rbx\n\t"
+			 "mov %%rbx, -120(%%rsp)\n\t"
+			 "xor %%ebx, %%ebx\n\t"
+			 "movl $1, (%%rbx)"
+			 :
+			 : [hidden] "m"(to_register), [mask] "r"(0x5a5a5a5a5a5a5a5aUL)
+			 : "rbx", "cc", "memory");
+}
+
 static const struct leak_case cases[] = {
 	{ "all_keys", "C5", "REACHABLE 1000000 10000", "", all_keys },
 	{ "in_register", "C7", "REACHABLE 1201 1", "", in_register },
@@ -525,6 +571,11 @@ static const struct leak_case cases[] = {
 	{ "raw_clone", "D14", "REACHABLE 1501 1", "", raw_clone },
 	{ "disabled_here", "D15", "IGNORED 1601 1; LOST 1602 1; LOST 1603 1", "lsan-api",
 	  disabled_here },
+	{ "killed_with_threads", "E5", "REACHABLE 1201 1; REACHABLE 1202 1; LOST 1604 1",
+	  "trace-exit", killed_with_threads },
+	{ "crashed_in_thread", "E4", "REACHABLE 1202 1; REACHABLE 1606 1; LOST 1605 1",
+	  "trace-exit", crashed_in_thread },
+	{ "crashed_in_leaf", "E4", "REACHABLE 1607 1", "trace-exit", crashed_in_leaf },
 	{ NULL, NULL, NULL, NULL, NULL },
 };
 

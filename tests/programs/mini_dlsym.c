@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * malloc and free obtained by dlsym: from the next object, from the default scope, from a handle
- * of the program. A handle of the C library itself names its own functions; a block that came
- * from there may still be given to the program's free.
+ * of the program and from one of the C library.
  */
 #include <dlfcn.h>
 
@@ -16,6 +15,7 @@ typedef void free_fn(void *);
 TRUTH_SITE(by_next);
 TRUTH_SITE(by_default);
 TRUTH_SITE(by_handle);
+TRUTH_SITE(by_libc);
 TRUTH_SITE(by_pointer);
 
 static malloc_fn *next_malloc, *default_malloc, *handle_malloc, *libc_malloc;
@@ -47,6 +47,14 @@ static SITE void *by_handle(size_t bytes)
 	return block;
 }
 
+static SITE void *by_libc(size_t bytes)
+{
+	void *block = libc_malloc(bytes);
+
+	truth_alloced(&site_by_libc, bytes);
+	return block;
+}
+
 static SITE void *by_pointer(size_t bytes)
 {
 	void *block = pointer_malloc(bytes);
@@ -58,6 +66,7 @@ static SITE void *by_pointer(size_t bytes)
 static void look_up(void)
 {
 	void *program = dlopen(NULL, RTLD_NOW), *libc = dlopen("libc.so.6", RTLD_NOW);
+	const char *version = "GLIBC_2.2.5";
 
 	EXPECT(program && libc);
 	*(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
@@ -67,7 +76,9 @@ static void look_up(void)
 	*(void **)&handle_malloc = dlsym(program, "malloc");
 	*(void **)&handle_free = dlsym(program, "free");
 	*(void **)&libc_malloc = dlsym(libc, "malloc");
-	*(void **)&libc_free = dlsym(libc, "free");
+	*(void **)&libc_free = dlvsym(libc, "free", version);
+	EXPECT(dlsym(libc, "no such function") == NULL && dlerror() != NULL);
+	EXPECT(dlvsym(libc, "malloc", "no such version") == NULL && dlerror() != NULL);
 	EXPECT(next_malloc && default_malloc && handle_malloc && libc_malloc);
 	EXPECT(next_free && default_free && handle_free && libc_free);
 	/* A look-up inside the profiler must not leave its error to the program. */
@@ -77,16 +88,17 @@ static void look_up(void)
 /* Freed through another way than they came, every fourth not at all. */
 static void one_round(int i)
 {
-	static void *kept[4 * ROUNDS];
+	static void *kept[5 * ROUNDS];
 	size_t bytes = (size_t)(i % 500) + 1;
 	void *a = by_next(bytes), *b = by_default(bytes), *c = by_handle(bytes);
-	void *d = by_pointer(bytes);
+	void *d = by_pointer(bytes), *e = by_libc(bytes);
 
 	if (i % 4 == 0) {
-		kept[i * 4] = a;
-		kept[i * 4 + 1] = b;
-		kept[i * 4 + 2] = c;
-		kept[i * 4 + 3] = d;
+		kept[i * 5] = a;
+		kept[i * 5 + 1] = b;
+		kept[i * 5 + 2] = c;
+		kept[i * 5 + 3] = d;
+		kept[i * 5 + 4] = e;
 		EXPECT(truth_hide_ptr(kept) != NULL);
 		return;
 	}
@@ -94,23 +106,21 @@ static void one_round(int i)
 	truth_freed(&site_by_next, bytes);
 	handle_free(b);
 	truth_freed(&site_by_default, bytes);
-	next_free(c);
+	libc_free(c);
 	truth_freed(&site_by_handle, bytes);
 	default_free(d);
 	truth_freed(&site_by_pointer, bytes);
+	next_free(e);
+	truth_freed(&site_by_libc, bytes);
 }
 
 /* mini_dlsym [last COMMAND]: a shell command is run at the end, while the program still is. */
 int main(int argc, char **argv)
 {
-	int i;
-
 	EXPECT(dlerror() == NULL);
 	look_up();
-	for (i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < ROUNDS; i++)
 		one_round(i);
-	for (i = 0; i < 10; i++)
-		libc_free(libc_malloc(4040));
 	truth_print();
 	if (argc == 3 && strcmp(argv[1], "last") == 0)
 		EXPECT(system(argv[2]) == 0);

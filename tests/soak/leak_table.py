@@ -14,6 +14,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,8 @@ same source built with `-fsanitize=leak`) and valgrind 3.19, built by gcc with -
 - **false**: a live block is reported as lost, a size is wrong, or the program behaved differently.
 - A doubt (MAYBE-LOST, "possibly lost") about a lost block is right, and so it is about a live one that only a
   pointer into its middle leads to.
+- Where the program cannot run under a tool (4 TB of address space, its signal handlers), or its child's status tells
+  of the tool, that counts against the tool.
 - **n/a**: the tool has no such thing, or the case is one of seep alone.
 
 What is wanted is written as `tests/programs/leak.h` says. The rows are those of the catalogue of situations: A shapes, B
@@ -280,6 +283,8 @@ def order(case):
 
 
 def main():
+    # Of a shell's background job it is ignored, and so it would be in the cases.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", help="cases whose name contains this; print them")
     options = parser.parse_args()

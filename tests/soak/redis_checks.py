@@ -53,7 +53,7 @@ def start(folder, port):
 
 def load(port, requests):
     return subprocess.Popen(["redis-benchmark", "-p", port, "-c", str(CLIENTS), "-P", "16", "-n", str(requests),
-                             "-r", "1000000", "-d", "64", "-t", "set,get", "--csv"],
+                             "-r", "100000", "-d", "64", "-t", "set,get", "--csv"],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
 
 
@@ -79,8 +79,12 @@ def check(pid):
 
 
 def print_latencies(what, rows):
-    for name, rate, p50, p99, most in rows:
-        print(f"{what}, {name}: {rate:,.0f} requests/s, p50 {p50} ms, p99 {p99} ms, most {most} ms")
+    """Medians of the rounds, and the worst."""
+    for name in sorted({row[0] for row in rows}):
+        rates, p50s, p99s, mosts = zip(*(row[1:] for row in rows if row[0] == name))
+        print(f"{what}, {name}: {len(rates)} rounds, {statistics.median(rates):,.0f} requests/s, "
+              f"p50 {statistics.median(p50s):.1f} ms, p99 {statistics.median(p99s):.1f} ms "
+              f"(worst {max(p99s):.1f}), most {max(mosts):.1f} ms", flush=True)  # fmt: skip
 
 
 def main():
@@ -95,9 +99,12 @@ def main():
     run, pid = start(folder, port)
     try:
         cli(port, "debug", "populate", str(options.keys), "key", "600")
+        before = []
+        for _ in range(5):
+            before += latencies(load(port, 1000000))
+        print_latencies("no scans", before)
         client = load(port, 1000000)
-        print_latencies("no scans", latencies(client))
-        client = load(port, 1000000)
+        begun = time.monotonic()
         scans, wrong, during = [], [], []
         while len(scans) < options.checks:
             if client.poll() is not None:
@@ -107,12 +114,14 @@ def main():
             scans.append(scan)
             if found != PLANTED:
                 wrong.append(found)
+        spent = (time.monotonic() - begun) / len(scans)
         during += latencies(client)
         print_latencies("during scans", during)
         pauses = sorted(scan["pause_ns"] / 1e6 for scan in scans)
         print(f"{len(scans)} scans ({scans[0]['method']}), {scans[-1]['blocks']:,} blocks, "
               f"{int(info(port)['used_memory']) / 2**30:.2f} GB; still for {statistics.median(pauses):.1f} ms "
-              f"(most {pauses[-1]:.1f}), looked for {statistics.median(s['mark_ns'] for s in scans) / 1e6:.0f} ms")
+              f"(most {pauses[-1]:.1f}), looked for {statistics.median(s['mark_ns'] for s in scans) / 1e6:.0f} ms; "
+              f"{spent:.1f} s each")
         after = info(port)
         errors = int(after["total_error_replies"]) + int(after["rejected_connections"])
         print(f"error replies and refused connections: {errors}; scans with other findings: {len(wrong)}")

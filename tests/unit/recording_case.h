@@ -254,4 +254,29 @@ static CASE_UNUSED int remove_directory(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* Whatever one byte of the recording is, it is read or refused. */
+static inline void flip_bytes(void)
+{
+	static unsigned char whole[1 << 20];
+	unsigned seed = 1;
+	size_t bytes;
+	FILE *file;
+
+	round_trip();
+	file = fopen(path, "r");
+	bytes = fread(whole, 1, sizeof(whole), file);
+	(void)fclose(file);
+	for (int i = 0; i < 400; i++) {
+		size_t at = (size_t)rand_r(&seed) % bytes;
+		unsigned char kept = whole[at];
+
+		whole[at] = (unsigned char)rand_r(&seed);
+		file = fopen(path, "w");
+		assert_int_equal(fwrite(whole, 1, bytes, file), bytes);
+		(void)fclose(file);
+		whole[at] = kept;
+		(void)load_again();
+	}
+}
+
 #endif

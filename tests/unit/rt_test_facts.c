@@ -117,10 +117,10 @@ static void a_list_that_is_full_says_so(void **state)
 	(void)state;
 	forget_all();
 	for (uintptr_t i = 1; i <= LEDGER_TAKEN_MAX; i++)
-		rt_facts_take(2 * i * UNIT, (2 * i + 1) * UNIT);
+		rt_facts_brk(2 * i * UNIT, (2 * i + 1) * UNIT);
 	assert_int_equal(rt_facts.taken_count, LEDGER_TAKEN_MAX);
 	for (uintptr_t i = 1; i <= 3; i++)
-		rt_facts_take(i << 40, (i << 40) + UNIT);
+		rt_facts_brk(i << 40, (i << 40) + UNIT);
 	assert_true(rt_facts.taken_count > LEDGER_TAKEN_MAX);
 	assert_int_equal(rt_facts.own_count, 0);
 }

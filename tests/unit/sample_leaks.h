@@ -11,7 +11,7 @@
 
 enum {
 	SAMPLE_VERDICT_NEWER = SEEP_VERDICT_COUNT + 60,
-	SAMPLE_LEAKS = SEEP_VERDICT_COUNT + 2,
+	SAMPLE_LEAKS = SEEP_VERDICT_COUNT + 3,
 };
 
 static struct seep_profile_leak *sample_leak(struct seep_profile *p, uint8_t verdict,
@@ -115,7 +115,7 @@ static struct seep_profile *sample_profile_with_leaks(void)
 		     sample_leak(p, SEEP_VERDICT_MAYBE_LOST, 5, 7, 900000,
 				 "only a pointer into their middle was found"),
 		     "interior");
-	sample_chain(p, sample_leak(p, SEEP_VERDICT_STACK_ONLY, 8, 3, 50000, NULL), "start");
+	sample_chain(p, sample_leak(p, SEEP_VERDICT_MAYBE_LOST, 8, 3, 50000, NULL), "start");
 	(void)sample_leak(p, SEEP_VERDICT_FORK_ORPHAN, 0, 9, 999,
 			  "a parent process allocated them");
 	leak = sample_leak(p, SEEP_VERDICT_RUNTIME, 7, 2, 250000, NULL);

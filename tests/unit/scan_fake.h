@@ -97,6 +97,12 @@ static inline const void *fake_view(void *user, uint64_t address, uint64_t bytes
 	return (const void *)(uintptr_t)address;
 }
 
+static inline void fake_fetch(void *user, uint64_t address)
+{
+	(void)user;
+	__builtin_prefetch((const void *)(uintptr_t)address);
+}
+
 static inline uint64_t fake_address(const void *at)
 {
 	return (uint64_t)(uintptr_t)at;
@@ -133,7 +139,7 @@ static inline struct fake *fake_new_with(unsigned granule_shift)
 	f->used = 16;
 	f->blocks.granule_shift = granule_shift;
 	f->blocks.leaves = fake_address(f->leaves);
-	f->memory = (struct scan_memory){ fake_view, fake_allocate, f };
+	f->memory = (struct scan_memory){ fake_view, fake_fetch, fake_allocate, f };
 	f->options.blocks_max_bytes = UINT64_C(4) << 30;
 	return f;
 }
@@ -251,9 +257,10 @@ static inline int fake_scan_roots(struct fake *f, const struct scan_root *roots,
 	rc = scan_init(&f->scan, &f->memory, &f->options);
 	if (!rc)
 		rc = scan_read_blocks(&f->scan, &f->blocks);
-	if (!rc)
-		rc = scan_mark(&f->scan, roots, count);
-	return rc ? rc : scan_finish(&f->scan, &f->result);
+	if (rc)
+		return rc;
+	scan_mark(&f->scan, roots, count);
+	return scan_finish(&f->scan, &f->result);
 }
 
 static inline struct scan_root fake_root(const struct fake *f, uint8_t kind)

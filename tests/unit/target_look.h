@@ -65,6 +65,20 @@ static inline uint64_t address_of(const volatile void *at)
 	return (uint64_t)(uintptr_t)at;
 }
 
+static inline char *map(size_t bytes, int protection, int flags, int fd)
+{
+	char *at = mmap(NULL, bytes, protection, flags, fd, 0);
+
+	if (at == MAP_FAILED)
+		_exit(1);
+	return at;
+}
+
+static inline void *map_private(size_t bytes)
+{
+	return map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+}
+
 /* Unknown to the compiler, which would else object to what the tests look at. */
 static inline uint64_t word_at(uint64_t address)
 {

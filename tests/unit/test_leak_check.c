@@ -19,7 +19,6 @@ static void check(struct seep_profile *profile, uint32_t context,
 		  const struct seep_leak_check_plan *plan)
 {
 	struct scan_block block = { .address = 0x5000, .size = 64, .row = 7 };
-	struct scan_group group = { .row = 7, .state = SCAN_LOST, .blocks = 1, .bytes = 64 };
 	uint64_t from = 0, first_edge[2] = { 0 };
 	uint32_t row = context + 1;
 	struct seep_leak_scan scan = {
@@ -29,9 +28,7 @@ static void check(struct seep_profile *profile, uint32_t context,
 		.result = { .blocks = &block,
 			    .from = &from,
 			    .block_count = 1,
-			    .first_edge = first_edge,
-			    .groups = &group,
-			    .group_count = 1 },
+			    .first_edge = first_edge },
 		.skipped_count = SCAN_SKIPPED_MAX + 2,
 	};
 
@@ -96,9 +93,9 @@ static const struct seep_profile_suppression *find_rule(const struct seep_profil
 	return NULL;
 }
 
-static void suppressions_apply_to_what_was_judged_before(void **state)
+/* Leaks that were judged before, with @rules applied. */
+static struct seep_profile *suppressed_by(const char *rules)
 {
-	static const char rules[] = "hash:3333333333333333\nhash:9999999999999999\nleak:nowhere\n";
 	char path[] = "/tmp/seep-suppressions-XXXXXX";
 	const char *const files[] = { path };
 	const struct seep_leak_check_plan plan = { .suppressions = files, .suppression_count = 1 };
@@ -106,11 +103,19 @@ static void suppressions_apply_to_what_was_judged_before(void **state)
 	struct seep_error err = { 0 };
 	const int fd = mkstemp(path);
 
-	(void)state;
 	assert_int_equal(write(fd, rules, strlen(rules)), strlen(rules));
 	(void)close(fd);
 	assert_int_equal(seep_leak_check_suppress(profile, &plan, &err), 0);
 	(void)unlink(path);
+	return profile;
+}
+
+static void suppressions_apply_to_what_was_judged_before(void **state)
+{
+	struct seep_profile *profile =
+		suppressed_by("hash:3333333333333333\nhash:9999999999999999\nleak:nowhere\n");
+
+	(void)state;
 	assert_int_equal(profile->leaks[0].verdict, SEEP_VERDICT_SUPPRESSED);
 	assert_string_equal(profile->leaks[0].suppressed_by, "hash:3333333333333333");
 	assert_int_equal(profile->leaks[1].verdict, SEEP_VERDICT_LOST);
@@ -127,19 +132,9 @@ static void suppressions_apply_to_what_was_judged_before(void **state)
 
 static void what_is_suppressed_alone_is_not_counted_with_its_root(void **state)
 {
-	static const char rules[] = "hash:1111111111111111\n";
-	char path[] = "/tmp/seep-suppressions-XXXXXX";
-	const char *const files[] = { path };
-	const struct seep_leak_check_plan plan = { .suppressions = files, .suppression_count = 1 };
-	struct seep_profile *profile = sample_profile_with_leaks();
-	struct seep_error err = { 0 };
-	const int fd = mkstemp(path);
+	struct seep_profile *profile = suppressed_by("hash:1111111111111111\n");
 
 	(void)state;
-	assert_int_equal(write(fd, rules, strlen(rules)), strlen(rules));
-	(void)close(fd);
-	assert_int_equal(seep_leak_check_suppress(profile, &plan, &err), 0);
-	(void)unlink(path);
 	assert_int_equal(profile->leaks[0].verdict, SEEP_VERDICT_LOST);
 	assert_int_equal(profile->leaks[0].with_blocks, 0);
 	assert_int_equal(profile->leaks[3].verdict, SEEP_VERDICT_SUPPRESSED);

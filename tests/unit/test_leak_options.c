@@ -19,14 +19,14 @@ static void kinds_are_names_of_verdicts_and_valgrinds(void **state)
 		const char *list;
 		uint32_t kinds;
 	} cases[] = {
-		{ NULL, BIT(LOST) | BIT(LOST_CYCLE) | BIT(LOST_WITH) },
+		{ NULL, 0 },
 		{ "lost", BIT(LOST) },
 		{ "LOST-CYCLE,Maybe-Lost", BIT(LOST_CYCLE) | BIT(MAYBE_LOST) },
 		{ "lost,lost", BIT(LOST) },
 		{ "all", (1u << SEEP_VERDICT_COUNT) - 1 },
 		{ "definite", BIT(LOST) | BIT(LOST_CYCLE) },
 		{ "indirect,reachable", BIT(LOST_WITH) | BIT(REACHABLE) },
-		{ "possible", BIT(MAYBE_LOST) | BIT(STACK_ONLY) },
+		{ "possible", BIT(MAYBE_LOST) },
 		/* Refused. */
 		{ "", 0 },
 		{ "los", 0 },
@@ -40,11 +40,14 @@ static void kinds_are_names_of_verdicts_and_valgrinds(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_error err = { 0 };
-		uint32_t kinds = 0;
-		const int rc = seep_leak_kinds_read(cases[i].list, &kinds, &err);
+		const struct seep_leak_option_values values = { .kinds = cases[i].list };
+		struct seep_leak_check_plan plan;
+		struct seep_view_options view;
+		const int rc = seep_leak_options_read(&values, &plan, &view, &err);
 
-		if (rc != (cases[i].kinds ? 0 : -SEEP_EUSAGE) || kinds != cases[i].kinds)
-			fail_msg("case %zu: %d, %x", i, rc, kinds);
+		if (rc != (cases[i].kinds || !cases[i].list ? 0 : -SEEP_EUSAGE) ||
+		    (rc == 0 && view.leak_kinds != cases[i].kinds))
+			fail_msg("case %zu: %d, %x", i, rc, view.leak_kinds);
 		if (rc < 0)
 			assert_non_null(strstr(err.text, "LOST-WITH, MAYBE-LOST"));
 	}
@@ -55,17 +58,17 @@ static void the_plan_is_what_was_asked_for(void **state)
 	struct seep_leak_option_values values = { .why = "", .dump_bytes = 32, .blocks = 1000 };
 	struct seep_leak_check_plan plan;
 	struct seep_error err = { 0 };
-	uint32_t kinds;
+	struct seep_view_options view;
 
 	(void)state;
-	assert_int_equal(seep_leak_options_read(&values, &plan, &kinds, &err), 0);
+	assert_int_equal(seep_leak_options_read(&values, &plan, &view, &err), 0);
 	assert_true(plan.chains);
 	assert_int_equal(plan.dump_bytes, 32);
 	assert_int_equal(plan.block_list_max, 1000);
 	assert_false(plan.trace_exit);
 	/* Some are kept for JSON and recordings in any case. */
 	values.blocks = 0;
-	assert_int_equal(seep_leak_options_read(&values, &plan, &kinds, &err), 0);
+	assert_int_equal(seep_leak_options_read(&values, &plan, &view, &err), 0);
 	assert_true(plan.block_list_max > 0);
 }
 
@@ -90,10 +93,13 @@ static void an_address_is_hexadecimal_or_decimal(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct seep_error err = { 0 };
-		uint64_t address;
+		const struct seep_leak_option_values values = { .why = cases[i].why };
+		struct seep_leak_check_plan plan;
+		struct seep_view_options view;
 
-		if (seep_leak_why_read(cases[i].why, &address, &err) != cases[i].ret ||
-		    (cases[i].ret == 0 && address != cases[i].address))
+		if (seep_leak_options_read(&values, &plan, &view, &err) != cases[i].ret ||
+		    (cases[i].ret == 0 &&
+		     (plan.why != cases[i].address || view.why_address != cases[i].address)))
 			fail_msg("case %zu", i);
 	}
 }
@@ -105,10 +111,10 @@ static void suppressions_are_read_before_anything_starts(void **state)
 	};
 	struct seep_leak_check_plan plan;
 	struct seep_error err = { 0 };
-	uint32_t kinds;
+	struct seep_view_options view;
 
 	(void)state;
-	assert_int_equal(seep_leak_options_read(&values, &plan, &kinds, &err), -SEEP_ENOTFOUND);
+	assert_int_equal(seep_leak_options_read(&values, &plan, &view, &err), -SEEP_ENOTFOUND);
 	assert_non_null(strstr(err.text, "/nonexistent/known.supp"));
 }
 

@@ -114,7 +114,11 @@ static void check_all(pid_t pid, const uint32_t *words, const bool holes[PAGES],
 	for (int i = 0; i < 20000; i++) {
 		uint64_t at = begin + random_number(&state) % (end - begin);
 
-		(void)check_view(memory, words, holes, at, random_number(&state) % 500 + 1);
+		/* What is large does not stay, and what is small does, until all is forgotten. */
+		(void)check_view(memory, words, holes, at,
+				 i % 50 ? random_number(&state) % 500 + 1 : end - at);
+		if (i == 10000)
+			seep_memory_forget(memory);
 	}
 	seep_memory_close(memory);
 }
@@ -162,15 +166,11 @@ static void run_in_child(int (*body)(pid_t target, const uint32_t *words), const
 	assert_int_equal(status, 0);
 }
 
-static int read_by_file(pid_t target, const uint32_t *words)
+static int read_pages(struct seep_memory *memory, const uint32_t *words)
 {
-	struct seep_memory *memory;
 	static uint32_t copy[PAGE];
 	uint64_t got;
 
-	refuse(SYS_process_vm_readv);
-	if (seep_memory_open(target, 0, &memory, NULL) != 0)
-		return 1;
 	if (!seep_memory_read(memory, (uint64_t)words, copy, sizeof(copy)) ||
 	    memcmp(copy, words, sizeof(copy)) != 0)
 		return 2;
@@ -186,7 +186,26 @@ static int read_by_file(pid_t target, const uint32_t *words)
 	return data ? 5 : 0;
 }
 
-static void a_refused_call_is_replaced_by_a_file(void **state)
+static int read_by_file(pid_t target, const uint32_t *words)
+{
+	struct seep_memory *memory;
+
+	refuse(SYS_process_vm_readv);
+	return seep_memory_open(target, 0, &memory, NULL) ? 1 : read_pages(memory, words);
+}
+
+static int read_by_wanted_file(pid_t target, const uint32_t *words)
+{
+	struct seep_memory *memory;
+
+	if (seep_memory_open(target, 0, &memory, NULL) != 0)
+		return 1;
+	seep_memory_use_file(memory);
+	refuse(SYS_process_vm_readv);
+	return read_pages(memory, words);
+}
+
+static void a_file_is_read_where_it_is_wanted_or_the_call_is_refused(void **state)
 {
 	uint32_t *words = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			       -1, 0);
@@ -196,6 +215,7 @@ static void a_refused_call_is_replaced_by_a_file(void **state)
 		words[i] = i;
 	assert_int_equal(munmap(words + PAGE, 4 * PAGE), 0);
 	run_in_child(read_by_file, words);
+	run_in_child(read_by_wanted_file, words);
 	assert_int_equal(munmap(words, 4 * PAGE), 0);
 }
 
@@ -261,7 +281,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_is_there_is_seen_and_nothing_else),
-		cmocka_unit_test(a_refused_call_is_replaced_by_a_file),
+		cmocka_unit_test(a_file_is_read_where_it_is_wanted_or_the_call_is_refused),
 		cmocka_unit_test(both_refused_is_said),
 		cmocka_unit_test(a_process_that_has_ended_is_not_found),
 		cmocka_unit_test(memory_for_the_marker_is_zeroed_and_aligned),

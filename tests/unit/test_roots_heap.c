@@ -7,22 +7,6 @@
 
 enum { BYTES = 4096 };
 
-static void *map(size_t bytes, int protection, int flags, int fd)
-{
-	void *at = mmap(NULL, bytes, protection, flags, fd, 0);
-
-	if (at == MAP_FAILED)
-		_exit(1);
-	return at;
-}
-
-static void *map_private(size_t bytes)
-{
-	return map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-}
-
-/* ---- brk ------------------------------------------------------------------------------------- */
-
 enum { SMALL, TAKEN, SMALL_LATER, TAKEN_LAST };
 
 static void take_from_brk(struct truth *truth)
@@ -54,8 +38,6 @@ static void what_the_program_took_by_sbrk_is_its_own(void **state)
 	assert_kind(&look, SMALL_LATER, NONE);
 	look_done(&look);
 }
-
-/* ---- chunks of their own --------------------------------------------------------------------- */
 
 enum { ABOVE, BELOW, LARGE, LARGE_HEADER, LARGE_LAST, ALIGNED, ALIGNED_PADDING, ALIGNED_LAST };
 
@@ -111,8 +93,6 @@ static void a_chunk_that_makes_no_sense_hides_nothing_but_its_block(void **state
 	assert_kind(&look, ABOVE, MAPPING);
 	look_done(&look);
 }
-
-/* ---- arenas ---------------------------------------------------------------------------------- */
 
 enum { IN_ARENA, ARENA_FIRST, EMPTY_ARENA, LOCAL };
 
@@ -190,8 +170,6 @@ static void the_main_arena_is_not_a_root_and_the_rest_of_libc_is(void **state)
 	look_done(&look);
 }
 
-/* ---- other allocators ------------------------------------------------------------------------ */
-
 enum { IN_BLOCK, BLOCKS_PAGE, NEXT_PAGE };
 
 static void carve(struct truth *truth)
@@ -215,8 +193,6 @@ static void under_another_allocator_pages_with_blocks_are_the_heap(void **state)
 	assert_kind(&look, NEXT_PAGE, MAPPING);
 	look_done(&look);
 }
-
-/* ---- libseep.so ------------------------------------------------------------------------------ */
 
 enum { OWN, NOT_OWN };
 

@@ -13,23 +13,12 @@ enum { BYTES = 4096, STACK_BYTES = 256 * 1024, GUARDED_BYTES = STACK_BYTES + BYT
 #define MAGIC UINT64_C(0x5ee9ca11ee5a7ed0)
 #define OTHER_MAGIC UINT64_C(0x5ee9ca11ee5a7ed8)
 
-static char *map_stack(size_t bytes)
-{
-	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (at == MAP_FAILED)
-		_exit(1);
-	return at;
-}
-
 static void start(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
 		  void *argument)
 {
 	if (pthread_create(thread, attributes, run, argument) != 0)
 		_exit(1);
 }
-
-/* ---- ordinary threads ------------------------------------------------------------------------ */
 
 enum {
 	MAIN_LOCAL,
@@ -55,15 +44,19 @@ static uint64_t below_of(const volatile void *local)
 	return address_of(local) - 32768;
 }
 
-static void *stand_in_thread(void *argument)
+static void note_and_stand(struct truth *truth)
 {
-	struct truth *truth = argument;
 	volatile uint64_t local = 1;
 
 	truth->at[LOCAL] = address_of(&local);
 	truth->at[BELOW] = below_of(&local);
 	truth->at[THREAD_TLS] = address_of(&thread_local_word);
 	stand(truth);
+}
+
+static void *stand_in_thread(void *truth)
+{
+	note_and_stand(truth);
 	return NULL;
 }
 
@@ -141,8 +134,6 @@ static void registers_are_roots_by_value(void **state)
 	look_done(&look);
 }
 
-/* ---- the red zone ---------------------------------------------------------------------------- */
-
 enum { RED, BELOW_RED };
 
 static void keep_below_the_stack_pointer(struct truth *truth)
@@ -166,8 +157,6 @@ static void what_a_function_keeps_below_its_stack_pointer_counts(void **state)
 	assert_kind(&look, BELOW_RED, NONE);
 	look_done(&look);
 }
-
-/* ---- threads that ended ---------------------------------------------------------------------- */
 
 enum { ENDED_LOCAL, ENDED_TLS, SECOND_LOCAL };
 
@@ -215,8 +204,6 @@ static void stacks_of_threads_that_ended_are_no_roots(void **state)
 	look_done(&look);
 }
 
-enum { WITHOUT_GUARD_LOCAL };
-
 static void end_one_without_guard(struct truth *truth)
 {
 	pthread_attr_t attributes;
@@ -224,7 +211,7 @@ static void end_one_without_guard(struct truth *truth)
 
 	(void)pthread_attr_init(&attributes);
 	(void)pthread_attr_setguardsize(&attributes, 0);
-	slot_of_end = WITHOUT_GUARD_LOCAL;
+	slot_of_end = ENDED_LOCAL;
 	start(&thread, &attributes, end_soon, truth);
 	(void)pthread_join(thread, NULL);
 }
@@ -234,11 +221,9 @@ static void an_ended_thread_is_found_without_a_guard_below_it(void **state)
 	struct look look = look_at(end_one_without_guard, 1);
 
 	(void)state;
-	assert_kind(&look, WITHOUT_GUARD_LOCAL, NONE);
+	assert_kind(&look, ENDED_LOCAL, NONE);
 	look_done(&look);
 }
-
-/* ---- the first thread gone ------------------------------------------------------------------- */
 
 enum { FIRSTS_LOCAL, ENVIRONMENT };
 
@@ -330,20 +315,6 @@ static void in_a_forked_child_only_the_thread_that_forked_has_a_stack(void **sta
 	look_done(&look);
 }
 
-/* ---- other stacks ---------------------------------------------------------------------------- */
-
-static void *note_local(void *argument)
-{
-	struct truth *truth = argument;
-	volatile uint64_t local = 1;
-
-	truth->at[LOCAL] = address_of(&local);
-	truth->at[BELOW] = below_of(&local);
-	truth->at[THREAD_TLS] = address_of(&thread_local_word);
-	stand(truth);
-	return NULL;
-}
-
 static void stand_on(struct truth *truth, char *stack)
 {
 	pthread_attr_t attributes;
@@ -352,12 +323,12 @@ static void stand_on(struct truth *truth, char *stack)
 	(void)pthread_attr_init(&attributes);
 	if (pthread_attr_setstack(&attributes, stack, STACK_BYTES) != 0)
 		_exit(1);
-	start(&thread, &attributes, note_local, truth);
+	start(&thread, &attributes, stand_in_thread, truth);
 }
 
 static void stand_on_mapped_memory(struct truth *truth)
 {
-	stand_on(truth, map_stack(STACK_BYTES));
+	stand_on(truth, map_private(STACK_BYTES));
 }
 
 static void a_stack_of_the_programs_own_is_one(void **state)
@@ -393,12 +364,8 @@ static struct truth *truth_of_handler;
 
 static void stand_in_handler(int number)
 {
-	volatile uint64_t local = 1;
-
 	(void)number;
-	truth_of_handler->at[LOCAL] = address_of(&local);
-	truth_of_handler->at[BELOW] = below_of(&local);
-	stand(truth_of_handler);
+	note_and_stand(truth_of_handler);
 }
 
 static void handle_on(struct truth *truth, char *stack)
@@ -417,7 +384,7 @@ static void handle_on(struct truth *truth, char *stack)
 
 static void handle_on_mapped_memory(struct truth *truth)
 {
-	handle_on(truth, map_stack(STACK_BYTES));
+	handle_on(truth, map_private(STACK_BYTES));
 }
 
 static void a_handler_on_its_own_stack_leaves_all_of_the_threads_alive(void **state)
@@ -451,18 +418,14 @@ static void a_handlers_stack_in_a_block_keeps_the_block(void **state)
 
 static void stand_in_coroutine(void)
 {
-	volatile uint64_t local = 1;
-
-	truth_of_handler->at[LOCAL] = address_of(&local);
-	truth_of_handler->at[BELOW] = below_of(&local);
-	stand(truth_of_handler);
+	note_and_stand(truth_of_handler);
 }
 
 static void switch_to_guarded_memory(struct truth *truth)
 {
 	static ucontext_t here, there;
 	volatile uint64_t local = 1;
-	char *stack = map_stack(GUARDED_BYTES);
+	char *stack = map_private(GUARDED_BYTES);
 
 	truth_of_handler = truth;
 	truth->at[MAIN_LOCAL] = address_of(&local);
@@ -490,7 +453,7 @@ enum { BETWEEN = 20 };
 /* From below: a guard, a thread's stack, a page of data, a handler's stack. All but the first is one mapping. */
 static void handle_above_a_thread(struct truth *truth)
 {
-	char *area = map_stack(BYTES + STACK_BYTES + BYTES + STACK_BYTES);
+	char *area = map_private(BYTES + STACK_BYTES + BYTES + STACK_BYTES);
 
 	if (mprotect(area, BYTES, PROT_NONE) != 0)
 		_exit(1);
@@ -507,8 +470,6 @@ static void a_guard_may_be_that_of_a_threads_stack_below(void **state)
 	assert_kind(&look, BETWEEN, MAPPING);
 	look_done(&look);
 }
-
-/* ---- bare clone() ---------------------------------------------------------------------------- */
 
 static int stand_in_clone(void *argument)
 {
@@ -529,7 +490,7 @@ static void clone_barely(struct truth *truth)
 
 	truth->at[MAIN_LOCAL] = address_of(&local);
 	truth->at[MAIN_BELOW] = below_of(&local);
-	if (clone(stand_in_clone, map_stack(STACK_BYTES) + STACK_BYTES,
+	if (clone(stand_in_clone, (char *)map_private(STACK_BYTES) + STACK_BYTES,
 		  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
 		  truth) < 0)
 		_exit(1);
@@ -546,8 +507,6 @@ static void a_thread_without_storage_of_its_own_has_its_stack(void **state)
 	assert_kind(&look, MAIN_BELOW, NONE);
 	look_done(&look);
 }
-
-/* ---- the end --------------------------------------------------------------------------------- */
 
 enum { EXIT_CALLER, EXIT_FRAME };
 
@@ -591,8 +550,6 @@ static void what_exit_itself_has_on_the_stack_is_dead(void **state)
 	assert_false(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 	look_done(&look);
 }
-
-/* ---- hostile --------------------------------------------------------------------------------- */
 
 static void ruin_control_block(struct truth *truth)
 {

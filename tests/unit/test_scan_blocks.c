@@ -77,7 +77,7 @@ static void no_blocks_are_no_error(void **state)
 	assert_int_equal(fake_scan(f), 0);
 	assert_int_equal(f->scan.block_count, 0);
 	assert_int_equal(f->result.block_count, 0);
-	assert_int_equal(f->result.group_count, 0);
+	assert_int_equal(f->result.all_count, 0);
 	assert_int_equal(f->result.first_edge[0], 0);
 	assert_null(scan_find(&f->scan, A(f->arena)));
 }

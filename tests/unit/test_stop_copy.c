@@ -62,8 +62,6 @@ static pid_t child_of(pid_t pid)
 	return child;
 }
 
-/* ---- what is in it ------------------------------------------------------------------------ */
-
 static uint64_t *numbers; /* private: parent, target and copy have their own */
 
 enum { NUMBERS = 1 << 20 };
@@ -126,8 +124,6 @@ static void a_copy_stands_still_while_the_process_goes_on(void **state)
 	}
 	end_target(pid);
 }
-
-/* ---- children ----------------------------------------------------------------------------- */
 
 enum { FORKED, REAPED, WRONG, HANDLED };
 
@@ -263,8 +259,6 @@ static void a_process_without_children_sees_none(void **state)
 	end_target(pid);
 }
 
-/* ---- signals ------------------------------------------------------------------------------ */
-
 static void note_number(int number, siginfo_t *info, void *context)
 {
 	(void)number;
@@ -345,8 +339,6 @@ static void a_stop_signal_amid_a_copy_stops(void **state)
 	end_target(pid);
 }
 
-/* ---- who else waits ----------------------------------------------------------------------- */
-
 static _Atomic bool waits;
 static _Atomic int waited;
 
@@ -379,8 +371,6 @@ static void another_thread_that_waits_does_not_disturb(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	end_target(pid);
 }
-
-/* ---- restartable sequences ---------------------------------------------------------------- */
 
 #if __has_include(<sys/rseq.h>)
 #include <sys/rseq.h>
@@ -443,8 +433,6 @@ static void a_restartable_sequence_is_begun_anew(void **state)
 }
 #endif
 
-/* ---- files -------------------------------------------------------------------------------- */
-
 static int ends[2];
 
 static void close_end(void)
@@ -479,8 +467,6 @@ static void a_file_that_is_closed_is_not_held_open_by_a_copy(void **state)
 	(void)close(ends[0]);
 	end_target(pid);
 }
-
-/* ---- not copied --------------------------------------------------------------------------- */
 
 static void count_on(void)
 {

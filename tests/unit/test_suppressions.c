@@ -156,13 +156,13 @@ static void a_rule_speaks_of_its_kinds_of_leak_only(void **state)
 		const char *kinds; /* NULL: a rule "leak:" */
 		const char *verdicts;
 	} cases[] = {
-		{ "definite", "LOST LOST-CYCLE FORK-ORPHAN" },
+		{ "definite", "LOST LOST-CYCLE" },
 		{ "indirect", "LOST-WITH" },
-		{ "possible", "MAYBE-LOST STACK-ONLY" },
-		{ "reachable", "REACHABLE RUNTIME" },
-		{ "definite, possible", "LOST LOST-CYCLE FORK-ORPHAN MAYBE-LOST STACK-ONLY" },
+		{ "possible", "MAYBE-LOST" },
+		{ "reachable", "REACHABLE" },
+		{ "definite, possible", "LOST LOST-CYCLE MAYBE-LOST" },
 		{ "none", "" },
-		{ NULL, "LOST LOST-CYCLE LOST-WITH MAYBE-LOST STACK-ONLY FORK-ORPHAN RUNTIME "
+		{ NULL, "LOST LOST-CYCLE LOST-WITH MAYBE-LOST FORK-ORPHAN RUNTIME "
 			"SUPPRESSED IGNORED" },
 	};
 	struct seep_profile *profile = sample_profile();
@@ -180,14 +180,7 @@ static void a_rule_speaks_of_its_kinds_of_leak_only(void **state)
 			if (effect_of(rule, profile, 0, v) == SEEP_IS_SUPPRESSED)
 				snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s%s",
 					 *told ? " " : "", seep_verdict_name(v));
-		for (const char *at = cases[i].verdicts; *at;
-		     at += strcspn(at, " ") + (at[strcspn(at, " ")] == ' ')) {
-			char *word = seep_xstrndup(at, strcspn(at, " "));
-
-			assert_non_null(strstr(told, word));
-			free(word);
-		}
-		assert_int_equal(strlen(told), strlen(cases[i].verdicts));
+		assert_string_equal(told, cases[i].verdicts);
 		free(rule);
 	}
 	seep_profile_free(profile);
@@ -374,6 +367,8 @@ static void hits_are_counted_and_unused_rules_listed(void **state)
 	struct seep_profile *profile = sample_profile();
 	struct seep_suppressions *s = seep_suppressions_new();
 	const struct seep_profile_suppression *listed;
+	struct seep_profile_leak first = { .blocks = 10, .bytes = 1000 };
+	struct seep_profile_leak second = { .blocks = 1, .bytes = 24 };
 	size_t rule;
 
 	(void)state;
@@ -382,10 +377,10 @@ static void hits_are_counted_and_unused_rules_listed(void **state)
 	assert_int_equal(
 		seep_suppressions_match(s, &profile->contexts[0], SEEP_VERDICT_LOST, &rule),
 		SEEP_IS_SUPPRESSED);
-	assert_string_equal(seep_suppressions_text(s, rule), "leak:load_rows");
-	seep_suppressions_hit(s, rule, 1, 10, 1000);
-	seep_suppressions_hit(s, rule, 2, 1, 24);
-	seep_suppressions_hit(s, 0, 1, 1, 1);
+	seep_suppressions_hit(s, rule, profile, &first);
+	assert_string_equal(first.suppressed_by, "leak:load_rows");
+	seep_suppressions_hit(s, rule, profile, &second);
+	seep_suppressions_hit(s, 0, profile, &second);
 	seep_suppressions_tell(s, profile);
 	listed = profile->scan.suppressions;
 	assert_int_equal(profile->scan.suppression_count, 4);
@@ -393,7 +388,7 @@ static void hits_are_counted_and_unused_rules_listed(void **state)
 	assert_string_equal(listed[0].file, "a.supp");
 	assert_int_equal(listed[0].leaks, 0);
 	assert_string_equal(listed[1].text, "leak:load_rows");
-	assert_int_equal(listed[1].leaks, 3);
+	assert_int_equal(listed[1].leaks, 2);
 	assert_int_equal(listed[1].blocks, 11);
 	assert_int_equal(listed[1].bytes, 1024);
 	assert_int_equal(listed[2].leaks, 0);

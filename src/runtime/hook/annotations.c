@@ -29,8 +29,6 @@ void __lsan_unregister_root_region(const void *begin, size_t bytes);
 			rt_next.field arguments; \
 	} while (0)
 
-/* ---- blocks that are not to be reported ------------------------------------------------------ */
-
 /* What another thread's name change has made void stays so: then keys are not shown again. */
 static void switch_quick(struct rt_thread *thread, bool ignoring)
 {
@@ -88,8 +86,6 @@ RT_EXPORT void __lsan_ignore_object(const void *block)
 	FORWARD(lsan_ignore_object, (block));
 }
 
-/* ---- where pointers are --------------------------------------------------------------------- */
-
 RT_EXPORT void seep_rt_root_region_add(const void *begin, size_t bytes)
 {
 	rt_facts_add_region((uintptr_t)begin, (uintptr_t)begin + bytes);
@@ -111,8 +107,6 @@ RT_EXPORT void __lsan_unregister_root_region(const void *begin, size_t bytes)
 	seep_rt_root_region_remove(begin, bytes);
 	FORWARD(lsan_unregister_root_region, (begin, bytes));
 }
-
-/* ---- looking now ---------------------------------------------------------------------------- */
 
 static seep_leaks_hook *leaks_hook;
 static void *leaks_hook_user;
@@ -141,10 +135,9 @@ static void mark_reported(const struct rt_lost *lost)
 		mark_block(lost->list[i].address, LEDGER_CELL_REPORTED);
 }
 
-static void say_not_scanned(void)
+static void say_not_scanned(const char *why)
 {
-	static const char *const line[] = { "seep: no recorder follows this process: not scanned",
-					    NULL };
+	const char *const line[] = { "seep: not scanned for leaks: ", why, NULL };
 
 	rt_say(line);
 }
@@ -185,12 +178,14 @@ ASKED long ask_seep_rt_leaks_scan(enum seep_leaks_scan what, const uint64_t *reg
 							       : LEDGER_SCAN_COUNT;
 	struct rt_lost lost;
 	uint64_t blocks = 0;
+	const char *why;
 
 	rt_next_find();
 	do {
-		if (!rt_scan_request(kind, registers, &lost)) {
-			if (what == SEEP_LEAKS_REPORT)
-				say_not_scanned();
+		why = rt_scan_request(kind, registers, &lost);
+		if (why) {
+			if (what == SEEP_LEAKS_REPORT && *why)
+				say_not_scanned(why);
 			return blocks ? (long)blocks : -1;
 		}
 		if (what == SEEP_LEAKS_REPORT)

@@ -10,14 +10,6 @@
 int brk(void *end);
 void *sbrk(intptr_t change);
 
-static void note(uintptr_t before, uintptr_t after)
-{
-	if (after > before)
-		rt_facts_take(before, after);
-	else if (after < before)
-		rt_facts_give_back(after, before);
-}
-
 RT_EXPORT int brk(void *end)
 {
 	uintptr_t before;
@@ -27,7 +19,7 @@ RT_EXPORT int brk(void *end)
 	before = (uintptr_t)rt_next.sbrk(0);
 	failed = rt_next.brk(end);
 	if (!failed)
-		note(before, (uintptr_t)end);
+		rt_facts_brk(before, (uintptr_t)end);
 	return failed;
 }
 
@@ -38,6 +30,6 @@ RT_EXPORT void *sbrk(intptr_t change)
 	rt_next_find();
 	before = rt_next.sbrk(change);
 	if (before != (void *)-1)
-		note((uintptr_t)before, (uintptr_t)before + (uintptr_t)change);
+		rt_facts_brk((uintptr_t)before, (uintptr_t)before + (uintptr_t)change);
 	return before;
 }

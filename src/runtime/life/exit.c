@@ -74,32 +74,24 @@ void rt_exit_withdraw(void)
 	rt_futex_wake(&rt_global.state->attention);
 }
 
-/* ---- where it was called -------------------------------------------------------------------- */
-
 static uint32_t own_tid(void)
 {
 	return rt_tls.tid ? rt_tls.tid : rt_gettid();
 }
 
 /* Whoever reads it has stopped us, or waits until we have said that it is there. */
-static void set_exit_point(const struct rt_exit_point *point)
+static void set_exit_point(uint32_t tid, uint64_t stack, const uint64_t *registers)
 {
 	rt_store_release(&rt_facts.exit_tid, 0);
 	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
-		rt_store(&rt_facts.exit_registers[i], point->registers[i]);
-	rt_store(&rt_facts.exit_stack, point->stack);
-	rt_store_release(&rt_facts.exit_tid, point->tid);
+		rt_store(&rt_facts.exit_registers[i], registers[i]);
+	rt_store(&rt_facts.exit_stack, stack);
+	rt_store_release(&rt_facts.exit_tid, tid);
 }
 
 static void set_caller(const uint64_t *registers)
 {
-	struct rt_exit_point point = { own_tid(),
-				       (uintptr_t)&registers[LEDGER_EXIT_REGISTERS],
-				       { 0 } };
-
-	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
-		point.registers[i] = registers[i];
-	set_exit_point(&point);
+	set_exit_point(own_tid(), (uintptr_t)&registers[LEDGER_EXIT_REGISTERS], registers);
 }
 
 void rt_exit_point_pretend(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1],
@@ -116,7 +108,7 @@ void rt_exit_point_restore(const struct rt_exit_point *before)
 {
 	/* Another thread may have called exit() meanwhile. */
 	if (rt_load(&rt_facts.exit_tid) == own_tid())
-		set_exit_point(before);
+		set_exit_point(before->tid, before->stack, before->registers);
 }
 
 void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended)
@@ -137,13 +129,14 @@ void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum led
 /* Called by libc itself, after main has returned or by its last thread: what it has in registers is its own. */
 static void find_exit_point(const void *frame)
 {
-	struct rt_exit_point point = { own_tid(), 0, { 0 } };
+	static const uint64_t none[LEDGER_EXIT_REGISTERS];
+	uint64_t stack;
 
 	if (!is_ours() || rt_load(&is_ending))
 		return;
-	point.stack = rt_walk_seek(frame, rt_next_is_in_exit);
-	if (point.stack && !atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
-		set_exit_point(&point);
+	stack = rt_walk_seek(frame, rt_next_is_in_exit);
+	if (stack && !atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
+		set_exit_point(own_tid(), stack, none);
 }
 
 void rt_exit_forked(uint32_t before)
@@ -158,8 +151,6 @@ void rt_exit_forked(uint32_t before)
 	rt_store(&rt_facts.exit_tid, 0);
 	rt_store(&is_ending, 0);
 }
-
-/* ---- exit() and a return from main ---------------------------------------------------------- */
 
 static void at_true_end(int status, void *unused)
 {

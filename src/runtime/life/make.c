@@ -22,6 +22,7 @@ enum {
 };
 
 char rt_ledger_name[LEDGER_NAME_BYTES];
+const char *rt_ledger_dir = "";
 bool rt_ledger_moved;
 
 /* A bounded string under construction: text beyond the end is dropped. */
@@ -59,8 +60,6 @@ static struct text text_begin(char *buffer, size_t max)
 	return t;
 }
 
-/* ---- the directory ------------------------------------------------------------------------- */
-
 /* Open @path if it is a directory of ours that nobody else can enter. */
 static long open_private(const char *path, uint32_t uid)
 {
@@ -84,10 +83,12 @@ static long open_directory(const char *given, uint32_t uid)
 	long fd = -ENOENT;
 
 	if (given) {
+		rt_ledger_dir = given;
 		fd = open_private(given, uid);
 		if (fd >= 0)
 			return fd;
 	}
+	rt_ledger_dir = path;
 	for (size_t i = 0; fd < 0 && i < sizeof(roots) / sizeof(roots[0]); i++) {
 		struct text t = text_begin(path, sizeof(path));
 
@@ -101,8 +102,6 @@ static long open_directory(const char *given, uint32_t uid)
 	}
 	return fd;
 }
-
-/* ---- the file ------------------------------------------------------------------------------ */
 
 struct file {
 	long dir;
@@ -168,8 +167,6 @@ static bool give_name(const struct file *file)
 				  (long)file->name, 0, 0);
 	return ret == 0;
 }
-
-/* ---- filling in ---------------------------------------------------------------------------- */
 
 static void point_at(uint8_t *base, uint64_t bytes)
 {

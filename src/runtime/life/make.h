@@ -31,11 +31,13 @@ struct rt_make {
 
 /*
  * Make a ledger and point rt_global at it. False when none can be made, with rt_global as it was and
- * nothing left behind. The name without directory stands in rt_ledger_name afterwards.
+ * nothing left behind. The name without directory stands in rt_ledger_name afterwards, the
+ * directory in rt_ledger_dir.
  */
 bool rt_ledger_make(const struct rt_make *make);
 
 extern char rt_ledger_name[LEDGER_NAME_BYTES];
+extern const char *rt_ledger_dir;
 
 /* The ledger made last lies in another directory than the one before. */
 extern bool rt_ledger_moved;

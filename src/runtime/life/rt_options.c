@@ -40,6 +40,7 @@ static const struct option options[] = {
 	OPTION(verify, "N: compare every Nth stack with libgcc's unwinder; slow"),
 	OPTION(ledger_max, "BYTES: memory or disk at which the ledger stops growing; 256K or more"),
 	OPTION(exit_wait_ms, "N: wait at most N ms at exit for the recorder"),
+	OPTION(start_wait, "1: wait at the start for the recorder, 1 s at most"),
 	OPTION(forks, "N: a forked child gets a ledger of its own at its Nth allocation"),
 	OPTION(leak_exitcode,
 	       "N: end with status N when __lsan_do_leak_check() finds a leak; 0 = go on"),
@@ -190,7 +191,7 @@ bool rt_options_read(const char *text, struct rt_options *ret_options)
 
 	*ret_options = (struct rt_options){
 		.size_max = UINT64_MAX,
-		.exit_wait_ms = 10000,
+		.exit_wait_ms = LEDGER_EXIT_WAIT_MS,
 		.forks = LEDGER_FORK_ALLOCS,
 		.argv = 1,
 	};

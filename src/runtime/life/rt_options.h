@@ -13,9 +13,10 @@ struct rt_options {
 	uint64_t verify;
 	uint64_t ledger_max; /* 0 = by the file system */
 	uint64_t exit_wait_ms;
-	uint64_t argv;	    /* 0: withhold the arguments */
-	uint64_t by_thread; /* 1: contexts by their thread's name */
-	uint64_t forks;	    /* the allocation at which a forked child gets a ledger of its own */
+	uint64_t start_wait; /* 1: wait at the start until a recorder is there */
+	uint64_t argv;	     /* 0: withhold the arguments */
+	uint64_t by_thread;  /* 1: contexts by their thread's name */
+	uint64_t forks;	     /* the allocation at which a forked child gets a ledger of its own */
 	uint64_t leak_exitcode; /* of __lsan_do_leak_check(); 0: goes on */
 	uint64_t help;
 	const char *modules; /* globs with commas in between, or NULL */

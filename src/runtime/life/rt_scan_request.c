@@ -3,6 +3,7 @@
 
 #include "runtime/life/exit.h"
 #include "runtime/life/start.h"
+#include "runtime/life/start_tool.h"
 #include "runtime/next/next.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
@@ -10,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHECK_MS = 100, MEET_MS = 300, MEET_CHECK_MS = 10, TURN_MS = 10, LIST_MAX = 1 << 16 };
+enum { CHECK_MS = 100, MEET_MS = 1000, MEET_CHECK_MS = 10, TURN_MS = 10, LIST_MAX = 1 << 16 };
 
 /*
  * A living recorder answers at once, so whether it lives is asked only when it has not: sandboxes
@@ -54,7 +55,11 @@ void rt_recorder_meet(void)
 
 /* The thread whose request it is. */
 static _Atomic uint32_t asker;
-static RT_LARGE struct ledger_lost list[LIST_MAX];
+/*
+ * Mapped when it is needed first, and for good: a recorder that was thought dead may write
+ * there.
+ */
+static struct ledger_lost *list;
 
 /* False: this thread asks already, further out. */
 static bool take_turn(void)
@@ -84,21 +89,33 @@ void rt_scan_done(void)
 	(void)rt_futex_wake_one(&asker);
 }
 
-static bool ask(enum ledger_scan_kind kind, struct rt_lost *ret_lost)
+static const char *wait_for_recorder(uint32_t request)
+{
+	(void)atomic_fetch_add_explicit(&rt_global.state->attention, 1, memory_order_release);
+	rt_futex_wake(&rt_global.state->attention);
+	return rt_recorder_wait(&rt_mine.control->scan_answer, request, UINT64_MAX)
+		       ? NULL
+		       : "its recorder has ended";
+}
+
+static const char *ask(enum ledger_scan_kind kind, bool is_recorded, struct rt_lost *ret_lost)
 {
 	struct ledger_control *control = rt_mine.control;
 	struct ledger_state *state = rt_global.state;
 	uint32_t request = rt_load(&state->scan_request) + 1;
+	const char *why;
 
+	if (!list)
+		list = rt_mmap_sparse(LIST_MAX * sizeof(*list));
 	rt_store(&state->scan_kind, kind);
 	rt_store(&state->scan_list, (uintptr_t)list);
-	rt_store(&state->scan_list_max, LIST_MAX);
+	rt_store(&state->scan_list_max, list ? LIST_MAX : 0);
 	rt_store_release(&state->scan_request, request);
-	(void)atomic_fetch_add_explicit(&state->attention, 1, memory_order_release);
-	rt_futex_wake(&state->attention);
-	if (!rt_recorder_wait(&control->scan_answer, request, UINT64_MAX) ||
-	    rt_load(&control->scan_failed))
-		return false;
+	why = is_recorded ? wait_for_recorder(request) : rt_tool_run();
+	if (rt_load_acquire(&control->scan_answer) != request)
+		return why;
+	if (rt_load(&control->scan_failed))
+		return "";
 	*ret_lost = (struct rt_lost){
 		.blocks = rt_load(&control->scan_leaks),
 		.bytes = rt_load(&control->scan_leak_bytes),
@@ -107,31 +124,41 @@ static bool ask(enum ledger_scan_kind kind, struct rt_lost *ret_lost)
 	};
 	if (ret_lost->listed > LIST_MAX)
 		ret_lost->listed = LIST_MAX;
-	return true;
+	return NULL;
 }
 
-bool rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
-		     struct rt_lost *ret_lost)
+static bool has_recorder(const struct ledger_control *control)
+{
+	const uint32_t pid = rt_load_acquire(&control->recorder_pid);
+
+	return pid && rt_syscall3(SYS_getpgid, pid, 0, 0) != -ESRCH;
+}
+
+const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
+			    struct rt_lost *ret_lost)
 {
 	struct ledger_control *control = rt_control();
 	struct rt_exit_point before;
-	bool answered;
+	bool is_recorded;
+	const char *why;
 
 	if (!control)
 		control = rt_grow_up();
 	if (!control || rt_getpid_or_tid() != rt_global.pid)
-		return false;
+		return "this process is not recorded";
 	rt_recorder_meet();
-	if (!rt_load_acquire(&control->recorder_pid) || !rt_load(&control->scan_ready) ||
-	    !take_turn())
-		return false;
+	is_recorded = has_recorder(control);
+	if (is_recorded && !rt_load(&control->scan_ready))
+		return "its recorder does not look for leaks";
+	if (!take_turn())
+		return "this thread looks for leaks already";
 	rt_suppressions_note();
 	rt_exit_point_pretend(registers, &before);
-	answered = ask(kind, ret_lost);
+	why = ask(kind, is_recorded, ret_lost);
 	rt_exit_point_restore(&before);
-	if (!answered)
+	if (why)
 		rt_scan_done();
-	return answered;
+	return why;
 }
 
 void rt_suppressions_note(void)

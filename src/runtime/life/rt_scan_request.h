@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process asks of its recorder: to scan it for leaks now. docs/internals/ledger.md, "Asking for a
- * leak scan".
+ * What a process asks of its recorder, or of the tool: to scan it for leaks now.
+ * docs/internals/ledger.md, "Asking for a leak scan".
  */
 #ifndef SEEP_RUNTIME_SCAN_REQUEST_H
 #define SEEP_RUNTIME_SCAN_REQUEST_H
@@ -15,8 +15,8 @@
 bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns);
 
 /*
- * Wait for the recorder of the session that started this program, 300 ms at most: a program may end, or
- * ask, as soon as it has started.
+ * Wait for the recorder of the session that started this program, a second at most: a program may
+ * end, or ask, as soon as it has started.
  */
 void rt_recorder_meet(void);
 
@@ -32,13 +32,13 @@ struct rt_lost {
  * @registers: of who called the library's function; see rt_exit_enter()
  * @ret_lost: set on success only; its list is good until rt_scan_done()
  *
- * One thread at a time: others wait. Takes as long as the scan does.
+ * One thread at a time: others wait. Takes as long as the scan does. Where no recorder lives, the
+ * tool is started for it.
  *
- * Returns: false if nobody has scanned: there is no recorder, or none that does, or it failed; the
- * process has no ledger; or this thread is inside of such a request already.
+ * Returns: NULL, or why nobody has scanned, a part of a sentence; "" if whoever failed has said it.
  */
-bool rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
-		     struct rt_lost *ret_lost);
+const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
+			    struct rt_lost *ret_lost);
 void rt_scan_done(void);
 
 /* Let the ledger have what the program's __lsan_default_suppressions() says, if it has one. */

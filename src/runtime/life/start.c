@@ -6,6 +6,8 @@
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/lock.h"
 #include "runtime/life/make.h"
+#include "runtime/life/rt_scan_request.h"
+#include "runtime/life/start_tool.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/context.h"
@@ -117,6 +119,7 @@ static bool start(const struct rt_start *how)
 	if (!rt_options_read(how->options, &options) || !map_mine())
 		return false;
 	rt_facts_start();
+	rt_tool_find();
 	make.dir = dir = keep_dir(how->dir);
 	make.session = session = how->session;
 	rt_module_filter_start(options.modules);
@@ -508,6 +511,11 @@ struct ledger_control *rt_control_cold(void)
 	return is_inside_fork() ? NULL : begin(NULL, false);
 }
 
+bool rt_is_off(void)
+{
+	return rt_load_acquire(&phase) == RT_OFF;
+}
+
 struct ledger_control *rt_grow_up(void)
 {
 	uint64_t outer = rt_load(&rt_young.busy);
@@ -531,5 +539,7 @@ static __attribute__((constructor)) void construct(void)
 	if (preloaded && !rt_control())
 		return;
 	rt_exit_start(preloaded);
+	if (preloaded && options.start_wait)
+		rt_recorder_meet();
 	(void)pthread_atfork(at_fork, NULL, at_fork_child);
 }

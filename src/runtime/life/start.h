@@ -32,6 +32,9 @@ RT_COLD struct ledger_control *rt_start_with(const struct rt_start *start);
  */
 RT_COLD struct ledger_control *rt_control_cold(void);
 
+/* Nothing is recorded in this process, and nothing will be. */
+bool rt_is_off(void);
+
 /* Give a young child its ledger; in another process there is nothing to do. Returns rt_mine.control. */
 RT_COLD struct ledger_control *rt_grow_up(void);
 

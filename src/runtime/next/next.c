@@ -53,8 +53,6 @@ struct rt_next rt_next = {
 	.malloc_usable_size = early_malloc_usable_size,
 };
 
-/* ---- the search ----------------------------------------------------------------------------- */
-
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -231,6 +229,22 @@ void *rt_find_elsewhere(const char *symbol)
 			return found;
 	}
 	return NULL;
+}
+
+static bool is_next(const char *name, const void *function)
+{
+#define CORE_MALLOC(symbol, field, type, parameters)                                    \
+	if (function == (void *)(uintptr_t)rt_next.field && strcmp(name, #symbol) == 0) \
+		return true;
+#include "core/allocation.def"
+	return false;
+}
+
+void *rt_next_hook_of(const char *name, const void *function)
+{
+	const struct link_map *own = is_next(name, function) ? own_map() : NULL;
+
+	return own ? find_in(own, name) : NULL;
 }
 
 void *rt_find_in_program(const char *symbol)

@@ -76,6 +76,12 @@ bool rt_next_is_in_exit(uintptr_t pc);
  */
 void *rt_find_elsewhere(const char *symbol);
 
+/*
+ * Our hook @name if it forwards to @function, an allocation function, else NULL. Ours even
+ * where the program defines @name.
+ */
+void *rt_next_hook_of(const char *name, const void *function);
+
 /* The program's own definition, or NULL. At any time: other threads may load and unload modules. */
 void *rt_find_in_program(const char *symbol);
 

@@ -161,14 +161,12 @@ void rt_facts_disown(const void *start, size_t bytes)
 		left -= remove_once(&own_list, removed);
 }
 
-void rt_facts_take(uintptr_t begin, uintptr_t end)
+void rt_facts_brk(uintptr_t before, uintptr_t after)
 {
-	add_merged(&taken_list, (struct range){ begin, end });
-}
-
-void rt_facts_give_back(uintptr_t begin, uintptr_t end)
-{
-	(void)remove_once(&taken_list, (struct range){ begin, end });
+	if (after > before)
+		add_merged(&taken_list, (struct range){ before, after });
+	else if (after < before)
+		(void)remove_once(&taken_list, (struct range){ after, before });
 }
 
 void rt_facts_add_region(uintptr_t begin, uintptr_t end)

@@ -22,9 +22,8 @@ void rt_facts_start(void);
 void rt_facts_own(const void *start, size_t bytes);
 void rt_facts_disown(const void *start, size_t bytes);
 
-/* The program itself took memory by brk() or sbrk(), or gave it back. */
-void rt_facts_take(uintptr_t begin, uintptr_t end);
-void rt_facts_give_back(uintptr_t begin, uintptr_t end);
+/* The program itself moved the heap's end, and so took memory or gave it back. */
+void rt_facts_brk(uintptr_t before, uintptr_t after);
 
 /* A root region of the program's, each as often as it was added. Removing one that is not there is nothing. */
 void rt_facts_add_region(uintptr_t begin, uintptr_t end);

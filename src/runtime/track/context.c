@@ -33,8 +33,6 @@ static uint64_t context_hash(uint32_t leaf, struct rt_key key, uint32_t flags)
 	return core_hash_step(hash, flags);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
-
 static uint32_t row_id(uint64_t index)
 {
 	return rt_global.first_row + (uint32_t)index;
@@ -88,8 +86,6 @@ static uint64_t row_now(uint32_t context, uint32_t epoch)
 	now->row = (uint64_t)epoch << 32 | row;
 	return now->row;
 }
-
-/* ---- contexts ------------------------------------------------------------------------------ */
 
 static uint32_t context_new(uint32_t leaf, struct rt_key key, uint32_t flags)
 {

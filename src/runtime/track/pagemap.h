@@ -81,8 +81,6 @@ RT_INLINE uint64_t rt_cell_value(uintptr_t address, uint32_t row, uint64_t field
 	       (uint64_t)flags << LEDGER_CELL_FLAGS_SHIFT | field << LEDGER_CELL_SIZE_SHIFT;
 }
 
-/* ---- blocks of any size -------------------------------------------------------------------- */
-
 /* A live block; value = 0: there is none. */
 struct rt_block {
 	rt_cell *cell;

@@ -12,8 +12,6 @@
 #include "runtime/track/young.h"
 #include "runtime/unwind/modules.h"
 
-/* ---- what both directions share ------------------------------------------------------------ */
-
 RT_INLINE bool wanted(const struct ledger_control *control, size_t size, const void *frame)
 {
 	uint32_t mode = rt_load(&control->mode);
@@ -68,15 +66,11 @@ static inline void count_free(struct rt_thread *thread, struct ledger_control *c
 	(void)count_row_free(thread, control, row, size);
 }
 
-/* ---- nested in our own bookkeeping, or without a thread state ------------------------------- */
-
 static RT_COLD void record_no_stack(void *block, size_t size, uint32_t flags)
 {
 	rt_direct_alloc(size);
 	rt_block_note((uintptr_t)block, rt_global.first_row, size, flags);
 }
-
-/* ---- allocation ---------------------------------------------------------------------------- */
 
 static RT_COLD void record_unwanted(struct ledger_control *control, void *block, const void *frame)
 {
@@ -276,8 +270,6 @@ bool rt_record_is_new(const void *block, uint64_t mark)
 	       !rt_block_at((uintptr_t)block, rt_global.granule_shift).value;
 }
 
-/* ---- free ---------------------------------------------------------------------------------- */
-
 static RT_COLD void count_temporary(struct rt_thread *thread, struct ledger_slot *slot,
 				    uint64_t size)
 {
@@ -347,8 +339,6 @@ void rt_forget_any(void *block, struct rt_free how, const void *frame,
 	}
 	rt_leave(thread);
 }
-
-/* ---- realloc ------------------------------------------------------------------------------- */
 
 /* In bookkeeping, so that what the answer may allocate is told from what the program does. */
 static RT_COLD uint64_t ask_usable(uintptr_t address, const void *frame)
@@ -482,8 +472,6 @@ void rt_resize_end(struct ledger_control *control, const struct rt_resize *resiz
 	else if (!thread || !replace(thread, resize, record ? after : NULL, size, frame))
 		replace_directly(thread, resize, record ? after : NULL, size);
 }
-
-/* ---- modules ------------------------------------------------------------------------------- */
 
 void rt_record_unload(const void *frame)
 {

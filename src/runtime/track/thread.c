@@ -140,6 +140,23 @@ static struct rt_thread *thread_make(uint32_t index)
 	return thread;
 }
 
+/*
+ * A thread begins with the vector registers of the one that started it, and what it never uses
+ * stays there: an address would keep a block reachable as long as the thread lives. Who calls a
+ * hook expects them to change.
+ */
+static void clear_vectors(void)
+{
+	__asm__ volatile("pxor %xmm0, %xmm0\n\tpxor %xmm1, %xmm1\n\t"
+			 "pxor %xmm2, %xmm2\n\tpxor %xmm3, %xmm3\n\t"
+			 "pxor %xmm4, %xmm4\n\tpxor %xmm5, %xmm5\n\t"
+			 "pxor %xmm6, %xmm6\n\tpxor %xmm7, %xmm7\n\t"
+			 "pxor %xmm8, %xmm8\n\tpxor %xmm9, %xmm9\n\t"
+			 "pxor %xmm10, %xmm10\n\tpxor %xmm11, %xmm11\n\t"
+			 "pxor %xmm12, %xmm12\n\tpxor %xmm13, %xmm13\n\t"
+			 "pxor %xmm14, %xmm14\n\tpxor %xmm15, %xmm15");
+}
+
 struct rt_thread *rt_thread_start(void)
 {
 	/* No ledger (yet): forked in a handler that interrupted a hook as it began. */
@@ -158,6 +175,7 @@ struct rt_thread *rt_thread_make(void)
 		return NULL;
 	rt_store(&rt_tls.busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
+	clear_vectors();
 	tid = rt_tls.tid = rt_gettid();
 	rt_lock_recover(tid);
 	if (threads_map() && cache_get(tid, before != 0, &index)) {

@@ -23,8 +23,6 @@ static uint32_t place_by_hash[BY_HASH];
 /* In place of the ledger's, which is an ancestor's. */
 static struct ledger_state state;
 
-/* ---- beginning ----------------------------------------------------------------------------- */
-
 static bool take_walk(const struct rt_walk *walk)
 {
 	if (walk)
@@ -82,8 +80,6 @@ bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const stru
 	rt_mine.young = &rt_young;
 	return true;
 }
-
-/* ---- the log ------------------------------------------------------------------------------- */
 
 enum stand {
 	OUT,	/* to be left to a ledger */
@@ -167,8 +163,6 @@ static void finish_op(struct rt_young_op *op, uint32_t what)
 		rt_young.alloc_bytes += op->size;
 	}
 }
-
-/* ---- allocations --------------------------------------------------------------------------- */
 
 /* 0 when there is no room. */
 static uint32_t place_of(struct rt_key key, const void *frame)
@@ -265,8 +259,6 @@ bool rt_young_record(void *block, size_t size, struct rt_alloc what, const void 
 	return logged;
 }
 
-/* ---- frees --------------------------------------------------------------------------------- */
-
 /* @cell: 0, or of a block of @size that is not noted any more. */
 static void log_free(uint64_t cell, uint64_t size)
 {
@@ -298,8 +290,6 @@ bool rt_young_forget(void *block, struct rt_free how, const void *frame)
 	log_free(at.value, at.size);
 	return leave(stand);
 }
-
-/* ---- realloc ------------------------------------------------------------------------------- */
 
 bool rt_young_resize_begin(void *block, const void *frame, struct rt_resize *ret_resize)
 {

@@ -121,8 +121,6 @@ void rt_walk_reset(struct rt_walk *walk)
 			rt_memory_drop(walk->memories[i]);
 }
 
-/* ---- several stacks ------------------------------------------------------------------------ */
-
 static uintptr_t root_of(const struct rt_memory *memory)
 {
 	return memory ? memory->root : 0;

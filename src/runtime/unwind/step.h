@@ -15,10 +15,9 @@ struct rt_state {
 	uintptr_t ra;
 	uintptr_t fp;
 	uintptr_t limit; /* no frame ends further out: the stack's end, once fp was followed */
-	uintptr_t
-		root; /* ra_at of the frame that left the thread's stack for a goroutine's; or 0 */
-	bool exact;   /* ra is where a signal interrupted */
-	bool moved;   /* by this step: across a signal frame or onto another stack */
+	uintptr_t root;	 /* ra_at of the frame that left the thread's stack for a goroutine's; 0 */
+	bool exact;	 /* ra is where a signal interrupted */
+	bool moved;	 /* by this step: across a signal frame or onto another stack */
 	bool ended;
 	bool truncated; /* it ended, and not at the root */
 	bool forget;	/* depends on more than frames: not to be remembered */

@@ -10,8 +10,6 @@
 /* What a word points at that never holds. */
 static const uintptr_t zero;
 
-/* ---- remembering --------------------------------------------------------------------------- */
-
 /* Note the words that were read on the way to @frame, by the rule @way; returns the next place. */
 RT_INLINE struct rt_word *put_words(struct rt_word *word, const struct rt_frame *frame, rt_rule way)
 {
@@ -142,8 +140,6 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 	}
 	return hash;
 }
-
-/* ---- the walk ------------------------------------------------------------------------------ */
 
 /* Is @mem the state that the new walk is in? */
 RT_INLINE bool lands(const struct rt_frame *mem, uintptr_t ra_at, uintptr_t ra, uintptr_t fp)
