@@ -342,6 +342,7 @@ static APART void main_leaves(void)
 static void *spin(void *unused)
 {
 	(void)unused;
+	free(malloc(24));
 	EXPECT(sem_post(&begun) == 0);
 	for (;;) {
 		void *volatile made = malloc(24);

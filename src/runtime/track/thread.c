@@ -140,6 +140,29 @@ static struct rt_thread *thread_make(uint32_t index)
 	return thread;
 }
 
+/* What xrstor reads and writes (Intel's manual, volume 1, chapter 13). */
+struct xsave_area {
+	uint8_t x87[24];
+	uint32_t mxcsr;
+	uint8_t unused[484];
+	uint64_t header[8]; /* of components that are kept: none, all are as at the start */
+};
+
+static bool may_restore_state(void)
+{
+	enum { UNKNOWN, NO, YES, OSXSAVE = 1 << 27 };
+	static _Atomic int answer;
+	uint32_t eax = 1, ebx, ecx = 0, edx;
+	int known = rt_load(&answer);
+
+	if (known == UNKNOWN) {
+		__asm__ volatile("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+		known = ecx & OSXSAVE ? YES : NO;
+		rt_store(&answer, known);
+	}
+	return known == YES;
+}
+
 /*
  * A thread begins with the vector registers of the one that started it, and what it never uses
  * stays there: an address would keep a block reachable as long as the thread lives. Who calls a
@@ -147,14 +170,13 @@ static struct rt_thread *thread_make(uint32_t index)
  */
 static void clear_vectors(void)
 {
-	__asm__ volatile("pxor %xmm0, %xmm0\n\tpxor %xmm1, %xmm1\n\t"
-			 "pxor %xmm2, %xmm2\n\tpxor %xmm3, %xmm3\n\t"
-			 "pxor %xmm4, %xmm4\n\tpxor %xmm5, %xmm5\n\t"
-			 "pxor %xmm6, %xmm6\n\tpxor %xmm7, %xmm7\n\t"
-			 "pxor %xmm8, %xmm8\n\tpxor %xmm9, %xmm9\n\t"
-			 "pxor %xmm10, %xmm10\n\tpxor %xmm11, %xmm11\n\t"
-			 "pxor %xmm12, %xmm12\n\tpxor %xmm13, %xmm13\n\t"
-			 "pxor %xmm14, %xmm14\n\tpxor %xmm15, %xmm15");
+	enum { SSE = 1 << 1, AVX = 1 << 2, AVX512 = 7 << 5 };
+	_Alignas(64) struct xsave_area area = { .header = { 0 } };
+
+	if (!may_restore_state())
+		return;
+	__asm__ volatile("stmxcsr %0" : "=m"(area.mxcsr));
+	__asm__ volatile("xrstor %0" : : "m"(area), "a"(SSE | AVX | AVX512), "d"(0));
 }
 
 struct rt_thread *rt_thread_start(void)
