@@ -81,6 +81,20 @@ struct cfi_module {
 enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact_pc,
 			    cfi_rule *ret_rule);
 
+/* A function, and its frame at one pc in it. */
+struct cfi_frame {
+	uintptr_t function; /* where its code begins: of a part that lies apart, that part */
+	/*
+	 * Below the CFA, with the return address: from there on registers of the caller are saved.
+	 * UINT64_MAX: somewhere, which cannot be told.
+	 */
+	uint64_t saved_bytes;
+};
+
+/* As cfi_compile(), for a @pc that is a return address. @ret_frame: set on CFI_FOUND only. */
+enum cfi_result cfi_frame_find(const struct cfi_module *m, uintptr_t pc,
+			       struct cfi_frame *ret_frame);
+
 static inline cfi_rule cfi_rule_make(enum cfi_kind kind, int32_t cfa_offset, int32_t fp_offset)
 {
 	return (uint64_t)(uint32_t)cfa_offset << 32 | (uint32_t)fp_offset << 3 | (uint32_t)kind;

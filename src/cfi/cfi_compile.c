@@ -178,6 +178,14 @@ static enum cfi_result make_rule(const struct cfi_module *m, const struct cfi_fd
 	return CFI_FOUND;
 }
 
+static enum cfi_result find_row(const struct cfi_module *m, uintptr_t address,
+				struct cfi_fde *ret_fde, struct cfi_row *ret_row)
+{
+	enum cfi_result result = cfi_fde_find(m, address, ret_fde);
+
+	return result == CFI_FOUND ? cfi_row_find(ret_fde, address, ret_row) : result;
+}
+
 enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact_pc,
 			    cfi_rule *ret_rule)
 {
@@ -188,10 +196,24 @@ enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact
 	struct cfi_row row;
 
 	*ret_rule = 0;
-	result = cfi_fde_find(m, address, &fde);
-	if (result == CFI_FOUND)
-		result = cfi_row_find(&fde, address, &row);
+	result = find_row(m, address, &fde, &row);
 	if (result == CFI_FOUND)
 		result = make_rule(m, &fde, &row, pc, ret_rule);
+	return result;
+}
+
+enum cfi_result cfi_frame_find(const struct cfi_module *m, uintptr_t pc,
+			       struct cfi_frame *ret_frame)
+{
+	enum cfi_result result;
+	struct cfi_fde fde;
+	struct cfi_row row;
+
+	result = find_row(m, pc - 1, &fde, &row);
+	if (result == CFI_FOUND)
+		*ret_frame = (struct cfi_frame){
+			.function = fde.pc_start,
+			.saved_bytes = row.lowest == INT64_MIN ? UINT64_MAX : (uint64_t)-row.lowest,
+		};
 	return result;
 }

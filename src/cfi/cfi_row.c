@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The DWARF call-frame machine, reduced to the three things a walker needs: the CFA, rbp and the
- * return address. Instructions for other registers are decoded and dropped.
+ * return address. Of other registers it keeps how far down in the frame they are saved.
  */
 #include "cfi/cfi_row.h"
 
@@ -68,6 +68,10 @@ static int64_t factored(const struct machine *m, uint64_t value)
 
 static void set_register(struct machine *m, uint64_t number, enum cfi_how how, int64_t value)
 {
+	if (how == CFI_HOW_EXPRESSION || how == CFI_HOW_OTHER)
+		m->row.lowest = INT64_MIN;
+	else if (how == CFI_HOW_OFFSET && value < m->row.lowest)
+		m->row.lowest = value;
 	if (number == CFI_REGISTER_FP) {
 		m->row.fp = value;
 		m->row.fp_how = (uint8_t)how;

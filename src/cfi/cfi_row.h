@@ -24,6 +24,7 @@ enum cfi_how {
 /* One row of the unwind table, as far as we follow it. */
 struct cfi_row {
 	int64_t cfa, fp, ra;
+	int64_t lowest; /* offset from the CFA at which a register was saved; INT64_MIN: unknown */
 	uint8_t cfa_how, fp_how, ra_how; /* enum cfi_how */
 	uint8_t cfa_register;
 };

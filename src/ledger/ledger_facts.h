@@ -14,6 +14,7 @@ enum {
 	LEDGER_TAKEN_MAX = 256,	   /* ranges that the program took by brk() or sbrk() itself */
 	LEDGER_REGIONS_MAX = 1024, /* that it registered as roots */
 	LEDGER_EXIT_REGISTERS = 6, /* rbx, rbp, r12 to r15 */
+	LEDGER_EXIT_LATE_MAX = 16, /* frames */
 };
 
 /* Changed as a whole. */
@@ -35,9 +36,14 @@ struct ledger_facts {
 	/* Of the thread that is in exit(), or waits for a leak scan: what its caller had. Void while
 	 * exit_tid is 0. */
 	_Atomic uint32_t exit_tid;
-	uint32_t spare;
+	_Atomic uint32_t exit_late_count;
 	_Atomic uint64_t exit_stack; /* stack pointer at the entry of exit(): its return address */
 	_Atomic uint64_t exit_registers[LEDGER_EXIT_REGISTERS];
+	/*
+	 * From exit_stack outward: frames of functions that the thread called after its last
+	 * allocation, and that by exit() never return, without what they saved for their callers.
+	 */
+	struct ledger_range exit_late[LEDGER_EXIT_LATE_MAX];
 
 	/*
 	 * The library's memory, its variables and the ledger included, but for page map leaves:

@@ -86,6 +86,7 @@ enum scan_rule {
 	SCAN_RULE_WEAK,
 	SCAN_RULE_INTERIOR = SCAN_RULE_WEAK, /* anywhere else into it */
 	SCAN_RULE_LOW_TAG,		     /* to its begin, with low bits set */
+	SCAN_RULE_LATE_FRAME, /* of a root: any pointer there may have been left by others */
 	/* Hints about lost blocks; these are never followed. */
 	SCAN_RULE_HINTS,
 	SCAN_RULE_HIGH_TAG = SCAN_RULE_HINTS, /* to its begin but for the uppermost 16 bits */
@@ -127,7 +128,8 @@ struct scan_root {
 	const uint64_t *words;
 	uint32_t id;  /* the caller's: which thread, which mapping */
 	uint8_t kind; /* enum scan_root_kind */
-	uint8_t rule; /* what an interior pointer from here counts as; 0: nothing special */
+	/* What an interior pointer from here counts as, if weak any pointer; 0: nothing special. */
+	uint8_t rule;
 };
 
 enum { SCAN_SKIPPED_MAX = 64 };

@@ -42,7 +42,7 @@ static void mark_inner(struct scan_look *look, const struct scan_word *word)
 	rule = scan_rule_of(scan, block, word->to);
 	if (rule == SCAN_RULE_NONE)
 		return;
-	if (look->root_rule && rule >= SCAN_RULE_WEAK)
+	if (look->root_rule && (rule >= SCAN_RULE_WEAK || look->root_rule >= SCAN_RULE_WEAK))
 		rule = look->root_rule;
 	if (rule < SCAN_RULE_WEAK || look->state != SCAN_REACHABLE) {
 		scan_index_meet(&own->index, block->address);
@@ -119,7 +119,7 @@ static void mark_batch(struct scan_look *look)
 		const unsigned unit = scan_unit(word->to);
 		struct scan_page *page = begins_at(index, word);
 
-		if (!page) {
+		if (!page || look->root_rule >= SCAN_RULE_WEAK) {
 			mark_inner(look, word);
 		} else if (!(page->met[unit] & scan_unit_bit(word->to))) {
 			page->met[unit] |= scan_unit_bit(word->to);

@@ -359,6 +359,30 @@ static void add_stack(struct threads *threads, uint64_t pointer, uint64_t end, u
 	seep_roots_add_but(work, pointer, end, &threads->not_stack, SCAN_ROOT_STACK, id);
 }
 
+/* The same of the thread that is in exit(). What late frames hold may be what others left there. */
+static void add_exit_stack(struct threads *threads, uint64_t pointer, uint64_t end, uint32_t id)
+{
+	const struct ledger_facts *facts = threads->work->from->facts;
+
+	for (uint64_t i = 0; i < facts->exit_late_count && i < LEDGER_EXIT_LATE_MAX; i++) {
+		struct scan_root late = {
+			.begin = facts->exit_late[i].begin,
+			.end = facts->exit_late[i].end,
+			.id = id,
+			.kind = SCAN_ROOT_STACK,
+			.rule = SCAN_RULE_LATE_FRAME,
+		};
+
+		if (late.begin < pointer || late.begin >= late.end || late.end > end ||
+		    seep_roots_in_block(threads->work->from->scan, pointer))
+			break;
+		add_stack(threads, pointer, late.begin, id);
+		seep_roots_add(threads->work, &late);
+		pointer = late.end;
+	}
+	add_stack(threads, pointer, end, id);
+}
+
 /*
  * Does a stack alone lie between a guard and here? The kernel joins it with mappings above, so
  * the guard may be that of a thread's stack below.
@@ -412,7 +436,10 @@ static void add_thread(struct threads *threads, const struct seep_thread *thread
 	if (control && pointer >= control->stack_begin && pointer < control->stack_end) {
 		if (live < control->stack_begin)
 			live = control->stack_begin;
-		add_stack(threads, live, control->stack_end, id);
+		if (is_at_exit)
+			add_exit_stack(threads, live, control->stack_end, id);
+		else
+			add_stack(threads, live, control->stack_end, id);
 		seep_ranges_add(&work->cut, control->stack_begin, control->stack_end);
 		control->on_stack = true;
 	} else {

@@ -5,8 +5,8 @@ What the words in the last column of `PROGRAM --list` mean: `live`, the case wai
 `seep leaks PID` as well; `trace-exit`, `follow`, `suppress=FUNCTION`, options of seep run; `unscanned`,
 nobody can look, and seep says why; `exec`, several images; `children=N`, so many children say what is
 wanted of a child; `named=FUNCTION`, in a stack; `unseen=CODE`; `root`, needs to be root; `no-lsan`,
-`no-valgrind`, `lsan-api`, for tests/soak/leak_table.py; `limit`, what seep cannot tell, is expected to fail;
-`reports`, code asks for a report, which goes to standard error; `stale` is the program's own.
+`no-valgrind`, `lsan-api`, for tests/soak/leak_table.py; `reports`, code asks for a report, which goes to standard
+error; `stale` is the program's own.
 
 Not staged: what belongs to attaching (E23, E24, F15, the rows "linked" and "musl"); F18, mappings are no
 allocations; C16 with -m32, as libseep.so is of 64 bits (its 64-bit form is); C29's device memory, as this
@@ -38,8 +38,6 @@ number = itertools.count()
 def marks(case):
     if case.has("fast"):
         yield pytest.mark.fast
-    if case.has("limit"):
-        yield pytest.mark.xfail(strict=True, reason="a limit of seep: docs/leaks.md")
 
 
 def cases():

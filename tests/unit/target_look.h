@@ -177,12 +177,19 @@ static void look_done(struct look *look)
 }
 
 /* The strongest reason for the word at @address to be a root, or SCAN_ROOT_NONE. */
-static enum scan_root_kind kind_at(const struct look *look, uint64_t address)
+static const struct scan_root *root_at(const struct look *look, uint64_t address)
 {
 	for (size_t i = 0; i < look->roots.count; i++)
 		if (look->roots.items[i].begin <= address && address < look->roots.items[i].end)
-			return (enum scan_root_kind)look->roots.items[i].kind;
-	return SCAN_ROOT_NONE;
+			return &look->roots.items[i];
+	return NULL;
+}
+
+static enum scan_root_kind kind_at(const struct look *look, uint64_t address)
+{
+	const struct scan_root *root = root_at(look, address);
+
+	return root ? (enum scan_root_kind)root->kind : SCAN_ROOT_NONE;
 }
 
 /* Is there a root of this kind and rule whose own words hold @value? */

@@ -219,6 +219,38 @@ static void rules_keep_their_extremes(void **state)
 			}
 }
 
+/* One push, a save further down that is taken back, one behind the pc, one that cannot be told. */
+static void how_far_down_registers_are_saved(void **state)
+{
+	struct {
+		struct bytes program;
+		uint64_t saved_bytes;
+	} cases[] = {
+		{ BYTES(0x00), 8 },
+		{ BYTES(0x86, 2), 16 },
+		{ BYTES(0x83, 5, 0x86, 2), 40 },
+		{ BYTES(0x83, 5, 0xc3), 40 },
+		{ BYTES(0x83, 5, 0x44, 0x8c, 7), 40 },
+		{ BYTES(0x10, 3, 2, 0x76, 0x78), UINT64_MAX },
+		{ BYTES(0x09, 3, 6), UINT64_MAX },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct built_spec spec = built_default;
+		struct cfi_frame frame;
+		struct built b;
+
+		spec.program = cases[i].program;
+		b = built_new(&spec);
+		assert_int_equal(cfi_frame_find(&b.module, b.code + 4, &frame), CFI_FOUND);
+		assert_int_equal(frame.function, b.code);
+		assert_int_equal(frame.saved_bytes, cases[i].saved_bytes);
+		assert_int_equal(cfi_frame_find(&b.module, b.code, &frame), CFI_MISS_PC);
+		built_free(&b);
+	}
+}
+
 #define LIST(test_name, list)                                     \
 	{                                                         \
 		.name = test_name, .test_func = every_case_holds, \
@@ -232,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_keep_their_extremes),
+		cmocka_unit_test(how_far_down_registers_are_saved),
 		LIST("the_cfa_follows_its_instructions", cfa_cases),
 		LIST("rows_start_where_they_should", location_cases),
 		LIST("the_frame_pointer_is_found", fp_cases),

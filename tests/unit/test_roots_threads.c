@@ -518,6 +518,9 @@ static __attribute__((noinline)) void as_in_exit(struct truth *truth)
 	truth->facts.exit_tid = (uint32_t)gettid();
 	truth->facts.exit_stack = address_of(__builtin_frame_address(0)) + 8;
 	truth->facts.exit_registers[5] = MAGIC;
+	truth->facts.exit_late[0].begin = truth->facts.exit_stack + 8;
+	truth->facts.exit_late[0].end = truth->facts.exit_stack + 16;
+	truth->facts.exit_late_count = 1;
 	truth->is_at_exit = true;
 	truth->will_spin = true;
 	(void)!write(truth->ready, "", 1);
@@ -541,11 +544,18 @@ static void call_exit(struct truth *truth)
 static void what_exit_itself_has_on_the_stack_is_dead(void **state)
 {
 	struct look look = look_at(call_exit, 1);
+	uint64_t at;
 
 	(void)state;
 	assert_kind(&look, EXIT_CALLER, STACK);
 	assert_kind(&look, EXIT_FRAME, NONE);
-	assert_int_equal(kind_at(&look, look.truth->facts.exit_stack), SCAN_ROOT_STACK);
+	at = look.truth->facts.exit_stack;
+	for (unsigned i = 0; i < 3; i++) {
+		const struct scan_root *root = root_at(&look, at + i * 8);
+
+		assert_true(root && root->kind == SCAN_ROOT_STACK &&
+			    root->rule == (i == 1 ? SCAN_RULE_LATE_FRAME : SCAN_RULE_NONE));
+	}
 	assert_true(has_word(&look, MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 	assert_false(has_word(&look, OTHER_MAGIC, SCAN_ROOT_REGISTER, SCAN_RULE_NONE));
 	look_done(&look);

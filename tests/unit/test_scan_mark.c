@@ -180,6 +180,28 @@ static void a_root_may_say_what_its_inner_pointers_are(void **state)
 	assert_int_equal(fake_rule(f, on_it), SCAN_RULE_START);
 }
 
+static void what_a_late_frame_points_to_may_be_lost(void **state)
+{
+	struct fake *f = *state;
+	uint64_t *stale = fake_block(f, 64, 1, 0), *behind = fake_block(f, 64, 2, 0),
+		 *held = fake_block(f, 64, 3, 0);
+	struct scan_root roots[] = { fake_root(f, SCAN_ROOT_STACK), fake_root(f, SCAN_ROOT_STACK) };
+
+	f->words[0] = A(stale);
+	f->words[1] = f->words[2] = A(held);
+	stale[3] = A(behind);
+	roots[0].end = roots[0].begin + 16;
+	roots[0].rule = SCAN_RULE_LATE_FRAME;
+	roots[1].begin = roots[0].end;
+	assert_int_equal(fake_scan_roots(f, roots, 2), 0);
+	assert_int_equal(fake_state(f, stale), SCAN_MAYBE);
+	assert_int_equal(fake_rule(f, stale), SCAN_RULE_LATE_FRAME);
+	assert_int_equal(fake_state(f, behind), SCAN_MAYBE);
+	assert_int_equal(fake_rule(f, behind), SCAN_RULE_START);
+	assert_int_equal(fake_state(f, held), SCAN_REACHABLE);
+	assert_int_equal(fake_rule(f, held), SCAN_RULE_START);
+}
+
 static void large_blocks_are_found_from_anywhere_in_them(void **state)
 {
 	struct fake *f = *state;
@@ -339,6 +361,7 @@ int main(void)
 		TEST(a_block_of_no_bytes_has_its_begin),
 		TEST(reasons_win_in_order),
 		TEST(a_root_may_say_what_its_inner_pointers_are),
+		TEST(what_a_late_frame_points_to_may_be_lost),
 		TEST(large_blocks_are_found_from_anywhere_in_them),
 		TEST(holes_are_skipped_and_noted),
 		TEST(what_was_never_touched_is_not_looked_at),

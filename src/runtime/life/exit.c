@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/life/exit.h"
 
+#include "runtime/life/exit_late.h"
 #include "runtime/life/rt_scan_request.h"
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"
@@ -86,6 +87,7 @@ static void set_exit_point(uint32_t tid, uint64_t stack, const uint64_t *registe
 	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
 		rt_store(&rt_facts.exit_registers[i], registers[i]);
 	rt_store(&rt_facts.exit_stack, stack);
+	rt_store(&rt_facts.exit_late_count, 0);
 	rt_store_release(&rt_facts.exit_tid, tid);
 }
 
@@ -124,6 +126,8 @@ void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum led
 	    atomic_exchange_explicit(&is_ending, 1, memory_order_relaxed))
 		return;
 	set_caller(registers);
+	if (ended == LEDGER_ENDED_EXIT)
+		rt_exit_find_late(registers);
 }
 
 /* Called by libc itself, after main has returned or by its last thread: what it has in registers is its own. */

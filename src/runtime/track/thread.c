@@ -140,7 +140,7 @@ static struct rt_thread *thread_make(uint32_t index)
 	return thread;
 }
 
-/* What xrstor reads and writes (Intel's manual, volume 1, chapter 13). */
+/* What xrstor reads (Intel's manual, volume 1, chapter 13). */
 struct xsave_area {
 	uint8_t x87[24];
 	uint32_t mxcsr;
@@ -170,13 +170,15 @@ static bool may_restore_state(void)
  */
 static void clear_vectors(void)
 {
-	enum { SSE = 1 << 1, AVX = 1 << 2, AVX512 = 7 << 5 };
-	_Alignas(64) struct xsave_area area = { .header = { 0 } };
+	enum { SSE = 1 << 1, AVX = 1 << 2, AVX512 = 7 << 5, MXCSR_AT_START = 0x1f80 };
+	static const _Alignas(64) struct xsave_area start = { .mxcsr = MXCSR_AT_START };
+	uint32_t mxcsr;
 
 	if (!may_restore_state())
 		return;
-	__asm__ volatile("stmxcsr %0" : "=m"(area.mxcsr));
-	__asm__ volatile("xrstor %0" : : "m"(area), "a"(SSE | AVX | AVX512), "d"(0));
+	__asm__ volatile("stmxcsr %0" : "=m"(mxcsr));
+	__asm__ volatile("xrstor %0" : : "m"(start), "a"(SSE | AVX | AVX512), "d"(0));
+	__asm__ volatile("ldmxcsr %0" : : "m"(mxcsr));
 }
 
 struct rt_thread *rt_thread_start(void)
