@@ -3,8 +3,8 @@
  * leaks list COUNT [wait]	one list of COUNT blocks of 24 bytes in random order
  * leaks large MEGABYTES [wait]	as much memory in blocks of 1 MB, full of small numbers
  *
- * Everything stays reachable but three blocks of 1001, 1002 and 1003 bytes. "wait": say "ready" when it
- * is all there, and end at the end of standard input.
+ * Everything stays reachable but three blocks of 1001, 1002 and 1003 bytes. "wait": say "ready"
+ * when it is all there, and end at the end of standard input.
  */
 #include <stdint.h>
 #include <stdio.h>

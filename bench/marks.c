@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast the leak scan marks when memory is there to be looked at: large blocks of nothing, of numbers and of
- * pointers; a million small blocks in a list, in order and shuffled, and in a tree; all lost.
+ * How fast the leak scan marks when memory is there to be looked at: large blocks of nothing, of
+ * numbers and of pointers; a million small blocks in a list, in order and shuffled, and in a tree;
+ * all lost.
  *
  *	cmake --build build --target bench_marks && build/bench_marks
  */

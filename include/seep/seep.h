@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program can say to seep, which records its heap, and ask of it. Nothing has to be linked: the
- * functions are in libseep.so, which `seep run` loads into the program. Without it, each of them is
- * one branch that does nothing. For C and C++. docs/annotations.md.
+ * What a program can say to seep, which records its heap, and ask of it. Nothing has to be linked:
+ * the functions are in libseep.so, which `seep run` loads into the program. Without it, each of
+ * them is one branch that does nothing. For C and C++. docs/annotations.md.
  *
  * All may be called by any thread, at any time after the program's start, also by one that is not
  * recorded. None but seep_leaks_report(), seep_leaks_count() and seep_leaks_mark_reported() waits.
@@ -23,7 +23,9 @@ struct seep_leak {
 	size_t bytes; /* as requested */
 };
 
-/* Called once for each leak. It may allocate and free, but not the block. Do not scan again in it. */
+/*
+ * Called once for each leak. It may allocate and free, but not the block. Do not scan again in it.
+ */
 typedef void seep_leaks_hook(const struct seep_leak *leak, void *user);
 
 enum seep_leaks_scan { SEEP_LEAKS_COUNT, SEEP_LEAKS_REPORT, SEEP_LEAKS_MARK_REPORTED };
@@ -39,9 +41,9 @@ SEEP_WEAK void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user);
 #undef SEEP_WEAK
 
 /*
- * The address of one of them; NULL: it is not there. Of code that is not position-independent the linker
- * would make every weak address 0 for good, whatever is loaded, but for those in the table of
- * addresses that the loader fills in.
+ * The address of one of them; NULL: it is not there. Of code that is not position-independent the
+ * linker would make every weak address 0 for good, whatever is loaded, but for those in the table
+ * of addresses that the loader fills in.
  */
 #if defined(__x86_64__) && !defined(__PIC__)
 #define SEEP_FIND(function)                                                             \
@@ -90,7 +92,9 @@ static inline void seep_leaks_restore(unsigned before)
 		(void)function(before);
 }
 
-/* Do not report the live block that @block points into, nor what only it leads to. NULL is nothing. */
+/*
+ * Do not report the live block that @block points into, nor what only it leads to. NULL is nothing.
+ */
 static inline void seep_leak_ignore(const void *block)
 {
 	__typeof__(&seep_rt_leak_ignore) function = SEEP_FIND(seep_rt_leak_ignore);
@@ -100,8 +104,9 @@ static inline void seep_leak_ignore(const void *block)
 }
 
 /*
- * Pointers in [@begin, @begin + @bytes) keep blocks alive, wherever that is. Added twice, it has to be
- * removed twice; the same @begin and @bytes remove it, anything else is nothing. 1,024 at a time.
+ * Pointers in [@begin, @begin + @bytes) keep blocks alive, wherever that is. Added twice, it has to
+ * be removed twice; the same @begin and @bytes remove it, anything else is nothing. 1,024 at a
+ * time.
  */
 static inline void seep_root_region_add(const void *begin, size_t bytes)
 {

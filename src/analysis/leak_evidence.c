@@ -120,7 +120,9 @@ bool seep_leak_is_startup(const struct seep_profile *profile,
 		if (seep_begins_with(name, "__libc_start_main"))
 			started = true;
 		else if (strcmp(name, "_start") != 0)
-			/* Since glibc 2.34 another function of it stands between here and main(). */
+			/*
+			 * Since glibc 2.34 another function of it stands between here and main().
+			 */
 			return started && *name && strcmp(name, "main") != 0 &&
 			       !seep_begins_with(file, "libc");
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A rule names a function, without the underscores in front. It matches where that function is among
- * the innermost frames, before the first one of a module that is no runtime's: a callback or a
- * constructor of the program's in between is not the runtime. The names were found by recording
- * programs that call everything that keeps memory, with and without glibc's debug symbols: where only
- * exported names are known it is the function that the program called that tells.
+ * A rule names a function, without the underscores in front. It matches where that function is
+ * among the innermost frames, before the first one of a module that is no runtime's: a callback or
+ * a constructor of the program's in between is not the runtime. The names were found by recording
+ * programs that call everything that keeps memory, with and without glibc's debug symbols: where
+ * only exported names are known it is the function that the program called that tells.
  */
 #include "analysis/runtime_blocks.h"
 

@@ -199,8 +199,8 @@ void seep_suppressions_tell(const struct seep_suppressions *suppressions,
 }
 
 /*
- * A name may hold anything, and be of any length: a wildcard matches what would end the line. Returns
- * whether it says more than a wildcard does.
+ * A name may hold anything, and be of any length: a wildcard matches what would end the line.
+ * Returns whether it says more than a wildcard does.
  */
 static bool add_name(struct seep_strbuf *block, const char *what, const char *name)
 {

@@ -24,8 +24,8 @@ void seep_suppressions_free(struct seep_suppressions *suppressions);
 /**
  * seep_suppressions_read - add the rules of the file at @path
  *
- * Returns: 0, or -SEEP_ENOTFOUND, -SEEP_ESYS, -SEEP_ELIMIT (over 16 MB), -SEEP_ECORRUPT (the sentence
- * names the line: unknown syntax, a rule of wildcards alone).
+ * Returns: 0, or -SEEP_ENOTFOUND, -SEEP_ESYS, -SEEP_ELIMIT (over 16 MB), -SEEP_ECORRUPT (the
+ * sentence names the line: unknown syntax, a rule of wildcards alone).
  */
 SEEP_NODISCARD int seep_suppressions_read(struct seep_suppressions *suppressions, const char *path,
 					  struct seep_error *err);
@@ -44,9 +44,9 @@ void seep_suppressions_begin(struct seep_suppressions *suppressions,
 			     const struct seep_profile *profile);
 
 /*
- * What the rules say of blocks of this context with this @verdict: the first rule that was given and
- * matches, else SEEP_IS_RUNTIME by the default list, else SEEP_NOT_SUPPRESSED. @ret_rule: its index
- * for seep_suppressions_hit(), set when there is one.
+ * What the rules say of blocks of this context with this @verdict: the first rule that was given
+ * and matches, else SEEP_IS_RUNTIME by the default list, else SEEP_NOT_SUPPRESSED. @ret_rule: its
+ * index for seep_suppressions_hit(), set when there is one.
  */
 enum seep_suppression_effect seep_suppressions_match(struct seep_suppressions *suppressions,
 						     const struct seep_profile_context *context,
@@ -64,8 +64,8 @@ void seep_suppressions_tell(const struct seep_suppressions *suppressions,
 			    struct seep_profile *profile);
 
 /*
- * A rule that matches this leak's context and little else, in valgrind's syntax; of a leak without a
- * call stack its hash, or a comment. Release with free().
+ * A rule that matches this leak's context and little else, in valgrind's syntax; of a leak without
+ * a call stack its hash, or a comment. Release with free().
  */
 char *seep_suppressions_generate(const struct seep_profile *profile,
 				 const struct seep_profile_leak *leak)

@@ -65,8 +65,8 @@ struct judge {
 
 /*
  * A forked child has the blocks of all its parent's threads and only one of these threads, so what
- * others held is lost there without anybody's fault. What the child has allocated itself was never held
- * by them, and is judged as if orphans pointed nowhere.
+ * others held is lost there without anybody's fault. What the child has allocated itself was never
+ * held by them, and is judged as if orphans pointed nowhere.
  */
 static void judge_orphans(struct judge *j)
 {
@@ -166,8 +166,8 @@ static void suppress_from(struct judge *j, uint32_t *todo, uint64_t count)
 
 /*
  * Apply suppressions to the verdicts as they are. Blocks of the runtime do not take along what they
- * lead to: what a dead thread's variables point to is the program's, and lost. Returns whether roots may
- * have changed.
+ * lead to: what a dead thread's variables point to is the program's, and lost. Returns whether
+ * roots may have changed.
  */
 static bool suppress(struct judge *j)
 {

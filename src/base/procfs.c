@@ -39,6 +39,30 @@ static void copy_name(const char *text, char *name, size_t name_bytes)
 	name[bytes] = '\0';
 }
 
+DIR *seep_procfs_threads(pid_t pid)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return opendir(path);
+}
+
+pid_t seep_procfs_thread(DIR *threads)
+{
+	const struct dirent *entry;
+	pid_t tid = 0;
+
+	while (threads && !tid && (entry = readdir(threads)))
+		tid = (pid_t)atoi(entry->d_name);
+	return tid;
+}
+
+void seep_procfs_threads_done(DIR *threads)
+{
+	if (threads)
+		(void)closedir(threads);
+}
+
 char *seep_procfs_exe(uint32_t pid)
 {
 	char link[64], path[PATH_MAX];

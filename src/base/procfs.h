@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct seep_procfs_stat {
 	char state; /* 'R', 'S', 'Z', ... */
@@ -42,6 +44,14 @@ char *seep_procfs_read(uint32_t pid, const char *file, size_t *ret_bytes);
 /* False where they cannot be read: most often because there is no such process. */
 SEEP_NODISCARD bool seep_procfs_stat(uint32_t pid, struct seep_procfs_stat *ret_stat);
 SEEP_NODISCARD bool seep_procfs_status(uint32_t pid, struct seep_procfs_status *ret_status);
+
+/*
+ * Its threads' ids, of which each call gives one; 0: there are no more. One that begins or ends
+ * meanwhile may be left out. NULL with errno: they cannot be listed; then there are none.
+ */
+DIR *seep_procfs_threads(pid_t pid);
+pid_t seep_procfs_thread(DIR *threads);
+void seep_procfs_threads_done(DIR *threads);
 
 /* Its program's path, for free(); NULL with errno: ENOENT of a kernel thread and at its end. */
 char *seep_procfs_exe(uint32_t pid);

@@ -280,8 +280,6 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 	seep_json_finish(json);
 }
 
-/* ------------------------------------------------------------------------------------------- */
-
 int cmd_doctor(char **operands)
 {
 	struct seep_findings *found;

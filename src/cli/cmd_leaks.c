@@ -125,7 +125,9 @@ static int load(const char *path, bool is_ledger, const struct seep_leak_check_p
 	return 0;
 }
 
-/* Scan the process whose ledger this is, if it runs what the ledger is about; else read the file. */
+/*
+ * Scan the process whose ledger this is, if it runs what the ledger is about; else read the file.
+ */
 static int look(const char *path, const struct seep_leak_check_plan *plan,
 		struct seep_profile **ret_profile, struct seep_error *err)
 {

@@ -10,7 +10,10 @@
 
 /* clang-format off */
 const struct seep_command seep_commands[] = {
-	/* name          run             args                        summary                     options */
+	/*
+	 * name          run             args                        summary
+	 * options
+	 */
 	{ "run",        cmd_run,        "[options] [--] PROGRAM …", "Run a program and record its heap", &cmd_run_options },
 	{ "report",     cmd_report,     "[options] FILE",           "Show where the memory went", &cmd_report_options },
 	{ "leaks",      cmd_leaks,      "[options] PID|NAME|FILE",  "Show what a process has lost, now or at its end", &cmd_leaks_options },

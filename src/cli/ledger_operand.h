@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An operand that names a process or its ledger: a pid, a path, or the name of a program that runs once. */
+/*
+ * An operand that names a process or its ledger: a pid, a path, or the name of a program that runs
+ * once.
+ */
 #ifndef SEEP_CLI_LEDGER_OPERAND_H
 #define SEEP_CLI_LEDGER_OPERAND_H
 

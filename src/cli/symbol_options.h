@@ -35,8 +35,8 @@ SEEP_NODISCARD int seep_symbol_options_read(const struct seep_symbol_option_valu
 					    struct seep_error *err);
 
 /*
- * Look up the names of @profile. A ledger holds addresses only. A recording holds the names, and what
- * was missing is looked up when the options say where. Errors as above.
+ * Look up the names of @profile. A ledger holds addresses only. A recording holds the names, and
+ * what was missing is looked up when the options say where. Errors as above.
  */
 SEEP_NODISCARD int seep_symbol_options_name(const struct seep_symbol_option_values *values,
 					    struct seep_profile *profile, struct seep_error *err);

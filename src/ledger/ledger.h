@@ -357,8 +357,8 @@ struct ledger_cache {
 	_Atomic uint64_t walks_full;	  /* that met no remembered walk */
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
 	/*
-	 * Block that its owner is in realloc() with, 0 none: it is neither at its old nor at its new
-	 * address in the page map. Void once the stack pointer is above frame: left by longjmp.
+	 * Block that its owner is in realloc() with, 0 none: it is neither at its old nor at its
+	 * new address in the page map. Void once the stack pointer is above frame: left by longjmp.
 	 */
 	_Atomic uint64_t resizing;
 	_Atomic uint64_t resizing_frame;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What whoever scans a process's memory for pointers has to know of it, in its own private memory:
- * header.blocks.facts of its ledger is the address. Written by libseep.so; a reader believes nothing.
+ * header.blocks.facts of its ledger is the address. Written by libseep.so; a reader believes
+ * nothing.
  */
 #ifndef SEEP_LEDGER_LEDGER_FACTS_H
 #define SEEP_LEDGER_LEDGER_FACTS_H
@@ -33,8 +34,10 @@ struct ledger_facts {
 	_Atomic uint32_t taken_count;
 	_Atomic uint32_t region_count;
 
-	/* Of the thread that is in exit(), or waits for a leak scan: what its caller had. Void while
-	 * exit_tid is 0. */
+	/*
+	 * Of the thread that is in exit(), or waits for a leak scan: what its caller had. Void
+	 * while exit_tid is 0.
+	 */
 	_Atomic uint32_t exit_tid;
 	_Atomic uint32_t exit_late_count;
 	_Atomic uint64_t exit_stack; /* stack pointer at the entry of exit(): its return address */

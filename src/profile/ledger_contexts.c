@@ -38,7 +38,9 @@ static void describe(struct seep_ledger_load *load, const struct ledger_context 
 	seep_ledger_count_repeats(load, from->leaf, to);
 }
 
-/* The place of the context with this index in the profile, whose it becomes; 0 if it cannot be had. */
+/*
+ * The place of the context with this index in the profile, whose it becomes; 0 if it cannot be had.
+ */
 static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
 {
 	struct seep_profile_context *context;

@@ -3,8 +3,8 @@
  * A ledger's file, held open: its three fixed pages mapped, its tables read in passing. Enough to
  * follow a process and to answer it at its end; profile/ledger_load.h reads the whole.
  *
- * The tables are read with pread(): a read of a hole costs no memory. A file that somebody truncates
- * gives an error there and zeros in the pages that are mapped, never a fatal signal.
+ * The tables are read with pread(): a read of a hole costs no memory. A file that somebody
+ * truncates gives an error there and zeros in the pages that are mapped, never a fatal signal.
  */
 #ifndef SEEP_PROFILE_LEDGER_FILE_H
 #define SEEP_PROFILE_LEDGER_FILE_H
@@ -55,8 +55,8 @@ SEEP_NODISCARD int seep_ledger_open(int dir_fd, const char *file_name,
 void seep_ledger_close(struct seep_ledger *ledger);
 
 /*
- * Has somebody cut the file so short that control or state are gone? What was read from them since is
- * zeros, and what is written to them reaches nobody.
+ * Has somebody cut the file so short that control or state are gone? What was read from them since
+ * is zeros, and what is written to them reaches nobody.
  */
 bool seep_ledger_is_cut(const struct seep_ledger *ledger);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile of a process that runs, kept up to date: for who looks again and again. A refresh reads
- * the counters anew and adds what is new; stacks, frames and names that are there stay as they are.
+ * The profile of a process that runs, kept up to date: for who looks again and again. A refresh
+ * reads the counters anew and adds what is new; stacks, frames and names that are there stay as
+ * they are.
  *
  *	seep_ledger_live_open(path, &live, err);
  *	for (;;) {
@@ -38,8 +39,8 @@ SEEP_NODISCARD int seep_ledger_live_open_memory(const void *map, size_t bytes,
 void seep_ledger_live_close(struct seep_ledger_live *live);
 
 /*
- * As it was read last; figures are one reading per row, as seep_profile_load_ledger() says. It is the
- * live one's: names may be added (profile/symbolise.h), nothing else changed.
+ * As it was read last; figures are one reading per row, as seep_profile_load_ledger() says. It is
+ * the live one's: names may be added (profile/symbolise.h), nothing else changed.
  */
 struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
 
@@ -47,10 +48,10 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
  * seep_ledger_live_refresh - bring the profile up to date
  *
  * The indices of contexts, frames and modules stay; new ones come behind, and the arrays may move.
- * What is not of a process that can end (marks, epochs, unseen, totals) is made anew, and pointers to
- * it are void. New frames have no names yet. process.ended tells when the process has said that it
- * ended; one that was killed says nothing, and seep_profile_process_life() knows. What was left in the
- * middle of an operation is finished only by seep_profile_load_ledger().
+ * What is not of a process that can end (marks, epochs, unseen, totals) is made anew, and pointers
+ * to it are void. New frames have no names yet. process.ended tells when the process has said that
+ * it ended; one that was killed says nothing, and seep_profile_process_life() knows. What was left
+ * in the middle of an operation is finished only by seep_profile_load_ledger().
  *
  * Returns: 0, or -SEEP_ETRUNC when the file was cut; the profile is then of no use.
  */

@@ -26,9 +26,9 @@ bool seep_profile_is_ledger(const void *head, size_t bytes);
  *
  * The ledger of a running process is mapped and read while it changes: figures are one
  * reading per row, rows that never held still are marked in_doubt; if it is cut meanwhile, that is
- * an error. Of any other ledger the real parts are copied first, and unfinished flushes are finished
- * on the copy; the file is never written. Of a file that was cut, what is there is read, and
- * profile->unseen says "ledger-cut" if something is missing.
+ * an error. Of any other ledger the real parts are copied first, and unfinished flushes are
+ * finished on the copy; the file is never written. Of a file that was cut, what is there is read,
+ * and profile->unseen says "ledger-cut" if something is missing.
  *
  * Returns: 0, or
  *   -SEEP_ENOTFOUND  there is no such file

@@ -2,8 +2,8 @@
 /*
  * From a path to bytes in memory. A ledger whose process runs is mapped, because only a mapping
  * is read word by word in order; if it is cut meanwhile, what was read is discarded. Every other
- * ledger is copied with pread(): only items that its watermarks call real, and of those only what is
- * not a hole, so neither a truncation nor a sparse file that claims terabytes does harm.
+ * ledger is copied with pread(): only items that its watermarks call real, and of those only what
+ * is not a hole, so neither a truncation nor a sparse file that claims terabytes does harm.
  */
 #include "base/file.h"
 #include "profile/ledger_file.h"

@@ -37,7 +37,9 @@ void seep_ledger_load_notes(struct seep_ledger_load *load);
 
 void seep_ledger_load_done(struct seep_ledger_load *load);
 
-/* Make @array one of @wanted items at least, but no more than 32 bits count, the new ones zeroed. */
+/*
+ * Make @array one of @wanted items at least, but no more than 32 bits count, the new ones zeroed.
+ */
 void *seep_ledger_grow(void *array, uint64_t *count, uint64_t wanted, size_t item_bytes)
 	__attribute__((returns_nonnull, warn_unused_result));
 
@@ -71,8 +73,9 @@ void seep_ledger_load_nodes(struct seep_ledger_load *load);
 bool seep_ledger_stack(struct seep_ledger_load *load, uint32_t leaf, uint32_t *ret_piece);
 
 /*
- * Set the repeats of @context's stack, whose innermost node is @leaf. A node says how much was folded
- * up to it in the deepest of all stacks through it; of those that reach @leaf none is deeper than
+ * Set the repeats of @context's stack, whose innermost node is @leaf. A node says how much was
+ * folded up to it in the deepest of all stacks through it; of those that reach @leaf none is deeper
+ * than
  * @leaf says. So all repeats together make the deepest of them, and no deeper one.
  */
 void seep_ledger_count_repeats(struct seep_ledger_load *load, uint32_t leaf,

@@ -62,8 +62,8 @@ static void add(const struct reader *r, uint64_t row, const struct ledger_row_va
 }
 
 /*
- * What a row or a slot has. The owner of a slot stores at, turn, live in this order; so live is read
- * first, then turn, then at.
+ * What a row or a slot has. The owner of a slot stores at, turn, live in this order; so live is
+ * read first, then turn, then at.
  */
 #define COPY_VALUES(to, from)                                        \
 	do {                                                         \
@@ -336,9 +336,9 @@ static void make_room(struct seep_rows *rows, uint64_t count)
 }
 
 /*
- * At rest the ledger says two things twice: how many allocations had a slot (in rows and slots, and in
- * the histograms) and how much is alive. Where it does not agree with itself, operations were left
- * half done, by a death or by a handler's longjmp.
+ * At rest the ledger says two things twice: how many allocations had a slot (in rows and slots, and
+ * in the histograms) and how much is alive. Where it does not agree with itself, operations were
+ * left half done, by a death or by a handler's longjmp.
  */
 static uint64_t count_halves(const struct seep_rows *rows)
 {

@@ -13,7 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One row with its slots. Sums wrap like the counters in the ledger; see seep_ledger_mend_rows(). */
+/*
+ * One row with its slots. Sums wrap like the counters in the ledger; see seep_ledger_mend_rows().
+ */
 struct seep_row_sum {
 	uint64_t sequence;
 	uint64_t allocs;

@@ -34,7 +34,9 @@ static bool asks_for_verify(const char *options)
 	return false;
 }
 
-/* A peak that is the present state has not been stamped: it lasts until now, or lasted to the end. */
+/*
+ * A peak that is the present state has not been stamped: it lasts until now, or lasted to the end.
+ */
 static uint64_t peak_at_ns(const struct seep_ledger_load *load)
 {
 	const struct ledger_state *state = ledger_view_state(&load->view);
@@ -103,8 +105,8 @@ static uint64_t direct_bytes(struct seep_ledger_load *load)
 }
 
 /*
- * The most of (2k + 1) T with k of 2 to n caches, to a few bytes: T falls while caches are handed out,
- * down to 0, and the peak may have been captured when there were fewer.
+ * The most of (2k + 1) T with k of 2 to n caches, to a few bytes: T falls while caches are handed
+ * out, down to 0, and the peak may have been captured when there were fewer.
  */
 static uint64_t kept_back_bytes(uint64_t peak, uint64_t n)
 {
@@ -118,7 +120,10 @@ static uint64_t kept_back_bytes(uint64_t peak, uint64_t n)
 	       (uint64_t)ledger_peak_threshold_bytes((int64_t)peak, 2);
 }
 
-/* What threads kept to themselves, nothing while there was one; and all that was counted without a slot. */
+/*
+ * What threads kept to themselves, nothing while there was one; and all that was counted without a
+ * slot.
+ */
 static void bound_peak(struct seep_ledger_load *load)
 {
 	struct seep_profile_totals *totals = &load->profile->totals;

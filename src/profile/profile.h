@@ -114,7 +114,7 @@ struct seep_profile_sample {
 /* One step of the chain of pointers that leads to a block, from it outward. */
 struct seep_profile_link {
 	char *from; /* "register", "stack of thread 12", "module data", "block" ... */
-	char *name; /* of the register, module or mapping; of a block its allocating function; or NULL */
+	char *name; /* of the register, module, mapping, or who allocated the block; or NULL */
 	uint64_t address; /* of the pointer */
 	uint64_t offset;  /* of the pointer, in what it lies in */
 };
@@ -211,7 +211,7 @@ struct seep_profile_process {
 	uint32_t argv_count; /* where it was read: with the NULL */
 	char *allocator;     /* "glibc", or the path of the library that provides malloc */
 	char *options;	     /* SEEP_OPTIONS as given */
-	char *suppressions; /* of a ledger: what its __lsan_default_suppressions() said; NULL none */
+	char *suppressions;  /* of a ledger: of its __lsan_default_suppressions(); NULL none */
 	char *parent_ledger; /* of a ledger: file name of the fork parent's; NULL = none */
 	uint32_t mode;	     /* enum ledger_mode */
 	uint64_t start_ns;   /* monotonic */

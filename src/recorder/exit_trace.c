@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorder/exit_trace.h"
 
+#include "base/clock.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "recorder/run_signals.h"
 #include "target/stop.h"
 #include "target/stop_refusal.h"
 #include "target/tracee.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -39,29 +40,20 @@ struct seep_exit_trace {
 	struct seep_error why;
 };
 
-/* ---- to trace all threads ------------------------------------------------------------------ */
-
 /* Returns how many were not traced before; *@ret_problem: why the last of the others is not. */
 static size_t seize_listed(const struct seep_exit_trace *trace, int *ret_problem)
 {
-	char path[PATH_BYTES];
-	const struct dirent *entry;
+	DIR *threads = seep_procfs_threads(trace->pid);
 	size_t seized = 0;
-	DIR *folder;
+	pid_t tid;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", trace->pid);
-	folder = opendir(path);
-	*ret_problem = folder ? 0 : errno;
-	while (folder && (entry = readdir(folder))) {
-		const pid_t tid = (pid_t)atoi(entry->d_name);
-
-		if (tid > 0 && ptrace(PTRACE_SEIZE, tid, NULL, (void *)FOLLOWED) == 0)
+	*ret_problem = threads ? 0 : errno;
+	while ((tid = seep_procfs_thread(threads)))
+		if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)FOLLOWED) == 0)
 			seized++;
-		else if (tid > 0)
+		else
 			*ret_problem = errno;
-	}
-	if (folder)
-		(void)closedir(folder);
+	seep_procfs_threads_done(threads);
 	return seized;
 }
 
@@ -79,8 +71,6 @@ static void seize(struct seep_exit_trace *trace)
 		(void)seep_refusal_say(&refusal, problem, &trace->why);
 	}
 }
-
-/* ---- what comes to pass -------------------------------------------------------------------- */
 
 /* A child by clone() without an exit signal is no thread, and is none of ours. */
 static bool is_thread(const struct seep_exit_trace *trace, pid_t tid)
@@ -175,8 +165,6 @@ static bool meet(struct seep_exit_trace *trace, const siginfo_t *info)
 	}
 }
 
-/* ---- the thread ----------------------------------------------------------------------------- */
-
 static void do_nothing(int number)
 {
 	(void)number;
@@ -234,25 +222,26 @@ struct seep_exit_trace *seep_exit_trace_begin(const struct seep_ledger *ledger, 
 	return trace;
 }
 
+static bool join_soon(pthread_t thread)
+{
+	const uint64_t at_ns = seep_monotonic_ns() + WAKE_EVERY_NS;
+	const struct timespec at = { .tv_sec = (time_t)(at_ns / SEEP_NS_PER_S),
+				     .tv_nsec = (long)(at_ns % SEEP_NS_PER_S) };
+
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &at) == 0;
+}
+
 /*
  * A thread that was joined may still be about to let go of what it traces, until it is gone for
  * good.
  */
 static void end_thread(struct seep_exit_trace *trace)
 {
-	struct timespec until;
-
 	atomic_store_explicit(&trace->ends, 1, memory_order_release);
 	do {
 		/* It may be lost: the thread was about to wait. */
 		(void)pthread_kill(trace->thread, WAKE);
-		(void)clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += WAKE_EVERY_NS;
-		if (until.tv_nsec >= 1000000000) {
-			until.tv_nsec -= 1000000000;
-			until.tv_sec++;
-		}
-	} while (pthread_clockjoin_np(trace->thread, NULL, CLOCK_MONOTONIC, &until) != 0);
+	} while (!join_soon(trace->thread));
 	for (unsigned turns = 0; syscall(SYS_tgkill, getpid(), trace->tid, 0) == 0; turns++)
 		seep_tracee_pause(turns);
 }

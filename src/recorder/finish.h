@@ -17,13 +17,17 @@
 struct seep_finisher;
 
 struct seep_finish_job {
-	/* What to do. The finisher owns none of this; the plans of its jobs have the same symbols. */
+	/*
+	 * What to do. The finisher owns none of this; the plans of its jobs have the same symbols.
+	 */
 	const struct seep_recorder_plan *plan;
 	struct seep_image image; /* a copy: its ledger, and what was seen of it */
 	const char *output;	 /* its recording */
 	const char *folder;	 /* that this lies in, made if it is not there; NULL: it is */
 	bool snapshot;		 /* the ledger is left as it is: its process may go on */
-	/* The snapshots that it is one of: nothing is written of a process that has ended; or NULL. */
+	/*
+	 * The snapshots that it is one of: nothing is written of a process that has ended; or NULL.
+	 */
 	struct seep_snapshot_ring *ring;
 	bool keep_small;   /* a recording, however few allocations there were */
 	bool keep_profile; /* give the profile back */
@@ -48,7 +52,10 @@ SEEP_NODISCARD int seep_finisher_new(struct seep_finisher **ret_finisher, struct
 /* Readable when a job is done. */
 int seep_finisher_fd(const struct seep_finisher *finisher);
 
-/* Is there room for another job? Otherwise put it when one has been taken. One thread asks and puts. */
+/*
+ * Is there room for another job? Otherwise put it when one has been taken. One thread asks and
+ * puts.
+ */
 bool seep_finisher_has_room(const struct seep_finisher *finisher);
 
 /* @job stays the caller's and must not be touched until _take gives it back. */

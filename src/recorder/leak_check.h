@@ -70,16 +70,16 @@ void seep_leak_check_fill(struct seep_profile *profile, struct seep_leak_scan *s
  * seep_leak_check_suppress - apply the plan's files to leaks that were judged before
  * @profile: of a recording; leaks change their verdict, not their place
  *
- * What can be reached from suppressed blocks is suppressed where a leak names them as its root. Errors
- * as seep_leak_check_suppressions().
+ * What can be reached from suppressed blocks is suppressed where a leak names them as its root.
+ * Errors as seep_leak_check_suppressions().
  */
 SEEP_NODISCARD int seep_leak_check_suppress(struct seep_profile *profile,
 					    const struct seep_leak_check_plan *plan,
 					    struct seep_error *err);
 
 /*
- * There was no scan, since @why: "it was killed by SIGSEGV". One sentence without a full stop, which
- * follows "not scanned: ". What the profile says already stays.
+ * There was no scan, since @why: "it was killed by SIGSEGV". One sentence without a full stop,
+ * which follows "not scanned: ". What the profile says already stays.
  */
 void seep_leak_check_none(struct seep_profile *profile, const char *why, ...) SEEP_PRINTF(2, 3);
 

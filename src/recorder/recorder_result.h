@@ -28,9 +28,9 @@ struct seep_recorder_result {
 	/* What processes without a recording became: "PROGRAM was not recorded: why"; how often. */
 	struct seep_texts unrecorded;
 	size_t unrecorded_count;
-	size_t unwritten_count;	 /* other processes whose recording could not be made */
-	struct seep_texts leaky; /* recordings of other processes that have leaks */
-	size_t unscanned_count; /* of other processes with a recording, whatever they may have lost */
+	size_t unwritten_count;	    /* other processes whose recording could not be made */
+	struct seep_texts leaky;    /* recordings of other processes that have leaks */
+	size_t unscanned_count;	    /* of other processes that have a recording */
 	struct seep_texts left;	    /* processes that go on: "PID   # EXE" */
 	struct seep_texts problems; /* sentences */
 	struct seep_texts notes;    /* sentences about what went well */

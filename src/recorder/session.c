@@ -392,8 +392,9 @@ struct seep_image *seep_session_next(struct seep_session *session, bool closing)
 }
 
 /*
- * What its parent's ledger counts of @image. @is_moved: that is in a recording now, and in no ledger
- * beside the parent's, for those who read it while the parent lives. False: the parent's is closed.
+ * What its parent's ledger counts of @image. @is_moved: that is in a recording now, and in no
+ * ledger beside the parent's, for those who read it while the parent lives. False: the parent's is
+ * closed.
  */
 static bool take_out_young(struct seep_image *image, const struct seep_profile_forked *young,
 			   bool is_moved)

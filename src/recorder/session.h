@@ -62,8 +62,8 @@ void seep_session_meet(struct seep_session *session, const char *file_name);
 void seep_session_scan(struct seep_session *session);
 
 /*
- * Follow those forked processes that are old enough now. Returns the time of the next one, UINT64_MAX
- * for none.
+ * Follow those forked processes that are old enough now. Returns the time of the next one,
+ * UINT64_MAX for none.
  */
 uint64_t seep_session_follow(struct seep_session *session, uint64_t now_ns);
 
@@ -100,8 +100,8 @@ struct seep_session_outcome {
 };
 
 /*
- * Pass on to the parent what it gets, and release @image. True: the ledger that counts @outcome's young
- * was closed before.
+ * Pass on to the parent what it gets, and release @image. True: the ledger that counts @outcome's
+ * young was closed before.
  */
 bool seep_session_close(struct seep_session *session, struct seep_image *image,
 			const struct seep_session_outcome *outcome);

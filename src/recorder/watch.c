@@ -72,8 +72,6 @@ static void futex_wake(_Atomic uint32_t *word)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* ---- samples ------------------------------------------------------------------------------ */
-
 /* A fork has its parent's modules; only one that lives on may load others. */
 static void look_outside(struct seep_watch *watch)
 {
@@ -131,8 +129,6 @@ static void take_sample(struct seep_watch *watch)
 							   cost * SAMPLE_COST_SHARE);
 }
 
-/* ---- epochs ------------------------------------------------------------------------------- */
-
 /* 1 s, 2 s, 4 s, ... of age. Ages that passed before we came are not made up for. */
 static void plan_epoch(struct seep_watch *watch, uint64_t now_ns)
 {
@@ -150,8 +146,6 @@ static void advance_epoch(struct seep_watch *watch, uint64_t now_ns)
 	look_outside(watch);
 	plan_epoch(watch, now_ns);
 }
-
-/* ---- the end of the process --------------------------------------------------------------- */
 
 static void answer(struct seep_ledger *ledger)
 {
@@ -343,8 +337,6 @@ static void *follow(void *argument)
 					   now_ns);
 	}
 }
-
-/* ---- start and stop ----------------------------------------------------------------------- */
 
 /* Signals are the event loop's: a thread that took one would swallow it. */
 static int start_thread(struct seep_watch *watch)

@@ -52,7 +52,10 @@ struct seep_watch_result {
 		outside; /* of seep_watch_result_now(): without bindings, children_why */
 	/* Of a process that ended by exec, and lived on; of seep_watch_result_now(): empty. */
 	struct seep_successor successor;
-	/* Of its end; NULL: there was none, and no_leak_scan says why (code 0: it was not asked for). */
+	/*
+	 * Of its end; NULL: there was none, and no_leak_scan says why (code 0: it was not asked
+	 * for).
+	 */
 	struct seep_leak_scan *leak_scan;
 	struct seep_error no_leak_scan;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strongly connected components by Tarjan's algorithm ("Depth-first search and linear graph algorithms",
- * 1972), with a list for a stack. Then everything lost is given to the first root that leads to it.
+ * Strongly connected components by Tarjan's algorithm ("Depth-first search and linear graph
+ * algorithms", 1972), with a list for a stack. Then everything lost is given to the first root that
+ * leads to it.
  */
 #include "scan/components.h"
 
@@ -100,7 +101,10 @@ static void search_from(struct state *s, uint32_t start)
 	}
 }
 
-/* The one member of its row where another row has several; NONE if several rows have but one, or none has. */
+/*
+ * The one member of its row where another row has several; NONE if several rows have but one, or
+ * none has.
+ */
 static uint32_t owner_of(struct state *s, const uint32_t *members, uint32_t count)
 {
 	uint32_t owner = NONE, singles = 0;

@@ -49,8 +49,8 @@ struct scan_options {
 	uint64_t blocks_max_bytes; /* of page map that may be read; bounds a damaged one */
 	bool want_chains;	   /* keep for each block which word reached it: scan_chain() */
 	/*
-	 * How much of the @bytes at @address, from there on, was never touched and holds zeros, so that a
-	 * block that is huge and almost empty is soon done. May be NULL.
+	 * How much of the @bytes at @address, from there on, was never touched and holds zeros, so
+	 * that a block that is huge and almost empty is soon done. May be NULL.
 	 */
 	uint64_t (*untouched)(void *user, uint64_t address, uint64_t bytes);
 	void *untouched_user;
@@ -172,7 +172,10 @@ struct scan_result {
 	struct scan_block *blocks; /* not SCAN_REACHABLE, by address */
 	uint64_t *from;		   /* of each: address of the word that reached it; 0: none */
 	uint64_t block_count;
-	/* Pointers among them of any rule: edges[first_edge[i]] to edges[first_edge[i + 1]] of block i. */
+	/*
+	 * Pointers among them of any rule: edges[first_edge[i]] to edges[first_edge[i + 1]] of
+	 * block i.
+	 */
 	uint64_t *first_edge;
 	uint32_t *edges; /* indices of blocks; none to itself, none twice in a row */
 };
@@ -180,7 +183,10 @@ struct scan_result {
 /* Follow weak pointers, then gather. 0, or -SCAN_ENOMEM. */
 int scan_finish(struct scan *scan, struct scan_result *ret_result);
 
-/* One step outward: the word at @from, in the block at @block (0: in a root), points to the block before. */
+/*
+ * One step outward: the word at @from, in the block at @block (0: in a root), points to the block
+ * before.
+ */
 struct scan_link {
 	uint64_t from;
 	uint64_t block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds the index. Blocks do not overlap, so that what they cover is set once each. One byte behind
- * a block counts as covered: a pointer to there means the block if none begins there.
+ * Builds the index. Blocks do not overlap, so that what they cover is set once each. One byte
+ * behind a block counts as covered: a pointer to there means the block if none begins there.
  */
 #include "scan/scan_index.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an address to the block that it is in, in a few loads: by 64 MB, then by 4 KB of address space,
- * then a bit for each 16 bytes that a block can begin at, whose rank is the block's index.
+ * From an address to the block that it is in, in a few loads: by 64 MB, then by 4 KB of address
+ * space, then a bit for each 16 bytes that a block can begin at, whose rank is the block's index.
  */
 #ifndef SEEP_SCAN_SCAN_INDEX_H
 #define SEEP_SCAN_SCAN_INDEX_H
@@ -36,8 +36,8 @@ struct scan_index {
 };
 
 /*
- * Index @scan->blocks, at most @leaves_max 64 MB and @records_max 4 KB of which are met by a begin or an
- * end. 0, or -SCAN_ENOMEM.
+ * Index @scan->blocks, at most @leaves_max 64 MB and @records_max 4 KB of which are met by a begin
+ * or an end. 0, or -SCAN_ENOMEM.
  */
 int scan_index_make(struct scan_index *index, const struct scan *scan, uint64_t leaves_max,
 		    uint64_t records_max);

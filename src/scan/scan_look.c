@@ -60,7 +60,9 @@ static uint64_t look_at_piece(struct scan_look *look, const uint8_t *data, uint6
 			}
 		}
 	for (; at + WORD <= bytes && look->count < SCAN_WORDS_AT_ONCE; at += look->step) {
-		/* No sixth byte of the next eight words is that of an address: none of them is one. */
+		/*
+		 * No sixth byte of the next eight words is that of an address: none of them is one.
+		 */
 		while (look->sixth_bytes[0] && at + SIXTH + 2 * WORD <= bytes) {
 			__builtin_memcpy(&word, data + at + SIXTH, WORD);
 			if (has_byte(word, look->sixth_bytes[0]) ||

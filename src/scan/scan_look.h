@@ -29,8 +29,8 @@ struct scan_look {
 struct scan_look scan_look_for_blocks(struct scan *scan, void (*take)(struct scan_look *look));
 
 /*
- * From @begin to @end, until a batch is full: how far it came. What cannot be read is passed over. The
- * caller hands the batch on.
+ * From @begin to @end, until a batch is full: how far it came. What cannot be read is passed over.
+ * The caller hands the batch on.
  */
 uint64_t scan_look_some(struct scan_look *look, uint64_t begin, uint64_t end);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A block is put on the list once, when its bit in the index is set. Words go through in batches, each
- * look-up's loads under way while others are done.
+ * A block is put on the list once, when its bit in the index is set. Words go through in batches,
+ * each look-up's loads under way while others are done.
  */
 #include "scan/scan_mark.h"
 

@@ -26,8 +26,8 @@ struct scan_word {
 };
 
 /*
- * What the marker knows of a block; so small that of a million blocks it stays in the processor's cache.
- * scan_finish() tells scan->blocks.
+ * What the marker knows of a block; so small that of a million blocks it stays in the processor's
+ * cache. scan_finish() tells scan->blocks.
  */
 struct scan_fate {
 	uint32_t size; /* UINT32_MAX: that or more */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What kind of pointer an address is to the block around it: pointers that C++, its library and others
- * keep instead of one to the begin are told by what the block holds there.
+ * What kind of pointer an address is to the block around it: pointers that C++, its library and
+ * others keep instead of one to the begin are told by what the block holds there.
  */
 #ifndef SEEP_SCAN_SCAN_RULES_H
 #define SEEP_SCAN_SCAN_RULES_H

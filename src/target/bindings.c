@@ -8,7 +8,6 @@
 #include "base/xalloc.h"
 #include "target/got.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -152,23 +151,16 @@ static struct proc_path path_in(const char *folder, const char *file)
  */
 static int open_memory(uint32_t pid, char folder[FOLDER_BYTES])
 {
-	struct dirent *entry;
-	int fd = -1, problem;
-	DIR *tasks;
+	DIR *threads = seep_procfs_threads((pid_t)pid);
+	int fd = -1, problem = errno;
+	pid_t tid;
 
-	(void)snprintf(folder, FOLDER_BYTES, "/proc/%" PRIu32 "/task", pid);
-	tasks = opendir(folder);
-	problem = errno;
-	while (tasks && fd < 0 && (entry = readdir(tasks))) {
-		(void)snprintf(folder, FOLDER_BYTES, "/proc/%" PRIu32 "/task/%.10s", pid,
-			       entry->d_name);
-		if (entry->d_name[0] == '.')
-			continue;
+	while (fd < 0 && (tid = seep_procfs_thread(threads))) {
+		(void)snprintf(folder, FOLDER_BYTES, "/proc/%" PRIu32 "/task/%d", pid, tid);
 		fd = open(path_in(folder, "mem").text, O_RDONLY | O_CLOEXEC);
 		problem = errno;
 	}
-	if (tasks)
-		(void)closedir(tasks);
+	seep_procfs_threads_done(threads);
 	errno = problem;
 	return fd;
 }

@@ -25,8 +25,6 @@ enum {
 
 #define CALL_NS 60000000000ull
 
-/* ---- where ---------------------------------------------------------------------------------- */
-
 static const uint8_t call_instruction[] = { 0x0f, 0x05 };
 
 /* One that lies across two pages is not found; there are others. */
@@ -95,8 +93,6 @@ bool seep_injection_is_site(pid_t tid, uint64_t address)
 	word = ptrace(PTRACE_PEEKTEXT, tid, (void *)address, NULL);
 	return address && !errno && memcmp(&word, call_instruction, sizeof(call_instruction)) == 0;
 }
-
-/* ---- begin and end -------------------------------------------------------------------------- */
 
 /*
  * Once the thread runs elsewhere the kernel forgets that it was in a restartable sequence, and
@@ -174,8 +170,6 @@ void seep_injection_end(struct seep_injection *injection)
 		(void)ptrace(PTRACE_POKEDATA, tid, (void *)injection->rseq_at,
 			     (void *)injection->rseq);
 }
-
-/* ---- calls ---------------------------------------------------------------------------------- */
 
 static int put_arguments(struct seep_injection *injection, long number, const uint64_t arguments[6],
 			 struct seep_error *err)

@@ -38,7 +38,9 @@ struct seep_injection {
  */
 uint64_t seep_injection_site(pid_t pid);
 
-/* Whether there is one there, in a process that a thread of is stopped: it may have called exec(). */
+/*
+ * Whether there is one there, in a process that a thread of is stopped: it may have called exec().
+ */
 bool seep_injection_is_site(pid_t tid, uint64_t address);
 
 /* Returns: 0, or -SEEP_ESYS. */

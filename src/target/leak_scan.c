@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/path.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "core/cgroup.h"
@@ -14,7 +15,6 @@
 #include "target/stop.h"
 #include "target/untouched_memory.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <limits.h>
@@ -46,9 +46,10 @@ struct seep_leak_scan_private {
 	uint64_t began_ns;
 };
 
-/* ---- stopping ----------------------------------------------------------------------------- */
-
-/* In realloc() a block of the thread's is in the page map neither where it was nor where it will be. */
+/*
+ * In realloc() a block of the thread's is in the page map neither where it was nor where it will
+ * be.
+ */
 static void finish_resize(struct seep_leak_scan *scan, const struct seep_leak_scan_options *options,
 			  uint64_t offset, struct ledger_cache cache)
 {
@@ -139,29 +140,24 @@ static void release(struct seep_leak_scan *scan)
 }
 
 /*
- * Nobody may trace it, or somebody else does. At its end one thread waits for us and says itself where its
- * stack begins; what others do meanwhile nobody knows.
+ * Nobody may trace it, or somebody else does. At its end one thread waits for us and says itself
+ * where its stack begins; what others do meanwhile nobody knows.
  */
 static int take_waiting(struct seep_leak_scan *scan, pid_t pid, struct seep_error *why)
 {
 	struct seep_leak_scan_private *private = scan->private;
-	char *folder = seep_xasprintf("/proc/%d/task", pid);
-	DIR *tasks = opendir(folder);
+	DIR *threads = seep_procfs_threads(pid);
 	size_t capacity = 0;
-	struct dirent *entry;
+	pid_t tid;
 
-	free(folder);
-	if (!tasks)
+	if (!threads)
 		return -why->code;
-	while ((entry = readdir(tasks)))
-		if (atoi(entry->d_name) > 0) {
-			private->threads = seep_xgrow(private->threads, &capacity,
-						      private->thread_count + 1,
-						      sizeof(*private->threads));
-			private->threads[private->thread_count++] =
-				(struct seep_thread){ .tid = atoi(entry->d_name) };
-		}
-	(void)closedir(tasks);
+	while ((tid = seep_procfs_thread(threads))) {
+		private->threads = seep_xgrow(private->threads, &capacity,
+					      private->thread_count + 1, sizeof(*private->threads));
+		private->threads[private->thread_count++] = (struct seep_thread){ .tid = tid };
+	}
+	seep_procfs_threads_done(threads);
 	scan->method = SEEP_SCAN_WAITING;
 	scan->at_ns = seep_monotonic_ns();
 	seep_texts_take(
@@ -256,8 +252,6 @@ static int hold_still(struct seep_leak_scan *scan, pid_t pid, const struct ledge
 	}
 	return 0;
 }
-
-/* ---- looking ------------------------------------------------------------------------------ */
 
 /* A quarter of what can be had: of the machine's memory, and of what a container leaves us. */
 static uint64_t kept_bytes(void)
@@ -532,8 +526,6 @@ const char *seep_scan_method_name(enum seep_scan_method method)
 
 	return names[method];
 }
-
-/* ---- chains ------------------------------------------------------------------------------- */
 
 const struct scan *seep_leak_scan_marked(const struct seep_leak_scan *scan)
 {

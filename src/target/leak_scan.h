@@ -47,7 +47,9 @@ struct seep_leak_scan {
 	uint64_t marked_bytes;
 	uint64_t block_count; /* live ones */
 	struct scan_result result;
-	/* By block of the result, content_bytes or the block's size each, NULL unreadable; or NULL. */
+	/*
+	 * By block of the result, content_bytes or the block's size each, NULL unreadable; or NULL.
+	 */
 	uint8_t **contents;
 	uint32_t content_bytes;
 	struct scan_range skipped[SCAN_SKIPPED_MAX];

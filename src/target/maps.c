@@ -3,9 +3,9 @@
 
 #include "base/file.h"
 #include "base/search.h"
+#include "base/procfs.h"
 #include "base/xalloc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -97,20 +97,16 @@ static int read_text(pid_t tid, char **ret_text, struct seep_error *err)
 static int read_any_text(pid_t pid, pid_t *ret_tid, char **ret_text, struct seep_error *err)
 {
 	int rc = read_text(pid, ret_text, err);
-	struct dirent *entry;
-	char path[64];
-	DIR *tasks;
+	DIR *threads;
+	pid_t tid;
 
 	*ret_tid = pid;
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = rc == 0 && !*ret_text ? opendir(path) : NULL;
-	while (tasks && rc == 0 && !*ret_text && (entry = readdir(tasks))) {
-		*ret_tid = (pid_t)strtol(entry->d_name, NULL, 10);
-		if (*ret_tid > 0)
-			rc = read_text(*ret_tid, ret_text, err);
+	threads = rc == 0 && !*ret_text ? seep_procfs_threads(pid) : NULL;
+	while (rc == 0 && !*ret_text && (tid = seep_procfs_thread(threads))) {
+		*ret_tid = tid;
+		rc = read_text(tid, ret_text, err);
 	}
-	if (tasks)
-		(void)closedir(tasks);
+	seep_procfs_threads_done(threads);
 	return rc;
 }
 

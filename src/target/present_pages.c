@@ -15,8 +15,6 @@ enum { PAGE_SHIFT = 12, AT_ONCE = 65536 };
 #define PAGEMAP_PRESENT (UINT64_C(1) << 63)
 #define PAGEMAP_SWAPPED (UINT64_C(1) << 62)
 
-/* ---- by the kernel --------------------------------------------------------------------------- */
-
 /* linux/fs.h since 6.7. */
 struct scan_region {
 	uint64_t begin;
@@ -63,8 +61,6 @@ static bool pagemap_scan(const struct seep_present_pages *pages, uint64_t begin,
 	return true;
 }
 
-/* ---- one by one ------------------------------------------------------------------------------ */
-
 static bool pagemap_read(struct seep_present_pages *pages, uint64_t begin, uint64_t end,
 			 struct seep_ranges *found)
 {
@@ -91,8 +87,6 @@ static bool pagemap_read(struct seep_present_pages *pages, uint64_t begin, uint6
 	}
 	return true;
 }
-
-/* ---- the interface --------------------------------------------------------------------------- */
 
 void seep_present_pages_init(struct seep_present_pages *pages, pid_t pid)
 {

@@ -62,8 +62,6 @@ struct seep_memory {
 	size_t taken_count, taken_capacity;
 };
 
-/* ---- memory of our own -------------------------------------------------------------------- */
-
 static void *map(uint64_t bytes)
 {
 	void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -89,8 +87,6 @@ static void *allocate(void *user, uint64_t bytes)
 	memory->taken[memory->taken_count++] = (struct taken){ start, bytes };
 	return start;
 }
-
-/* ---- reading ------------------------------------------------------------------------------ */
 
 /* As process_vm_readv(): how much could be read before a page that cannot; 0 or -1 none. */
 static ssize_t read_into(const struct seep_memory *memory, uint64_t address, void *to, size_t bytes)
@@ -122,8 +118,6 @@ static void fill(struct seep_memory *memory, struct entry *entry, uint64_t addre
 		at += (pages + 1) * PAGE_BYTES;
 	}
 }
-
-/* ---- the cache ---------------------------------------------------------------------------- */
 
 /* The clock: who was used since the hand came by last is passed over once. */
 static uint32_t free_slot(struct seep_memory *memory)
@@ -232,8 +226,6 @@ static void fetch(void *user, uint64_t address)
 	__builtin_prefetch(data);
 	__builtin_prefetch(data + 64);
 }
-
-/* ---- open and close ----------------------------------------------------------------------- */
 
 static void file_path(const struct seep_memory *memory, char path[FILE_PATH_BYTES])
 {

@@ -10,7 +10,9 @@
 enum {
 	PAGE_BYTES = 4096,
 	CELLS_PER_PAGE = PAGE_BYTES / 8,
-	/* glibc's malloc_state: bins, two words each, between what is in front and what is behind. */
+	/*
+	 * glibc's malloc_state: bins, two words each, between what is in front and what is behind.
+	 */
 	BINS = 127,
 	BIN_BYTES = 16,
 	STATE_BEFORE_BINS_BYTES = 112,
@@ -113,7 +115,9 @@ static void probe_heaps(struct seep_roots_work *work)
 	}
 }
 
-/* The heap of an arena that holds the block; 64 MB apart unless glibc was told to use huge pages. */
+/*
+ * The heap of an arena that holds the block; 64 MB apart unless glibc was told to use huge pages.
+ */
 static bool heap_around(const struct seep_roots_work *work, uint64_t address,
 			struct scan_range *ret_range)
 {

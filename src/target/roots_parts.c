@@ -12,7 +12,9 @@
 
 enum { PAGE_BYTES = 4096, PROGRAM_HEADERS_MAX = 64 };
 
-/* Past what is kept: what is read here lies far apart, and more around it would be read each time. */
+/*
+ * Past what is kept: what is read here lies far apart, and more around it would be read each time.
+ */
 bool seep_roots_read(const struct seep_roots_work *work, uint64_t address, void *to, size_t bytes)
 {
 	return seep_memory_read(work->from->memory, address, to, bytes);

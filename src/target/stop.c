@@ -9,7 +9,6 @@
 #include "target/stop_refusal.h"
 #include "target/tracee.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
@@ -24,7 +23,6 @@
 #include <unistd.h>
 
 enum {
-	PATH_BYTES = 48,
 	VECTORS_MAX_BYTES = 16 * 1024, /* with AMX 11 KB */
 	ZOMBIE_TURNS = 50,	       /* of waiting, before /proc is asked for a zombie */
 	TURNS_MAX = 10000,
@@ -35,8 +33,6 @@ enum {
 #define ANSWER_NS 1000000000ull
 /* One that wants to run and does not get a processor will answer. */
 #define STARVED_NS 10000000000ull
-
-/* ---- threads ------------------------------------------------------------------------------ */
 
 static struct seep_thread *find_thread(const struct seep_stopped *stopped, pid_t tid, size_t *hint)
 {
@@ -162,17 +158,14 @@ static void await(struct seep_stopped *stopped, struct seep_thread *first, size_
 }
 
 /* Stop what is new in the list of threads; an errno: one may not be traced. */
-static int stop_listed(struct seep_stopped *stopped, DIR *folder, size_t *ret_listed)
+static int stop_listed(struct seep_stopped *stopped, DIR *threads, size_t *ret_listed)
 {
-	const struct dirent *entry;
 	size_t hint = 0;
+	pid_t tid;
 
-	for (*ret_listed = 0; (entry = readdir(folder));) {
-		const pid_t tid = (pid_t)atoi(entry->d_name);
+	for (*ret_listed = 0; (tid = seep_procfs_thread(threads));) {
 		int problem = 0;
 
-		if (tid <= 0)
-			continue;
 		if (!find_thread(stopped, tid, &hint))
 			problem = seize(stopped, tid);
 		if (problem)
@@ -192,21 +185,19 @@ static int stop_listed(struct seep_stopped *stopped, DIR *folder, size_t *ret_li
 static int stop_new(struct seep_stopped *stopped)
 {
 	size_t before, listed;
-	char path[PATH_BYTES];
 	struct stat st;
 	int problem;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", stopped->pid);
 	for (unsigned turns = 0; turns < TURNS_MAX; turns++) {
-		DIR *folder = opendir(path);
+		DIR *threads = seep_procfs_threads(stopped->pid);
 
-		if (!folder)
+		if (!threads)
 			return errno == ENOENT ? 0 : errno;
 		before = stopped->thread_count;
-		problem = stop_listed(stopped, folder, &listed);
-		if (problem == 0 && fstat(dirfd(folder), &st) < 0)
+		problem = stop_listed(stopped, threads, &listed);
+		if (problem == 0 && fstat(dirfd(threads), &st) < 0)
 			st.st_nlink = 0;
-		(void)closedir(folder);
+		seep_procfs_threads_done(threads);
 		if (problem)
 			return problem;
 		await(stopped, stopped->threads + before, stopped->thread_count - before);
@@ -215,8 +206,6 @@ static int stop_new(struct seep_stopped *stopped)
 	}
 	return 0;
 }
-
-/* ---- registers ---------------------------------------------------------------------------- */
 
 static void read_vectors(struct seep_thread *thread)
 {
@@ -330,8 +319,6 @@ static void forget_gone(struct seep_stopped *stopped)
 			stopped->threads[kept++] = stopped->threads[i];
 	stopped->thread_count = kept;
 }
-
-/* ---- stop and release --------------------------------------------------------------------- */
 
 static int not_traceable(pid_t pid, int errno_value, struct seep_error *err)
 {

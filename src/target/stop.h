@@ -45,8 +45,8 @@ struct seep_stopped {
  * seep_stop - stop all threads of @pid
  *
  * Threads that start meanwhile are stopped too: the list is read until nothing is new. One that
- * does not stop within a second (in uninterruptible sleep, or waiting for a vfork child) stays unanswered.
- * Those that this thread traces already become part of it; what stands at its end
+ * does not stop within a second (in uninterruptible sleep, or waiting for a vfork child) stays
+ * unanswered. Those that this thread traces already become part of it; what stands at its end
  * (PTRACE_O_TRACEEXIT) has stopped there for good: of a dying process nothing but memory and
  * registers can be had.
  *

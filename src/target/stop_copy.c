@@ -40,8 +40,6 @@ enum {
 #define CHILD_OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)
 #define BIRTH_NS 10000000000ull
 
-/* ---- may it be copied? ---------------------------------------------------------------------- */
-
 /* Below the stack's red zone no program may keep anything; what is there is put back. */
 static int ask_subreaper(const struct seep_stopped *stopped, bool *ret_is, struct seep_error *err)
 {
@@ -114,8 +112,6 @@ bool seep_stop_may_copy(struct seep_stopped *stopped, struct seep_error *ret_why
 		(void)seep_fail(ret_why, SEEP_EREFUSED, "%s", why);
 	return !why;
 }
-
-/* ---- the copy ------------------------------------------------------------------------------- */
 
 /* Until it stands at its first instruction. */
 static bool await_birth(pid_t pid)

@@ -13,8 +13,8 @@ enum {
 	EVENT_SHIFT = 8,
 	CALL_CODE = SIGTRAP | 0x80, /* by PTRACE_O_TRACESYSGOOD */
 	/*
-	 * Before sleeping: most stops take microseconds. But where others want the processor each of
-	 * these may give it away for milliseconds, and who sleeps gets it back at once.
+	 * Before sleeping: most stops take microseconds. But where others want the processor each
+	 * of these may give it away for milliseconds, and who sleeps gets it back at once.
 	 */
 	YIELDS = 20,
 	SHORT_SLEEP_NS = 10000,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which memory of a process was never touched and holds zeros: private anonymous memory whose pages are not
- * there. To read it would give zeros too, but takes long where there is much.
+ * Which memory of a process was never touched and holds zeros: private anonymous memory whose pages
+ * are not there. To read it would give zeros too, but takes long where there is much.
  */
 #ifndef SEEP_TARGET_UNTOUCHED_MEMORY_H
 #define SEEP_TARGET_UNTOUCHED_MEMORY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is lost: the answer in one line, then the leaks, largest first, each with its call stack, why
- * it is judged so, and what is lost with it. What goes with a leak that is shown stands there
+ * What is lost: the answer in one line, then the leaks, largest first, each with its call stack,
+ * why it is judged so, and what is lost with it. What goes with a leak that is shown stands there
  * and not as a leak of its own.
  */
 #ifndef SEEP_VIEW_LEAKS_VIEW_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libFuzzer: any text as a file of suppressions, compared with call stacks, and what is generated for
- * these read back. See tests/fuzz/run.
+ * libFuzzer: any text as a file of suppressions, compared with call stacks, and what is generated
+ * for these read back. See tests/fuzz/run.
  */
 #include "fuzz_common.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread @lib_ends
 /*
- * ends MODE: makes who started it its recorder, says where it is going to end, and ends. Its handlers
- * and destructors each add 1 to a word.
+ * ends MODE: makes who started it its recorder, says where it is going to end, and ends. Its
+ * handlers and destructors each add 1 to a word.
  */
 #include "ledger/ledger.h"
 #include "own_ledger.h"

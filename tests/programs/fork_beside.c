@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * fork_beside N: N forked children, one after the other. In each, one thread makes 1,100 blocks, and another
- * forks all the time until that is done: one after the other, children of 5 blocks.
+ * fork_beside N: N forked children, one after the other. In each, one thread makes 1,100 blocks,
+ * and another forks all the time until that is done: one after the other, children of 5 blocks.
  */
 #include <pthread.h>
 #include <sys/mman.h>

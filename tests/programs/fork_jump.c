@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork_jump N: N forked children, one after the other, that make 3,000 blocks each while a timer's handler
- * leaves by longjmp whatever it interrupts, several times in a millisecond.
+ * fork_jump N: N forked children, one after the other, that make 3,000 blocks each while a timer's
+ * handler leaves by longjmp whatever it interrupts, several times in a millisecond.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork_mix SEED N: a forked child does N operations of all kinds in an order that depends on SEED alone:
- * on blocks of its own and on those that it inherited, through functions of different depth.
+ * fork_mix SEED N: a forked child does N operations of all kinds in an order that depends on SEED
+ * alone: on blocks of its own and on those that it inherited, through functions of different depth.
  */
 #include <malloc.h>
 #include <sys/wait.h>

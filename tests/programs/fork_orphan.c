@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork_orphan WHOSE: a forked child makes 1,500 blocks and forks one that makes 10. When the first has
- * ended and its ledger is no longer in $SEEP_DIR, the orphan makes 7 more. It is then a child
+ * fork_orphan WHOSE: a forked child makes 1,500 blocks and forks one that makes 10. When the first
+ * has ended and its ledger is no longer in $SEEP_DIR, the orphan makes 7 more. It is then a child
  *   ours       of this program
  *   anothers   of whoever cares for orphans
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fork_step ACTION OPERATION STRIDE: forked children, one after the other, do one OPERATION (malloc,
- * realloc, free) by single steps. In the first child a handler acts at the first instruction of the
- * profiler, in the next one STRIDE instructions later, until there is none left:
+ * fork_step ACTION OPERATION STRIDE: forked children, one after the other, do one OPERATION
+ * (malloc, realloc, free) by single steps. In the first child a handler acts at the first
+ * instruction of the profiler, in the next one STRIDE instructions later, until there is none left:
  *   take  allocates twice and frees one
  *   fork  forks a child that goes on where it was interrupted, and ends after the OPERATION
  * What the children did is counted, not what theirs did.

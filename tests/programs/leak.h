@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the leak_* programs share: one table of cases each. Every block of a case has a size of its
- * own, so that bytes identify it. `PROGRAM --list` prints the table, `PROGRAM CASE` prints what is to
- * be said of the case and stages it. A want is one of, several are separated by "; ":
+ * own, so that bytes identify it. `PROGRAM --list` prints the table, `PROGRAM CASE` prints what is
+ * to be said of the case and stages it. A want is one of, several are separated by "; ":
  *
  *	VERDICT BYTES BLOCKS [with BYTES BLOCKS] [rule NAME] [flag NAME] [in LEAKS]
  *		a leak, or several together. VERDICT may be A|B, and a figure *

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
-/* Leaks by the function that allocated: each of them dropped or freed, and what it must still return. */
+/*
+ * Leaks by the function that allocated: each of them dropped or freed, and what it must still
+ * return.
+ */
 #include "leak.h"
 
 #include <dirent.h>

@@ -137,7 +137,10 @@ static void loader_and_backtrace(void)
 
 static char in_bss[4 * PAGE] __attribute__((aligned(4096)));
 
-/* A hole in a block and one in .bss, with pointers on both sides. The pages are whole again at the end. */
+/*
+ * A hole in a block and one in .bss, with pointers on both sides. The pages are whole again at the
+ * end.
+ */
 static void holes(void)
 {
 	char *made = (char *)aligned_alloc(PAGE, 5 * PAGE);

@@ -117,7 +117,9 @@ static void ran_others(void)
 	EXPECT(system("exit 3") == 3 << 8);
 }
 
-/* Of children that end within some 25 ms nobody looks at what they leave: there may be thousands. */
+/*
+ * Of children that end within some 25 ms nobody looks at what they leave: there may be thousands.
+ */
 static void linger(void)
 {
 	usleep(500000);

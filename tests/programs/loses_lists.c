@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loses three blocks of 64 bytes, each of which leads to five of 48, and keeps one of 1000. Says "ready",
- * then waits for the end of its input, and ends with the status, or by the signal, that it was given:
- * "3", "signal 11".
+ * Loses three blocks of 64 bytes, each of which leads to five of 48, and keeps one of 1000. Says
+ * "ready", then waits for the end of its input, and ends with the status, or by the signal, that it
+ * was given: "3", "signal 11".
  */
 #include <signal.h>
 #include <stdio.h>

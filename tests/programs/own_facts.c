@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * own_facts THREADS: what a process says of its own memory to whoever looks for pointers to its blocks.
- * Each of THREADS threads has blocks whose addresses it keeps inverted; then all writable memory
- * without a name is searched for them, but for the threads' stacks. Prints how many are found,
- * with and without the library's own memory, which is not to look like the program's, how long its
- * list is, and what stands in the list of memory taken by sbrk() and brk() at each of several steps.
+ * own_facts THREADS: what a process says of its own memory to whoever looks for pointers to its
+ * blocks. Each of THREADS threads has blocks whose addresses it keeps inverted; then all writable
+ * memory without a name is searched for them, but for the threads' stacks. Prints how many are
+ * found, with and without the library's own memory, which is not to look like the program's, how
+ * long its list is, and what stands in the list of memory taken by sbrk() and brk() at each of
+ * several steps.
  */
 #include "ledger/ledger_blocks.h"
 #include "ledger/ledger_facts.h"

@@ -2,7 +2,8 @@
 // build: -pthread -rdynamic
 /*
  * own_words [MODE]: what programs say of their blocks reaches the page map, and what they ask a
- * recorder, played by a thread of this one. Prints what is not as it should be, and its return values.
+ * recorder, played by a thread of this one. Prints what is not as it should be, and its return
+ * values.
  */
 #include "ledger/ledger_blocks.h"
 #include "ledger/ledger_facts.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 // build: @lib_slow_realloc
-/* What a thread's cache says of the block that is in realloc(): before, meanwhile, after, left by longjmp. */
+/*
+ * What a thread's cache says of the block that is in realloc(): before, meanwhile, after, left by
+ * longjmp.
+ */
 #include "ledger/ledger.h"
 #include "own_ledger.h"
 

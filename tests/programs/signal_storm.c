@@ -32,7 +32,8 @@ enum {
 	STORM_MS = 1500,
 	QUIET_ROUNDS = 2000,
 	FORKS = 60,
-	STACK_BYTES = 1 << 18,
+	NESTED_MOST = 32, /* or a slow machine never comes back from the handlers */
+	STACK_BYTES = 1 << 19,
 };
 
 /* [0] begun, [1] done. */
@@ -184,7 +185,6 @@ static void act(void)
 
 	if (what == 0 && jumping && may_jump) {
 		truth_add(&jumps, 1);
-		nested = 0;
 		siglongjmp(again, 1);
 	}
 	if (what == 1 && forking)
@@ -204,7 +204,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)info;
-	if (in_child ||
+	if (in_child || nested == NESTED_MOST ||
 	    (within && (uintptr_t)at->uc_mcontext.gregs[REG_RIP] - profiler >= profiler_bytes))
 		return;
 	nested++;
@@ -301,6 +301,7 @@ static void *run(void *seed)
 	block_signals(SIG_UNBLOCK);
 	if (!sigsetjmp(again, 1))
 		may_jump = 1;
+	nested = 0;
 	work(end);
 	may_jump = 0;
 	block_signals(SIG_BLOCK);

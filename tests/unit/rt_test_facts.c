@@ -160,7 +160,10 @@ static void small_mappings_lie_side_by_side(void **state)
 	for (unsigned i = 0; i < MAPPINGS; i++)
 		rt_munmap(mapped[i], 5000 * (i % 5 + 1));
 	assert_int_equal(parts_of(&own_list, 0, UINTPTR_MAX, &covered), 0);
-	/* A leaf holds addresses of blocks, as cells do: nobody may take it for the library's state. */
+	/*
+	 * A leaf holds addresses of blocks, as cells do: nobody may take it for the library's
+	 * state.
+	 */
 	assert_non_null(rt_mmap_leaf(UNIT));
 	assert_int_equal(parts_of(&own_list, 0, UINTPTR_MAX, &covered), 0);
 }

@@ -32,7 +32,9 @@ static void ask(const char *path, char name[NAME_BYTES])
 
 static void files_are_of_the_packages_that_dpkg_names(void **state)
 {
-	/* A link, a versioned name, paths of when /bin was no link, one of several architectures. */
+	/*
+	 * A link, a versioned name, paths of when /bin was no link, one of several architectures.
+	 */
 	static const char *const paths[] = {
 		"/usr/bin/dpkg-query",
 		"/bin/sh",

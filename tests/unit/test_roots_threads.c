@@ -450,7 +450,10 @@ static void a_coroutines_stack_with_a_guard_is_dead_below_the_pointer(void **sta
 
 enum { BETWEEN = 20 };
 
-/* From below: a guard, a thread's stack, a page of data, a handler's stack. All but the first is one mapping. */
+/*
+ * From below: a guard, a thread's stack, a page of data, a handler's stack. All but the first is
+ * one mapping.
+ */
 static void handle_above_a_thread(struct truth *truth)
 {
 	char *area = map_private(BYTES + STACK_BYTES + BYTES + STACK_BYTES);

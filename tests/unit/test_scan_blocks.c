@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks as the page map has them, one that is damaged, and one made to keep a reader busy for ever. */
+/*
+ * Blocks as the page map has them, one that is damaged, and one made to keep a reader busy for
+ * ever.
+ */
 #include "scan_fake.h"
 
 #include <setjmp.h>

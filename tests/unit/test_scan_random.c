@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small random heaps, judged by the definition alone, in the slowest way there is, and by the scan: states,
- * edges, roles and leaders must agree.
+ * Small random heaps, judged by the definition alone, in the slowest way there is, and by the scan:
+ * states, edges, roles and leaders must agree.
  */
 #include "scan/components.h"
 #include "scan_fake.h"

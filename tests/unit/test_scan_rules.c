@@ -133,7 +133,9 @@ static void pointers_are_told_by_what_the_block_holds(void **state)
 		check(*state, &cases[i]);
 }
 
-/* A program with its own operator new[] has blocks of malloc's instead; cells of 16 bytes say so. */
+/*
+ * A program with its own operator new[] has blocks of malloc's instead; cells of 16 bytes say so.
+ */
 static void arrays_of_a_replaced_new_are_known(void **state)
 {
 	static const struct rule_case replaced[] = {

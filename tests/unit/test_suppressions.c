@@ -22,7 +22,9 @@
 
 enum { MAX_FRAMES = 20 };
 
-/* A profile whose stacks are written as "function@module", innermost first; no function: a place. */
+/*
+ * A profile whose stacks are written as "function@module", innermost first; no function: a place.
+ */
 static struct seep_profile *profile_of(uint8_t kind, const char *const *frames)
 {
 	struct seep_profile *p = seep_profile_new();
@@ -334,7 +336,10 @@ static void only_what_the_runtime_keeps_is_its_own(void **state)
 		  false,
 		  { "std::string::_Rep::_S_create(unsigned long)@/lib/libstdc++.so.6",
 		    "main@/a" } },
-		/* A constructor below dlopen(), a callback below qsort(), a function of the same name. */
+		/*
+		 * A constructor below dlopen(), a callback below qsort(), a function of the same
+		 * name.
+		 */
 		{ 0,
 		  SEEP_VERDICT_LOST,
 		  false,
@@ -426,7 +431,9 @@ static void a_generated_rule_matches_its_leak_and_no_other(void **state)
 	seep_profile_free(profile);
 }
 
-/* valgrind may know another name of a function of the C library, and no name of what calls main(). */
+/*
+ * valgrind may know another name of a function of the C library, and no name of what calls main().
+ */
 static void a_generated_rule_bears_other_names_of_the_same(void **state)
 {
 	static const char *const frames[] = { "__strdup@/lib/libc.so.6", "dup@/a", "main@/a",

@@ -497,8 +497,8 @@ static void contents_go_with_their_blocks(void **state)
 }
 
 /*
- * More leaks than LeakSanitizer counts, by hundreds of thousands of blocks, in a time that is linear in
- * them; and each block in one leak.
+ * More leaks than LeakSanitizer counts, by hundreds of thousands of blocks, in a time that is
+ * linear in them; and each block in one leak.
  */
 static void no_number_of_leaks_is_too_many(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What programs say of their blocks, and ask: LeakSanitizer's interface, which many have already, and
- * that of seep.h. Behind us may be a LeakSanitizer, which hears all of it too.
+ * What programs say of their blocks, and ask: LeakSanitizer's interface, which many have already,
+ * and that of seep.h. Behind us may be a LeakSanitizer, which hears all of it too.
  */
 #include "seep/seep.h"
 
@@ -143,8 +143,8 @@ static void say_not_scanned(const char *why)
 }
 
 /*
- * As the hooks of ends do: what is lost may still stand on dead stack, or below in our own frames. Calls
- * ask_SYMBOL() with the argument, if there is one, and its caller's registers.
+ * As the hooks of ends do: what is lost may still stand on dead stack, or below in our own frames.
+ * Calls ask_SYMBOL() with the argument, if there is one, and its caller's registers.
  */
 #define ASKS(symbol)                                           \
 	__asm__(".pushsection .text\n"                         \

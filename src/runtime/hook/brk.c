@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory that the program takes from the heap's end by itself, which is no allocator's: a leak scan
- * looks for pointers there. What libc takes does not come this way. Calls are forwarded as they came.
+ * looks for pointers there. What libc takes does not come this way. Calls are forwarded as they
+ * came.
  */
 #include "runtime/next/next.h"
 #include "runtime/rt.h"

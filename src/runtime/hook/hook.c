@@ -55,7 +55,10 @@ void rt_forget_rest(void *block, struct rt_free how, const void *frame)
 		forget_unready(block, how, frame);
 }
 
-/* Whoever stops this thread now finds the block in the page map neither where it was nor where it will be. */
+/*
+ * Whoever stops this thread now finds the block in the page map neither where it was nor where it
+ * will be.
+ */
 static void say_resizing(const void *block, const void *frame)
 {
 	struct rt_thread *thread = rt_thread_self();

@@ -17,10 +17,10 @@ int dlclose(void *handle);
 enum { ARGUMENTS_MAX = 1 << 20 };
 
 /*
- * What ends a process has two parts. The symbol itself notes what its caller has in registers, and where
- * it stands on the stack: what lies below is dead, whoever looks for pointers there. All else is as
- * it came when it goes on in a C function of the same parameters, as if that had been called. No C
- * function could do that: it does not know what its caller had.
+ * What ends a process has two parts. The symbol itself notes what its caller has in registers, and
+ * where it stands on the stack: what lies below is dead, whoever looks for pointers there. All else
+ * is as it came when it goes on in a C function of the same parameters, as if that had been called.
+ * No C function could do that: it does not know what its caller had.
  */
 __asm__(".pushsection .text\n"
 	".type rt_end_enter, @function\n"
@@ -94,7 +94,10 @@ RT_EXPORT int dlclose(void *handle)
 }
 
 END(exit, 1);
-/* The end is noted when all handlers and destructors have run. A jump: no frame of ours is left behind. */
+/*
+ * The end is noted when all handlers and destructors have run. A jump: no frame of ours is left
+ * behind.
+ */
 BODY void end_exit(int status)
 {
 	rt_next.exit(status);

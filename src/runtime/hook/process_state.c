@@ -2,11 +2,11 @@
 /*
  * What a process says to the kernel about itself. Calls are forwarded as they came.
  *
- * Names of threads: afterwards whoever counts by thread name is told. A name that was written to /proc or
- * set by a raw system call is noticed at the thread's next change only.
+ * Names of threads: afterwards whoever counts by thread name is told. A name that was written to
+ * /proc or set by a raw system call is noticed at the thread's next change only.
  *
- * Another user or root directory, a sandbox, or a limit: before that, a young child gets its ledger.
- * Afterwards it might not, or would be killed for trying.
+ * Another user or root directory, a sandbox, or a limit: before that, a young child gets its
+ * ledger. Afterwards it might not, or would be killed for trying.
  */
 #include "runtime/life/start.h"
 #include "runtime/next/next.h"

@@ -130,7 +130,10 @@ void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum led
 		rt_exit_find_late(registers);
 }
 
-/* Called by libc itself, after main has returned or by its last thread: what it has in registers is its own. */
+/*
+ * Called by libc itself, after main has returned or by its last thread: what it has in registers is
+ * its own.
+ */
 static void find_exit_point(const void *frame)
 {
 	static const uint64_t none[LEDGER_EXIT_REGISTERS];

@@ -12,8 +12,8 @@
 void rt_exit_start(bool first);
 
 /*
- * An end was called, by a caller with these @registers; behind them stands the return address. If it
- * is the first of those that do not come back, it is in rt_facts from now on. A young child that
+ * An end was called, by a caller with these @registers; behind them stands the return address. If
+ * it is the first of those that do not come back, it is in rt_facts from now on. A young child that
  * calls exec has a ledger afterwards: the recorder tells of programs that were not recorded by the
  * ledgers of who called exec.
  */
@@ -27,8 +27,9 @@ struct rt_exit_point {
 };
 
 /*
- * This thread waits for a leak scan, called by who has these @registers, as above: for that time it is
- * as if it ended, so that nobody takes what lies below on its stack for live. Then make it as before.
+ * This thread waits for a leak scan, called by who has these @registers, as above: for that time it
+ * is as if it ended, so that nobody takes what lies below on its stack for live. Then make it as
+ * before.
  */
 void rt_exit_point_pretend(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1],
 			   struct rt_exit_point *ret_before);

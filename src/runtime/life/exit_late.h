@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who calls exit() leaves all that its callers have on the stack. Most of it are their variables. But a
- * function that the thread called after its last allocation has a frame where others ran before, and
- * what it has not written yet is what they left there.
+ * Who calls exit() leaves all that its callers have on the stack. Most of it are their variables.
+ * But a function that the thread called after its last allocation has a frame where others ran
+ * before, and what it has not written yet is what they left there.
  */
 #ifndef SEEP_RUNTIME_EXIT_LATE_H
 #define SEEP_RUNTIME_EXIT_LATE_H

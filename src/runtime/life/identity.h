@@ -20,8 +20,8 @@ struct rt_identity {
 };
 
 /*
- * @id: zeros, or what was filled in before a fork; a child has the same boot and program. What /proc
- * does not tell is 0 or empty.
+ * @id: zeros, or what was filled in before a fork; a child has the same boot and program. What
+ * /proc does not tell is 0 or empty.
  */
 void rt_identify(struct rt_identity *id);
 

@@ -62,8 +62,9 @@ uint64_t rt_ledger_max_wanted(const struct rt_options *options)
 }
 
 /*
- * A part of the memory that the control groups leave: a ledger in a tmpfs is charged to them, and so
- * is our private memory, which grows with it. Of a forked child its parent's: reading it takes time.
+ * A part of the memory that the control groups leave: a ledger in a tmpfs is charged to them, and
+ * so is our private memory, which grows with it. Of a forked child its parent's: reading it takes
+ * time.
  */
 static uint64_t group_max(bool is_fork)
 {

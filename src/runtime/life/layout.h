@@ -25,8 +25,8 @@ uint64_t rt_ledger_max_wanted(const struct rt_options *options);
 uint64_t rt_ledger_max_default(long fd, bool is_fork);
 
 /*
- * Lay the tables out in @limit bytes at most, enough for @wanted if that is more than usual; returns
- * the file's size, which is above @limit when that is too small.
+ * Lay the tables out in @limit bytes at most, enough for @wanted if that is more than usual;
+ * returns the file's size, which is above @limit when that is too small.
  */
 uint64_t rt_lay_out(uint64_t wanted, uint64_t limit, struct ledger_table *ret_tables);
 

@@ -19,19 +19,24 @@ struct rt_make {
 	uint32_t first_row;
 	uint32_t parent_rows_end; /* see struct ledger_header */
 	uint64_t age_ns;	  /* what is recorded began so long ago */
-	/* Called before the file gets its name, with rt_global pointing at it; false gives up. NULL: none. */
+	/*
+	 * Called before the file gets its name, with rt_global pointing at it; false gives up.
+	 * NULL: none.
+	 */
 	bool (*fill)(void);
 	const char *parent; /* file name of the fork parent's ledger, or "" */
 	const char *allocator_path;
 	uint64_t private_bytes; /* mapped already */
-	/* A fork parent's ledger: what it says of the arguments; the program may have changed them. */
+	/*
+	 * A fork parent's ledger: what it says of the arguments; the program may have changed them.
+	 */
 	const uint8_t *argv;
 	size_t argv_bytes;
 };
 
 /*
- * Make a ledger and point rt_global at it. False when none can be made, with rt_global as it was and
- * nothing left behind. The name without directory stands in rt_ledger_name afterwards, the
+ * Make a ledger and point rt_global at it. False when none can be made, with rt_global as it was
+ * and nothing left behind. The name without directory stands in rt_ledger_name afterwards, the
  * directory in rt_ledger_dir.
  */
 bool rt_ledger_make(const struct rt_make *make);

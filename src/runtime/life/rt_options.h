@@ -32,8 +32,8 @@ static inline uint32_t rt_options_filters(const struct rt_options *options)
 }
 
 /*
- * @text may be NULL, and may change afterwards. False when it has an error or asks for help: then one
- * line (or the list) was written to standard error, and the program is to run unrecorded.
+ * @text may be NULL, and may change afterwards. False when it has an error or asks for help: then
+ * one line (or the list) was written to standard error, and the program is to run unrecorded.
  */
 bool rt_options_read(const char *text, struct rt_options *ret_options);
 

@@ -9,8 +9,8 @@
 #include "runtime/rt.h"
 
 /*
- * Wait until *@word is @wanted, which the recorder sees to, or it is later than @until_ns. False: it
- * is not, because it is late, or there is no recorder, or none any more.
+ * Wait until *@word is @wanted, which the recorder sees to, or it is later than @until_ns. False:
+ * it is not, because it is late, or there is no recorder, or none any more.
  */
 bool rt_recorder_wait(_Atomic uint32_t *word, uint32_t wanted, uint64_t until_ns);
 

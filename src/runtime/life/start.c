@@ -98,11 +98,17 @@ static bool open_books(void)
 static const char *keep_dir(const char *given)
 {
 	static RT_LARGE char kept[DIR_MAX];
-	size_t length = given ? strlen(given) : 0;
+	size_t length = given ? strlen(given) : 0, before = 0;
 
-	if (!given || length >= sizeof(kept))
+	/* The program may change its working directory. */
+	if (given && *given != '/' &&
+	    rt_syscall3(SYS_getcwd, (long)kept, sizeof(kept) - 1, 0) > 0) {
+		before = strlen(kept) + 1;
+		kept[before - 1] = '/';
+	}
+	if (!given || before + length >= sizeof(kept))
 		return NULL;
-	memcpy(kept, given, length + 1);
+	memcpy(kept + before, given, length + 1);
 	return kept;
 }
 
@@ -254,8 +260,8 @@ static uint32_t next_row(void)
 }
 
 /*
- * False: this child is to have a ledger at once. Filters and checks are nothing for a log, and what is
- * counted in the ledger of a process that has ended comes too late for its recording.
+ * False: this child is to have a ledger at once. Filters and checks are nothing for a log, and what
+ * is counted in the ledger of a process that has ended comes too late for its recording.
  */
 static bool be_young(void)
 {
@@ -294,7 +300,9 @@ static bool fill_child(void)
 	return open_books() && (!rt_mine.young || rt_young_replay(__builtin_frame_address(0)));
 }
 
-/* Of a young child that is to have a ledger: until its log is not in use. Others' hooks take long. */
+/*
+ * Of a young child that is to have a ledger: until its log is not in use. Others' hooks take long.
+ */
 static void wait_for_log(void)
 {
 	atomic_store_explicit(&rt_young.grows, true, memory_order_seq_cst);
@@ -340,7 +348,10 @@ static bool start_child(void)
 	memcpy(parent_name, rt_ledger_name, sizeof(parent_name));
 	former = rt_global;
 	made = first_row < LEDGER_ROW_ID_END - 2 && rt_ledger_make(&make);
-	/* Of one that lies elsewhere, after setuid() or chroot(), whoever reads ours would not know. */
+	/*
+	 * Of one that lies elsewhere, after setuid() or chroot(), whoever reads ours would not
+	 * know.
+	 */
 	if (!made || rt_ledger_moved)
 		note_unrecorded(counts);
 	if (made) {
@@ -372,7 +383,9 @@ static struct ledger_control *wait_for_start(void)
 
 		if (maker == tid && rt_walk_is_inside(__builtin_frame_address(0), starter_frame))
 			break;
-		/* Left by longjmp, or forked away in the middle of it: this process has no ledger. */
+		/*
+		 * Left by longjmp, or forked away in the middle of it: this process has no ledger.
+		 */
 		if (maker == tid || i == START_WAITS || (maker && rt_is_gone(rt_getpid(), maker))) {
 			rt_store_release(&phase, RT_OFF);
 			break;
@@ -393,9 +406,10 @@ static void at_fork(void)
 }
 
 /*
- * Handlers wait while something begins: one that leaves by longjmp, forks or calls exec in the middle would
- * leave half a ledger. Signals that a fault or a sandbox's trap gives at once would kill if they were held.
- * Returns what was held before. One bit for each signal, as the kernel has it.
+ * Handlers wait while something begins: one that leaves by longjmp, forks or calls exec in the
+ * middle would leave half a ledger. Signals that a fault or a sandbox's trap gives at once would
+ * kill if they were held. Returns what was held before. One bit for each signal, as the kernel has
+ * it.
  */
 static uint64_t hold_signals(bool *ret_held)
 {
@@ -531,7 +545,9 @@ struct ledger_control *rt_grow_up(void)
 	return begin(NULL, true);
 }
 
-/* Programs that allocate nothing before main start here. Loaded later, we wait for rt_start_with(). */
+/*
+ * Programs that allocate nothing before main start here. Loaded later, we wait for rt_start_with().
+ */
 static __attribute__((constructor)) void construct(void)
 {
 	bool preloaded = rt_next_is_behind();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The beginning of recording: at a preloaded process's first allocation, before any constructor; when
- * somebody who has loaded the library later says so; and in a forked child at its first allocation or
- * free.
+ * The beginning of recording: at a preloaded process's first allocation, before any constructor;
+ * when somebody who has loaded the library later says so; and in a forked child at its first
+ * allocation or free.
  */
 #ifndef SEEP_RUNTIME_START_H
 #define SEEP_RUNTIME_START_H
@@ -21,21 +21,24 @@ struct rt_start {
 };
 
 /*
- * Start recording this process, if it is not being recorded. From now on every hook records; the caller
- * sees to it that calls come to the hooks. Returns what rt_control() does.
+ * Start recording this process, if it is not being recorded. From now on every hook records; the
+ * caller sees to it that calls come to the hooks. Returns what rt_control() does.
  */
 RT_COLD struct ledger_control *rt_start_with(const struct rt_start *start);
 
 /*
- * The control line of this process's own ledger, NULL when it has none. A forked child is young after
- * the first call, or has a ledger of its own.
+ * The control line of this process's own ledger, NULL when it has none. A forked child is young
+ * after the first call, or has a ledger of its own.
  */
 RT_COLD struct ledger_control *rt_control_cold(void);
 
 /* Nothing is recorded in this process, and nothing will be. */
 bool rt_is_off(void);
 
-/* Give a young child its ledger; in another process there is nothing to do. Returns rt_mine.control. */
+/*
+ * Give a young child its ledger; in another process there is nothing to do. Returns
+ * rt_mine.control.
+ */
 RT_COLD struct ledger_control *rt_grow_up(void);
 
 static inline struct ledger_control *rt_control(void)

@@ -6,9 +6,9 @@
 #include "runtime/life/start_tool.h"
 
 #include "runtime/life/make.h"
+#include "runtime/next/next.h"
 #include "runtime/sys/sys.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -40,11 +40,9 @@ static struct room *room;
 
 static const char *own_path(void)
 {
-	struct dl_find_object object;
+	const struct link_map *own = rt_own_map();
 
-	return _dl_find_object((void *)&room, &object) == 0 && object.dlfo_link_map->l_name
-		       ? object.dlfo_link_map->l_name
-		       : "";
+	return own && own->l_name ? own->l_name : "";
 }
 
 static RT_LARGE char

@@ -213,14 +213,14 @@ static void *find_in(const struct link_map *map, const char *name)
 	return (void *)address;
 }
 
-static const struct link_map *own_map(void)
+const struct link_map *rt_own_map(void)
 {
 	return object_of((uintptr_t)&rt_next);
 }
 
 void *rt_find_elsewhere(const char *symbol)
 {
-	const struct link_map *own = own_map();
+	const struct link_map *own = rt_own_map();
 
 	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
 		void *found = map == own ? NULL : find_in(map, symbol);
@@ -242,7 +242,7 @@ static bool is_next(const char *name, const void *function)
 
 void *rt_next_hook_of(const char *name, const void *function)
 {
-	const struct link_map *own = is_next(name, function) ? own_map() : NULL;
+	const struct link_map *own = is_next(name, function) ? rt_own_map() : NULL;
 
 	return own ? find_in(own, name) : NULL;
 }
@@ -259,7 +259,7 @@ void *rt_find_in_program(const char *symbol)
  */
 static bool is_replaced(const struct rt_next *next, const char *symbol)
 {
-	const struct link_map *own = own_map();
+	const struct link_map *own = rt_own_map();
 
 	for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
 		void *found = map == own ? NULL : find_in(map, symbol);
@@ -291,7 +291,7 @@ static bool any_is_replaced(const struct rt_next *next)
  */
 static void *find_behind(const char *symbol)
 {
-	const struct link_map *map = own_map();
+	const struct link_map *map = rt_own_map();
 	void *found = NULL;
 
 	for (map = map ? map->l_next : NULL; map && !found; map = map->l_next)

@@ -69,10 +69,15 @@ const char *rt_next_malloc_path(void);
 /* Does @pc lie in libc's exit()? Whoever calls it from inside libc does not come to our hook. */
 bool rt_next_is_in_exit(uintptr_t pc);
 
+struct link_map;
+
+/* The loader's entry for libseep.so; NULL: it has none. Does not allocate. */
+const struct link_map *rt_own_map(void);
+
 /*
  * A definition of @symbol in any loaded object but this library, the vDSO among them; for operators
- * whose provider came later or locally too. Reads the loader's list: for the out-of-memory path and the
- * start only.
+ * whose provider came later or locally too. Reads the loader's list: for the out-of-memory path and
+ * the start only.
  */
 void *rt_find_elsewhere(const char *symbol);
 

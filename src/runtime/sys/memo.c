@@ -49,7 +49,10 @@ static void put(struct rt_memo_table *table, uint64_t key, uint64_t value)
 	rt_add(&table->used, RT_MEMO_PROBES);
 }
 
-/* In place of @old, which stays mapped for threads that read it but holds no memory; NULL: no memory. */
+/*
+ * In place of @old, which stays mapped for threads that read it but holds no memory; NULL: no
+ * memory.
+ */
 static struct rt_memo_table *replace(rt_memo *memo, struct rt_memo_table *old, uint64_t buckets,
 				     uint64_t generation)
 {

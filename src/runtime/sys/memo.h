@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A memo: what was found out once, by mixed 64-bit key, for every thread to read and to add to without a
- * lock. It may forget: whoever misses a key finds the answer again.
+ * A memo: what was found out once, by mixed 64-bit key, for every thread to read and to add to
+ * without a lock. It may forget: whoever misses a key finds the answer again.
  *
  * A bucket holds a value, and its key in exclusive-or with that value (Hyatt and Mann, "A
  * lockless transposition table in parallel chess", 2002). Words of two different stores give no key
- * that anybody asks for: keys and values may be near each other, mixed keys are not. So a bucket may
- * be changed or emptied at any moment, and a thread may stop between two stores for good: left by
- * longjmp, killed by a fork.
+ * that anybody asks for: keys and values may be near each other, mixed keys are not. So a bucket
+ * may be changed or emptied at any moment, and a thread may stop between two stores for good: left
+ * by longjmp, killed by a fork.
  */
 #ifndef SEEP_RUNTIME_MEMO_H
 #define SEEP_RUNTIME_MEMO_H
@@ -73,8 +73,8 @@ RT_INLINE uint64_t rt_memo_find(rt_memo *memo, uint64_t key)
 
 /*
  * Add @value, not 0, in place of what @key had. A table that is three quarters full becomes one of
- * twice the size; but one that was filled since before @generation, or is the largest of @most_bytes, is
- * emptied: keys of older generations are not asked for again.
+ * twice the size; but one that was filled since before @generation, or is the largest of
+ * @most_bytes, is emptied: keys of older generations are not asked for again.
  */
 RT_COLD void rt_memo_put(rt_memo *memo, uint64_t key, uint64_t value, uint64_t generation,
 			 uint64_t most_bytes);

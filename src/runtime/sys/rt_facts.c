@@ -82,7 +82,10 @@ static void add(const struct list *list, struct range added)
 			if (!rt_load(&list->ranges[i].begin) &&
 			    exchange(&list->ranges[i], none, added))
 				return;
-		/* Whoever is refused has raised the count beyond: a reader sees that some are missing. */
+		/*
+		 * Whoever is refused has raised the count beyond: a reader sees that some are
+		 * missing.
+		 */
 		if (atomic_fetch_add_explicit(list->count, 1, memory_order_relaxed) >= list->max) {
 			rt_store(list->count, list->max + 1);
 			return;
@@ -156,7 +159,10 @@ void rt_facts_disown(const void *start, size_t bytes)
 	const struct range removed = { (uintptr_t)start, (uintptr_t)start + bytes };
 	uint64_t left = bytes;
 
-	/* What another thread splits off meanwhile is for a moment in no entry, or in one passed already. */
+	/*
+	 * What another thread splits off meanwhile is for a moment in no entry, or in one passed
+	 * already.
+	 */
 	for (unsigned i = 0; i < REMOVE_TRIES && left; i++)
 		left -= remove_once(&own_list, removed);
 }

@@ -17,7 +17,10 @@
 #define BESIDE_BELOW (UINT64_C(64) << 30)
 enum { BESIDE_BYTES_MAX = 256 << 10, BESIDE_ALIGN = 2 << 20 };
 
-/* An address that is likely to be free, next to the one before. Where it is not, the kernel finds another. */
+/*
+ * An address that is likely to be free, next to the one before. Where it is not, the kernel finds
+ * another.
+ */
 static uintptr_t beside(size_t bytes)
 {
 	static _Atomic uintptr_t next;

@@ -35,9 +35,9 @@ static inline long rt_syscall3(long nr, long a, long b, long c)
 }
 
 /*
- * Private anonymous memory without reservation; NULL on failure. Counted in private_bytes, and noted
- * as the library's own (rt_facts.h). What is small lies side by side: thousands of threads have some
- * each, and it is to be few ranges, and few mappings of the kernel's too.
+ * Private anonymous memory without reservation; NULL on failure. Counted in private_bytes, and
+ * noted as the library's own (rt_facts.h). What is small lies side by side: thousands of threads
+ * have some each, and it is to be few ranges, and few mappings of the kernel's too.
  */
 void *rt_mmap(size_t bytes);
 void rt_munmap(void *start, size_t bytes);
@@ -72,8 +72,9 @@ bool rt_is_gone(uint32_t pid, uint32_t tid);
 extern uint64_t rt_now_stands_ns;
 
 /*
- * The vDSO's clock_gettime(), which makes no system call where the kernel has a clock for that. Set at
- * the start; NULL: there is none. libc's may be another library's, that says another time and takes locks.
+ * The vDSO's clock_gettime(), which makes no system call where the kernel has a clock for that. Set
+ * at the start; NULL: there is none. libc's may be another library's, that says another time and
+ * takes locks.
  */
 typedef int rt_clock(clockid_t clock, struct timespec *ret);
 extern rt_clock *rt_vdso_clock;

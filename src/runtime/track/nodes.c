@@ -147,7 +147,9 @@ static uint64_t prepare(struct new_node *new_node, const struct folded *frame, u
 	return hash;
 }
 
-/* Frames of the walk that folding took out up to scratch[at], @cut of them among those not stored. */
+/*
+ * Frames of the walk that folding took out up to scratch[at], @cut of them among those not stored.
+ */
 static uint16_t folded_frames(uint32_t at, uint32_t cut)
 {
 	const uint32_t frames = scratch[at].last - at - cut;

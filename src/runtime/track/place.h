@@ -24,7 +24,9 @@ RT_INLINE bool rt_row_is_context(uint32_t row)
 	return RT_LIKELY(row - rt_global.first_row >= LEDGER_CONTEXT_FIRST);
 }
 
-/* @own: the hook's part of @key. @again: the next allocation from there may be as quick as others. */
+/*
+ * @own: the hook's part of @key. @again: the next allocation from there may be as quick as others.
+ */
 RT_INLINE uint32_t rt_place_find(struct rt_thread *thread, uint64_t hash, struct rt_key own,
 				 struct rt_key key, uint32_t epoch, bool again)
 {

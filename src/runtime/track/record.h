@@ -19,7 +19,8 @@ RT_HOT void rt_record_any(void *block, size_t size, struct rt_alloc what, const 
 
 /*
  * A block came from another definition of the operator. When that called malloc, the books have its
- * block already: @mark is what rt_record_mark() gave before the call. Only in a process that is recorded.
+ * block already: @mark is what rt_record_mark() gave before the call. Only in a process that is
+ * recorded.
  */
 RT_COLD bool rt_record_is_new(const void *block, uint64_t mark);
 RT_COLD uint64_t rt_record_mark(void);
@@ -44,7 +45,10 @@ void rt_resize_begin(struct ledger_control *control, void *block, const void *fr
 void rt_resize_end(struct ledger_control *control, const struct rt_resize *resize, void *before,
 		   void *after, size_t size, const void *frame);
 
-/* The marks of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one stays so. */
+/*
+ * The marks of the block that comes out of a realloc, as rt_cell_value() takes them: an ignored one
+ * stays so.
+ */
 uint32_t rt_marks_after_resize(const struct rt_resize *resize);
 
 /* Objects may have been unloaded: the hook at @frame comes from dlclose or the loader. */

@@ -96,8 +96,8 @@ static inline void rt_last_row_void(struct rt_thread *thread)
 }
 
 /*
- * No allocation of the calling thread is the same as its last one, since the quick way does not know
- * of marks, until it shows the key again.
+ * No allocation of the calling thread is the same as its last one, since the quick way does not
+ * know of marks, until it shows the key again.
  */
 static inline void rt_last_row_hide(struct rt_thread *thread)
 {

@@ -52,7 +52,10 @@ bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const stru
 	uint64_t now = rt_now_ns();
 	uint32_t tid = rt_gettid();
 
-	/* No younger than the one that forked it: when an ancestor's recording is written is known by that. */
+	/*
+	 * No younger than the one that forked it: when an ancestor's recording is written is known
+	 * by that.
+	 */
 	if (rt_young.is_on && now - rt_young.since_ns >= LEDGER_FORK_NS)
 		return false;
 	/* Another thread than the one that came out of the fork: there are several. */
@@ -106,8 +109,8 @@ static enum stand enter(const void *frame, uint64_t allocs, uint64_t bytes)
 	if (rt_young.now_ns - rt_young.since_ns >= LEDGER_FORK_NS)
 		return OUT;
 	/*
-	 * Whoever makes the ledger has looked at this word after that one, or we see that it does. And
-	 * from here on a fork in a handler knows that we are here.
+	 * Whoever makes the ledger has looked at this word after that one, or we see that it does.
+	 * And from here on a fork in a handler knows that we are here.
 	 */
 	atomic_store_explicit(&rt_young.busy, (uintptr_t)frame, memory_order_seq_cst);
 	if (atomic_load_explicit(&rt_young.grows, memory_order_seq_cst) || !rt_mine.young) {

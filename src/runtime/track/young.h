@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A forked child is young until it has allocated much or lived long: shells fork by the thousand, and a
- * ledger costs more than such a child does. It has none. Each of its operations is added to "forked" of
- * its nearest ancestor's ledger, and logged in private memory with its call stack. If it is to have a
- * ledger after all, the log is replayed into that. docs/internals/ledger.md, "Fork".
+ * A forked child is young until it has allocated much or lived long: shells fork by the thousand,
+ * and a ledger costs more than such a child does. It has none. Each of its operations is added to
+ * "forked" of its nearest ancestor's ledger, and logged in private memory with its call stack. If
+ * it is to have a ledger after all, the log is replayed into that. docs/internals/ledger.md,
+ * "Fork".
  *
- * One thread uses the log, with its signal handlers. Whatever is out of the ordinary is left to a ledger:
- * the functions below return false then, and nothing has been done.
+ * One thread uses the log, with its signal handlers. Whatever is out of the ordinary is left to a
+ * ledger: the functions below return false then, and nothing has been done.
  */
 #ifndef SEEP_RUNTIME_YOUNG_H
 #define SEEP_RUNTIME_YOUNG_H
@@ -85,9 +86,9 @@ static inline bool rt_young_is_user(void)
 }
 
 /*
- * Be young. @ancestor: of the nearest ledger, mapped as long as this lasts. @first_id: the first row id
- * after those of who forked us. @walk: of the thread that forked, whose state nobody uses any more;
- * NULL: there is none. False: not possible.
+ * Be young. @ancestor: of the nearest ledger, mapped as long as this lasts. @first_id: the first
+ * row id after those of who forked us. @walk: of the thread that forked, whose state nobody uses
+ * any more; NULL: there is none. False: not possible.
  */
 bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const struct rt_walk *walk,
 		    uint64_t allocs_max);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* From the log of a young child to its new ledger: as if that had been there from the first operation. */
+/*
+ * From the log of a young child to its new ledger: as if that had been there from the first
+ * operation.
+ */
 #ifndef SEEP_RUNTIME_YOUNG_REPLAY_H
 #define SEEP_RUNTIME_YOUNG_REPLAY_H
 
 #include "runtime/track/young.h"
 
 /*
- * Replay the log, before the ledger has its name, and give the thread its state. @frame: of the caller,
- * as of a hook. False without a thread state.
+ * Replay the log, before the ledger has its name, and give the thread its state. @frame: of the
+ * caller, as of a hook. False without a thread state.
  */
 bool rt_young_replay(const void *frame);
 

@@ -26,7 +26,9 @@ static struct rt_memory *memory_new(uint32_t capacity)
 	memory->capacity = capacity;
 	memory->frames = (struct rt_frame *)(memory + 1) + 1;
 	memory->words = (struct rt_word *)(memory->frames + capacity) + RT_WORDS_BEFORE;
-	/* Beyond the outermost frame is a ra_at beyond any; before the first word, some that hold. */
+	/*
+	 * Beyond the outermost frame is a ra_at beyond any; before the first word, some that hold.
+	 */
 	memory->frames[-1].ra_at = UINTPTR_MAX;
 	for (int i = 1; i <= RT_WORDS_BEFORE; i++)
 		memory->words[-i] = (struct rt_word){ (uintptr_t)&zero, 0 };

@@ -196,8 +196,8 @@ bool rt_module_find(uintptr_t pc, struct cfi_module *ret_module)
 }
 
 /*
- * Some programs hide their header from whoever would dump them, or write over it. Asked by a call that
- * sandboxes let pass; where they do not, it is as it is in all others.
+ * Some programs hide their header from whoever would dump them, or write over it. Asked by a call
+ * that sandboxes let pass; where they do not, it is as it is in all others.
  */
 static bool is_readable(uintptr_t from, size_t bytes)
 {

@@ -34,10 +34,10 @@ RT_COLD void rt_modules_check(void);
 RT_COLD void rt_modules_advance(void);
 
 /*
- * After RT_GENERATED_MET: an allocation with hook frame address @frame: if the dynamic linker makes it while it loads an
- * object, after having mapped it, advance; it may stand where that code was. A remembered walk
- * would not meet it: its words may all hold. Of those allocations there is one at least, for the
- * list of what the object depends on.
+ * After RT_GENERATED_MET: an allocation with hook frame address @frame: if the dynamic linker makes
+ * it while it loads an object, after having mapped it, advance; it may stand where that code was. A
+ * remembered walk would not meet it: its words may all hold. Of those allocations there is one at
+ * least, for the list of what the object depends on.
  */
 RT_COLD void rt_modules_check_load(const uintptr_t *frame);
 

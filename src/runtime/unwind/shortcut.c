@@ -50,7 +50,9 @@ static struct rt_shortcuts *table_get(struct rt_walk *walk)
 	return table;
 }
 
-/* Copy @count words that end before @end, innermost first. False: they are not all on this stack. */
+/*
+ * Copy @count words that end before @end, innermost first. False: they are not all on this stack.
+ */
 static bool copy_words(struct rt_shortcut *into, uintptr_t leaf, const struct rt_word *end,
 		       uint32_t count)
 {

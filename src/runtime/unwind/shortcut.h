@@ -47,7 +47,9 @@ struct rt_shortcut {
 	int32_t at[RT_SHORTCUT_WORDS];
 };
 
-/* Sets of RT_SHORTCUT_WAYS entries; before them their tags, so that most that are none cost a line. */
+/*
+ * Sets of RT_SHORTCUT_WAYS entries; before them their tags, so that most that are none cost a line.
+ */
 struct rt_shortcuts {
 	unsigned shift;	   /* of a hash, to the index of a set */
 	uint32_t offered;  /* walks that could have become shortcuts */

@@ -114,7 +114,9 @@ static uintptr_t sp_of_goroutine(uintptr_t g, uintptr_t depth)
 	return sp;
 }
 
-/* From a return address of asmcgocall to its caller's frame pointer, in words; above, the address. */
+/*
+ * From a return address of asmcgocall to its caller's frame pointer, in words; above, the address.
+ */
 static _Atomic uint64_t go_frame;
 
 static bool find_frame(uintptr_t sp, uintptr_t depth, uintptr_t *fp)

@@ -32,11 +32,11 @@ bool rt_stack_holds(struct rt_stack *stack, uintptr_t sp, uintptr_t at, uintptr_
  * @sp:    on it, in a function without unwind information
  * @fp:    there; becomes that of the function that called it
  *
- * Go's runtime.asmcgocall calls C on the thread's stack. The frame pointer stays that of its caller,
- * and at its own stack pointer lie two words: how deep the goroutine's stack was, and the goroutine,
- * whose first two words are the bounds of its stack. All of that has to agree, except that Go may
- * have moved the stack while C called back: then the frame pointer is where the caller has it
- * otherwise.
+ * Go's runtime.asmcgocall calls C on the thread's stack. The frame pointer stays that of its
+ * caller, and at its own stack pointer lie two words: how deep the goroutine's stack was, and the
+ * goroutine, whose first two words are the bounds of its stack. All of that has to agree, except
+ * that Go may have moved the stack while C called back: then the frame pointer is where the caller
+ * has it otherwise.
  *
  * Returns: 0 if this is something else. Otherwise all between @fp and the end may be read.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One step outward: from the state at a return address, by its rule, to the state at the next.
- * docs/internals/unwinding.md says what each kind of rule reads. The walk takes the common ones itself.
+ * docs/internals/unwinding.md says what each kind of rule reads. The walk takes the common ones
+ * itself.
  */
 #ifndef SEEP_RUNTIME_STEP_H
 #define SEEP_RUNTIME_STEP_H

@@ -136,7 +136,9 @@ void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *fr
 		walk = walk_apart(proof);
 		if (!walk)
 			return;
-		/* Another thread may have begun a new generation since: there, all hashes differ. */
+		/*
+		 * Another thread may have begun a new generation since: there, all hashes differ.
+		 */
 		same = rt_walk(walk, frame) == shortcut->hash ||
 		       walk->now->generation != shortcut->generation;
 	}

@@ -18,8 +18,8 @@ struct rt_proof {
 };
 
 /*
- * Compare @walk, which this thread has just made from hook frame @frame; or @shortcut, if it was made
- * by that one, else NULL.
+ * Compare @walk, which this thread has just made from hook frame @frame; or @shortcut, if it was
+ * made by that one, else NULL.
  */
 RT_COLD void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
 			    const struct rt_shortcut *shortcut);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walking the stack of a hook's caller: remember, land, re-read. docs/internals/unwinding.md has the proof.
+ * Walking the stack of a hook's caller: remember, land, re-read. docs/internals/unwinding.md has
+ * the proof.
  *
  * A thread keeps its last walk as an array of frames, root first. A new walk steps by rules from
  * the leaf until it meets a remembered frame in the same state, then re-reads, strictly outward,
