@@ -358,11 +358,10 @@ struct ledger_cache {
 	_Atomic uint64_t walks_truncated; /* that did not reach the outermost frame */
 	/*
 	 * Block that its owner is in realloc() with, 0 none: it is neither at its old nor at its
-	 * new address in the page map. Void once the stack pointer is above frame: left by longjmp.
+	 * new address in the page map. One that was left by longjmp() remains until the next.
 	 */
 	_Atomic uint64_t resizing;
-	_Atomic uint64_t resizing_frame;
-	uint64_t spare[2];
+	uint64_t spare[3];
 	struct ledger_redo redo;
 	_Atomic uint64_t histogram[LEDGER_HISTOGRAM_BUCKETS]; /* [i]: requests < 2^i bytes */
 };

@@ -389,6 +389,11 @@ static void tell_of_marking(struct seep_leak_scan *scan)
 	scan->block_count = marked->block_count;
 	scan->skipped_count = marked->skipped_count;
 	memcpy(scan->skipped, marked->skipped, sizeof(scan->skipped));
+	if (marked->strange)
+		seep_texts_take(&scan->caveats,
+				seep_xasprintf("%llu entries of seep's list of live blocks make no "
+					       "sense and were passed over",
+					       (unsigned long long)marked->strange));
 	if (marked->overlaps)
 		seep_texts_take(&scan->caveats,
 				seep_xasprintf("%llu blocks lie over others, whose free() was not "

@@ -15,16 +15,17 @@ LIBRARY = SEEP.parent / "libseep.so"
 NOT_FOUND = "the program seep is neither beside libseep.so nor in ../../bin from there"
 
 
-def run(seep, name, *arguments, options="", library=None):
+def run(seep, name, *arguments, options="", library=None, directory=None):
     """Without a recorder; by default where the library finds no seep, either."""
     if library is None:
         library = seep.directory / "alone" / "a" / "b" / "libseep.so"
         library.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(LIBRARY, library)
-    env = {"LD_PRELOAD": str(library), "SEEP_DIR": str(seep.ledger_dir)}
+    env = {"LD_PRELOAD": str(library), "SEEP_DIR": str(directory or seep.ledger_dir)}
     return subprocess.run(
         [program(name), *arguments],
         env={**os.environ, **env, "SEEP_OPTIONS": "exit_wait_ms=100" + options},
+        cwd=seep.ledger_dir.parent,
         capture_output=True,
         timeout=LIMIT_S,
     )
@@ -90,6 +91,13 @@ def test_without_a_recorder_threads_check_in_turns(seep):
     assert done.stdout.decode() == FOUND * 4 + UNNOTICED
     reports = done.stderr.decode().split("still running")[1:]
     assert ["5.2 KB in 4 blocks" in report for report in reports] == [True] * 4, done.stderr
+
+
+def test_a_relative_seep_dir_is_found_from_another_working_directory(seep):
+    relative = seep.ledger_dir.name
+    done = run(seep, "checks_itself", "moved", library=LIBRARY, directory=relative)
+    assert done.stdout.decode() == FOUND + UNNOTICED
+    assert len(leaks_in(done.stderr.decode())) == 1
 
 
 def test_a_check_without_standard_error_does_not_write_into_the_ledger(seep):

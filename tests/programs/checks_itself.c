@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * checks_itself [threads|closed|ends|apart]: looks for its own leaks, and says whether it could
+ * checks_itself [threads|closed|ends|moved|apart]: looks for its own leaks, and says whether it could
  * notice who did it. "threads": in four threads at once; "closed": without a standard error;
- * "ends": __lsan_do_leak_check(); "apart": its next child is to be the first process of a PID
+ * "ends": __lsan_do_leak_check(); "moved": it has changed its working directory; "apart": its next
+ * child is to be the first process of a PID
  * namespace.
  */
 #define _GNU_SOURCE
@@ -92,6 +93,8 @@ int main(int argc, char **argv)
 	lose(1337);
 	if (strcmp(mode, "closed") == 0)
 		(void)close(2);
+	if (strcmp(mode, "moved") == 0 && chdir("/") != 0)
+		return 4;
 	if (strcmp(mode, "apart") == 0 && unshare(CLONE_NEWPID) != 0)
 		return 3;
 	if (strcmp(mode, "ends") == 0)

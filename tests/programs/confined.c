@@ -6,14 +6,12 @@
  */
 #define _GNU_SOURCE
 #include <grp.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "seccomp_filter.h"
 #include "truth.h"
 
 enum { ROUNDS = 2000, NOBODY = 65534 };
@@ -66,21 +64,9 @@ static void filter(uint32_t otherwise)
 		SYS_process_vm_readv,
 		SYS_exit,
 	};
-	struct sock_filter code[2 * sizeof(allowed) / sizeof(allowed[0]) + 2];
-	struct sock_fprog program = { .filter = code };
-	unsigned short n = 0;
 
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-						 offsetof(struct seccomp_data, nr));
-	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
-		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-							 (uint32_t)allowed[i], 0, 1);
-		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	}
-	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
-	program.len = n;
-	EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	EXPECT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+	EXPECT(set_filter(allowed, sizeof(allowed) / sizeof(*allowed), SECCOMP_RET_ALLOW,
+			  otherwise) == 0);
 }
 
 static void give_up_root(void)

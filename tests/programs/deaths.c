@@ -6,8 +6,6 @@
  * process is traced.
  */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "seccomp_filter.h"
 
 enum { FAULTS = 100, THREADS = 2000, FORK_BLOCKS = 2000, VALUE = 4242 };
 
@@ -271,16 +270,9 @@ static void asked(void)
 /* restart_syscall() kills: without a signal that it hears no program makes it. */
 static void confined(void)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_restart_syscall, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+	const int call = SYS_restart_syscall;
 
-	EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	EXPECT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+	EXPECT(set_filter(&call, 1, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW) == 0);
 	signal(SIGALRM, SIG_IGN);
 	ring();
 	EXPECT(nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL) == 0);

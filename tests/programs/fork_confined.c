@@ -7,36 +7,22 @@
  *   limit     may have no files
  */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "seccomp_filter.h"
 #include "truth.h"
 
 TRUTH_SITE(allocate);
 
-static const unsigned deadly[] = { SYS_openat, SYS_mkdir, SYS_renameat2, SYS_ftruncate };
+static const int deadly[] = { SYS_openat, SYS_mkdir, SYS_renameat2, SYS_ftruncate };
 
 enum { COUNT = sizeof(deadly) / sizeof(*deadly), BEFORE = 10, AFTER = 3000, BYTES = 24 };
 
 static int enter_sandbox(void)
 {
-	struct sock_filter filter[COUNT + 3];
-	struct sock_fprog program = { COUNT + 3, filter };
-
-	filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-						 offsetof(struct seccomp_data, nr));
-	for (int i = 0; i < COUNT; i++)
-		filter[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, deadly[i],
-							     (unsigned char)(COUNT - i), 0);
-	filter[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	filter[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return -1;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return set_filter(deadly, COUNT, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW);
 }
 
 static SITE void allocate(int count)

@@ -4,16 +4,13 @@
  * not on a short list kills the process. Then it allocates, under many stacks, and ends. Prints its
  * truth.
  */
+#include "seccomp_filter.h"
 #include "truth.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,7 +18,7 @@ enum { ROUNDS = 3000, DEPTH = 40 };
 
 TRUTH_SITE(in_the_sandbox);
 
-static const unsigned allowed[] = {
+static const int allowed[] = {
 	SYS_read,	SYS_write,	SYS_close,	   SYS_brk,	  SYS_mmap,
 	SYS_munmap,	SYS_mremap,	SYS_madvise,	   SYS_futex,	  SYS_getpid,
 	SYS_gettid,	SYS_getpgid,	SYS_clock_gettime, SYS_exit,	  SYS_rt_sigprocmask,
@@ -32,19 +29,7 @@ enum { COUNT = sizeof(allowed) / sizeof(*allowed) };
 
 static int enter(void)
 {
-	struct sock_filter filter[COUNT + 3];
-	struct sock_fprog program = { COUNT + 3, filter };
-
-	filter[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-						 offsetof(struct seccomp_data, nr));
-	for (int i = 0; i < COUNT; i++)
-		filter[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i],
-							     (unsigned char)(COUNT - i), 0);
-	filter[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-	filter[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return -1;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return set_filter(allowed, COUNT, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
 }
 
 static SITE void *in_the_sandbox(size_t bytes)

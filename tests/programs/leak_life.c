@@ -2,12 +2,11 @@
 // build: -pthread
 /* Leaks by how a process lives and ends: exits, signals, exec, children, confinement. */
 #include "leak.h"
+#include "seccomp_filter.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -413,17 +412,9 @@ static const struct leak_case cases[] = {
  */
 static int confine(uint32_t refusal, char **command)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, refusal),
-	};
-	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+	const int calls[] = { SYS_ptrace, SYS_process_vm_readv };
 
-	EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	EXPECT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+	EXPECT(set_filter(calls, 2, refusal, SECCOMP_RET_ALLOW) == 0);
 	execvp(command[0], command);
 	return 95;
 }

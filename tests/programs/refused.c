@@ -6,14 +6,12 @@
  * or getpid, and a forked child goes on, a second time when its standard input ends. Prints its
  * truth.
  */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "seccomp_filter.h"
 #include "truth.h"
 
 enum { STACKS = 4000, THREADS = 40, BLOCK_BYTES = 48 };
@@ -34,16 +32,7 @@ SITE static void *counted(size_t bytes)
 
 static void refuse(int number, uint32_t error)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
-
-	EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-	EXPECT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+	EXPECT(set_filter(&number, 1, SECCOMP_RET_ERRNO | error, SECCOMP_RET_ALLOW) == 0);
 }
 
 static void *allocate(void *unused)

@@ -35,11 +35,10 @@ static void find_cache(void)
 
 static __attribute__((noinline)) void print(const char *when)
 {
-	printf("%s block %d inside %d\n", when,
+	printf("%s block %d\n", when,
 	       cache->resizing == (uintptr_t)resized ? 1
 	       : cache->resizing		     ? -1
-						     : 0,
-	       cache->resizing_frame > (uintptr_t)__builtin_frame_address(0));
+						     : 0);
 }
 
 static void pause_here(void *block)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the runtime's own, where the kernel does not let it have its way; and the time. */
+#include "../programs/seccomp_filter.h"
 #include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,16 +19,9 @@ struct rt_mine rt_mine;
 
 static bool refuse_madvise(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+	const int call = SYS_madvise;
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	return set_filter(&call, 1, SECCOMP_RET_ERRNO | 1, SECCOMP_RET_ALLOW) == 0;
 }
 
 /* The exit status of a child: 0 if all but the first bytes read zero. */

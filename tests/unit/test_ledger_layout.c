@@ -193,7 +193,6 @@ static const struct field fields[] = {
 	FIELD(ledger_cache, walks_full),
 	FIELD(ledger_cache, walks_truncated),
 	FIELD(ledger_cache, resizing),
-	FIELD(ledger_cache, resizing_frame),
 	FIELD(ledger_cache, spare),
 	FIELD(ledger_cache, redo),
 	FIELD(ledger_cache, histogram),

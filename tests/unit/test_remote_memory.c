@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of another process: what was read is what is there, holes and all, by either way. */
+#include "../programs/seccomp_filter.h"
 #include "target/remote_memory.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -140,16 +139,7 @@ static void all_that_is_there_is_seen_and_nothing_else(void **state)
 /* From now on this process has no such call. */
 static void refuse(int number)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+	if (set_filter(&number, 1, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW) < 0)
 		_exit(99);
 }
 

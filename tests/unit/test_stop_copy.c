@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A copy of a process has what the process had, and the process never has a child by it. */
+#include "../programs/seccomp_filter.h"
 #include "stop_target.h"
 
 #include "target/remote_memory.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/ptrace.h>
@@ -477,16 +476,9 @@ static void count_on(void)
 
 static void run_filtered(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+	const int call = SYS_clone;
 
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	(void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	(void)set_filter(&call, 1, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_ALLOW);
 	count_on();
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of a process that cannot be traced, really and on machines that are invented. */
+#include "../programs/seccomp_filter.h"
 #include "stop_target.h"
 
 #include "target/stop_refusal.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
@@ -69,16 +68,9 @@ static int as_nobody(void)
 
 static int under_filter(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+	const int call = SYS_ptrace;
 
-	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return set_filter(&call, 1, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
 }
 
 static void what_is_not_there_is_not_found(void **state)

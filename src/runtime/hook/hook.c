@@ -59,13 +59,12 @@ void rt_forget_rest(void *block, struct rt_free how, const void *frame)
  * Whoever stops this thread now finds the block in the page map neither where it was nor where it
  * will be.
  */
-static void say_resizing(const void *block, const void *frame)
+static void say_resizing(const void *block)
 {
 	struct rt_thread *thread = rt_thread_self();
 
 	if (RT_UNLIKELY(!thread))
 		return;
-	rt_store(&thread->cache->resizing_frame, (uintptr_t)frame);
 	rt_store_release(&thread->cache->resizing, (uintptr_t)block);
 }
 
@@ -85,7 +84,7 @@ void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_resize_begin(block, frame, &resize))
 		control = rt_grow_up();
 	if (RT_LIKELY(control != NULL)) {
-		say_resizing(block, frame);
+		say_resizing(block);
 		rt_resize_begin(control, block, frame, &resize);
 	}
 	after = rt_next.realloc(block, request);
