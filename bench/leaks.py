@@ -22,11 +22,12 @@ import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 PLANTED = [1001, 1002, 1003]
+SCANS = 3  # a round: a pause is short, and the machine may have others to serve meanwhile
 TITLE = "## Leak scans"
 INTRO = """
 A list of blocks of 24 bytes in random order, and blocks of 1 MB full of small numbers; three blocks are lost. Variants
 take turns; shown are medians of {rounds} rounds, in brackets quartiles. First whole runs, and what the check at their end
-adds. Then scans of a process that waits: for how long it stands still (goal: 20 ms per GB, aim 10), how much is looked
+adds. Then scans of a process that waits, {scans} of each: for how long it stands still (goal: 20 ms per GB, aim 10), how much is looked
 through, and how fast (goal: 2 GB/s, aim 6), all that a scan does but stopping counted.
 """
 
@@ -88,7 +89,7 @@ def scans(seep, folder, work, rounds):
     process.stdout.readline()
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     found = []
-    for number in range(rounds + 1):
+    for number in range(rounds * SCANS + 1):
         spent, cpu, done = timed([seep, "leaks", "--json", children[0]])
         report = json.loads(done.stdout)
         if lost_sizes(report) != PLANTED:

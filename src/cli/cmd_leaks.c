@@ -212,6 +212,8 @@ static int answer(const char *path)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGCHLD, SIG_DFL);
+	/* That nobody reads the report is no reason not to answer. */
+	(void)signal(SIGPIPE, SIG_IGN);
 	seep_spawn_guard_stdio();
 	rc = seep_leak_options_read(&asked.leaks, &plan, &view, NULL);
 	if (rc == 0)

@@ -15,7 +15,7 @@ enum {
 	LEDGER_TAKEN_MAX = 256,	   /* ranges that the program took by brk() or sbrk() itself */
 	LEDGER_REGIONS_MAX = 1024, /* that it registered as roots */
 	LEDGER_EXIT_REGISTERS = 6, /* rbx, rbp, r12 to r15 */
-	LEDGER_EXIT_LATE_MAX = 16, /* frames */
+	LEDGER_EXIT_LATE_MAX = 64, /* frames; of more, those that are further out are left out */
 };
 
 /* Changed as a whole. */

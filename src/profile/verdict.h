@@ -15,7 +15,7 @@
 	V(LOST,		"LOST",		true,	"no pointer leads to it")			\
 	V(LOST_CYCLE,	"LOST-CYCLE",	true,	"only blocks that it leads to itself point to it") \
 	V(LOST_WITH,	"LOST-WITH",	true,	"only lost blocks point to it")			\
-	V(MAYBE_LOST,	"MAYBE-LOST",	false,	"only a pointer into its middle leads to it")	\
+	V(MAYBE_LOST,	"MAYBE-LOST",	false,	"only a doubtful pointer leads to it")	\
 	V(FORK_ORPHAN,	"FORK-ORPHAN",	false,	"lost, but a parent process allocated it") \
 	V(RUNTIME,	"RUNTIME",	false,	"libc, libstdc++ or the loader keeps it to its end") \
 	V(SUPPRESSED,	"SUPPRESSED",	false,	"a suppression matches it, or what leads to it") \

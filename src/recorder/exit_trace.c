@@ -36,6 +36,7 @@ struct seep_exit_trace {
 	_Atomic int ends;
 	/* The thread's own, the caller's after it was joined. */
 	pid_t tid; /* of the thread */
+	int death;
 	struct seep_leak_scan *scan;
 	struct seep_error why;
 };
@@ -113,6 +114,8 @@ static bool meet_exit(struct seep_exit_trace *trace, pid_t tid)
 	sigset_t wake;
 
 	(void)ptrace(PTRACE_GETEVENTMSG, tid, NULL, &status);
+	if (WIFSIGNALED((int)status))
+		trace->death = (int)status;
 	if (!is_to_be_scanned(trace, (int)status)) {
 		seep_tracee_go(PTRACE_DETACH, tid, 0);
 		return true;
@@ -247,13 +250,14 @@ static void end_thread(struct seep_exit_trace *trace)
 }
 
 struct seep_leak_scan *seep_exit_trace_end(struct seep_exit_trace *trace,
-					   struct seep_error *ret_why)
+					   struct seep_error *ret_why, int *ret_death)
 {
 	struct seep_leak_scan *scan;
 
 	if (trace->has_thread)
 		end_thread(trace);
 	scan = trace->scan;
+	*ret_death = trace->death;
 	if (trace->why.code) {
 		*ret_why = trace->why;
 		seep_error_prefix(ret_why, "--trace-exit");

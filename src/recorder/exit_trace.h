@@ -28,12 +28,14 @@ struct seep_exit_trace *seep_exit_trace_begin(const struct seep_ledger *ledger, 
  * seep_exit_trace_end - let the process go
  * @trace:   is released
  * @ret_why: if nothing was scanned for want of something, what
+ * @ret_death: if a signal killed it, its status as wait() says it; else 0
  *
  * Afterwards others can trace it. If it is dying by a signal, this waits for the scan.
  *
  * Returns: the scan of its death by a signal; NULL: it has not died so, or could not be scanned.
  */
 SEEP_NODISCARD struct seep_leak_scan *seep_exit_trace_end(struct seep_exit_trace *trace,
-							  struct seep_error *ret_why);
+							  struct seep_error *ret_why,
+							  int *ret_death);
 
 #endif

@@ -49,21 +49,23 @@ struct seep_finisher {
 
 static void set_end(struct seep_profile_process *process, const struct seep_image *image)
 {
+	const int status = image->has_status ? image->wait_status : image->gathered.death;
+
 	if (image->replaced) {
 		process->ended = SEEP_ENDED_EXEC;
 		return;
 	}
 	/* A program that could not be recorded took its place: the status is that program's. */
-	if (!image->has_status || process->ended == SEEP_ENDED_EXEC)
+	if ((!image->has_status && !status) || process->ended == SEEP_ENDED_EXEC)
 		return;
 	process->has_status = true;
-	if (WIFSIGNALED(image->wait_status)) {
+	if (WIFSIGNALED(status)) {
 		process->ended = SEEP_ENDED_SIGNAL;
-		process->status_signal = WTERMSIG(image->wait_status);
-		process->core_dumped = WCOREDUMP(image->wait_status);
+		process->status_signal = WTERMSIG(status);
+		process->core_dumped = WCOREDUMP(status);
 	} else {
 		process->ended = SEEP_ENDED_EXIT;
-		process->status_code = WEXITSTATUS(image->wait_status);
+		process->status_code = WEXITSTATUS(status);
 	}
 }
 

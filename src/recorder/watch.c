@@ -205,7 +205,7 @@ static bool let_go(struct seep_watch *watch)
 
 	if (!watch->trace)
 		return false;
-	scan = seep_exit_trace_end(watch->trace, &seen->no_leak_scan);
+	scan = seep_exit_trace_end(watch->trace, &seen->no_leak_scan, &seen->death);
 	watch->trace = NULL;
 	if (!scan)
 		return false;

@@ -58,6 +58,7 @@ struct seep_watch_result {
 	 */
 	struct seep_leak_scan *leak_scan;
 	struct seep_error no_leak_scan;
+	int death; /* of who was traced, and killed by a signal: its status as of wait(); else 0 */
 };
 
 /* What has been gathered so far, a copy; the watch goes on. Release as above. */

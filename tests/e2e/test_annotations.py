@@ -107,6 +107,18 @@ def test_a_check_without_standard_error_does_not_write_into_the_ledger(seep):
     assert seep.command("report", ledger).status == 0
 
 
+@pytest.mark.parametrize("library", [LIBRARY, None], ids=["answered", "not-answered"])
+def test_a_check_whose_report_nobody_reads_ends_nothing(seep, library):
+    done = run(seep, "checks_itself", "unread", library=library)
+    found = FOUND if library else FOUND.replace("found 1", "found 0")
+    assert (done.returncode, done.stdout.decode()) == (0, found + UNNOTICED)
+
+
+def test_a_check_that_was_left_by_longjmp_is_not_the_last(seep):
+    done = run(seep, "checks_itself", "left", library=LIBRARY)
+    assert (done.returncode, done.stdout.decode()) == (0, FOUND + UNNOTICED)
+
+
 def test_a_check_without_a_recorder_ends_the_program_if_it_was_told_to(seep):
     done = run(seep, "checks_itself", "ends", options=":leak_exitcode=9", library=LIBRARY)
     assert (done.returncode, done.stdout) == (9, b"")

@@ -75,6 +75,15 @@ def test_kill_is_not_held_up_by_a_scan(seep):
     assert recordings.main()["scan"]["why_not"] == "it was killed by SIGKILL"
 
 
+def test_the_signal_that_killed_a_child_is_known(seep):
+    command = ["/bin/sh", "-c", f"{program('deaths')} by_term; true"]
+    result, recordings = seep.run(command, OPTIONS)
+    assert result.status == 0
+    (report,) = [r for r in recordings.all() if r["process"]["exe"].endswith("deaths")]
+    assert report["process"]["status"] == {"signal": signal.SIGTERM}
+    check_dead(report)
+
+
 class Staying:
     """A recorded program that waits for signals; `out` is what it says."""
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * checks_itself [threads|closed|ends|moved|apart]: looks for its own leaks, and says whether it could
- * notice who did it. "threads": in four threads at once; "closed": without a standard error;
- * "ends": __lsan_do_leak_check(); "moved": it has changed its working directory; "apart": its next
- * child is to be the first process of a PID
- * namespace.
+ * checks_itself [MODE]: looks for its own leaks, and says whether it could notice who did it.
+ * "threads": in four threads at once; "closed": without a standard error; "unread": nobody reads
+ * it; "ends": __lsan_do_leak_check(); "moved": it has changed its working directory; "left": after a
+ * check that a handler left by siglongjmp(); "apart": its next child is to be the first process of
+ * a PID namespace.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +64,36 @@ static void check(void)
 	printf("signals %s\n", memcmp(&before, &after, sizeof(before)) ? "changed" : "as before");
 }
 
+static sigjmp_buf left;
+
+static void leave(int number)
+{
+	(void)number;
+	siglongjmp(left, 1);
+}
+
+static void be_left(void)
+{
+	const struct itimerval soon = { .it_value = { .tv_usec = 3000 } };
+
+	(void)signal(SIGALRM, leave);
+	if (sigsetjmp(left, 1) == 0) {
+		(void)setitimer(ITIMER_REAL, &soon, NULL);
+		for (;;)
+			(void)__lsan_do_recoverable_leak_check();
+	}
+}
+
+static void be_unread(void)
+{
+	int ends[2];
+
+	if (pipe(ends) != 0 || dup2(ends[1], 2) != 2)
+		exit(5);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
 static void *run(void *unused)
 {
 	lose(1338);
@@ -93,6 +125,10 @@ int main(int argc, char **argv)
 	lose(1337);
 	if (strcmp(mode, "closed") == 0)
 		(void)close(2);
+	if (strcmp(mode, "unread") == 0)
+		be_unread();
+	if (strcmp(mode, "left") == 0)
+		be_left();
 	if (strcmp(mode, "moved") == 0 && chdir("/") != 0)
 		return 4;
 	if (strcmp(mode, "apart") == 0 && unshare(CLONE_NEWPID) != 0)

@@ -182,7 +182,7 @@ ASKED long ask_seep_rt_leaks_scan(enum seep_leaks_scan what, const uint64_t *reg
 
 	rt_next_find();
 	do {
-		why = rt_scan_request(kind, registers, &lost);
+		why = rt_scan_request(kind, registers, __builtin_frame_address(0), &lost);
 		if (why) {
 			if (what == SEEP_LEAKS_REPORT && *why)
 				say_not_scanned(why);

@@ -41,8 +41,7 @@ static uint32_t find_late(const struct rt_memory *last, struct rt_state s)
 	const uint32_t generation = rt_load(&rt_generation);
 	uint32_t count = 0;
 
-	for (unsigned i = 0; i < LEDGER_EXIT_LATE_MAX; i++) {
-		struct ledger_range *late = &rt_facts.exit_late[count];
+	for (unsigned i = 0; i < RT_WALK_FRAMES_MAX; i++) {
 		const struct rt_frame *outer;
 		struct cfi_frame frame;
 		uintptr_t begin = s.sp;
@@ -55,9 +54,9 @@ static uint32_t find_late(const struct rt_memory *last, struct rt_state s)
 		outer = find_same(last, &s);
 		if (outer && ran_then(last, outer, &frame))
 			return count;
-		if (frame.saved_bytes < s.sp - begin) {
-			rt_store(&late->begin, begin);
-			rt_store(&late->end, s.sp - frame.saved_bytes);
+		if (count < LEDGER_EXIT_LATE_MAX && frame.saved_bytes < s.sp - begin) {
+			rt_store(&rt_facts.exit_late[count].begin, begin);
+			rt_store(&rt_facts.exit_late[count].end, s.sp - frame.saved_bytes);
 			count++;
 		}
 		if (outer)

@@ -7,6 +7,7 @@
 #include "runtime/next/next.h"
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
+#include "runtime/unwind/walk.h"
 
 #include <errno.h>
 #include <string.h>
@@ -53,16 +54,17 @@ void rt_recorder_meet(void)
 			return;
 }
 
-/* The thread whose request it is. */
+/* The thread whose request it is, and where on its stack it asks. */
 static _Atomic uint32_t asker;
+static _Atomic uintptr_t asker_frame;
 /*
  * Mapped when it is needed first, and for good: a recorder that was thought dead may write
  * there.
  */
 static struct ledger_lost *list;
 
-/* False: this thread asks already, further out. */
-static bool take_turn(void)
+/* False: this thread asks already, further out; unless a handler has left that by longjmp(). */
+static bool take_turn(const void *frame)
 {
 	uint32_t tid = rt_gettid();
 
@@ -71,9 +73,11 @@ static bool take_turn(void)
 
 		if (atomic_compare_exchange_strong_explicit(
 			    &asker, &other, tid, memory_order_acquire, memory_order_relaxed))
-			return true;
-		if (other == tid)
+			break;
+		if (other == tid && rt_walk_is_inside(frame, rt_load(&asker_frame)))
 			return false;
+		if (other == tid)
+			break;
 		/* Forked away from it, or it has ended. */
 		if (rt_is_gone(rt_global.pid, other))
 			(void)atomic_compare_exchange_strong_explicit(
@@ -81,6 +85,8 @@ static bool take_turn(void)
 		else
 			(void)rt_futex_wait(&asker, other, TURN_MS);
 	}
+	rt_store(&asker_frame, (uintptr_t)frame);
+	return true;
 }
 
 void rt_scan_done(void)
@@ -135,7 +141,7 @@ static bool has_recorder(const struct ledger_control *control)
 }
 
 const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
-			    struct rt_lost *ret_lost)
+			    const void *frame, struct rt_lost *ret_lost)
 {
 	struct ledger_control *control = rt_control();
 	struct rt_exit_point before;
@@ -150,7 +156,7 @@ const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *register
 	is_recorded = has_recorder(control);
 	if (is_recorded && !rt_load(&control->scan_ready))
 		return "its recorder does not look for leaks";
-	if (!take_turn())
+	if (!take_turn(frame))
 		return "this thread looks for leaks already";
 	rt_suppressions_note();
 	rt_exit_point_pretend(registers, &before);

@@ -30,6 +30,8 @@ struct rt_lost {
 /**
  * rt_scan_request - have this process scanned for leaks, and wait
  * @registers: of who called the library's function; see rt_exit_enter()
+ * @frame: frame address of the function of ours that also calls rt_scan_done(): if a handler leaves
+ *	   it by longjmp(), the thread may ask again
  * @ret_lost: set on success only; its list is good until rt_scan_done()
  *
  * One thread at a time: others wait. Takes as long as the scan does. Where no recorder lives, the
@@ -38,7 +40,7 @@ struct rt_lost {
  * Returns: NULL, or why nobody has scanned, a part of a sentence; "" if whoever failed has said it.
  */
 const char *rt_scan_request(enum ledger_scan_kind kind, const uint64_t *registers,
-			    struct rt_lost *ret_lost);
+			    const void *frame, struct rt_lost *ret_lost);
 void rt_scan_done(void);
 
 /* Let the ledger have what the program's __lsan_default_suppressions() says, if it has one. */

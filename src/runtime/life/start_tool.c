@@ -18,7 +18,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { PATH_BYTES = 4096, STACK_BYTES = 16 << 10, CHECK_MS = 1000, NOT_FOUND = 127 };
+enum { PATH_BYTES = 4096, STACK_BYTES = 16 << 10, CHECK_MS = 1000 };
+
+/* The status of a process that found no tool: none of the loader's or the tool's. */
+enum { NOT_FOUND = 119 };
 
 /* From the folder of libseep.so: in a build, and where it is installed. */
 static const char *const places[] = { "seep", "../../bin/seep", "../../../bin/seep" };
@@ -144,9 +147,9 @@ static bool may_have_child(void)
 {
 	struct stat own, childrens;
 
-	return rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&own, 0, 0,
-			   0) == 0 &&
-	       rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid_for_children",
+	return rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/thread-self/ns/pid", (long)&own,
+			   0, 0, 0) == 0 &&
+	       rt_syscall6(SYS_newfstatat, AT_FDCWD, (long)"/proc/thread-self/ns/pid_for_children",
 			   (long)&childrens, 0, 0, 0) == 0 &&
 	       own.st_ino == childrens.st_ino;
 }

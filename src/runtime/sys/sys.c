@@ -6,6 +6,7 @@
 #include "runtime/sys/tables.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -189,6 +190,21 @@ long rt_futex_wake_one(void *word)
 	return rt_syscall3(SYS_futex, (long)word, FUTEX_WAKE, 1);
 }
 
+/* To standard error. It may be a pipe that nobody reads any more: no SIGPIPE shall come of it. */
+static void write_line(const char *line, size_t bytes)
+{
+	const uint64_t pipe_signal = UINT64_C(1) << (SIGPIPE - 1);
+	const struct timespec at_once = { 0 };
+	uint64_t before = 0;
+
+	(void)rt_syscall6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&pipe_signal, (long)&before,
+			  sizeof(before), 0, 0);
+	if (rt_syscall3(SYS_write, 2, (long)line, (long)bytes) == -EPIPE && !(before & pipe_signal))
+		(void)rt_syscall6(SYS_rt_sigtimedwait, (long)&pipe_signal, 0, (long)&at_once,
+				  sizeof(pipe_signal), 0, 0);
+	(void)rt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before), 0, 0);
+}
+
 void rt_say(const char *const *parts)
 {
 	char line[1024];
@@ -201,5 +217,5 @@ void rt_say(const char *const *parts)
 			line[used++] = c < 0x20 || c == 0x7f ? '?' : (char)c;
 		}
 	line[used++] = '\n';
-	(void)rt_syscall3(SYS_write, 2, (long)line, (long)used);
+	write_line(line, used);
 }
