@@ -137,7 +137,7 @@ def scans_table(seep, folder, options):
 def measure(seep, folder, options):
     neighbours = machine.Neighbours()
     yield TITLE
-    yield INTRO.format(rounds=options.rounds)
+    yield INTRO.format(rounds=options.rounds, scans=SCANS * options.rounds)
     yield from ends_table(seep, folder, options)
     yield ""
     yield from scans_table(seep, folder, options)

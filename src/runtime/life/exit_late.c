@@ -6,7 +6,7 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/step.h"
 
-enum { REGISTER_FP = 1 };
+enum { REGISTER_FP = 1, FRAMES_MAX = 1 << 16 };
 
 static bool find_frame(uintptr_t pc, struct cfi_frame *ret_frame)
 {
@@ -16,13 +16,20 @@ static bool find_frame(uintptr_t pc, struct cfi_frame *ret_frame)
 	       cfi_frame_find(&module, pc, ret_frame) == CFI_FOUND;
 }
 
-/* Of the last allocation's frames the one that returns as @s does; NULL: none. */
-static const struct rt_frame *find_same(const struct rt_memory *last, const struct rt_state *s)
+/*
+ * Of the last allocation's frames the one that returns as @s does; NULL: none. *@left: those not
+ * passed yet, as @s moves outward.
+ */
+static const struct rt_frame *find_same(const struct rt_memory *last, const struct rt_state *s,
+					uint32_t *left)
 {
-	for (uint32_t i = last->count; i-- > 0 && last->frames[i].ra_at <= s->ra_at;)
-		if (last->frames[i].ra_at == s->ra_at)
-			return last->frames[i].ra == s->ra ? &last->frames[i] : NULL;
-	return NULL;
+	const struct rt_frame *frames = last->frames;
+
+	while (*left && frames[*left - 1].ra_at < s->ra_at)
+		--*left;
+	return *left && frames[*left - 1].ra_at == s->ra_at && frames[*left - 1].ra == s->ra
+		       ? &frames[*left - 1]
+		       : NULL;
 }
 
 /* @outer: the frame of the last allocation that returns where the function of @frame does. */
@@ -39,9 +46,9 @@ static bool ran_then(const struct rt_memory *last, const struct rt_frame *outer,
 static uint32_t find_late(const struct rt_memory *last, struct rt_state s)
 {
 	const uint32_t generation = rt_load(&rt_generation);
-	uint32_t count = 0;
+	uint32_t count = 0, left = last->count;
 
-	for (unsigned i = 0; i < RT_WALK_FRAMES_MAX; i++) {
+	for (unsigned i = 0; i < FRAMES_MAX; i++) {
 		const struct rt_frame *outer;
 		struct cfi_frame frame;
 		uintptr_t begin = s.sp;
@@ -51,7 +58,7 @@ static uint32_t find_late(const struct rt_memory *last, struct rt_state s)
 		s = rt_step(s, rt_rule_known(s.ra, false, generation), NULL);
 		if (s.ended || s.moved || s.exact)
 			return 0;
-		outer = find_same(last, &s);
+		outer = find_same(last, &s, &left);
 		if (outer && ran_then(last, outer, &frame))
 			return count;
 		if (count < LEDGER_EXIT_LATE_MAX && frame.saved_bytes < s.sp - begin) {
