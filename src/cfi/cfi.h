@@ -83,10 +83,10 @@ enum cfi_result cfi_compile(const struct cfi_module *m, uintptr_t pc, bool exact
 
 /* A function, and its frame at one pc in it. */
 struct cfi_frame {
-	uintptr_t function; /* where its code begins: of a part that lies apart, that part */
+	uintptr_t function; /* where its code begins; 0: unknown, in a part that lies apart */
 	/*
-	 * Below the CFA, with the return address: from there on registers of the caller are saved.
-	 * UINT64_MAX: somewhere, which cannot be told.
+	 * From the CFA down to the lowest register that was saved for the caller, the return
+	 * address included; UINT64_MAX: unknown.
 	 */
 	uint64_t saved_bytes;
 };

@@ -206,13 +206,19 @@ enum cfi_result cfi_frame_find(const struct cfi_module *m, uintptr_t pc,
 			       struct cfi_frame *ret_frame)
 {
 	enum cfi_result result;
+	struct cfi_row row, first;
 	struct cfi_fde fde;
-	struct cfi_row row;
 
 	result = find_row(m, pc - 1, &fde, &row);
 	if (result == CFI_FOUND)
+		result = cfi_row_find(&fde, fde.pc_start, &first);
+	if (result == CFI_FOUND)
 		*ret_frame = (struct cfi_frame){
-			.function = fde.pc_start,
+			.function = first.cfa_how == CFI_HOW_OFFSET &&
+						    first.cfa_register == CFI_REGISTER_SP &&
+						    first.cfa == 8
+					    ? fde.pc_start
+					    : 0,
 			.saved_bytes = row.lowest == INT64_MIN ? UINT64_MAX : (uint64_t)-row.lowest,
 		};
 	return result;

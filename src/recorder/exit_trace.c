@@ -107,7 +107,10 @@ static bool is_to_be_scanned(const struct seep_exit_trace *trace, int status)
 	       !(WTERMSIG(status) == SIGABRT && ended == LEDGER_ENDED_ABORT);
 }
 
-/* A thread is at its end, and most often only that one. Returns false when all have ended. */
+/*
+ * A thread is at its end, and most often only that one. Returns false after the scan: there is
+ * nothing more to follow.
+ */
 static bool meet_exit(struct seep_exit_trace *trace, pid_t tid)
 {
 	unsigned long status = 0;

@@ -64,6 +64,8 @@ struct rt_tls {
 	uint16_t ignoring;
 	/* While there is no thread: the frame address of rt_thread_start, while it runs; else 0. */
 	_Atomic uint64_t busy;
+	_Atomic uintptr_t
+		asks_at; /* frame address of the function that asked for a leak scan last */
 };
 extern __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 

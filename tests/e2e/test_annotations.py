@@ -12,7 +12,7 @@ import pytest
 from harness import LIMIT_S, SEEP, program
 
 LIBRARY = SEEP.parent / "libseep.so"
-NOT_FOUND = "the program seep is neither beside libseep.so nor in ../../bin from there"
+NOT_FOUND = "the program seep is neither beside libseep.so nor in ../../bin or ../../../bin"
 
 
 def run(seep, name, *arguments, options="", library=None, directory=None):

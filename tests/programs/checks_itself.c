@@ -3,9 +3,9 @@
 /*
  * checks_itself [MODE]: looks for its own leaks, and says whether it could notice who did it.
  * "threads": in four threads at once; "closed": without a standard error; "unread": nobody reads
- * it; "ends": __lsan_do_leak_check(); "moved": it has changed its working directory; "left": after a
- * check that a handler left by siglongjmp(); "apart": its next child is to be the first process of
- * a PID namespace.
+ * it; "ends": __lsan_do_leak_check(); "moved": it has changed its working directory; "left": after
+ * a check that a handler left by siglongjmp(); "apart": its next child is to be the first process
+ * of a PID namespace.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -101,6 +101,7 @@ void rt_exit_point_pretend(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1],
 {
 	ret_before->tid = rt_load(&rt_facts.exit_tid);
 	ret_before->stack = rt_load(&rt_facts.exit_stack);
+	ret_before->late_count = rt_load(&rt_facts.exit_late_count);
 	for (unsigned i = 0; i < LEDGER_EXIT_REGISTERS; i++)
 		ret_before->registers[i] = rt_load(&rt_facts.exit_registers[i]);
 	set_caller(registers);
@@ -109,8 +110,10 @@ void rt_exit_point_pretend(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1],
 void rt_exit_point_restore(const struct rt_exit_point *before)
 {
 	/* Another thread may have called exit() meanwhile. */
-	if (rt_load(&rt_facts.exit_tid) == own_tid())
-		set_exit_point(before->tid, before->stack, before->registers);
+	if (rt_load(&rt_facts.exit_tid) != own_tid())
+		return;
+	set_exit_point(before->tid, before->stack, before->registers);
+	rt_store(&rt_facts.exit_late_count, before->late_count);
 }
 
 void rt_exit_enter(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1], enum ledger_ended ended)

@@ -24,6 +24,7 @@ struct rt_exit_point {
 	uint32_t tid;
 	uint64_t stack;
 	uint64_t registers[LEDGER_EXIT_REGISTERS];
+	uint32_t late_count;
 };
 
 /*

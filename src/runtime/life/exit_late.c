@@ -6,19 +6,31 @@
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/step.h"
 
-enum { REGISTER_FP = 1, FRAMES_MAX = 1 << 16 };
+enum { REGISTER_FP = 1, FRAMES_MAX = 4096 };
 
-static bool find_frame(uintptr_t pc, struct cfi_frame *ret_frame)
+/* A frame that was found, and where: recursion returns to one place. */
+struct found {
+	uintptr_t pc;
+	struct cfi_frame frame;
+};
+
+static bool find_frame(uintptr_t pc, struct found *found)
 {
 	struct cfi_module module;
 
-	return rt_module_find(pc - 1, &module) &&
-	       cfi_frame_find(&module, pc, ret_frame) == CFI_FOUND;
+	if (pc == found->pc)
+		return true;
+	found->pc = 0;
+	if (!rt_module_find(pc - 1, &module) ||
+	    cfi_frame_find(&module, pc, &found->frame) != CFI_FOUND || !found->frame.function)
+		return false;
+	found->pc = pc;
+	return true;
 }
 
 /*
- * Of the last allocation's frames the one that returns as @s does; NULL: none. *@left: those not
- * passed yet, as @s moves outward.
+ * The frame of the last allocation whose return address is @s's, at the same place; NULL: none.
+ * *@left: how many frames are further out; the inner ones are never looked at again.
  */
 static const struct rt_frame *find_same(const struct rt_memory *last, const struct rt_state *s,
 					uint32_t *left)
@@ -32,38 +44,54 @@ static const struct rt_frame *find_same(const struct rt_memory *last, const stru
 		       : NULL;
 }
 
-/* @outer: the frame of the last allocation that returns where the function of @frame does. */
-static bool ran_then(const struct rt_memory *last, const struct rt_frame *outer,
-		     const struct cfi_frame *frame)
+/* A direct call always calls the same function. */
+static bool is_after_direct_call(uintptr_t pc)
 {
-	struct cfi_frame then;
+	enum { CALL = 0xe8, CALL_BYTES = 5 };
 
-	return outer + 1 < last->frames + last->count && find_frame(outer[1].ra, &then) &&
-	       then.function == frame->function;
+	return *(const uint8_t *)(pc - CALL_BYTES) == CALL;
 }
 
-/* How many there are; 0 also where the way outward does not meet the last allocation's. */
+/*
+ * At the last allocation @outer's return address was there, too: was it @function that it had
+ * called? A tail call may have put another in its place; after a direct call that is not looked
+ * for, as a function's cold part looks like another function.
+ */
+static bool ran_then(const struct rt_memory *last, const struct rt_frame *outer, uintptr_t function)
+{
+	struct found then = { 0 };
+
+	return is_after_direct_call(outer->ra) || outer + 1 >= last->frames + last->count ||
+	       !find_frame(outer[1].ra, &then) || then.frame.function == function;
+}
+
+/*
+ * Writes the late frames to rt_facts. Returns how many; 0 also where the way outward never meets
+ * the last allocation's.
+ */
 static uint32_t find_late(const struct rt_memory *last, struct rt_state s)
 {
 	const uint32_t generation = rt_load(&rt_generation);
 	uint32_t count = 0, left = last->count;
+	struct found found = { 0 };
 
 	for (unsigned i = 0; i < FRAMES_MAX; i++) {
 		const struct rt_frame *outer;
-		struct cfi_frame frame;
 		uintptr_t begin = s.sp;
+		uint64_t saved_bytes;
 
-		if (!find_frame(s.ra, &frame))
+		if (!find_frame(s.ra, &found))
 			return 0;
+		saved_bytes = found.frame.saved_bytes;
 		s = rt_step(s, rt_rule_known(s.ra, false, generation), NULL);
 		if (s.ended || s.moved || s.exact)
 			return 0;
 		outer = find_same(last, &s, &left);
-		if (outer && ran_then(last, outer, &frame))
+		if (outer && ran_then(last, outer, found.frame.function))
 			return count;
-		if (count < LEDGER_EXIT_LATE_MAX && frame.saved_bytes < s.sp - begin) {
+		if (count < LEDGER_EXIT_LATE_MAX && saved_bytes < s.sp - begin) {
 			rt_store(&rt_facts.exit_late[count].begin, begin);
-			rt_store(&rt_facts.exit_late[count].end, s.sp - frame.saved_bytes);
+			rt_store(&rt_facts.exit_late[count].end, s.sp - saved_bytes);
 			count++;
 		}
 		if (outer)
@@ -86,7 +114,7 @@ void rt_exit_find_late(const uint64_t registers[LEDGER_EXIT_REGISTERS + 1])
 	};
 
 	/* In a handler that interrupted a hook, what is remembered may be half of two walks. */
-	if (!last || rt_load(&thread->busy) || !thread->walk.stored ||
+	if (!last || rt_load(&thread->busy) || !thread->walk.stored || thread->walk.is_behind ||
 	    last->generation != rt_load(&rt_generation))
 		return;
 	rt_store(&rt_facts.exit_late_count, find_late(last, caller));

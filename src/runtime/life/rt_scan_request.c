@@ -54,9 +54,8 @@ void rt_recorder_meet(void)
 			return;
 }
 
-/* The thread whose request it is, and where on its stack it asks. */
+/* The thread whose request it is. */
 static _Atomic uint32_t asker;
-static _Atomic uintptr_t asker_frame;
 /*
  * Mapped when it is needed first, and for good: a recorder that was thought dead may write
  * there.
@@ -66,18 +65,24 @@ static struct ledger_lost *list;
 /* False: this thread asks already, further out; unless a handler has left that by longjmp(). */
 static bool take_turn(const void *frame)
 {
+	const uintptr_t before = rt_load(&rt_tls.asks_at);
 	uint32_t tid = rt_gettid();
 
+	/* A handler that comes in between sees either no turn, or where it was taken. */
+	rt_store(&rt_tls.asks_at, (uintptr_t)frame);
+	atomic_signal_fence(memory_order_seq_cst);
 	for (;;) {
 		uint32_t other = 0;
 
 		if (atomic_compare_exchange_strong_explicit(
 			    &asker, &other, tid, memory_order_acquire, memory_order_relaxed))
-			break;
-		if (other == tid && rt_walk_is_inside(frame, rt_load(&asker_frame)))
+			return true;
+		if (other == tid && rt_walk_is_inside(frame, before)) {
+			rt_store(&rt_tls.asks_at, before);
 			return false;
+		}
 		if (other == tid)
-			break;
+			return true;
 		/* Forked away from it, or it has ended. */
 		if (rt_is_gone(rt_global.pid, other))
 			(void)atomic_compare_exchange_strong_explicit(
@@ -85,8 +90,6 @@ static bool take_turn(const void *frame)
 		else
 			(void)rt_futex_wait(&asker, other, TURN_MS);
 	}
-	rt_store(&asker_frame, (uintptr_t)frame);
-	return true;
 }
 
 void rt_scan_done(void)

@@ -48,8 +48,8 @@ static const char *own_path(void)
 	return own && own->l_name ? own->l_name : "";
 }
 
-static RT_LARGE char
-	folder[PATH_BYTES]; /* where that is, if it is not said by a path from the root */
+/* The working directory at the start, where the library's own path is relative to it; else "". */
+static RT_LARGE char folder[PATH_BYTES];
 
 void rt_tool_find(void)
 {
@@ -76,12 +76,18 @@ static void find_paths(void)
 	const char *slash;
 
 	if (*own != '/') {
-		join(room->own, folder, strlen(folder), own);
+		/* Not known, or out of reach: then nothing is run. */
+		room->own[0] = '\0';
+		if (*own && *folder == '/')
+			join(room->own, folder, strlen(folder), own);
 		own = room->own;
 	}
 	slash = strrchr(own, '/');
 	for (unsigned i = 0; i < PLACES; i++)
-		join(room->tool[i], own, slash ? (size_t)(slash - own) : 0, places[i]);
+		if (*own == '/')
+			join(room->tool[i], own, (size_t)(slash - own), places[i]);
+		else
+			room->tool[i][0] = '\0';
 	join(room->ledger, rt_ledger_dir, strlen(rt_ledger_dir), rt_ledger_name);
 }
 
@@ -185,6 +191,6 @@ const char *rt_tool_run(void)
 	    (room->status == NOT_FOUND << 8 && room->is_refused))
 		return "the program seep cannot be started";
 	if (room->status == NOT_FOUND << 8)
-		return "the program seep is neither beside libseep.so nor in ../../bin from there";
+		return "the program seep is neither beside libseep.so nor in ../../bin or ../../../bin";
 	return "seep was started for it and could not answer";
 }

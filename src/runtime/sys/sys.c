@@ -195,11 +195,15 @@ static void write_line(const char *line, size_t bytes)
 {
 	const uint64_t pipe_signal = UINT64_C(1) << (SIGPIPE - 1);
 	const struct timespec at_once = { 0 };
-	uint64_t before = 0;
+	uint64_t before = 0, pending = 0;
 
 	(void)rt_syscall6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&pipe_signal, (long)&before,
 			  sizeof(before), 0, 0);
-	if (rt_syscall3(SYS_write, 2, (long)line, (long)bytes) == -EPIPE && !(before & pipe_signal))
+	/* One that the program has blocked and not heard yet is its own. */
+	if (before & pipe_signal)
+		(void)rt_syscall3(SYS_rt_sigpending, (long)&pending, sizeof(pending), 0);
+	if (rt_syscall3(SYS_write, 2, (long)line, (long)bytes) == -EPIPE &&
+	    !(pending & pipe_signal))
 		(void)rt_syscall6(SYS_rt_sigtimedwait, (long)&pipe_signal, 0, (long)&at_once,
 				  sizeof(pipe_signal), 0, 0);
 	(void)rt_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(before), 0, 0);

@@ -61,9 +61,11 @@ RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control 
 	if (RT_LIKELY(way != NULL) && RT_LIKELY(way->outcome.key == outcome.key) &&
 	    RT_LIKELY(way->outcome.epoch == outcome.epoch)) {
 		rt_verify(&thread->proof, &thread->walk, frame, way);
+		thread->walk.is_behind = true;
 		return way->outcome.row;
 	}
 	hash = rt_walk(&thread->walk, frame);
+	thread->walk.is_behind = false;
 	rt_verify(&thread->proof, &thread->walk, frame, NULL);
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);

@@ -73,6 +73,7 @@ struct rt_walk {
 	bool stored;	/* the result is all of now->frames */
 	bool truncated; /* the outermost frame is not the root */
 	bool landed;
+	bool is_behind; /* allocations since were recorded by a shortcut */
 	/* The result: fresh_count new frames upon now->frames[0] to now->frames[base - 1]. */
 	uint32_t base;
 	uint32_t fresh_count;
