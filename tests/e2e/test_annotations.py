@@ -25,7 +25,7 @@ def run(seep, name, *arguments, options="", library=None, directory=None):
     return subprocess.run(
         [program(name), *arguments],
         env={**os.environ, **env, "SEEP_OPTIONS": "exit_wait_ms=100" + options},
-        cwd=seep.ledger_dir.parent,
+        cwd=seep.ledger_dir.parent if directory else None,
         capture_output=True,
         timeout=LIMIT_S,
     )
