@@ -65,6 +65,27 @@ struct seep_profile_epoch {
 	uint64_t bytes;
 };
 
+enum seep_growth_verdict {
+	SEEP_GROWTH_NONE = 0,
+	SEEP_GROWTH_GROWING, /* live bytes rise and do not come back; analysis/growth_series.h */
+	SEEP_GROWTH_STALE,   /* some blocks live far longer than others of the context do */
+	SEEP_GROWTH_HELD,    /* allocated between two marks, and alive since */
+	SEEP_GROWTH_COUNT,
+};
+
+/* What was seen of a context in the course of time. */
+struct seep_profile_growth {
+	uint8_t verdict;    /* enum seep_growth_verdict, or a newer seep's */
+	uint8_t confidence; /* 1 low, 2 medium, 3 high */
+	uint64_t since_ns;  /* monotonic: when it began, or when the oldest stale block was there */
+	uint64_t until_ns;  /* when it was seen last */
+	bool returned;	    /* it grew until then, and was given back */
+	uint64_t bytes;	    /* by which it grew, or that are stale */
+	uint64_t blocks;    /* that are stale; of growth 0 */
+	uint64_t freed_late; /* blocks that were stale once, and then freed */
+	char *evidence;	     /* one sentence */
+};
+
 struct seep_profile_context {
 	uint32_t id;   /* unique within the profile; never 0 */
 	uint64_t hash; /* stable across runs, see docs/json.md; 0 = see profile/context_hash.h */
@@ -94,6 +115,7 @@ struct seep_profile_context {
 	uint32_t stack_count;
 	struct seep_profile_epoch *epochs; /* those with live blocks, ascending */
 	uint32_t epoch_count;
+	struct seep_profile_growth *growth; /* NULL: nothing was judged */
 };
 
 struct seep_profile_mark {

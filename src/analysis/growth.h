@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which contexts of a process keep growing, and which hold blocks that should be gone: judged from
+ * readings of its profile, one after the other. Readings and their times are the only input, so
+ * that recorded ones can be replayed. docs/internals/growth.md
+ */
+#ifndef SEEP_ANALYSIS_GROWTH_H
+#define SEEP_ANALYSIS_GROWTH_H
+
+#include "profile/profile.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SEEP_GROWTH_AFTER_NS 60000000000ull
+
+enum {
+	SEEP_GROWTH_STALE_TIMES = 10, /* blocks are stale at so many times @after_ns, at least */
+	SEEP_GROWTH_RECENT = 16,      /* readings kept for a picture */
+};
+
+struct seep_growth;
+
+/* @after_ns: a context is growing when it did so for so long; at least 12 readings in that time. */
+struct seep_growth *seep_growth_new(uint64_t after_ns) __attribute__((returns_nonnull));
+
+/* NULL is a no-op. */
+void seep_growth_free(struct seep_growth *growth);
+
+/*
+ * A reading of the process at @now_ns, monotonic, later than the last one. @profile: with its
+ * marks; always of the same ledger, contexts are told by id. Costs little for what has not changed.
+ */
+void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *profile,
+			 uint64_t now_ns);
+
+/*
+ * What is to be said of the context with this id, by what was observed; evidence is not set. False:
+ * nothing.
+ */
+bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
+		    struct seep_profile_growth *ret_growth);
+
+/*
+ * The live bytes of the last readings, oldest first; those before the first reading are 0. Returns
+ * false when they never changed, or were never read.
+ */
+bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
+			uint64_t ret_bytes[SEEP_GROWTH_RECENT]);
+
+/* How many contexts are GROWING, and how many bytes of growth that is, now. */
+struct seep_growth_sum {
+	uint32_t contexts;
+	uint64_t bytes;
+	uint64_t bytes_per_hour;
+};
+struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth);
+
+/* Set the growth, with evidence, of all contexts of @profile, which is of the observed ledger. */
+void seep_growth_fill(const struct seep_growth *growth, struct seep_profile *profile);
+
+/*
+ * What speaks for @growth of @context, in one sentence: "+1.2 MB/min for 14 min, 0 of 31,200 blocks
+ * ever freed, oldest 14 min". Release with free().
+ */
+char *seep_growth_evidence(const struct seep_profile *profile,
+			   const struct seep_profile_context *context,
+			   const struct seep_profile_growth *growth)
+	__attribute__((returns_nonnull));
+
+/* By how much it grew in an hour of the time that it did. */
+uint64_t seep_growth_bytes_per_hour(const struct seep_profile_growth *growth);
+
+/* "+1.2 MB/min", in the unit of time that suits. */
+struct seep_rate_text {
+	char text[40];
+};
+struct seep_rate_text seep_growth_rate_text(uint64_t bytes_per_hour);
+
+/* "GROWING" ... Static storage; "unknown" of a number that a newer seep wrote. */
+const char *seep_growth_verdict_name(unsigned verdict);
+
+/* "low", "medium", "high". */
+const char *seep_growth_confidence_name(unsigned confidence);
+
+#endif

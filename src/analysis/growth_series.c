@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "analysis/growth_series.h"
+
+#include "core/bits.h"
+
+enum {
+	/* What is less is not worth a word, however steady. */
+	GROWTH_LEAST_BYTES = 256,
+	/* After a fall by a quarter of all growth, what follows has to be so much longer. */
+	FALL_SHARE = 4,
+	AFTER_FALL_TIMES = 3,
+	/* Growth that came back has to be outlasted so many times. */
+	MISLED_TIMES = 3,
+	/* No growth in the second half but this share, 1/50: it has ended. */
+	PLATEAU_SHARE = 50,
+	/* Of a block that is enlarged by a factor: in each doubling of time, in percent. */
+	STEP_PERCENT = 140,
+};
+
+/* What is asked of growth, and what of growth that was judged so before. */
+static const struct {
+	uint64_t falls_percent; /* all falls together, of the growth, at most */
+	uint64_t rises_percent; /* of the segments, at least */
+	uint64_t late_percent;	/* of the growth is in the last third of the time, at least */
+} strictness[] = {
+	{ .falls_percent = 10, .rises_percent = 66, .late_percent = 15 },
+	{ .falls_percent = 25, .rises_percent = 50, .late_percent = 7 },
+};
+
+static void begin(struct seep_growth_run *run, uint64_t after_ns, uint64_t now_ns, uint64_t bytes,
+		  uint64_t blocks)
+{
+	*run = (struct seep_growth_run){
+		.began_ns = now_ns,
+		.segment_ns = core_larger(after_ns / SEEP_GROWTH_NEEDED, 1),
+		.blocks = blocks,
+		.floor[0] = bytes,
+	};
+}
+
+static void halve(struct seep_growth_run *run)
+{
+	for (uint32_t i = 0; i < SEEP_GROWTH_SEGMENTS / 2; i++)
+		run->floor[i] = core_smaller(run->floor[2 * i], run->floor[2 * i + 1]);
+	run->current = SEEP_GROWTH_SEGMENTS / 2 - 1;
+	run->segment_ns *= 2;
+}
+
+/* A segment without a reading is as the one before: nothing was seen to grow in it. */
+static void add(struct seep_growth_run *run, uint64_t now_ns, uint64_t bytes)
+{
+	uint64_t index;
+
+	while (index = (now_ns - run->began_ns) / run->segment_ns, index >= SEEP_GROWTH_SEGMENTS) {
+		while (run->current + 1 < SEEP_GROWTH_SEGMENTS) {
+			run->floor[run->current + 1] = run->floor[run->current];
+			run->current++;
+		}
+		halve(run);
+	}
+	while (run->current < index) {
+		run->current++;
+		run->floor[run->current] = run->current == index ? bytes
+								 : run->floor[run->current - 1];
+	}
+	run->floor[index] = core_smaller(run->floor[index], bytes);
+}
+
+/* The first segment holds the low itself, which says nothing of what it usually holds. */
+static uint32_t start_of(const struct seep_growth_run *run)
+{
+	uint32_t start = 1;
+
+	for (uint32_t i = 2; i < run->current; i++) {
+		uint64_t before = run->floor[i - 1];
+
+		if (before > run->floor[i] &&
+		    (before - run->floor[i]) * FALL_SHARE > before - run->floor[0])
+			start = i;
+	}
+	return start;
+}
+
+/* @start to the end of what is complete. */
+static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool strict)
+{
+	const uint64_t *floor = run->floor;
+	const uint32_t last = run->current - 1;
+	const uint32_t steps = last - start;
+	uint64_t growth, falls = 0;
+	uint32_t rises = 0;
+
+	if (floor[last] < floor[start] + GROWTH_LEAST_BYTES)
+		return false;
+	growth = floor[last] - floor[start];
+	for (uint32_t i = start + 1; i <= last; i++) {
+		if (floor[i] > floor[i - 1])
+			rises++;
+		else
+			falls += floor[i - 1] - floor[i];
+	}
+	return falls * 100 <= growth * strictness[!strict].falls_percent &&
+	       rises * 100 >= steps * strictness[!strict].rises_percent &&
+	       floor[last] > floor[last - steps / 3] &&
+	       (floor[last] - floor[last - steps / 3]) * 100 >=
+		       growth * strictness[!strict].late_percent;
+}
+
+/*
+ * A container that keeps its elements in one block enlarges it ever more rarely: once, or more
+ * often, in each doubling of the time.
+ */
+static bool is_enlarged(const struct seep_growth_run *run, uint64_t blocks)
+{
+	const uint64_t *floor = run->floor;
+	const uint32_t last = run->current - 1;
+
+	if (blocks > run->blocks + 1 || floor[last] < floor[1] + GROWTH_LEAST_BYTES)
+		return false;
+	for (uint32_t end = last; end >= 3; end /= 2)
+		if (floor[end] < floor[end / 2] / 100 * STEP_PERCENT)
+			return false;
+	return true;
+}
+
+static bool is_growing(const struct seep_growth_series *series, const struct seep_growth_run *run,
+		       uint64_t after_ns, uint64_t blocks, uint32_t *ret_start)
+{
+	const uint32_t start = run->current > 2 ? start_of(run) : 1;
+	const uint64_t length_ns = (run->current - start) * run->segment_ns;
+
+	*ret_start = start;
+	if (run->current < start + SEEP_GROWTH_NEEDED || length_ns < after_ns ||
+	    (start > 1 && run->current - start < AFTER_FALL_TIMES * start))
+		return false;
+	if (!series->growing && length_ns / MISLED_TIMES < series->misled_ns)
+		return false;
+	return is_steady(run, start, !series->growing) || is_enlarged(run, blocks);
+}
+
+static bool has_ended(const struct seep_growth_run *run)
+{
+	const uint32_t last = run->current - 1;
+
+	return run->current > SEEP_GROWTH_NEEDED && run->floor[last] >= run->floor[last / 2] &&
+	       (run->floor[last] - run->floor[last / 2]) * PLATEAU_SHARE <=
+		       run->floor[last] - run->floor[0];
+}
+
+static void note(struct seep_growth_series *series, const struct seep_growth_run *run,
+		 uint32_t start, uint64_t now_ns)
+{
+	const uint32_t from = start > 1 ? start : 0;
+
+	if (!series->growing || run->began_ns + from * run->segment_ns < series->since_ns) {
+		series->since_ns = run->began_ns + from * run->segment_ns;
+		series->since_bytes = run->floor[from];
+	}
+	series->growing = true;
+	series->returned = false;
+	series->until_ns = now_ns;
+	series->grown_bytes = run->floor[run->current - 1] - series->since_bytes;
+}
+
+static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
+		  uint64_t blocks)
+{
+	bool found = false;
+	uint32_t start;
+
+	for (int i = 0; i < 2; i++) {
+		const struct seep_growth_run *run = &series->runs[i];
+
+		if (!is_growing(series, run, after_ns, blocks, &start) ||
+		    run->floor[run->current - 1] <= series->since_bytes * series->growing)
+			continue;
+		found = true;
+		note(series, run, start, now_ns);
+	}
+	series->growing = found;
+}
+
+/* Half of it went, or it came again: then it is something that comes and goes. */
+static void meet_return(struct seep_growth_series *series, uint64_t now_ns, uint64_t bytes)
+{
+	const bool is_low = bytes < series->since_bytes + series->grown_bytes / 2;
+
+	if (series->growing && is_low) {
+		series->growing = false;
+		series->returned = true;
+		series->until_ns = now_ns;
+		series->misled_ns = core_larger(series->misled_ns, now_ns - series->since_ns);
+	} else if (series->returned && !is_low) {
+		series->returned = false;
+	}
+}
+
+void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
+			    uint64_t bytes, uint64_t blocks)
+{
+	meet_return(series, now_ns, bytes);
+	for (int i = 0; i < 2; i++) {
+		struct seep_growth_run *run = &series->runs[i];
+
+		if (!run->segment_ns || bytes <= run->floor[0])
+			begin(run, after_ns, now_ns, bytes, blocks);
+		else
+			add(run, now_ns, bytes);
+	}
+	judge(series, after_ns, now_ns, blocks);
+	if (has_ended(&series->runs[1]))
+		begin(&series->runs[1], after_ns, now_ns, bytes, blocks);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Does one figure, the live bytes of a context, grow without coming back? Readings go in with their
+ * times, a judgement comes out; memory is constant. Nothing here looks at a clock, so that recorded
+ * series can be replayed. docs/internals/growth.md says why the rules are as they are.
+ *
+ * What counts is the floor: the least that was alive in a stretch of time. Memory in use for the
+ * moment comes and goes above it.
+ */
+#ifndef SEEP_ANALYSIS_GROWTH_SERIES_H
+#define SEEP_ANALYSIS_GROWTH_SERIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	SEEP_GROWTH_SEGMENTS = 28, /* of a run; full, two become one */
+	SEEP_GROWTH_NEEDED = 12,   /* segments that a judgement needs */
+};
+
+/* From a low that was never reached again. */
+struct seep_growth_run {
+	uint64_t began_ns;
+	uint64_t segment_ns; /* 0: there is no run yet */
+	uint64_t blocks;     /* alive when it began */
+	uint32_t current;    /* the segment that is not over yet */
+	uint64_t floor[SEEP_GROWTH_SEGMENTS];
+};
+
+struct seep_growth_series {
+	/*
+	 * The second one forgets what it saw when growth ends, and meets the next growth with
+	 * segments that are short enough; the first one sees growth that comes in bursts.
+	 */
+	struct seep_growth_run runs[2];
+	bool growing;
+	bool returned;	      /* it grew, and what it grew by went: at until_ns */
+	uint64_t since_ns;    /* of the growth, when growing or returned */
+	uint64_t until_ns;    /* growing: of the newest reading */
+	uint64_t since_bytes; /* live then */
+	uint64_t grown_bytes; /* of the floor, in all of that time */
+	uint64_t misled_ns;   /* the longest growth that came back */
+};
+
+/*
+ * A reading: @bytes in @blocks were alive at @now_ns, which never falls. @after_ns: for so long,
+ * at least, it has to grow; 1 s or more. Zeroed storage is a series without readings.
+ */
+void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
+			    uint64_t bytes, uint64_t blocks);
+
+#endif
