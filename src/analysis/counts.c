@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/counts.h"
 
-const char *const seep_measure_names[SEEP_MEASURE_COUNT + 2] = {
-	[SEEP_BY_LIVE] = "live",       [SEEP_BY_PEAK] = "peak",
-	[SEEP_BY_ALLOCS] = "allocs",   [SEEP_BY_TEMPORARY] = "temporary",
-	[SEEP_MEASURE_COUNT] = "lost",
+const char *const seep_measure_names[SEEP_BY_COUNT + 1] = {
+	[SEEP_BY_LIVE] = "live",	   [SEEP_BY_PEAK] = "peak", [SEEP_BY_ALLOCS] = "allocs",
+	[SEEP_BY_TEMPORARY] = "temporary", [SEEP_BY_LOST] = "lost", [SEEP_BY_GROWTH] = "growth",
 };
 
 bool seep_measure_is_bytes(enum seep_measure measure)

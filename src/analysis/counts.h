@@ -38,8 +38,11 @@ enum seep_measure {
 	SEEP_MEASURE_COUNT,
 };
 
-/* What people type for each; then "lost", which orders leaks and is no measure; then NULL. */
-extern const char *const seep_measure_names[SEEP_MEASURE_COUNT + 2];
+/* What people type where measures are typed, and is none. */
+enum { SEEP_BY_LOST = SEEP_MEASURE_COUNT, SEEP_BY_GROWTH, SEEP_BY_COUNT };
+
+/* What people type for each; then NULL. */
+extern const char *const seep_measure_names[SEEP_BY_COUNT + 1];
 
 /* Whether its figures are bytes (else: a number of allocations). */
 bool seep_measure_is_bytes(enum seep_measure measure);

@@ -47,6 +47,7 @@ struct seen {
 
 struct seep_growth {
 	uint64_t after_ns;
+	uint64_t first_ns;
 	uint64_t now_ns;
 	uint64_t before_ns; /* the reading before the last */
 	uint64_t next_stale_ns;
@@ -254,6 +255,8 @@ void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *
 {
 	const bool look_at_ages = now_ns >= growth->next_stale_ns;
 
+	if (growth->readings == 0)
+		growth->first_ns = now_ns;
 	growth->before_ns = growth->now_ns;
 	growth->now_ns = now_ns;
 	make_room(growth, profile);
@@ -325,9 +328,14 @@ bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
 	return true;
 }
 
+static bool is_known(const struct seep_growth *growth)
+{
+	return growth->readings > 0 && growth->now_ns - growth->first_ns >= growth->after_ns;
+}
+
 struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth)
 {
-	struct seep_growth_sum sum = { 0 };
+	struct seep_growth_sum sum = { .known = is_known(growth) };
 
 	for (uint32_t i = 0; i < growth->tracked_count; i++) {
 		struct seep_profile_growth one;
@@ -342,21 +350,67 @@ struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth)
 	return sum;
 }
 
-void seep_growth_fill(const struct seep_growth *growth, struct seep_profile *profile)
+struct seep_growth_list seep_growth_list(const struct seep_growth *growth)
 {
-	for (uint32_t i = 0; i < profile->context_count; i++) {
+	struct seep_growth_list list = { 0 };
+	size_t capacity = 0;
+
+	if (is_known(growth))
+		list.after_ns = growth->after_ns;
+	for (uint32_t id = 0; id < growth->count; id++) {
+		struct seep_growth_item item = { .id = id };
+
+		if (!seep_growth_of(growth, id, &item.growth))
+			continue;
+		list.items = seep_xgrow(list.items, &capacity, list.count + 1u, sizeof(item));
+		list.items[list.count++] = item;
+	}
+	return list;
+}
+
+void seep_growth_list_done(struct seep_growth_list *list)
+{
+	free(list->items);
+	*list = (struct seep_growth_list){ 0 };
+}
+
+static int by_id(const void *key, const void *item)
+{
+	const uint32_t id = *(const uint32_t *)key;
+	const uint32_t other = ((const struct seep_growth_item *)item)->id;
+
+	return (id > other) - (id < other);
+}
+
+void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *profile)
+{
+	profile->growth_after_ns = list->after_ns;
+	for (uint32_t i = 0; i < profile->context_count && list->count > 0; i++) {
 		struct seep_profile_context *context = &profile->contexts[i];
-		struct seep_profile_growth one;
+		const struct seep_growth_item *item = bsearch(&context->id, list->items,
+							      list->count, sizeof(*item), by_id);
 		char *evidence;
 
-		if (!seep_growth_of(growth, context->id, &one))
+		if (!item)
 			continue;
-		evidence = seep_growth_evidence(profile, context, &one);
-		one.evidence = seep_profile_strdup(profile, evidence);
+		context->growth = seep_profile_calloc(profile, 1, sizeof(*context->growth));
+		*context->growth = item->growth;
+		evidence = seep_growth_evidence(profile, context, context->growth);
+		context->growth->evidence = seep_profile_strdup(profile, evidence);
 		free(evidence);
-		context->growth = seep_profile_calloc(profile, 1, sizeof(one));
-		*context->growth = one;
 	}
+}
+
+uint32_t seep_growth_count(const struct seep_profile *profile)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_growth *growth = profile->contexts[i].growth;
+
+		count += growth && growth->verdict == SEEP_GROWTH_GROWING;
+	}
+	return count;
 }
 
 uint64_t seep_growth_bytes_per_hour(const struct seep_profile_growth *growth)
@@ -394,9 +448,11 @@ static void say_growth(struct seep_strbuf *text, const struct seep_profile *prof
 	seep_strbuf_addf(text, "%s for %s",
 			 seep_growth_rate_text(seep_growth_bytes_per_hour(growth)).text,
 			 seep_duration_text(growth->until_ns - growth->since_ns).text);
-	if (growth->returned)
+	if (growth->returned) {
 		seep_strbuf_addf(text, ", then %s given back",
-				 context->live_bytes ? "most of it" : "all of it");
+				 context->live_bytes ? "most of it was" : "all of it was");
+		return;
+	}
 	seep_strbuf_addf(text, ", %s of %s ever freed", seep_digits_text(context->frees).text,
 			 seep_things_text(context->allocs, "block").text);
 	if (context->frees == 0 && growth->until_ns > start_ns)

@@ -50,14 +50,34 @@ bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
 
 /* How many contexts are GROWING, and how many bytes of growth that is, now. */
 struct seep_growth_sum {
+	bool known; /* it was observed for long enough */
 	uint32_t contexts;
 	uint64_t bytes;
 	uint64_t bytes_per_hour;
 };
 struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth);
 
+/* All that is to be said, by id; for a profile that is loaded later. */
+struct seep_growth_list {
+	struct seep_growth_item {
+		uint32_t id; /* of the context */
+		struct seep_profile_growth growth;
+	} * items;
+	uint32_t count;
+	uint64_t after_ns; /* 0: nobody has looked for so long */
+};
+
+/* Release with seep_growth_list_done(). */
+struct seep_growth_list seep_growth_list(const struct seep_growth *growth);
+
+/* Zeroed storage is a no-op. */
+void seep_growth_list_done(struct seep_growth_list *list);
+
 /* Set the growth, with evidence, of all contexts of @profile, which is of the observed ledger. */
-void seep_growth_fill(const struct seep_growth *growth, struct seep_profile *profile);
+void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *profile);
+
+/* How many contexts of @profile are GROWING, or were until they gave it back. */
+uint32_t seep_growth_count(const struct seep_profile *profile);
 
 /*
  * What speaks for @growth of @context, in one sentence: "+1.2 MB/min for 14 min, 0 of 31,200 blocks

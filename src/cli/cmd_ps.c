@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/growth.h"
 #include "base/table.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -37,7 +38,9 @@ const struct seep_option_table cmd_ps_options = {
 		   "  ending         ended; its recorder is writing the recording\n"
 		   "  dead           ended without a recording; \"seep save\" makes one\n"
 		   "  done           ended, recorded; kept because children still need it\n"
-		   "  elsewhere      in another container: seep cannot tell whether it runs\n",
+		   "  elsewhere      in another container: seep cannot tell whether it runs\n"
+		   "\n"
+		   "TREND is how fast the call stacks grow that \"seep run\" calls GROWING.\n",
 };
 
 static void print_json(const struct seep_census *census, bool strings)
@@ -60,11 +63,28 @@ static void print_json(const struct seep_census *census, bool strings)
 		seep_json_u64(json, "frees", entry->frees);
 		seep_json_u64(json, "start_realtime_ns", entry->created_realtime_ns);
 		seep_json_u64(json, "age_ns", entry->age_ns);
+		if (entry->growth_known) {
+			seep_json_u64(json, "growing_contexts", entry->growing_contexts);
+			seep_json_u64(json, "growing_bytes_per_hour",
+				      entry->growing_bytes_per_hour);
+		}
 		seep_json_u64(json, "ledger_bytes", entry->space_bytes);
 		seep_json_text(json, "ledger", entry->path);
 		seep_json_close(json);
 	}
 	seep_json_finish(json);
+}
+
+/* What its recorder saw. */
+static struct seep_rate_text trend_of(const struct seep_census_entry *entry)
+{
+	struct seep_rate_text trend = { "-" };
+
+	if (entry->growing_contexts)
+		trend = seep_growth_rate_text(entry->growing_bytes_per_hour);
+	else if (entry->growth_known)
+		(void)snprintf(trend.text, sizeof(trend.text), "steady");
+	return trend;
 }
 
 /* @below: the ledger's path is on a line of its own. */
@@ -75,10 +95,11 @@ static struct seep_table *make_table(const struct seep_census *census, bool belo
 		{ "STATE", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
 		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
 		{ "AGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 1 },
+		{ "TREND", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 3 },
 		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
 		{ "LEDGER", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
 	};
-	struct seep_table *table = seep_table_new(columns, below ? 5 : 6);
+	struct seep_table *table = seep_table_new(columns, below ? 6 : 7);
 
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
@@ -89,6 +110,7 @@ static struct seep_table *make_table(const struct seep_census *census, bool belo
 		seep_table_add(table, seep_census_state_name(entry->state));
 		seep_table_add(table, seep_bytes_text(entry->live_bytes).text);
 		seep_table_add(table, seep_duration_text(entry->age_ns).text);
+		seep_table_add(table, trend_of(entry).text);
 		seep_table_add(table, entry->exe);
 		text = seep_xasprintf("%s%s", below ? "  " : "", entry->path);
 		if (below)

@@ -40,7 +40,7 @@ static const struct seep_option options[] = {
 	SEEP_OPTION(
 		"by", 'b', CHOICE, "KEY", asked.by,
 		"Order by live, peak, allocs or temporary (default: live; peak if all was freed); "
-		"lost: show leaks",
+		"lost: show leaks; growth: show what grows",
 		.choices = seep_measure_names),
 	SEEP_OPTION("tree", 't', FLAG, NULL, asked.tree, "Show who called whom, from main down"),
 	SEEP_OPTION("flat", 'f', FLAG, NULL, asked.flat,
@@ -96,9 +96,10 @@ static int check(struct seep_view_options *view, struct seep_error *err)
 	if (!asked.json && asked.by == SEEP_BY_CHOICE &&
 	    (asked.leaks.kinds || asked.leaks.why || asked.leaks.blocks ||
 	     asked.leaks.gen_suppressions))
-		asked.by = SEEP_MEASURE_COUNT;
-	if (asked.by == SEEP_MEASURE_COUNT && form)
-		return seep_fail(err, SEEP_EUSAGE, "--by lost cannot be used with --%s", form);
+		asked.by = SEEP_BY_LOST;
+	if (asked.by >= SEEP_MEASURE_COUNT && form)
+		return seep_fail(err, SEEP_EUSAGE, "--by %s cannot be used with --%s",
+				 seep_measure_names[asked.by], form);
 	if (asked.by_thread && (asked.tree || asked.flat))
 		return seep_fail(err, SEEP_EUSAGE, "--by-thread cannot be used with --%s", form);
 	if (asked.top_count > 0 && asked.tree)
@@ -165,8 +166,10 @@ static int print(const struct seep_profile *profile, const struct seep_sites *si
 		return 0;
 	}
 	seep_report_larger(&printer, sites->profile, view->path);
-	if (asked.by == SEEP_MEASURE_COUNT)
+	if (asked.by == SEEP_BY_LOST)
 		seep_report_leaks(&printer, sites, view);
+	else if (asked.by == SEEP_BY_GROWTH)
+		seep_report_growth(&printer, sites, view);
 	else if (asked.tree)
 		seep_report_tree(&printer, sites, view);
 	else if (asked.flat)

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "analysis/growth.h"
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/strbuf.h"
@@ -41,6 +42,8 @@ enum run_mode { MODE_ALL, MODE_OFF };
 
 static const char *const mode_names[] = { "all", "off", NULL };
 
+#define GROWTH_AFTER_LEAST_NS 100000000ull
+
 static struct {
 	const char *output;
 	bool force;
@@ -61,9 +64,11 @@ static struct {
 	const char *json;
 	bool no_leak_check;
 	bool trace_exit;
+	uint64_t growth_after_ns;
+	uint64_t growth_exitcode;
 	struct seep_leak_option_values leaks;
 	struct seep_symbol_option_values symbols;
-} asked = { .snapshot_keep = 10 };
+} asked = { .snapshot_keep = 10, .growth_after_ns = SEEP_GROWTH_AFTER_NS };
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("output", 'o', TEXT, "FILE", asked.output,
@@ -107,6 +112,10 @@ static const struct seep_option options[] = {
 		    "Look for leaks, too, when a signal kills a process; not with gdb or strace"),
 	SEEP_LEAK_OPTIONS(asked.leaks),
 	SEEP_LEAK_SCAN_OPTIONS(asked.leaks),
+	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
+		    "Call a stack GROWING when it grew for T (60s); 0: do not look"),
+	SEEP_OPTION("growth-exitcode", 0, COUNT, "N", asked.growth_exitcode,
+		    "End with N if a stack was GROWING", .max = 255),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
 	SEEP_OPTION(
 		"json", 0, OPTIONAL, "JSON", asked.json,
@@ -135,8 +144,8 @@ const struct seep_option_table cmd_run_options = {
 		"\n"
 		"seep ends with the program's exit status, or by the same signal. 125: seep could\n"
 		"not start the program; 126: it cannot be executed; 127: it does not exist. With\n"
-		"--error-exitcode: N if a process with a recording has leaks, unless a signal\n"
-		"killed the program.\n"
+		"--error-exitcode: N if a process with a recording has leaks, and with\n"
+		"--growth-exitcode if a stack of one grew, unless a signal killed the program.\n"
 		"Children that still run one second after the program's end go on; \"seep ps\"\n"
 		"lists them.\n",
 };
@@ -275,6 +284,12 @@ static int check_options(struct run *run, struct seep_error *err)
 	for (size_t i = 0; i < asked.modules.count; i++)
 		if (!asked.modules.items[i][strspn(asked.modules.items[i], "!,")])
 			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
+	if (asked.growth_after_ns && asked.growth_after_ns < GROWTH_AFTER_LEAST_NS)
+		return seep_fail(err, SEEP_EUSAGE, "--growth-after is below 100 ms");
+	if (asked.growth_exitcode && !asked.growth_after_ns)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--growth-exitcode needs growth to be looked for");
+	run->plan.growth_after_ns = asked.growth_after_ns;
 	run->runtime_options = runtime_options();
 	if (!run->runtime_options)
 		return seep_fail(err, SEEP_EUSAGE,
@@ -485,6 +500,8 @@ int cmd_run(char **operands)
 	if (asked.leaks.error_exitcode && result.leak_verdicts & run.leak_kinds &&
 	    WIFEXITED(wait_status))
 		wait_status = W_EXITCODE((int)asked.leaks.error_exitcode, 0);
+	else if (asked.growth_exitcode && result.growing_count && WIFEXITED(wait_status))
+		wait_status = W_EXITCODE((int)asked.growth_exitcode, 0);
 	/* The writer is still at work with what it borrows. */
 	if (result.gave_up)
 		seep_spawn_end_as(wait_status);

@@ -171,6 +171,11 @@ struct ledger_control {
 	_Atomic uint32_t scan_listed; /* entries of state.scan_list that were written */
 	_Atomic uint64_t scan_leaks;  /* blocks that are lost, and were not marked as reported */
 	_Atomic uint64_t scan_leak_bytes;
+
+	/* What the recorder sees of growth, for who lists processes. */
+	_Alignas(64) _Atomic uint64_t growing_bytes_per_hour; /* of all that are GROWING */
+	_Atomic uint32_t growing_contexts;
+	_Atomic uint32_t growth_known; /* 1: it was watched for long enough to tell */
 };
 
 /* What a process asks for. */

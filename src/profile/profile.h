@@ -340,7 +340,8 @@ struct seep_profile {
 	uint32_t context_count;
 	struct seep_profile_epoch *epochs; /* what those of the contexts point into */
 	uint32_t epoch_count;
-	uint32_t left_out_count; /* contexts behind those, not asked for; analysis/keep.h */
+	uint64_t growth_after_ns; /* a context grows when it did for so long; 0: nobody looked */
+	uint32_t left_out_count;  /* contexts behind those, not asked for; analysis/keep.h */
 	/* Of a ledger, by row: index of its context + 1, 0 = nothing was counted. */
 	uint32_t first_row; /* id of the first; lower ones are of ancestors */
 	uint32_t *rows;

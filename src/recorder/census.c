@@ -72,6 +72,12 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 		.live_bytes = sums.live_bytes,
 		.allocs = sums.allocs,
 		.frees = sums.frees,
+		.growing_bytes_per_hour = atomic_load_explicit(
+			&ledger->control->growing_bytes_per_hour, memory_order_relaxed),
+		.growing_contexts = atomic_load_explicit(&ledger->control->growing_contexts,
+							 memory_order_relaxed),
+		.growth_known = atomic_load_explicit(&ledger->control->growth_known,
+						     memory_order_relaxed) != 0,
 		.created_realtime_ns = header->created_realtime_ns,
 	};
 	if (now > header->created_realtime_ns)

@@ -33,6 +33,9 @@ struct seep_census_entry {
 	uint64_t live_bytes;
 	uint64_t allocs;
 	uint64_t frees;
+	uint64_t growing_bytes_per_hour;
+	uint32_t growing_contexts;
+	bool growth_known; /* its recorder can tell whether it grows */
 	uint64_t created_realtime_ns;
 	uint64_t age_ns;      /* since its creation; of a dead one too */
 	uint64_t space_bytes; /* memory or disk that the ledger takes */

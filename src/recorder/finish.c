@@ -151,6 +151,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	if (name_frames(job, profile, symbols, &err) < 0)
 		seep_profile_add_unseen(profile, "names", "no names were looked up: %s", err.text);
 	seep_profile_hash_contexts(profile);
+	seep_growth_fill(&job->image.gathered.growth, profile);
 	add_leaks(job, profile);
 	if (make_folder(job) < 0)
 		return;
@@ -158,6 +159,7 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 		return;
 	job->recorded = true;
 	job->leak_verdicts = seep_leak_check_verdicts(profile);
+	job->growing_count = seep_growth_count(profile);
 	job->unscanned = job->plan->leak_check && !profile->scan.done;
 }
 

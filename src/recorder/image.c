@@ -48,6 +48,7 @@ void seep_image_free(struct seep_image *image)
 	if (image->watch)
 		seep_watch_stop(image->watch, true, &image->gathered);
 	seep_timeline_done(&image->gathered.timeline);
+	seep_growth_list_done(&image->gathered.growth);
 	if (image->gathered.perf_map_fd >= 0)
 		(void)close(image->gathered.perf_map_fd);
 	seep_outside_done(&image->gathered.outside);

@@ -182,6 +182,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	if (job->became_unrecorded && !job->recorded && job->err.code == 0)
 		add_unrecorded(result, image);
 	result->leak_verdicts |= job->leak_verdicts;
+	result->growing_count += job->growing_count;
 	if (job->keep_profile) {
 		result->profile = job->profile;
 		result->recorded = job->recorded;
@@ -547,6 +548,7 @@ int seep_recorder_new(const struct seep_recorder_plan *plan, pid_t main_pid,
 		.follow = plan->follow,
 		.follow_exe = plan->follow_exe,
 		.leak_check = plan->leak_check,
+		.growth_after_ns = plan->growth_after_ns,
 	};
 	recorder->polls = seep_xgrow(NULL, &recorder->poll_capacity, POLL_FIXED,
 				     sizeof(*recorder->polls));

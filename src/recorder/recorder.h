@@ -35,7 +35,8 @@ struct seep_recorder_plan {
 	uint64_t snapshot_every_ns; /* 0 = none */
 	unsigned snapshot_keep;	    /* of each process, the newest; at least 1 */
 	const struct seep_leak_check_plan *leak_check; /* of processes at their end; NULL = none */
-	bool quiet; /* no progress lines, not even when the program has ended */
+	uint64_t growth_after_ns; /* as for seep_growth_new(); 0: growth is not looked for */
+	bool quiet;		  /* no progress lines, not even when the program has ended */
 	const struct seep_symbols_options *symbols; /* where names are looked for; NULL = default */
 	void (*on_first_signal)(void); /* one that asks to end came while recordings are written */
 };

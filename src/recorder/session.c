@@ -170,7 +170,8 @@ static void add_image(struct seep_session *session, struct seep_ledger *ledger)
 		return;
 	}
 	/* Of one that is gone already it takes the one sample that there can be. */
-	image->watch = seep_watch_new(ledger, image->reachable, session->leak_check);
+	image->watch = seep_watch_new(ledger, image->reachable, session->leak_check,
+				      session->growth_after_ns);
 	if (may_be_short(session, image))
 		image->follow_at_ns = seep_monotonic_ns() + SEEP_SESSION_FOLLOW_AFTER_NS;
 	else

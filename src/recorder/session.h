@@ -34,6 +34,7 @@ struct seep_session {
 	bool follow;		   /* processes other than the main one at all */
 	const regex_t *follow_exe; /* and of those only these; NULL = all. Borrowed */
 	const struct seep_leak_check_plan *leak_check; /* NULL: at no end. Borrowed */
+	uint64_t growth_after_ns;		       /* 0: growth is not looked for */
 	size_t room; /* images that may have descriptors at a time; at least 1 */
 	/* Something in the folder waits to be looked at by another scan; @why: it could not be. */
 	bool is_behind;

@@ -191,6 +191,7 @@ void seep_snapshots_end(struct seep_snapshots *snapshots, struct seep_finish_job
 		snapshots->problem = seep_xstrdup(job->err.text);
 	}
 	seep_timeline_done(&job->image.gathered.timeline);
+	seep_growth_list_done(&job->image.gathered.growth);
 	seep_outside_done(&job->image.gathered.outside);
 	free(job->image.children);
 	free((char *)(uintptr_t)job->output);

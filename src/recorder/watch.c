@@ -6,6 +6,7 @@
 #include "base/xalloc.h"
 #include "core/bits.h"
 #include "recorder/exit_trace.h"
+#include "recorder/growth_watch.h"
 #include "recorder/ledger_control.h"
 #include "recorder/perf_map_file.h"
 #include "recorder/scan_request.h"
@@ -39,7 +40,8 @@ struct seep_watch {
 	pthread_t thread;
 	_Atomic int stop;
 
-	pthread_mutex_t lock; /* leaf; for seen.timeline and peak_rss_bytes, which others read */
+	pthread_mutex_t lock; /* leaf; for growth, seen.timeline and peak_rss_bytes: others read */
+	struct seep_growth_watch *growth; /* NULL: not looked for */
 	struct seep_watch_result seen;
 	const struct seep_leak_check_plan *leak_check;
 	struct seep_exit_trace *trace; /* NULL: the process is not traced */
@@ -145,6 +147,28 @@ static void advance_epoch(struct seep_watch *watch, uint64_t now_ns)
 	(void)seep_ledger_mark(&watch->ledger, now_ns);
 	look_outside(watch);
 	plan_epoch(watch, now_ns);
+}
+
+/* Returns when to look again. */
+static uint64_t look_for_growth(struct seep_watch *watch, uint64_t now_ns)
+{
+	uint64_t next_ns;
+
+	if (!watch->growth)
+		return UINT64_MAX;
+	(void)pthread_mutex_lock(&watch->lock);
+	next_ns = seep_growth_watch_look(watch->growth, now_ns);
+	(void)pthread_mutex_unlock(&watch->lock);
+	return next_ns;
+}
+
+static void look_last_for_growth(struct seep_watch *watch)
+{
+	if (!watch->growth)
+		return;
+	(void)pthread_mutex_lock(&watch->lock);
+	seep_growth_watch_look_last(watch->growth, seep_monotonic_ns());
+	(void)pthread_mutex_unlock(&watch->lock);
 }
 
 static void answer(struct seep_ledger *ledger)
@@ -256,6 +280,7 @@ static void meet_end(struct seep_watch *watch)
 	if (atomic_load_explicit(&watch->ledger.control->exit_ack, memory_order_acquire))
 		return;
 	take_sample(watch);
+	look_last_for_growth(watch);
 	find_perf_map(watch);
 	look_outside(watch);
 	if (watch->pid &&
@@ -313,7 +338,7 @@ static void *follow(void *argument)
 	for (;;) {
 		/* Before all that is looked at: what changes later wakes us at once. */
 		uint32_t seen = atomic_load_explicit(attention, memory_order_acquire);
-		uint64_t now_ns;
+		uint64_t now_ns, next_ns;
 
 		/* In a ledger that was cut nothing comes to pass; the death is seen elsewhere. */
 		if (atomic_load_explicit(&watch->stop, memory_order_acquire) ||
@@ -328,13 +353,14 @@ static void *follow(void *argument)
 			advance_epoch(watch, now_ns);
 		if (now_ns >= watch->next_sample_ns && !watch->answered)
 			take_sample(watch);
+		next_ns = core_smaller(watch->next_sample_ns, watch->next_epoch_ns);
+		if (!watch->answered)
+			next_ns = core_smaller(next_ns, look_for_growth(watch, now_ns));
 		now_ns = seep_monotonic_ns();
 		if (watch->answered)
 			futex_wait(attention, seen, look_at_successor(watch));
-		else if (core_smaller(watch->next_sample_ns, watch->next_epoch_ns) > now_ns)
-			futex_wait(attention, seen,
-				   core_smaller(watch->next_sample_ns, watch->next_epoch_ns) -
-					   now_ns);
+		else if (next_ns > now_ns)
+			futex_wait(attention, seen, next_ns - now_ns);
 	}
 }
 
@@ -359,7 +385,8 @@ static int start_thread(struct seep_watch *watch)
 }
 
 struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable,
-				  const struct seep_leak_check_plan *leak_check)
+				  const struct seep_leak_check_plan *leak_check,
+				  uint64_t growth_after_ns)
 {
 	struct seep_watch *watch = seep_xcalloc(1, sizeof(*watch));
 
@@ -371,6 +398,8 @@ struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable,
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->seen.perf_map_fd = -1;
 	seep_timeline_init(&watch->seen.timeline);
+	if (growth_after_ns)
+		watch->growth = seep_growth_watch_new(&watch->ledger, growth_after_ns);
 	*ledger = (struct seep_ledger){ .fd = -1 };
 	return watch;
 }
@@ -402,6 +431,8 @@ void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *r
 	*ret_result = watch->seen;
 	timeline->samples = seep_xmemdup(timeline->samples,
 					 timeline->count * sizeof(*timeline->samples));
+	if (watch->growth)
+		ret_result->growth = seep_growth_watch_list(watch->growth);
 	(void)pthread_mutex_unlock(&watch->lock);
 	ret_result->perf_map_fd = -1;
 	ret_result->outside.bindings = (struct seep_bindings){ 0 };
@@ -437,6 +468,9 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 	watch->seen.outside.missed = dead && !watch->looked &&
 				     ledger->view.header.origin != LEDGER_ORIGIN_FORK;
 	seep_successor_merge(&watch->seen.successor, &ret_result->successor);
+	if (watch->growth)
+		watch->seen.growth = seep_growth_watch_list(watch->growth);
+	seep_growth_watch_free(watch->growth);
 	*ret_result = watch->seen;
 	seep_ledger_close(ledger);
 	(void)pthread_mutex_destroy(&watch->lock);

@@ -10,6 +10,7 @@
 #ifndef SEEP_RECORDER_WATCH_H
 #define SEEP_RECORDER_WATCH_H
 
+#include "analysis/growth.h"
 #include "base/error.h"
 #include "recorder/leak_check.h"
 #include "recorder/outside.h"
@@ -21,12 +22,13 @@ struct seep_watch;
 
 /*
  * A watch that does not follow yet. @ledger: writable; moved into the watch. @reachable: in our PID
- * namespace. @leak_check: what to look for at the process's end; NULL: nothing. Borrowed. End with
+ * namespace. @leak_check: what to look for at the process's end; NULL: nothing. Borrowed.
+ * @growth_after_ns: as for seep_growth_new(); 0: growth is not looked for. End with
  * seep_watch_stop().
  */
 struct seep_watch *seep_watch_new(struct seep_ledger *ledger, bool reachable,
-				  const struct seep_leak_check_plan *leak_check)
-	__attribute__((returns_nonnull));
+				  const struct seep_leak_check_plan *leak_check,
+				  uint64_t growth_after_ns) __attribute__((returns_nonnull));
 
 /**
  * seep_watch_follow - register as the recorder of a watch's ledger and follow it from now on
@@ -41,11 +43,12 @@ SEEP_NODISCARD int seep_watch_follow(struct seep_watch *watch, struct seep_error
 const struct seep_ledger *seep_watch_ledger(const struct seep_watch *watch);
 
 /*
- * What a watch has gathered. Release with seep_timeline_done(), seep_outside_done(),
- * seep_successor_done() and seep_leak_scan_free().
+ * What a watch has gathered. Release with seep_timeline_done(), seep_growth_list_done(),
+ * seep_outside_done(), seep_successor_done() and seep_leak_scan_free().
  */
 struct seep_watch_result {
 	struct seep_timeline timeline;
+	struct seep_growth_list growth;
 	uint64_t peak_rss_bytes; /* 0 unknown */
 	int perf_map_fd;	 /* of the process's perf map; -1 none. The caller closes it */
 	struct seep_outside

@@ -33,6 +33,7 @@ union any_row {
 	struct seep_leak_row leak;
 	struct seep_leak_block_row leak_block;
 	struct seep_leak_link_row leak_link;
+	struct seep_growth_row growth;
 	uint64_t bucket;
 };
 
@@ -55,6 +56,7 @@ static int load_process(void *loading, void *row)
 	if (from->status_signal >= 0)
 		profile->process.status_signal = from->status_signal & 0x7f;
 	profile->symbolised = from->symbolised;
+	profile->growth_after_ns = from->growth_after_ns;
 	l->argv_known = from->argv_known;
 	l->has_process = true;
 	return 0;
@@ -229,6 +231,23 @@ static int load_leak_link(void *loading, void *row)
 	return 0;
 }
 
+static int load_growth(void *loading, void *row)
+{
+	struct loading *l = loading;
+	const struct seep_growth_row *from = row;
+	struct seep_profile *profile = l->reader.builder.profile;
+	struct seep_profile_context *context = bsearch(
+		&from->context, profile->contexts, profile->context_count, sizeof(*context), by_id);
+
+	if (!context)
+		return damaged(l, "growth names a context that is not there");
+	context->growth = seep_profile_calloc(profile, 1, sizeof(*context->growth));
+	*context->growth = from->growth;
+	if (context->growth->until_ns < context->growth->since_ns)
+		context->growth->until_ns = context->growth->since_ns;
+	return 0;
+}
+
 /* Blocks and links came in the order of the leaks. */
 static void place_lists(struct seep_profile *profile)
 {
@@ -315,6 +334,7 @@ static const struct {
 	{ SEEP_TABLE_LEAK, SEEP_ARRAY_COUNT, load_leak, 0 },
 	{ SEEP_TABLE_LEAK_BLOCK, SEEP_ARRAY_COUNT, load_leak_block, 0 },
 	{ SEEP_TABLE_LEAK_LINK, SEEP_ARRAY_COUNT, load_leak_link, 0 },
+	{ SEEP_TABLE_GROWTH, SEEP_ARRAY_COUNT, load_growth, 0 },
 };
 
 static int load_all(struct loading *l)

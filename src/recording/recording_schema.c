@@ -36,6 +36,9 @@ static const struct seep_sql_column process[] = {
 	R(FLAG, argv_known),
 	R(FLAG, symbolised),
 	R(NAME, seep_version),
+	COLUMN(NUMBER, seep_process_row, growth_after_ns, "growth_after_ns", .since = 3,
+	       .fallback = "0",
+	       .comment = "so long a context grows for a verdict; 0: nobody looked"),
 	R(U32, schema, .comment = "what of these tables it knew; 2 where this is missing",
 	  .since = 3, .fallback = "2"),
 };
@@ -269,6 +272,20 @@ static const struct seep_sql_column leak_link[] = {
 	L3(NUMBER, link.offset, "offset", .comment = "of the pointer, in what it lies in"),
 };
 
+#define G(type, field, ...) COLUMN(type, seep_growth_row, growth.field, #field, __VA_ARGS__)
+static const struct seep_sql_column growth[] = {
+	COLUMN(U32, seep_growth_row, context, "context"),
+	G(U8, verdict, .comment = "1 GROWING, 2 STALE", .max = UINT8_MAX),
+	G(U8, confidence, .comment = "1 low, 2 medium, 3 high", .max = UINT8_MAX),
+	G(NUMBER, since_ns, .comment = "monotonic; of stale blocks: they are older"),
+	G(NUMBER, until_ns, .comment = "when it was seen last"),
+	G(FLAG, returned, .comment = "it grew until then, and was given back"),
+	G(COUNT, bytes, .comment = "by which it grew, or that are stale"),
+	G(COUNT, blocks, .comment = "that are stale"),
+	G(COUNT, freed_late, .comment = "blocks that were stale, and then freed"),
+	G(TEXT, evidence),
+};
+
 const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
 	[SEEP_TABLE_PROCESS] = TABLE("process", process, 1, 1, struct seep_process_row),
 	[SEEP_TABLE_ARGV] = TABLE("argv", argv, 1, ROWS_MAX, char *),
@@ -319,6 +336,8 @@ const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT] = {
 	[SEEP_TABLE_LEAK_LINK] =
 		TABLE("leak_link", leak_link, 2, 1u << 28, struct seep_leak_link_row, .since = 3,
 		      .comment = "the pointers that lead to the first block of a leak"),
+	[SEEP_TABLE_GROWTH] = TABLE("growth", growth, 1, 1u << 26, struct seep_growth_row,
+				    .since = 3, .comment = "what was seen of contexts in time"),
 };
 
 static const char *declaration(const struct seep_sql_column *column)

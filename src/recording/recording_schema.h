@@ -86,6 +86,7 @@ enum seep_table_id {
 	SEEP_TABLE_LEAK,
 	SEEP_TABLE_LEAK_BLOCK,
 	SEEP_TABLE_LEAK_LINK,
+	SEEP_TABLE_GROWTH,
 	SEEP_TABLE_COUNT,
 };
 extern const struct seep_sql_table seep_sql_tables[SEEP_TABLE_COUNT];
@@ -98,6 +99,7 @@ struct seep_process_row {
 	bool argv_known;
 	bool symbolised;
 	const char *seep_version;
+	uint64_t growth_after_ns;
 	uint32_t schema; /* of the seep that wrote the file */
 };
 
@@ -143,6 +145,11 @@ struct seep_leak_link_row {
 	uint32_t leak;
 	uint32_t step;
 	struct seep_profile_link link;
+};
+
+struct seep_growth_row {
+	uint32_t context; /* id */
+	struct seep_profile_growth growth;
 };
 
 void seep_sql_create(const struct seep_sql_table *table, struct seep_strbuf *sql);

@@ -78,6 +78,7 @@ static int write_process(struct writer *w)
 		.argv_known = process->argv != NULL,
 		.symbolised = w->profile->symbolised,
 		.seep_version = SEEP_VERSION,
+		.growth_after_ns = w->profile->growth_after_ns,
 		.schema = SEEP_SCHEMA,
 	};
 
@@ -203,6 +204,23 @@ static int write_leaks(struct writer *w)
 	return r;
 }
 
+static int write_growth(struct writer *w)
+{
+	struct seep_row_writer rows;
+
+	seep_row_writer_init(&rows, w->db, SEEP_TABLE_GROWTH);
+	for (uint32_t i = 0; i < w->profile->context_count; i++) {
+		const struct seep_profile_context *context = &w->profile->contexts[i];
+		struct seep_growth_row row = { .context = context->id };
+
+		if (!context->growth)
+			continue;
+		row.growth = *context->growth;
+		seep_row_put(&rows, &row);
+	}
+	return seep_row_writer_done(&rows, w->err);
+}
+
 static int finish(struct writer *w)
 {
 	int r = seep_recording_write_stacks(w->db, w->profile, w->err);
@@ -216,8 +234,8 @@ static int finish(struct writer *w)
 static int write_all(struct writer *w)
 {
 	static int (*const steps[])(struct writer *) = {
-		begin,	      write_process, write_argv,  write_kinds, write_verdicts,
-		write_arrays, write_totals,  write_leaks, finish,
+		begin,	      write_process, write_argv,  write_kinds,	write_verdicts,
+		write_arrays, write_totals,  write_leaks, write_growth, finish,
 	};
 	int r = 0;
 

@@ -34,6 +34,10 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 void seep_report_leaks(const struct seep_printer *printer, const struct seep_sites *sites,
 		       const struct seep_view_options *options);
 
+/* What grows, and holds stale blocks; or why nobody knows. */
+void seep_report_growth(const struct seep_printer *printer, const struct seep_sites *sites,
+			const struct seep_view_options *options);
+
 /* Rules that suppress what seep_report_leaks() lists. */
 void seep_report_leak_rules(FILE *out, const struct seep_sites *sites,
 			    const struct seep_view_options *options);

@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "report/report_growth.h"
 #include "report/report_leaks.h"
 #include "report/report_parts.h"
 #include "view/frame_text.h"
@@ -14,8 +15,10 @@
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
-enum { TOP_DEFAULT = 10, INDENT = 5, LEAKS = 3 };
+enum { TOP_DEFAULT = 10, INDENT = 5, LEAKS = 3, GROWING = 3, GROWING_CROWDED = 2 };
 
+static const struct seep_next_command next_growth = { " --by growth",
+						      "what grows, and why it is thought so" };
 static const struct seep_next_command next_leaks = { " --by lost", "each leak, and why it is one" };
 
 static void print_stacks(const struct seep_printer *printer, const struct seep_view *view,
@@ -39,6 +42,11 @@ static void print_stacks(const struct seep_printer *printer, const struct seep_v
 	fputc('\n', printer->out);
 }
 
+static bool is_growing(const struct seep_growth_view *growth)
+{
+	return growth->count > 0 && growth->items[0].growth.verdict == SEEP_GROWTH_GROWING;
+}
+
 void seep_report_stacks(const struct seep_printer *printer, const struct seep_sites *sites,
 			const struct seep_view_options *options)
 {
@@ -49,8 +57,10 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	struct seep_stacks_view stacks;
 	struct seep_view view;
 	struct seep_leaks_view leaks;
+	struct seep_growth_view growth;
 
 	seep_view_init(&view, sites->profile, sites, options);
+	seep_growth_view_init(&growth, &view, GROWING);
 	seep_stacks_view_init(&stacks, &view, options->top > 0 ? options->top : TOP_DEFAULT);
 	seep_leaks_view_init(&leaks, &view, LEAKS);
 	seep_view_add_head(&view, "", true);
@@ -60,16 +70,22 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	seep_report_few_leaks(printer, &view, &leaks);
 	if (leaks.count > 0)
 		fputc('\n', printer->out);
+	seep_report_few_growing(printer, &view, &growth);
+	if (is_growing(&growth))
+		fputc('\n', printer->out);
 	seep_report_threads(printer, &view, stacks.groups);
 	print_stacks(printer, &view, &stacks);
 	if (view.measure == SEEP_BY_PEAK)
 		next[1] = (struct seep_next_command){ " --by live", "what is left" };
+	if (is_growing(&growth))
+		next[0] = next_growth;
 	if (leaks.count > 0)
 		next[1] = next_leaks;
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_own(&view);
 	seep_view_add_next(&view, next, 2);
 	seep_lines_print(&view.foot, printer);
+	seep_growth_view_done(&growth);
 	seep_leaks_view_done(&leaks);
 	seep_stacks_view_done(&stacks);
 	seep_view_done(&view);
@@ -81,6 +97,7 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
  *	process 3, lead 3, start at 2, title, stacks 5, unseen 3, own 3, next 2 = 22
  *	where much was not seen: stacks 3, unseen 5 = 22; and what is lost, or why nobody knows: 2
  *	with leaks: no start at, stacks 3, leaks 4 (3), unseen 3 (4) = 24
+ *	with growth: 2 or 1 of those that grow and their title, so many stacks less
  */
 enum { STACKS = 5, STACKS_CROWDED = 3, UNSEEN_LINES = 4, UNSEEN_LEAKS = 3, WIDTH_MIN = 40 };
 
@@ -95,12 +112,12 @@ static void add_summary(struct seep_table *table, const struct seep_view *view,
 }
 
 static void print_summaries(const struct seep_printer *printer, const struct seep_view *view,
-			    bool crowded)
+			    uint32_t top)
 {
 	struct seep_table *table = seep_table_new(seep_report_ranked, 4);
 	struct seep_stacks_view stacks;
 
-	seep_stacks_view_init(&stacks, view, crowded ? STACKS_CROWDED : STACKS);
+	seep_stacks_view_init(&stacks, view, top);
 	if (stacks.count > 0)
 		seep_line_print(printer, "Largest of %s, by %s:",
 				seep_things_text(stacks.all, "call stack").text,
@@ -125,6 +142,8 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 	struct seep_printer narrow = *printer;
 	struct seep_view view;
 	struct seep_leaks_view leaks;
+	struct seep_growth_view growth;
+	uint32_t stacks;
 
 	if (narrow.width == 0 || narrow.width > 80)
 		narrow.width = 80;
@@ -133,17 +152,25 @@ void seep_report_summary(const struct seep_printer *printer, const struct seep_p
 	seep_view_init(&view, profile, sites, &options);
 	seep_view_add_head(&view, "seep: ", false);
 	seep_leaks_view_init(&leaks, &view, crowded ? LEAKS - 1 : LEAKS);
+	stacks = crowded || leaks.count > 0 ? STACKS_CROWDED : STACKS;
 	if (leaks.count == 0)
 		seep_view_add_start_at(&view);
 	else
 		next[1] = next_leaks;
+	seep_growth_view_init(&growth, &view, crowded || leaks.count > 0 ? 1 : GROWING_CROWDED);
+	if (is_growing(&growth)) {
+		next[0] = next_growth;
+		stacks -= growth.count + 1;
+	}
 	seep_lines_print(&view.head, &narrow);
 	seep_report_few_leaks(&narrow, &view, &leaks);
-	print_summaries(&narrow, &view, crowded || leaks.count > 0);
+	seep_report_few_growing(&narrow, &view, &growth);
+	print_summaries(&narrow, &view, stacks);
 	seep_view_add_unseen(&view, crowded && leaks.count > 0 ? UNSEEN_LEAKS : UNSEEN_LINES);
 	seep_view_add_own(&view);
 	seep_view_add_next(&view, next, sizeof(next) / sizeof(next[0]));
 	seep_lines_print(&view.foot, &narrow);
+	seep_growth_view_done(&growth);
 	seep_leaks_view_done(&leaks);
 	seep_view_done(&view);
 	seep_sites_free(sites);

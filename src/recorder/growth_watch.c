@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "recorder/growth_watch.h"
+
+#include "base/clock.h"
+#include "base/xalloc.h"
+#include "core/bits.h"
+#include "profile/ledger_live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	LOOKS = 60,	  /* in the time that a verdict needs, */
+	LOOKS_LEAST = 24, /* if the processor's time allows, but no fewer than these */
+	COST_SHARE = 100, /* a look may take 1/100 of the time */
+	YOUNG_SHARE = 10, /* of the time that a verdict needs: nothing is read before */
+	INTERVAL_LEAST_MS = 5,
+};
+
+struct seep_growth_watch {
+	const struct seep_ledger *ledger;
+	struct seep_ledger_live *live; /* NULL: not yet, or no more */
+	struct seep_growth *growth;
+	uint64_t after_ns;
+	uint64_t next_ns; /* UINT64_MAX: never */
+};
+
+struct seep_growth_watch *seep_growth_watch_new(const struct seep_ledger *ledger, uint64_t after_ns)
+{
+	struct seep_growth_watch *watch = seep_xcalloc(1, sizeof(*watch));
+
+	watch->ledger = ledger;
+	watch->growth = seep_growth_new(after_ns);
+	watch->after_ns = after_ns;
+	watch->next_ns = ledger->view.header.created_ns + after_ns / YOUNG_SHARE;
+	return watch;
+}
+
+void seep_growth_watch_free(struct seep_growth_watch *watch)
+{
+	if (!watch)
+		return;
+	seep_ledger_live_close(watch->live);
+	seep_growth_free(watch->growth);
+	free(watch);
+}
+
+/* By its descriptor: the file may have been moved or removed meanwhile. */
+static int refresh(struct seep_growth_watch *watch)
+{
+	char path[64];
+
+	if (watch->live)
+		return seep_ledger_live_refresh(watch->live, NULL);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", watch->ledger->fd);
+	return seep_ledger_live_open(path, &watch->live, NULL);
+}
+
+/* For who lists processes. */
+static void publish(const struct seep_growth_watch *watch)
+{
+	const struct seep_growth_sum sum = seep_growth_sum(watch->growth);
+	struct ledger_control *control = watch->ledger->control;
+
+	atomic_store_explicit(&control->growing_bytes_per_hour, sum.bytes_per_hour,
+			      memory_order_relaxed);
+	atomic_store_explicit(&control->growing_contexts, sum.contexts, memory_order_relaxed);
+	atomic_store_explicit(&control->growth_known, sum.known, memory_order_relaxed);
+}
+
+static void look(struct seep_growth_watch *watch, uint64_t now_ns)
+{
+	const uint64_t began_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t interval_ns, cost_ns;
+
+	if (refresh(watch) < 0) {
+		watch->next_ns = UINT64_MAX;
+		return;
+	}
+	seep_growth_observe(watch->growth, seep_ledger_live_profile(watch->live), now_ns);
+	publish(watch);
+	cost_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
+	interval_ns =
+		core_larger(watch->after_ns / LOOKS,
+			    core_smaller(cost_ns * COST_SHARE, watch->after_ns / LOOKS_LEAST));
+	watch->next_ns = seep_monotonic_ns() +
+			 core_larger(interval_ns, INTERVAL_LEAST_MS * (SEEP_NS_PER_S / 1000));
+}
+
+uint64_t seep_growth_watch_look(struct seep_growth_watch *watch, uint64_t now_ns)
+{
+	if (now_ns >= watch->next_ns)
+		look(watch, now_ns);
+	return watch->next_ns;
+}
+
+void seep_growth_watch_look_last(struct seep_growth_watch *watch, uint64_t now_ns)
+{
+	if (watch->live && watch->next_ns != UINT64_MAX)
+		look(watch, now_ns);
+}
+
+struct seep_growth_list seep_growth_watch_list(const struct seep_growth_watch *watch)
+{
+	return seep_growth_list(watch->growth);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/growth_view.h"
+
+#include <stdlib.h>
+
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+
+/* GROWING is more than STALE, whatever the figures; blocks freed late are least. */
+static void merge(struct seep_profile_growth *all, const struct seep_profile_growth *one)
+{
+	const bool is_first = all->until_ns == 0;
+
+	if (is_first || (one->verdict == SEEP_GROWTH_GROWING && all->verdict != one->verdict)) {
+		*all = *one;
+		return;
+	}
+	if (one->verdict != all->verdict)
+		return;
+	if (one->since_ns < all->since_ns)
+		all->since_ns = one->since_ns;
+	if (one->until_ns > all->until_ns)
+		all->until_ns = one->until_ns;
+	if (one->confidence > all->confidence)
+		all->confidence = one->confidence;
+	all->bytes += one->bytes;
+	all->blocks += one->blocks;
+	all->freed_late += one->freed_late;
+	all->returned &= one->returned;
+}
+
+static struct seep_profile_growth growth_of(const struct seep_groups *groups,
+					    const struct seep_profile *profile,
+					    const struct seep_group *group)
+{
+	struct seep_profile_growth all = { 0 };
+	uint32_t context = group->context;
+
+	for (uint32_t i = 0; i < group->context_count; i++, context = groups->next[context])
+		if (profile->contexts[context].growth)
+			merge(&all, profile->contexts[context].growth);
+	return all;
+}
+
+/* As it would be said of one context with the figures of all. */
+static char *figures_of(const struct seep_profile *profile, const struct seep_group *group,
+			const struct seep_profile_growth *growth)
+{
+	struct seep_profile_context all = profile->contexts[group->context];
+	char *evidence, *line, *escaped;
+
+	all.allocs = (uint64_t)group->counts.allocs;
+	all.frees = (uint64_t)group->counts.frees;
+	all.live_bytes = (uint64_t)group->counts.live_bytes;
+	evidence = seep_growth_evidence(profile, &all, growth);
+	line = seep_xasprintf("%s%s%s", seep_growth_verdict_name(growth->verdict),
+			      growth->verdict ? ": " : "", evidence);
+	escaped = seep_escape_dup(line);
+	free(evidence);
+	free(line);
+	return escaped;
+}
+
+static int by_growth(const void *a, const void *b)
+{
+	const struct seep_growing_stack *x = a, *y = b;
+	const bool x_grows = x->growth.verdict == SEEP_GROWTH_GROWING;
+	const bool y_grows = y->growth.verdict == SEEP_GROWTH_GROWING;
+
+	if (x_grows != y_grows)
+		return x_grows ? -1 : 1;
+	if (x->growth.bytes != y->growth.bytes)
+		return x->growth.bytes > y->growth.bytes ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+void seep_growth_view_init(struct seep_growth_view *growth, const struct seep_view *view,
+			   uint32_t top)
+{
+	const struct seep_profile *profile = view->profile;
+	size_t capacity = 0;
+
+	*growth = (struct seep_growth_view){
+		.groups = seep_groups_new(view->sites, !view->options->full,
+					  view->options->by_thread),
+	};
+	for (uint32_t i = 0; i < growth->groups->count; i++) {
+		struct seep_growing_stack item = { .group = &growth->groups->items[i] };
+
+		item.growth = growth_of(growth->groups, profile, item.group);
+		if (item.growth.until_ns == 0)
+			continue;
+		growth->items = seep_xgrow(growth->items, &capacity, growth->all + 1u,
+					   sizeof(item));
+		growth->items[growth->all++] = item;
+	}
+	if (growth->all > 0)
+		qsort(growth->items, growth->all, sizeof(*growth->items), by_growth);
+	growth->count = top > 0 && top < growth->all ? top : growth->all;
+	for (uint32_t i = 0; i < growth->count; i++) {
+		struct seep_growing_stack *item = &growth->items[i];
+
+		item->figures = figures_of(profile, item->group, &item->growth);
+		seep_stack_lines_init(&item->stack, view, &profile->contexts[item->group->context],
+				      item->group->stack, item->group->stack_count);
+	}
+}
+
+void seep_growth_view_done(struct seep_growth_view *growth)
+{
+	for (uint32_t i = 0; i < growth->count; i++) {
+		free(growth->items[i].figures);
+		seep_stack_lines_done(&growth->items[i].stack);
+	}
+	free(growth->items);
+	seep_groups_free(growth->groups);
+}
+
+char *seep_growth_answer(const struct seep_growth_view *growth, const struct seep_profile *profile)
+{
+	const char *then = profile->process.ended == SEEP_ENDED_RUNNING ? "grow" : "grew";
+	struct seep_profile_growth all = { 0 };
+	struct seep_strbuf line;
+	uint32_t growing = 0;
+	uint64_t stale = 0, rate = 0;
+
+	for (uint32_t i = 0; i < growth->all; i++) {
+		const struct seep_profile_growth *one = &growth->items[i].growth;
+
+		stale += one->blocks;
+		if (one->verdict != SEEP_GROWTH_GROWING)
+			continue;
+		growing++;
+		all.bytes += one->bytes;
+		rate += seep_growth_bytes_per_hour(one);
+	}
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	if (growing == 0 && profile->growth_after_ns == 0)
+		seep_strbuf_adds(&line, "Not judged: growth needs a recorder that watches the "
+					"process for a minute (seep run --growth-after)");
+	else if (growing == 0)
+		seep_strbuf_addf(&line, "No call stack %s for %s", then,
+				 seep_duration_text(profile->growth_after_ns).text);
+	else
+		seep_strbuf_addf(&line, "GROWING: %s, %s at %s",
+				 seep_things_text(growing, "call stack").text,
+				 seep_bytes_text(all.bytes).text, seep_growth_rate_text(rate).text);
+	if (stale > 0)
+		seep_strbuf_addf(&line, "; %s", seep_things_text(stale, "stale block").text);
+	return seep_strbuf_take(&line);
+}
