@@ -193,6 +193,8 @@ static struct stale count_old(const struct seep_growth *growth, const struct see
 		const struct seep_profile_epoch *epoch = &context->epochs[i];
 		uint64_t over_ns = epoch_start(profile, epoch->epoch + 1);
 
+		if (epoch->blocks == 0)
+			continue;
 		if (over_ns >= growth->now_ns || growth->now_ns - over_ns < age_ns)
 			break;
 		old.last_epoch = epoch->epoch;
@@ -464,12 +466,12 @@ static void say_stale(struct seep_strbuf *text, const struct seep_profile_contex
 		      const struct seep_profile_growth *growth)
 {
 	if (growth->verdict == SEEP_GROWTH_STALE)
-		seep_strbuf_addf(text, "%s (%s) older than %s, of %s of which %s freed",
+		seep_strbuf_addf(text, "%s (%s) older than %s, %s of %s freed",
 				 seep_things_text(growth->blocks, "block").text,
 				 seep_bytes_text(growth->bytes).text,
 				 seep_duration_text(growth->until_ns - growth->since_ns).text,
-				 seep_digits_text(context->allocs).text,
-				 seep_percent_text(context->frees, context->allocs).text);
+				 seep_digits_text(context->frees).text,
+				 seep_things_text(context->allocs, "block").text);
 	if (growth->freed_late)
 		seep_strbuf_addf(text, "%s%s expired and then freed", text->length ? "; " : "",
 				 seep_things_text(growth->freed_late, "block").text);

@@ -15,6 +15,7 @@ enum {
 	PLATEAU_SHARE = 50,
 	/* Of a block that is enlarged by a factor: in each doubling of time, in percent. */
 	STEP_PERCENT = 140,
+	ENLARGED_TIMES = 2, /* few steps are seen: for so many times as long */
 };
 
 /* What is asked of growth, and what of growth that was judged so before. */
@@ -135,7 +136,8 @@ static bool is_growing(const struct seep_growth_series *series, const struct see
 		return false;
 	if (!series->growing && length_ns / MISLED_TIMES < series->misled_ns)
 		return false;
-	return is_steady(run, start, !series->growing) || is_enlarged(run, blocks);
+	return is_steady(run, start, !series->growing) ||
+	       (length_ns / ENLARGED_TIMES >= after_ns && is_enlarged(run, blocks));
 }
 
 static bool has_ended(const struct seep_growth_run *run)
@@ -148,7 +150,7 @@ static bool has_ended(const struct seep_growth_run *run)
 }
 
 static void note(struct seep_growth_series *series, const struct seep_growth_run *run,
-		 uint32_t start, uint64_t now_ns)
+		 uint32_t start)
 {
 	const uint32_t from = start > 1 ? start : 0;
 
@@ -158,12 +160,11 @@ static void note(struct seep_growth_series *series, const struct seep_growth_run
 	}
 	series->growing = true;
 	series->returned = false;
-	series->until_ns = now_ns;
+	series->until_ns = run->began_ns + (run->current - 1) * run->segment_ns;
 	series->grown_bytes = run->floor[run->current - 1] - series->since_bytes;
 }
 
-static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
-		  uint64_t blocks)
+static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t blocks)
 {
 	bool found = false;
 	uint32_t start;
@@ -175,7 +176,7 @@ static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t
 		    run->floor[run->current - 1] <= series->since_bytes * series->growing)
 			continue;
 		found = true;
-		note(series, run, start, now_ns);
+		note(series, run, start);
 	}
 	series->growing = found;
 }
@@ -188,7 +189,6 @@ static void meet_return(struct seep_growth_series *series, uint64_t now_ns, uint
 	if (series->growing && is_low) {
 		series->growing = false;
 		series->returned = true;
-		series->until_ns = now_ns;
 		series->misled_ns = core_larger(series->misled_ns, now_ns - series->since_ns);
 	} else if (series->returned && !is_low) {
 		series->returned = false;
@@ -207,7 +207,7 @@ void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns
 		else
 			add(run, now_ns, bytes);
 	}
-	judge(series, after_ns, now_ns, blocks);
+	judge(series, after_ns, blocks);
 	if (has_ended(&series->runs[1]))
 		begin(&series->runs[1], after_ns, now_ns, bytes, blocks);
 }

@@ -34,9 +34,9 @@ struct seep_growth_series {
 	 */
 	struct seep_growth_run runs[2];
 	bool growing;
-	bool returned;	      /* it grew, and what it grew by went: at until_ns */
+	bool returned;	      /* it grew, and what it grew by went */
 	uint64_t since_ns;    /* of the growth, when growing or returned */
-	uint64_t until_ns;    /* growing: of the newest reading */
+	uint64_t until_ns;    /* of the newest floor that is complete */
 	uint64_t since_bytes; /* live then */
 	uint64_t grown_bytes; /* of the floor, in all of that time */
 	uint64_t misled_ns;   /* the longest growth that came back */

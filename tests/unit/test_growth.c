@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* What grows, and what is held too long, judged from readings that are made up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "analysis/growth.h"
+#include "analysis/growth_series.h"
+#include "base/clock.h"
+
+#define AFTER_NS (60 * SEEP_NS_PER_S)
+
+enum { ROOM = 1 << 20 };
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint64_t random_below(uint64_t end)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % end;
+}
+
+/* One reading a second; what @bytes_at says. */
+static struct seep_growth_series play(uint64_t seconds, uint64_t (*bytes_at)(uint64_t second),
+				      bool *ret_ever)
+{
+	struct seep_growth_series series = { 0 };
+
+	*ret_ever = false;
+	for (uint64_t t = 0; t < seconds; t++) {
+		seep_growth_series_add(&series, AFTER_NS, (1000 + t) * SEEP_NS_PER_S, bytes_at(t),
+				       1);
+		*ret_ever |= series.growing;
+	}
+	return series;
+}
+
+static uint64_t linear(uint64_t t)
+{
+	return ROOM + 16 * t;
+}
+
+static uint64_t linear_under_noise(uint64_t t)
+{
+	return 40 * t + random_below(5000);
+}
+
+static uint64_t still_under_noise(uint64_t t)
+{
+	(void)t;
+	return ROOM + random_below(ROOM);
+}
+
+static uint64_t late(uint64_t t)
+{
+	return t < 5000 ? ROOM : ROOM + (t - 5000) * 100;
+}
+
+static uint64_t after_a_plateau(uint64_t t)
+{
+	return t < 600 ? t * 10000 : t < 9000 ? 6000000 : 6000000 + (t - 9000) * 100;
+}
+
+static uint64_t bursts(uint64_t t)
+{
+	return t / 240 * 4096;
+}
+
+static uint64_t saw(uint64_t t)
+{
+	return t % 47 * 1000;
+}
+
+static uint64_t saw_that_keeps_some(uint64_t t)
+{
+	return 5000 + t % 50 * 1000 + (t % 100 < 50 ? 0 : 2000);
+}
+
+static uint64_t cache(uint64_t t)
+{
+	return t < 40 ? t * 10000 : 400000;
+}
+
+static uint64_t coupons(uint64_t t)
+{
+	double left = 1.0;
+
+	for (uint64_t i = 0; i < t; i++)
+		left *= 0.99;
+	return (uint64_t)(1e6 * (1.0 - left));
+}
+
+static uint64_t doubling(uint64_t t)
+{
+	uint64_t room = 64;
+
+	while (room < 64 * t)
+		room *= 2;
+	return room;
+}
+
+static uint64_t doubled_at_first(uint64_t t)
+{
+	return doubling(t < 40 ? t : 40);
+}
+
+static void growth_is_told_from_what_comes_and_goes(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t (*bytes_at)(uint64_t second);
+		uint64_t seconds;
+		bool grows;
+		bool never; /* nor at any time before */
+	} cases[] = {
+		{ "linear", linear, 300, true, false },
+		{ "linear_under_noise", linear_under_noise, 1200, true, false },
+		{ "still_under_noise", still_under_noise, 20000, false, true },
+		{ "late", late, 5100, true, false },
+		{ "after_a_plateau", after_a_plateau, 9120, true, false },
+		{ "bursts", bursts, 14400, true, false },
+		{ "saw", saw, 20000, false, true },
+		{ "saw_that_keeps_some", saw_that_keeps_some, 20000, false, true },
+		{ "cache", cache, 600, false, true },
+		{ "coupons", coupons, 2000, false, false },
+		{ "doubling", doubling, 3000, true, false },
+		{ "doubled_at_first", doubled_at_first, 1000, false, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool ever;
+		const struct seep_growth_series series = play(cases[i].seconds, cases[i].bytes_at,
+							      &ever);
+
+		if (series.growing != cases[i].grows || (cases[i].never && ever))
+			fail_msg("%s: growing %d, ever %d", cases[i].name, series.growing, ever);
+	}
+}
+
+static void a_short_time_is_no_evidence(void **state)
+{
+	bool ever;
+
+	(void)state;
+	(void)play(60, linear, &ever);
+	assert_false(ever);
+	(void)play(75, linear, &ever);
+	assert_true(ever);
+}
+
+static uint64_t freed_at_the_end(uint64_t t)
+{
+	return t < 300 ? t * 1000 : 0;
+}
+
+static uint64_t freed_and_built_again(uint64_t t)
+{
+	return t % 300 * 1000;
+}
+
+static void what_was_given_back_is_remembered_until_it_comes_again(void **state)
+{
+	bool ever;
+	struct seep_growth_series series = play(310, freed_at_the_end, &ever);
+
+	(void)state;
+	assert_false(series.growing);
+	assert_true(series.returned);
+	assert_in_range(series.grown_bytes, 260000, 299000);
+	series = play(590, freed_and_built_again, &ever);
+	assert_false(series.growing);
+	assert_false(series.returned);
+}
+
+static void readings_far_apart_do_no_harm(void **state)
+{
+	struct seep_growth_series series = { 0 };
+	const uint64_t times[] = { 1, 2, 3, UINT64_MAX / 2, UINT64_MAX / 2 + 1, UINT64_MAX - 1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		seep_growth_series_add(&series, 1, times[i], i * ROOM, i);
+	seep_growth_series_add(&series, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+	seep_growth_series_add(&series, 1, UINT64_MAX, 0, 0);
+	assert_false(series.growing);
+}
+
+/* A profile of one context, with a mark at each of the ages 1, 2, 4 ... s, as a recorder sets. */
+struct fake {
+	struct seep_profile *profile;
+	struct seep_profile_context *context;
+	struct seep_profile_epoch *epochs;
+	uint64_t second;
+};
+
+static struct fake fake_new(void)
+{
+	struct fake fake = { .profile = seep_profile_new() };
+
+	fake.profile->process.start_ns = SEEP_NS_PER_S;
+	fake.context = seep_profile_add(fake.profile, SEEP_ARRAY_CONTEXTS);
+	fake.context->id = 7;
+	fake.context->first_ns = SEEP_NS_PER_S;
+	fake.epochs = seep_profile_calloc(fake.profile, 64, sizeof(*fake.epochs));
+	fake.context->epochs = fake.epochs;
+	return fake;
+}
+
+static uint64_t now_of(const struct fake *fake)
+{
+	return (fake->second + 1) * SEEP_NS_PER_S;
+}
+
+/* One second later; its epoch is a new one at each doubling of the age. */
+static void tick(struct fake *fake)
+{
+	fake->second++;
+	if ((fake->second & (fake->second - 1)) == 0) {
+		struct seep_profile_mark *mark = seep_profile_add(fake->profile, SEEP_ARRAY_MARKS);
+
+		mark->epoch = fake->profile->mark_count;
+		mark->at_ns = now_of(fake);
+	}
+}
+
+static void allocate(struct fake *fake, uint64_t blocks, uint64_t each)
+{
+	struct seep_profile_context *context = fake->context;
+	const uint32_t epoch = fake->profile->mark_count;
+
+	if (context->epoch_count == 0 || fake->epochs[context->epoch_count - 1].epoch != epoch)
+		fake->epochs[context->epoch_count++] =
+			(struct seep_profile_epoch){ .epoch = epoch };
+	fake->epochs[context->epoch_count - 1].blocks += blocks;
+	fake->epochs[context->epoch_count - 1].bytes += blocks * each;
+	context->allocs += blocks;
+	context->live_blocks += blocks;
+	context->live_bytes += blocks * each;
+}
+
+static void release_from(struct fake *fake, uint32_t place, uint64_t blocks, uint64_t each)
+{
+	struct seep_profile_context *context = fake->context;
+
+	fake->epochs[place].blocks -= blocks;
+	fake->epochs[place].bytes -= blocks * each;
+	context->frees += blocks;
+	context->live_blocks -= blocks;
+	context->live_bytes -= blocks * each;
+}
+
+/* Nobody watched for 1,000 s; what was never freed tells it all the same. */
+static void a_late_viewer_learns_the_past(void **state)
+{
+	struct fake fake = fake_new();
+	struct seep_growth *growth = seep_growth_new(AFTER_NS);
+	struct seep_profile_growth one;
+
+	(void)state;
+	while (fake.second < 1000) {
+		tick(&fake);
+		allocate(&fake, 2, 100);
+	}
+	for (int i = 0; i < 3; i++) {
+		tick(&fake);
+		allocate(&fake, 2, 100);
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	assert_true(seep_growth_of(growth, 7, &one));
+	assert_int_equal(one.verdict, SEEP_GROWTH_GROWING);
+	assert_in_range((one.until_ns - one.since_ns) / SEEP_NS_PER_S, 880, 1003);
+	assert_in_range(seep_growth_bytes_per_hour(&one), 200 * 3600 * 95 / 100, 200 * 3600);
+	seep_growth_free(growth);
+	seep_profile_free(fake.profile);
+}
+
+static void stale_blocks_are_counted_and_told_when_freed(void **state)
+{
+	struct fake fake = fake_new();
+	struct seep_growth *growth = seep_growth_new(AFTER_NS);
+	struct seep_profile_growth one;
+	struct seep_growth_list list;
+	uint32_t last;
+
+	(void)state;
+	tick(&fake);
+	tick(&fake);
+	allocate(&fake, 5, 1000); /* these five stay */
+	while (fake.second < 1200) {
+		tick(&fake);
+		allocate(&fake, 10, 1000);
+		last = fake.context->epoch_count - 1;
+		release_from(&fake, last, 10, 1000);
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	assert_true(seep_growth_of(growth, 7, &one));
+	assert_int_equal(one.verdict, SEEP_GROWTH_STALE);
+	assert_int_equal(one.blocks, 5);
+	assert_int_equal(one.bytes, 5000);
+	list = seep_growth_list(growth);
+	seep_growth_fill(&list, fake.profile);
+	assert_string_equal(
+		fake.context->growth->evidence,
+		"5 blocks (4.9 KB) older than 19 min 56 s, 11,980 of 11,985 blocks freed");
+	seep_growth_list_done(&list);
+
+	/* Three of them are freed after all: two are left, and stale only at twice that age. */
+	release_from(&fake, 0, 3, 1000);
+	for (int i = 0; i < 10; i++) {
+		tick(&fake);
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	assert_true(seep_growth_of(growth, 7, &one));
+	assert_int_equal(one.verdict, SEEP_GROWTH_NONE);
+	assert_int_equal(one.freed_late, 3);
+	while (fake.second < 2500) {
+		tick(&fake);
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	assert_true(seep_growth_of(growth, 7, &one));
+	assert_int_equal(one.verdict, SEEP_GROWTH_STALE);
+	assert_int_equal(one.blocks, 2);
+	assert_int_equal(one.freed_late, 3);
+	seep_growth_free(growth);
+	seep_profile_free(fake.profile);
+}
+
+static void a_rate_is_in_the_unit_that_suits(void **state)
+{
+	(void)state;
+	assert_string_equal(seep_growth_rate_text(57600).text, "+56.3 KB/h");
+	assert_string_equal(seep_growth_rate_text(60ull * 1258291).text, "+1.2 MB/min");
+	assert_string_equal(seep_growth_rate_text(3600ull << 20).text, "+1.0 MB/s");
+	assert_string_equal(seep_growth_rate_text(3600ull << 24).text, "+16.0 MB/s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(growth_is_told_from_what_comes_and_goes),
+		cmocka_unit_test(a_short_time_is_no_evidence),
+		cmocka_unit_test(what_was_given_back_is_remembered_until_it_comes_again),
+		cmocka_unit_test(readings_far_apart_do_no_harm),
+		cmocka_unit_test(a_late_viewer_learns_the_past),
+		cmocka_unit_test(stale_blocks_are_counted_and_told_when_freed),
+		cmocka_unit_test(a_rate_is_in_the_unit_that_suits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
