@@ -82,7 +82,7 @@ def test_the_dead_come_last_with_what_to_type(seep):
     finally:
         running.communicate(timeout=LIMIT_S)
     lines = text.splitlines()
-    assert lines[0].split() == ["PID", "STATE", "LIVE", "AGE", "PROGRAM", "LEDGER"]
+    assert lines[0].split() == ["PID", "STATE", "LIVE", "AGE", "TREND", "PROGRAM", "LEDGER"]
     assert any(line.split()[:2] == [str(dead.pid), "dead"] for line in lines)
     assert "seep report " in text and "rm " in text
     assert seep.command("report", ledger).status == 0
@@ -98,7 +98,7 @@ def test_a_narrow_terminal_has_the_ledger_on_a_line_of_its_own(seep):
         piped = seep.command("ps").stdout.decode().splitlines()
     finally:
         process.communicate(timeout=LIMIT_S)
-    assert narrow[0].split() == ["PID", "STATE", "LIVE", "AGE", "PROGRAM"]
+    assert narrow[0].split() == ["PID", "STATE", "LIVE", "AGE", "TREND", "PROGRAM"]
     at = next(i for i, line in enumerate(narrow) if line.split()[:1] == [str(process.pid)])
     assert narrow[at + 1] == f"  {entry['ledger']}"
     assert all(len(line) <= 60 for line in narrow if not line.startswith("  "))

@@ -100,7 +100,7 @@ def record_series(program, seed, unit_ms):
                                    stdout=subprocess.PIPE, text=True)
         while not (ledgers := list(pathlib.Path(folder).glob("*.ledger"))):
             time.sleep(0.001)
-        reader = subprocess.run([BUILD / "bench_growth_series", ledgers[0],
+        reader = subprocess.run([BUILD / "bench_live_series", ledgers[0],
                                  str(READ_UNITS * unit_ms)],
                                 stdout=subprocess.PIPE, text=True, check=True)
         truth = truth_of(process.communicate()[0])

@@ -3,7 +3,7 @@
  * Reads the live bytes of all call stacks of a process again and again, until it ends, and prints
  * them as series for tests/unit/test_growth_replay.c: one line for each function to blame.
  *
- *	growth_series LEDGER INTERVAL_MS
+ *	live_series LEDGER INTERVAL_MS
  *
  * A line: the function's name, then for each reading "MS:BYTES:BLOCKS", since the reading before.
  */
@@ -56,8 +56,7 @@ static char *name_of(const struct seep_sites *sites, uint32_t index)
 	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
 	if (first >= context->stack_count)
 		return seep_xstrdup("?");
-	return seep_frame_name(sites->profile,
-			       &sites->profile->frames[context->stack[first].frame],
+	return seep_frame_name(sites->profile, &sites->profile->frames[context->stack[first].frame],
 			       SEEP_NAME_SHORT);
 }
 
@@ -115,7 +114,7 @@ int main(int argc, char **argv)
 	uint64_t next_ns = seep_monotonic_ns(), interval_ns;
 
 	if (argc != 3 || seep_ledger_live_open(argv[1], &live, &err) < 0) {
-		fprintf(stderr, "usage: growth_series LEDGER INTERVAL_MS%s%s\n",
+		fprintf(stderr, "usage: live_series LEDGER INTERVAL_MS%s%s\n",
 			argc == 3 ? ": " : "", err.text);
 		return 2;
 	}
