@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the live bytes of all call stacks of a process again and again, until it ends, and prints
- * them as series for tests/unit/test_growth_replay.c: one line for each function to blame.
+ * them as series for tests/unit/test_growth_replay.c: one line for each call stack.
  *
  *	live_series LEDGER INTERVAL_MS
  *
- * A line: the function's name, then for each reading "MS:BYTES:BLOCKS", since the reading before.
+ * A line: the names of the functions, then for each reading "MS:BYTES:BLOCKS", since the reading before.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/sites.h"
 #include "base/clock.h"
+#include "base/strbuf.h"
 #include "base/xalloc.h"
 #include "profile/ledger_live.h"
 #include "profile/ledger_load.h"
@@ -22,7 +22,7 @@
 #include "symbol/symbol.h"
 #include "view/frame_text.h"
 
-enum { READINGS_MAX = 4096 };
+enum { READINGS_MAX = 4096, NAMES_BYTES_MAX = 65536 };
 
 struct reading {
 	uint64_t at_ns;
@@ -48,19 +48,28 @@ static void take(const struct seep_profile *profile)
 	}
 }
 
-static char *name_of(const struct seep_sites *sites, uint32_t index)
+/* Names of the whole stack, innermost first: "f;g;main", without spaces. */
+static char *name_of(const struct seep_profile *profile, uint32_t index)
 {
-	const struct seep_profile_context *context = &sites->profile->contexts[index];
-	uint32_t first, end;
+	const struct seep_profile_context *context = &profile->contexts[index];
+	struct seep_strbuf names;
+	char *at;
 
-	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
-	if (first >= context->stack_count)
-		return seep_xstrdup("?");
-	return seep_frame_name(sites->profile, &sites->profile->frames[context->stack[first].frame],
-			       SEEP_NAME_SHORT);
+	seep_strbuf_init(&names, NAMES_BYTES_MAX);
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		char *name = seep_frame_name(profile, &profile->frames[context->stack[i].frame],
+					     SEEP_NAME_SHORT);
+
+		seep_strbuf_addf(&names, "%s%s", i ? ";" : "", name);
+		free(name);
+	}
+	for (at = names.text; at && *at; at++)
+		if (*at == ' ')
+			*at = '_';
+	return seep_strbuf_take(&names);
 }
 
-/* All contexts of the function that context @index is the first of. */
+/* All contexts whose stacks have the names that the one of context @index has. */
 static void print_series(char *const *names, uint32_t index, uint32_t count)
 {
 	uint64_t bytes_before = 0, blocks_before = 0;
@@ -88,14 +97,12 @@ static void print_all(struct seep_profile *profile)
 {
 	const struct seep_symbols_options options = { 0 };
 	struct seep_symbols *symbols;
-	struct seep_sites *sites;
 	char **names = seep_xcalloc(profile->context_count + 1u, sizeof(*names));
 
 	if (seep_symbols_new(&options, &symbols, NULL) == 0)
 		(void)!seep_profile_symbolise(profile, symbols, false, NULL, NULL, NULL);
-	sites = seep_sites_new(profile);
 	for (uint32_t i = 0; i < profile->context_count; i++)
-		names[i] = name_of(sites, i);
+		names[i] = name_of(profile, i);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
 		uint32_t first = 0;
 

@@ -15,6 +15,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,8 +35,13 @@ def truth_of(output):
     return truth
 
 
-def function_name(name):
-    return name.split("(")[0].split(" ")[-1].split("::")[-1]
+def function_in(names, truth):
+    """The innermost of the program's own functions that are in a call stack."""
+    for name in names:
+        for function in truth:
+            if re.search(rf"\b{function}\b", name or ""):
+                return function
+    return None
 
 
 def run_recorded(program, seed, unit_ms):
@@ -54,13 +60,8 @@ def run_recorded(program, seed, unit_ms):
         growth = context.get("growth")
         if not growth or growth["verdict"] != "GROWING":
             continue
-        for frame in context["frames"]:
-            name = function_name(report["frames"][frame]["function"] or "")
-            if name in truth:
-                grown[name] = growth["evidence"]
-                break
-        else:
-            grown["?"] = growth["evidence"]
+        names = [report["frames"][frame]["function"] for frame in context["frames"]]
+        grown[function_in(names, truth) or "?"] = growth["evidence"]
     return truth, grown
 
 
@@ -107,8 +108,8 @@ def record_series(program, seed, unit_ms):
     lines = []
     for line in reader.stdout.splitlines():
         name, series = line.split(" ", 1)
-        name = function_name(name)
-        if name in truth:
+        name = function_in(name.split(";"), truth)
+        if name:
             lines.append(f"{program.name} {seed} {name} {'GROWING' if truth[name] else 'STEADY'} "
                          f"{AFTER_UNITS * unit_ms} {series}")
     return lines
