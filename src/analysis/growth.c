@@ -1,36 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/growth.h"
 
+#include "analysis/growth_ages.h"
 #include "analysis/growth_series.h"
-#include "base/clock.h"
-#include "base/strbuf.h"
-#include "base/units.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	STALE_LEAST_ALLOCS = 100,
-	STALE_FREED_PERCENT = 90, /* of its blocks a context usually frees, at least */
-	STALE_LIVES = 20,	  /* times the usual life */
-	RAISE_TIMES = 2,	  /* the age at which stale blocks were freed after all */
-	CONFIDENCE_MEDIUM = 3,	  /* times after_ns */
+	CONFIDENCE_MEDIUM = 3, /* times after_ns */
 	CONFIDENCE_HIGH = 10,
 	RECALLED_PARTS = 8, /* of an epoch, of which only the ends are known */
-	EVIDENCE_BYTES_MAX = 512,
+	FAMILY_MAX = 16,    /* contexts; more have too little to do with one another */
 };
 
-/* Blocks of epochs up to last_epoch that are stale; blocks 0: none. */
-struct stale {
-	uint32_t last_epoch;
-	uint64_t blocks;
+/*
+ * Contexts with one innermost frame, which allocates for several callers. Where it keeps what it
+ * has, but the blocks of one caller take the place of another's, none of them grows.
+ */
+struct family {
+	uint32_t contexts;
+	uint64_t first_ns; /* of its series */
 	uint64_t bytes;
-	uint64_t since_ns; /* all of them were allocated before */
-	uint64_t age_ns;   /* below which a block is not stale; raised when stale ones are freed */
-	uint64_t freed_late;
+	uint64_t blocks;
+	struct seep_growth_series *series; /* NULL: it has one context, or too many */
 };
 
 /* Of a context whose live bytes have changed since it was seen first. */
@@ -41,7 +36,9 @@ struct track {
 
 struct seen {
 	struct track *track;
-	struct stale *stale;
+	struct seep_growth_ages *ages;
+	bool is_known;
+	uint32_t family;     /* index + 1; 0: it has no stack */
 	uint64_t live_bytes; /* as read last */
 };
 
@@ -50,12 +47,17 @@ struct seep_growth {
 	uint64_t first_ns;
 	uint64_t now_ns;
 	uint64_t before_ns; /* the reading before the last */
-	uint64_t next_stale_ns;
+	uint64_t next_ages_ns;
 	uint32_t readings;
 	struct seen *seen; /* by context id */
 	uint32_t count;
 	uint32_t *tracked; /* ids */
 	uint32_t tracked_count;
+	struct family *families;
+	uint32_t family_count;
+	size_t family_capacity;
+	uint32_t *family_of; /* by frame; index + 1 */
+	uint32_t frame_count;
 };
 
 struct seep_growth *seep_growth_new(uint64_t after_ns)
@@ -72,9 +74,13 @@ void seep_growth_free(struct seep_growth *growth)
 		return;
 	for (uint32_t i = 0; i < growth->count; i++) {
 		free(growth->seen[i].track);
-		free(growth->seen[i].stale);
+		free(growth->seen[i].ages);
 	}
 	free(growth->seen);
+	for (uint32_t i = 0; i < growth->family_count; i++)
+		free(growth->families[i].series);
+	free(growth->families);
+	free(growth->family_of);
 	free(growth->tracked);
 	free(growth);
 }
@@ -95,24 +101,6 @@ static void make_room(struct seep_growth *growth, const struct seep_profile *pro
 	growth->count = wanted;
 }
 
-/* When @epoch began; marks are in the order of their epochs. */
-static uint64_t epoch_start(const struct seep_profile *profile, uint32_t epoch)
-{
-	uint32_t low = 0, high = profile->mark_count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (profile->marks[middle].epoch < epoch)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (epoch == 0)
-		return profile->process.start_ns;
-	return low < profile->mark_count ? profile->marks[low].at_ns : UINT64_MAX;
-}
-
 /*
  * Of a context that never freed anything, what is alive tells what was alive before: at the end of
  * each epoch exactly, in between as if it had come evenly.
@@ -124,9 +112,9 @@ static void recall(struct seep_growth_series *series, const struct seep_growth *
 
 	for (uint32_t i = 0; i < context->epoch_count; i++) {
 		const struct seep_profile_epoch *epoch = &context->epochs[i];
-		const uint64_t from_ns = core_larger(epoch_start(profile, epoch->epoch),
+		const uint64_t from_ns = core_larger(seep_epoch_start_ns(profile, epoch->epoch),
 						     context->first_ns);
-		const uint64_t to_ns = core_smaller(epoch_start(profile, epoch->epoch + 1),
+		const uint64_t to_ns = core_smaller(seep_epoch_start_ns(profile, epoch->epoch + 1),
 						    growth->before_ns);
 
 		for (uint64_t part = 0; part < RECALLED_PARTS && from_ns < to_ns; part++)
@@ -172,90 +160,57 @@ static void observe_bytes(struct seep_growth *growth, const struct seep_profile 
 				       context->live_bytes, context->live_blocks);
 }
 
-/* Little's law: blocks in use = rate * time that each is in use. */
-static uint64_t usual_life_ns(const struct seep_growth *growth, const struct seep_profile *profile,
-			      const struct seep_profile_context *context, uint64_t old_blocks)
+/* The family of a context that is seen for the first time. */
+static uint32_t join_family(struct seep_growth *growth, const struct seep_profile *profile,
+			    const struct seep_profile_context *context)
 {
-	const uint64_t lived_ns = growth->now_ns -
-				  core_larger(context->first_ns, profile->process.start_ns);
-	const uint64_t blocks = context->live_blocks - old_blocks;
+	uint32_t frame;
 
-	return (uint64_t)((double)lived_ns / (double)context->allocs * (double)(blocks + 1));
-}
+	if (context->stack_count == 0)
+		return 0;
+	frame = context->stack[0].frame;
+	if (frame >= growth->frame_count) {
+		const uint32_t wanted = profile->frame_count + profile->frame_count / 2 + 1;
 
-/* Those that are older than @age_ns, by the epochs that were over then. */
-static struct stale count_old(const struct seep_growth *growth, const struct seep_profile *profile,
-			      const struct seep_profile_context *context, uint64_t age_ns)
-{
-	struct stale old = { .age_ns = age_ns };
-
-	for (uint32_t i = 0; i < context->epoch_count; i++) {
-		const struct seep_profile_epoch *epoch = &context->epochs[i];
-		uint64_t over_ns = epoch_start(profile, epoch->epoch + 1);
-
-		if (epoch->blocks == 0)
-			continue;
-		if (over_ns >= growth->now_ns || growth->now_ns - over_ns < age_ns)
-			break;
-		old.last_epoch = epoch->epoch;
-		old.blocks += epoch->blocks;
-		old.bytes += epoch->bytes;
-		old.since_ns = over_ns;
+		growth->family_of = seep_xrealloc(growth->family_of, wanted, sizeof(uint32_t));
+		memset(growth->family_of + growth->frame_count, 0,
+		       (wanted - growth->frame_count) * sizeof(uint32_t));
+		growth->frame_count = wanted;
 	}
-	return old;
+	if (growth->family_of[frame] == 0) {
+		growth->families = seep_xgrow(growth->families, &growth->family_capacity,
+					      growth->family_count + 1u, sizeof(struct family));
+		growth->families[growth->family_count++] = (struct family){ 0 };
+		growth->family_of[frame] = growth->family_count;
+	}
+	growth->families[growth->family_of[frame] - 1].contexts++;
+	return growth->family_of[frame];
 }
 
-/* What was stale, and how much of that is still there. */
-static uint64_t count_left(const struct stale *stale, const struct seep_profile_context *context)
+static void observe_families(struct seep_growth *growth)
 {
-	uint64_t left = 0;
+	for (uint32_t i = 0; i < growth->family_count; i++) {
+		struct family *family = &growth->families[i];
 
-	for (uint32_t i = 0; i < context->epoch_count; i++)
-		if (context->epochs[i].epoch <= stale->last_epoch)
-			left += context->epochs[i].blocks;
-	return left;
-}
-
-static void observe_age(struct seep_growth *growth, const struct seep_profile *profile,
-			const struct seep_profile_context *context)
-{
-	struct stale **stale = &growth->seen[context->id].stale;
-	uint64_t age_ns = growth->after_ns * SEEP_GROWTH_STALE_TIMES;
-	uint64_t freed_late = 0;
-	struct stale old;
-
-	if (*stale) {
-		age_ns = (*stale)->age_ns;
-		freed_late = (*stale)->freed_late;
-		if ((*stale)->blocks > 0) {
-			uint64_t left = count_left(*stale, context);
-
-			if (left < (*stale)->blocks) {
-				freed_late += (*stale)->blocks - left;
-				age_ns = RAISE_TIMES * (growth->now_ns - (*stale)->since_ns);
+		if (family->contexts > FAMILY_MAX) {
+			free(family->series);
+			family->series = NULL;
+		} else if (family->contexts > 1) {
+			if (!family->series) {
+				family->series = seep_xcalloc(1, sizeof(*family->series));
+				family->first_ns = growth->now_ns;
 			}
+			seep_growth_series_add(family->series, growth->after_ns, growth->now_ns,
+					       family->bytes, family->blocks);
 		}
-	} else if (context->allocs < STALE_LEAST_ALLOCS || context->epoch_count == 0 ||
-		   context->frees * 100 < context->allocs * STALE_FREED_PERCENT) {
-		return;
+		family->bytes = family->blocks = 0;
 	}
-	old = count_old(growth, profile, context, age_ns);
-	if (old.blocks > 0 &&
-	    growth->now_ns - old.since_ns <
-		    STALE_LIVES * usual_life_ns(growth, profile, context, old.blocks))
-		old.blocks = 0;
-	if (!*stale && old.blocks == 0)
-		return;
-	if (!*stale)
-		*stale = seep_xcalloc(1, sizeof(**stale));
-	**stale = old;
-	(*stale)->freed_late = freed_late;
 }
 
 void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *profile,
 			 uint64_t now_ns)
 {
-	const bool look_at_ages = now_ns >= growth->next_stale_ns;
+	const bool look_at_ages = now_ns >= growth->next_ages_ns;
 
 	if (growth->readings == 0)
 		growth->first_ns = now_ns;
@@ -263,12 +218,25 @@ void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *
 	growth->now_ns = now_ns;
 	make_room(growth, profile);
 	for (uint32_t i = 0; i < profile->context_count; i++) {
-		observe_bytes(growth, profile, &profile->contexts[i]);
+		const struct seep_profile_context *context = &profile->contexts[i];
+		struct seen *seen = &growth->seen[context->id];
+
+		if (!seen->is_known) {
+			seen->is_known = true;
+			seen->family = join_family(growth, profile, context);
+		}
+		if (seen->family) {
+			growth->families[seen->family - 1].bytes += context->live_bytes;
+			growth->families[seen->family - 1].blocks += context->live_blocks;
+		}
+		observe_bytes(growth, profile, context);
 		if (look_at_ages)
-			observe_age(growth, profile, &profile->contexts[i]);
+			seep_growth_ages_add(&seen->ages, profile, context, growth->after_ns,
+					     now_ns);
 	}
+	observe_families(growth);
 	if (look_at_ages)
-		growth->next_stale_ns = now_ns + growth->after_ns / SEEP_GROWTH_NEEDED;
+		growth->next_ages_ns = now_ns + growth->after_ns / SEEP_GROWTH_NEEDED;
 	growth->readings++;
 }
 
@@ -279,19 +247,42 @@ static uint8_t confidence_of(const struct seep_growth *growth, uint64_t length_n
 	return length_ns / CONFIDENCE_MEDIUM >= growth->after_ns ? 2 : 1;
 }
 
-static bool is_growing(const struct seep_growth *growth, const struct seep_growth_series *series,
+/* What it gained since @since_ns its family has lost elsewhere. */
+static bool is_replacing(const struct seep_growth *growth, const struct seen *seen,
+			 uint64_t since_ns)
+{
+	const struct family *family = seen->family ? &growth->families[seen->family - 1] : NULL;
+
+	return family && family->series &&
+	       family->first_ns <= since_ns + growth->after_ns / SEEP_GROWTH_NEEDED &&
+	       !family->series->growing && !family->series->returned;
+}
+
+static bool is_growing(const struct seep_growth *growth, const struct seen *seen,
 		       struct seep_profile_growth *ret_growth)
 {
-	if (!series->growing && !series->returned)
+	const struct seep_growth_series *series = seen->track ? &seen->track->series : NULL;
+	const struct seep_growth_ages *ages = seen->ages;
+
+	if (series && (series->growing || series->returned) &&
+	    !is_replacing(growth, seen, series->since_ns))
+		*ret_growth = (struct seep_profile_growth){
+			.since_ns = series->since_ns,
+			.until_ns = series->until_ns,
+			.returned = series->returned,
+			.bytes = series->grown_bytes,
+		};
+	else if (ages && (ages->growing || ages->returned))
+		*ret_growth = (struct seep_profile_growth){
+			.since_ns = ages->generations.since_ns,
+			.until_ns = ages->generations.until_ns,
+			.returned = ages->returned,
+			.bytes = ages->generations.bytes,
+		};
+	else
 		return false;
-	*ret_growth = (struct seep_profile_growth){
-		.verdict = SEEP_GROWTH_GROWING,
-		.since_ns = series->since_ns,
-		.until_ns = series->until_ns,
-		.returned = series->returned,
-		.bytes = series->grown_bytes,
-		.confidence = confidence_of(growth, series->until_ns - series->since_ns),
-	};
+	ret_growth->verdict = SEEP_GROWTH_GROWING;
+	ret_growth->confidence = confidence_of(growth, ret_growth->until_ns - ret_growth->since_ns);
 	return true;
 }
 
@@ -302,18 +293,18 @@ bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
 
 	if (!seen)
 		return false;
-	if (seen->track && is_growing(growth, &seen->track->series, ret_growth))
+	if (is_growing(growth, seen, ret_growth))
 		return true;
-	if (!seen->stale || seen->stale->blocks + seen->stale->freed_late == 0)
+	if (!seen->ages || seen->ages->stale.blocks + seen->ages->freed_late == 0)
 		return false;
 	*ret_growth = (struct seep_profile_growth){
-		.verdict = seen->stale->blocks ? SEEP_GROWTH_STALE : SEEP_GROWTH_NONE,
-		.since_ns = seen->stale->since_ns,
+		.verdict = seen->ages->stale.blocks ? SEEP_GROWTH_STALE : SEEP_GROWTH_NONE,
+		.since_ns = seen->ages->stale.since_ns,
 		.until_ns = growth->now_ns,
-		.bytes = seen->stale->bytes,
-		.blocks = seen->stale->blocks,
-		.freed_late = seen->stale->freed_late,
-		.confidence = seen->stale->freed_late ? 1 : 2,
+		.bytes = seen->ages->stale.bytes,
+		.blocks = seen->ages->stale.blocks,
+		.freed_late = seen->ages->freed_late,
+		.confidence = seen->ages->freed_late ? 1 : 2,
 	};
 	return true;
 }
@@ -413,97 +404,4 @@ uint32_t seep_growth_count(const struct seep_profile *profile)
 		count += growth && growth->verdict == SEEP_GROWTH_GROWING;
 	}
 	return count;
-}
-
-uint64_t seep_growth_bytes_per_hour(const struct seep_profile_growth *growth)
-{
-	const uint64_t length_ns = growth->until_ns - growth->since_ns;
-
-	if (length_ns == 0)
-		return 0;
-	return (uint64_t)((double)growth->bytes * (3600.0 * SEEP_NS_PER_S) / (double)length_ns);
-}
-
-struct seep_rate_text seep_growth_rate_text(uint64_t bytes_per_hour)
-{
-	static const struct {
-		uint64_t per_hour;
-		const char *name;
-	} units[] = { { 3600, "s" }, { 60, "min" }, { 1, "h" } };
-	struct seep_rate_text rate;
-	size_t i = 0;
-
-	/* Per minute, as people say it, unless that is less than a KB or more than 60 MB. */
-	if (bytes_per_hour / 60 < (UINT64_C(60) << 20))
-		i = bytes_per_hour / 60 < 1024 ? 2 : 1;
-	(void)snprintf(rate.text, sizeof(rate.text), "+%s/%s",
-		       seep_bytes_text(bytes_per_hour / units[i].per_hour).text, units[i].name);
-	return rate;
-}
-
-static void say_growth(struct seep_strbuf *text, const struct seep_profile *profile,
-		       const struct seep_profile_context *context,
-		       const struct seep_profile_growth *growth)
-{
-	const uint64_t start_ns = core_larger(context->first_ns, profile->process.start_ns);
-
-	seep_strbuf_addf(text, "%s for %s",
-			 seep_growth_rate_text(seep_growth_bytes_per_hour(growth)).text,
-			 seep_duration_text(growth->until_ns - growth->since_ns).text);
-	if (growth->returned) {
-		seep_strbuf_addf(text, ", then %s given back",
-				 context->live_bytes ? "most of it was" : "all of it was");
-		return;
-	}
-	seep_strbuf_addf(text, ", %s of %s ever freed", seep_digits_text(context->frees).text,
-			 seep_things_text(context->allocs, "block").text);
-	if (context->frees == 0 && growth->until_ns > start_ns)
-		seep_strbuf_addf(text, ", oldest %s",
-				 seep_duration_text(growth->until_ns - start_ns).text);
-}
-
-static void say_stale(struct seep_strbuf *text, const struct seep_profile_context *context,
-		      const struct seep_profile_growth *growth)
-{
-	if (growth->verdict == SEEP_GROWTH_STALE)
-		seep_strbuf_addf(text, "%s (%s) older than %s, %s of %s freed",
-				 seep_things_text(growth->blocks, "block").text,
-				 seep_bytes_text(growth->bytes).text,
-				 seep_duration_text(growth->until_ns - growth->since_ns).text,
-				 seep_digits_text(context->frees).text,
-				 seep_things_text(context->allocs, "block").text);
-	if (growth->freed_late)
-		seep_strbuf_addf(text, "%s%s expired and then freed", text->length ? "; " : "",
-				 seep_things_text(growth->freed_late, "block").text);
-}
-
-char *seep_growth_evidence(const struct seep_profile *profile,
-			   const struct seep_profile_context *context,
-			   const struct seep_profile_growth *growth)
-{
-	struct seep_strbuf text;
-
-	seep_strbuf_init(&text, EVIDENCE_BYTES_MAX);
-	if (growth->verdict == SEEP_GROWTH_GROWING)
-		say_growth(&text, profile, context, growth);
-	else
-		say_stale(&text, context, growth);
-	return seep_strbuf_take(&text);
-}
-
-const char *seep_growth_verdict_name(unsigned verdict)
-{
-	static const char *const names[] = {
-		[SEEP_GROWTH_NONE] = "",
-		[SEEP_GROWTH_GROWING] = "GROWING",
-		[SEEP_GROWTH_STALE] = "STALE",
-		[SEEP_GROWTH_HELD] = "HELD",
-	};
-
-	return verdict < SEEP_GROWTH_COUNT ? names[verdict] : "unknown";
-}
-
-const char *seep_growth_confidence_name(unsigned confidence)
-{
-	return confidence >= 3 ? "high" : confidence == 2 ? "medium" : "low";
 }

@@ -6,13 +6,12 @@
 enum {
 	/* What is less is not worth a word, however steady. */
 	GROWTH_LEAST_BYTES = 256,
-	/* After a fall by a quarter of all growth, what follows has to be so much longer. */
-	FALL_SHARE = 4,
+	/* After a fall by half of the growth, or more, that has to be so much longer. */
 	AFTER_FALL_TIMES = 3,
 	/* Growth that came back has to be outlasted so many times. */
 	MISLED_TIMES = 3,
-	/* No growth in the second half but this share, 1/50: it has ended. */
-	PLATEAU_SHARE = 50,
+	/* Of all growth so little, 1/8, in the second half: it has ended. */
+	PLATEAU_SHARE = 8,
 	/* Of a block that is enlarged by a factor: in each doubling of time, in percent. */
 	STEP_PERCENT = 140,
 	ENLARGED_TIMES = 2, /* few steps are seen: for so many times as long */
@@ -20,13 +19,23 @@ enum {
 
 /* What is asked of growth, and what of growth that was judged so before. */
 static const struct {
-	uint64_t falls_percent; /* all falls together, of the growth, at most */
 	uint64_t rises_percent; /* of the segments, at least */
 	uint64_t late_percent;	/* of the growth is in the last third of the time, at least */
 } strictness[] = {
-	{ .falls_percent = 10, .rises_percent = 66, .late_percent = 15 },
-	{ .falls_percent = 25, .rises_percent = 50, .late_percent = 7 },
+	{ .rises_percent = 66, .late_percent = 15 },
+	{ .rises_percent = 50, .late_percent = 7 },
 };
+
+/*
+ * All falls together, of the growth, at most: the less it is beside what was there before, the more
+ * likely it is chance.
+ */
+static uint64_t falls_percent_max(uint64_t growth, uint64_t before, bool strict)
+{
+	if (!strict || growth / 2 >= before)
+		return 25;
+	return growth >= before / 4 ? 10 : 2;
+}
 
 static void begin(struct seep_growth_run *run, uint64_t after_ns, uint64_t now_ns, uint64_t bytes,
 		  uint64_t blocks)
@@ -67,19 +76,16 @@ static void add(struct seep_growth_run *run, uint64_t now_ns, uint64_t bytes)
 	run->floor[index] = core_smaller(run->floor[index], bytes);
 }
 
-/* The first segment holds the low itself, which says nothing of what it usually holds. */
-static uint32_t start_of(const struct seep_growth_run *run)
+/* By how much the floor fell before @start from what it had reached, at most. */
+static uint64_t fall_before(const struct seep_growth_run *run, uint32_t start)
 {
-	uint32_t start = 1;
+	uint64_t top = 0, fall = 0;
 
-	for (uint32_t i = 2; i < run->current; i++) {
-		uint64_t before = run->floor[i - 1];
-
-		if (before > run->floor[i] &&
-		    (before - run->floor[i]) * FALL_SHARE > before - run->floor[0])
-			start = i;
+	for (uint32_t i = 0; i < start; i++) {
+		top = core_larger(top, run->floor[i]);
+		fall = core_larger(fall, top - run->floor[i]);
 	}
-	return start;
+	return core_larger(fall, top > run->floor[start] ? top - run->floor[start] : 0);
 }
 
 /* @start to the end of what is complete. */
@@ -100,7 +106,7 @@ static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool st
 		else
 			falls += floor[i - 1] - floor[i];
 	}
-	return falls * 100 <= growth * strictness[!strict].falls_percent &&
+	return falls * 100 <= growth * falls_percent_max(growth, floor[start], strict) &&
 	       rises * 100 >= steps * strictness[!strict].rises_percent &&
 	       floor[last] > floor[last - steps / 3] &&
 	       (floor[last] - floor[last - steps / 3]) * 100 >=
@@ -124,29 +130,57 @@ static bool is_enlarged(const struct seep_growth_run *run, uint64_t blocks)
 	return true;
 }
 
-static bool is_growing(const struct seep_growth_series *series, const struct seep_growth_run *run,
-		       uint64_t after_ns, uint64_t blocks, uint32_t *ret_start)
+/* What went up and down as much before is only up again, unless this lasts. */
+static bool is_new(const struct seep_growth_run *run, uint32_t start)
 {
-	const uint32_t start = run->current > 2 ? start_of(run) : 1;
-	const uint64_t length_ns = (run->current - start) * run->segment_ns;
+	const uint32_t last = run->current - 1;
 
-	*ret_start = start;
-	if (run->current < start + SEEP_GROWTH_NEEDED || length_ns < after_ns ||
-	    (start > 1 && run->current - start < AFTER_FALL_TIMES * start))
-		return false;
-	if (!series->growing && length_ns / MISLED_TIMES < series->misled_ns)
-		return false;
-	return is_steady(run, start, !series->growing) ||
-	       (length_ns / ENLARGED_TIMES >= after_ns && is_enlarged(run, blocks));
+	return fall_before(run, start) * 2 <= run->floor[last] - run->floor[start] ||
+	       last - start >= AFTER_FALL_TIMES * start;
+}
+
+/* Is what begins there the growth that was found before? */
+static bool is_same(const struct seep_growth_series *series, const struct seep_growth_run *run,
+		    uint32_t start)
+{
+	return series->growing && run->began_ns + (start - 1) * run->segment_ns <= series->since_ns;
+}
+
+/*
+ * From which segment on it grows; 0: it does not. The first segment holds the low itself, which
+ * says nothing of what it usually holds.
+ */
+static uint32_t growth_start(const struct seep_growth_series *series,
+			     const struct seep_growth_run *run, uint64_t after_ns, uint64_t blocks)
+{
+	const uint32_t needed = series->growing ? SEEP_GROWTH_NEEDED / 2 : SEEP_GROWTH_NEEDED;
+	const uint64_t longest_ns = run->current * run->segment_ns;
+	uint64_t least_ns = after_ns;
+
+	if (!series->growing)
+		least_ns = core_larger(least_ns, series->misled_ns * MISLED_TIMES);
+	if (run->current > SEEP_GROWTH_NEEDED && longest_ns / ENLARGED_TIMES >= least_ns &&
+	    is_enlarged(run, blocks))
+		return 1;
+	for (uint32_t start = 1; start + needed <= run->current; start++) {
+		if ((run->current - start) * run->segment_ns < least_ns)
+			break;
+		if (is_new(run, start) &&
+		    (is_steady(run, start, true) ||
+		     (is_same(series, run, start) && is_steady(run, start, false))))
+			return start;
+	}
+	return 0;
 }
 
 static bool has_ended(const struct seep_growth_run *run)
 {
 	const uint32_t last = run->current - 1;
 
-	return run->current > SEEP_GROWTH_NEEDED && run->floor[last] >= run->floor[last / 2] &&
-	       (run->floor[last] - run->floor[last / 2]) * PLATEAU_SHARE <=
-		       run->floor[last] - run->floor[0];
+	return run->current > SEEP_GROWTH_NEEDED &&
+	       (run->floor[last] <= run->floor[last / 2] ||
+		(run->floor[last] - run->floor[last / 2]) * PLATEAU_SHARE <=
+			run->floor[last] - run->floor[0]);
 }
 
 static void note(struct seep_growth_series *series, const struct seep_growth_run *run,
@@ -167,12 +201,12 @@ static void note(struct seep_growth_series *series, const struct seep_growth_run
 static void judge(struct seep_growth_series *series, uint64_t after_ns, uint64_t blocks)
 {
 	bool found = false;
-	uint32_t start;
 
 	for (int i = 0; i < 2; i++) {
 		const struct seep_growth_run *run = &series->runs[i];
+		const uint32_t start = growth_start(series, run, after_ns, blocks);
 
-		if (!is_growing(series, run, after_ns, blocks, &start) ||
+		if (start == 0 ||
 		    run->floor[run->current - 1] <= series->since_bytes * series->growing)
 			continue;
 		found = true;
@@ -198,15 +232,21 @@ static void meet_return(struct seep_growth_series *series, uint64_t now_ns, uint
 void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
 			    uint64_t bytes, uint64_t blocks)
 {
+	bool is_over = false; /* a segment */
+
 	meet_return(series, now_ns, bytes);
 	for (int i = 0; i < 2; i++) {
 		struct seep_growth_run *run = &series->runs[i];
+		const uint32_t before = run->current;
 
 		if (!run->segment_ns || bytes <= run->floor[0])
 			begin(run, after_ns, now_ns, bytes, blocks);
 		else
 			add(run, now_ns, bytes);
+		is_over |= run->current != before;
 	}
+	if (!is_over)
+		return;
 	judge(series, after_ns, blocks);
 	if (has_ended(&series->runs[1]))
 		begin(&series->runs[1], after_ns, now_ns, bytes, blocks);

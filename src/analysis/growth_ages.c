@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "analysis/growth_ages.h"
+
+#include "analysis/growth.h"
+#include "base/xalloc.h"
+#include "core/bits.h"
+
+enum {
+	LEAST_ALLOCS = 100,
+	STALE_FREED_PERCENT = 90, /* of its blocks a context usually frees, at least */
+	STALE_LIVES = 20,	  /* a block is stale after so many times the usual life */
+	RAISE_TIMES = 2,	  /* the age at which stale blocks were freed after all */
+	GENERATIONS = 2,	  /* of which as much is left */
+	GENERATION_LIVES = 4,	  /* a block has stayed after so many times the usual life */
+	GENERATION_BLOCKS = 8,	  /* of each, at least */
+};
+
+struct reading {
+	const struct seep_profile *profile;
+	uint64_t after_ns;
+	uint64_t now_ns;
+};
+
+uint64_t seep_epoch_start_ns(const struct seep_profile *profile, uint32_t epoch)
+{
+	uint32_t low = 0, high = profile->mark_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (profile->marks[middle].epoch < epoch)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (epoch == 0)
+		return profile->process.start_ns;
+	return low < profile->mark_count ? profile->marks[low].at_ns : UINT64_MAX;
+}
+
+/* Little's law: blocks in use = rate * time that each is in use. */
+static uint64_t usual_life_ns(const struct reading *now, const struct seep_profile_context *context,
+			      uint64_t old_blocks)
+{
+	const uint64_t lived_ns = now->now_ns -
+				  core_larger(context->first_ns, now->profile->process.start_ns);
+	const uint64_t blocks = context->live_blocks - old_blocks;
+
+	return (uint64_t)((double)lived_ns / (double)context->allocs * (double)(blocks + 1));
+}
+
+/* Those that are older than @age_ns, by the epochs that were over then. */
+static struct seep_growth_old count_old(const struct reading *now,
+					const struct seep_profile_context *context, uint64_t age_ns)
+{
+	struct seep_growth_old old = { .until_ns = now->now_ns };
+
+	for (uint32_t i = 0; i < context->epoch_count; i++) {
+		const struct seep_profile_epoch *epoch = &context->epochs[i];
+		uint64_t over_ns = seep_epoch_start_ns(now->profile, epoch->epoch + 1);
+
+		if (epoch->blocks == 0)
+			continue;
+		if (over_ns >= now->now_ns || now->now_ns - over_ns < age_ns)
+			break;
+		old.last_epoch = epoch->epoch;
+		old.blocks += epoch->blocks;
+		old.bytes += epoch->bytes;
+		old.since_ns = over_ns;
+	}
+	return old;
+}
+
+/* Of what was old once, how many blocks are still there. */
+static uint64_t count_left(const struct seep_growth_old *old,
+			   const struct seep_profile_context *context)
+{
+	uint64_t left = 0;
+
+	for (uint32_t i = 0; i < context->epoch_count; i++)
+		if (context->epochs[i].epoch <= old->last_epoch)
+			left += context->epochs[i].blocks;
+	return left;
+}
+
+static void observe_stale(const struct reading *now, const struct seep_profile_context *context,
+			  struct seep_growth_ages *ages)
+{
+	const uint64_t left = count_left(&ages->stale, context);
+
+	if (left < ages->stale.blocks) {
+		ages->freed_late += ages->stale.blocks - left;
+		ages->stale_age_ns = RAISE_TIMES * (now->now_ns - ages->stale.since_ns);
+	}
+	ages->stale = count_old(now, context, ages->stale_age_ns);
+	if (ages->stale.blocks > 0 &&
+	    now->now_ns - ages->stale.since_ns <
+		    STALE_LIVES * usual_life_ns(now, context, ages->stale.blocks))
+		ages->stale.blocks = 0;
+}
+
+/* Live blocks of @epoch; it may have none. */
+static const struct seep_profile_epoch *epoch_of(const struct seep_profile_context *context,
+						 uint32_t number)
+{
+	static const struct seep_profile_epoch none;
+
+	for (uint32_t i = 0; i < context->epoch_count; i++)
+		if (context->epochs[i].epoch == number)
+			return &context->epochs[i];
+	return &none;
+}
+
+/*
+ * The generations before now, newest first: epochs, together where they are short. As long as each
+ * has left about as much for its length as the others, they count.
+ */
+static uint32_t count_generations(const struct reading *now,
+				  const struct seep_profile_context *context,
+				  struct seep_growth_old *all)
+{
+	const struct seep_growth_old young = count_old(now, context, now->after_ns / 2);
+	const uint64_t life_ns = usual_life_ns(now, context, young.blocks);
+	const uint64_t age_ns = core_larger(now->after_ns / 2, GENERATION_LIVES * life_ns);
+	double least = 0, most = 0;
+	struct seep_growth_old one = { 0 };
+	uint32_t count = 0;
+
+	*all = (struct seep_growth_old){ 0 };
+	for (uint32_t number = now->profile->mark_count; number-- > 0;) {
+		const struct seep_profile_epoch *epoch = epoch_of(context, number);
+		const uint64_t over_ns = seep_epoch_start_ns(now->profile, number + 1);
+		double rate;
+
+		if (over_ns > now->now_ns || now->now_ns - over_ns < age_ns)
+			continue;
+		if (one.until_ns == 0)
+			one.until_ns = over_ns;
+		if (all->until_ns == 0) {
+			all->until_ns = now->now_ns;
+			all->last_epoch = number;
+		}
+		one.blocks += epoch->blocks;
+		one.bytes += epoch->bytes;
+		one.since_ns = core_larger(seep_epoch_start_ns(now->profile, number),
+					   context->first_ns);
+		if (one.until_ns <= one.since_ns || one.until_ns - one.since_ns < now->after_ns / 2)
+			continue;
+		rate = (double)one.bytes / (double)(one.until_ns - one.since_ns);
+		least = count ? (rate < least ? rate : least) : rate;
+		most = rate > most ? rate : most;
+		if (one.blocks < GENERATION_BLOCKS || most > 2 * least)
+			break;
+		all->blocks += one.blocks;
+		all->bytes += one.bytes;
+		all->since_ns = one.since_ns;
+		one = (struct seep_growth_old){ 0 };
+		count++;
+	}
+	return count;
+}
+
+static void observe_generations(const struct reading *now,
+				const struct seep_profile_context *context,
+				struct seep_growth_ages *ages)
+{
+	const bool was_growing = ages->growing;
+	const uint64_t left = count_left(&ages->generations, context);
+	struct seep_growth_old found;
+
+	ages->growing = context->frees >= context->allocs / 2 &&
+			count_generations(now, context, &found) >= GENERATIONS;
+	if (ages->growing) {
+		ages->generations = found;
+		ages->returned = false;
+	} else if (was_growing && left < ages->generations.blocks / 2) {
+		ages->returned = true;
+	}
+}
+
+void seep_growth_ages_add(struct seep_growth_ages **ages, const struct seep_profile *profile,
+			  const struct seep_profile_context *context, uint64_t after_ns,
+			  uint64_t now_ns)
+{
+	const struct reading now = { profile, after_ns, now_ns };
+
+	if (!*ages) {
+		if (context->allocs < LEAST_ALLOCS || context->epoch_count < 2 ||
+		    context->frees < context->allocs / 2)
+			return;
+		*ages = seep_xcalloc(1, sizeof(**ages));
+		(*ages)->stale_age_ns = after_ns * SEEP_GROWTH_STALE_TIMES;
+	}
+	if ((*ages)->stale.blocks > 0 ||
+	    context->frees * 100 >= context->allocs * STALE_FREED_PERCENT)
+		observe_stale(&now, context, *ages);
+	observe_generations(&now, context, *ages);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "analysis/growth_text.h"
+
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "base/units.h"
+#include "core/bits.h"
+
+#include <stdio.h>
+
+enum { EVIDENCE_BYTES_MAX = 512 };
+
+uint64_t seep_growth_bytes_per_hour(const struct seep_profile_growth *growth)
+{
+	const uint64_t length_ns = growth->until_ns - growth->since_ns;
+
+	if (length_ns == 0)
+		return 0;
+	return (uint64_t)((double)growth->bytes * (3600.0 * SEEP_NS_PER_S) / (double)length_ns);
+}
+
+struct seep_rate_text seep_growth_rate_text(uint64_t bytes_per_hour)
+{
+	static const struct {
+		uint64_t per_hour;
+		const char *name;
+	} units[] = { { 3600, "s" }, { 60, "min" }, { 1, "h" } };
+	struct seep_rate_text rate;
+	size_t i = 0;
+
+	/* Per minute, as people say it, unless that is less than a KB or more than 60 MB. */
+	if (bytes_per_hour / 60 < (UINT64_C(60) << 20))
+		i = bytes_per_hour / 60 < 1024 ? 2 : 1;
+	(void)snprintf(rate.text, sizeof(rate.text), "+%s/%s",
+		       seep_bytes_text(bytes_per_hour / units[i].per_hour).text, units[i].name);
+	return rate;
+}
+
+static void say_growth(struct seep_strbuf *text, const struct seep_profile *profile,
+		       const struct seep_profile_context *context,
+		       const struct seep_profile_growth *growth)
+{
+	const uint64_t start_ns = core_larger(context->first_ns, profile->process.start_ns);
+
+	seep_strbuf_addf(text, "%s for %s",
+			 seep_growth_rate_text(seep_growth_bytes_per_hour(growth)).text,
+			 seep_duration_text(growth->until_ns - growth->since_ns).text);
+	if (growth->returned) {
+		seep_strbuf_addf(text, ", then %s given back",
+				 context->live_bytes ? "most of it was" : "all of it was");
+		return;
+	}
+	seep_strbuf_addf(text, ", %s of %s ever freed", seep_digits_text(context->frees).text,
+			 seep_things_text(context->allocs, "block").text);
+	if (context->frees == 0 && growth->until_ns > start_ns)
+		seep_strbuf_addf(text, ", oldest %s",
+				 seep_duration_text(growth->until_ns - start_ns).text);
+}
+
+static void say_stale(struct seep_strbuf *text, const struct seep_profile_context *context,
+		      const struct seep_profile_growth *growth)
+{
+	if (growth->verdict == SEEP_GROWTH_STALE)
+		seep_strbuf_addf(text, "%s (%s) older than %s, %s of %s freed",
+				 seep_things_text(growth->blocks, "block").text,
+				 seep_bytes_text(growth->bytes).text,
+				 seep_duration_text(growth->until_ns - growth->since_ns).text,
+				 seep_digits_text(context->frees).text,
+				 seep_things_text(context->allocs, "block").text);
+	if (growth->freed_late)
+		seep_strbuf_addf(text, "%s%s expired and then freed", text->length ? "; " : "",
+				 seep_things_text(growth->freed_late, "block").text);
+}
+
+char *seep_growth_evidence(const struct seep_profile *profile,
+			   const struct seep_profile_context *context,
+			   const struct seep_profile_growth *growth)
+{
+	struct seep_strbuf text;
+
+	seep_strbuf_init(&text, EVIDENCE_BYTES_MAX);
+	if (growth->verdict == SEEP_GROWTH_GROWING)
+		say_growth(&text, profile, context, growth);
+	else
+		say_stale(&text, context, growth);
+	return seep_strbuf_take(&text);
+}
+
+const char *seep_growth_verdict_name(unsigned verdict)
+{
+	static const char *const names[] = {
+		[SEEP_GROWTH_NONE] = "",
+		[SEEP_GROWTH_GROWING] = "GROWING",
+		[SEEP_GROWTH_STALE] = "STALE",
+		[SEEP_GROWTH_HELD] = "HELD",
+	};
+
+	return verdict < SEEP_GROWTH_COUNT ? names[verdict] : "unknown";
+}
+
+const char *seep_growth_confidence_name(unsigned confidence)
+{
+	return confidence >= 3 ? "high" : confidence == 2 ? "medium" : "low";
+}
