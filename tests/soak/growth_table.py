@@ -23,7 +23,7 @@ import time
 
 BUILD = pathlib.Path(os.environ.get("SEEP_BUILD", "build")).resolve()
 AFTER_UNITS = 60
-READ_UNITS = 2
+READ_UNITS = 3
 
 
 def truth_of(output):
