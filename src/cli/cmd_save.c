@@ -1,36 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep save": make a recording of a running process, or of the ledger that a dead one left. */
-#include <ctype.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/path.h"
-#include "base/units.h"
-#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/ledger_operand.h"
+#include "cli/save_ledger.h"
 #include "cli/symbol_options.h"
 #include "recorder/census.h"
-#include "recorder/finish.h"
-#include "recorder/ledgerdir.h"
 #include "recorder/outname.h"
-#include "recorder/outside.h"
-#include "report/report.h"
 
-static struct {
-	const char *output;
-	bool force;
-	bool quiet;
-	struct seep_symbol_option_values symbols;
-} asked;
+static const char *output_pattern;
+static struct seep_save asked;
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("output", 'o', TEXT, "FILE", asked.output,
+	SEEP_OPTION("output", 'o', TEXT, "FILE", output_pattern,
 		    "Write the recording to FILE (default: ./%e.%p.seep)"),
 	SEEP_OPTION("force", 'f', FLAG, NULL, asked.force, "Replace FILE if it exists"),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
@@ -50,73 +34,6 @@ const struct seep_option_table cmd_save_options = {
 		"of a file in another folder.\n",
 };
 
-static int choose_output(const char *ledger_name, char **ret_output, struct seep_error *err)
-{
-	struct seep_ledgerdir_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
-	char *exe;
-	int rc;
-
-	(void)seep_ledgerdir_parse(ledger_name, &name);
-	exe = seep_xstrndup(ledger_name, name.exe_bytes);
-	rc = seep_outname_expand(asked.output, exe, name.pid, ret_output, err);
-	free(exe);
-	if (rc == 0)
-		rc = seep_outname_check(*ret_output, asked.force, err);
-	return rc;
-}
-
-/* @output: FILE, which can be written. */
-static int save(const struct seep_ledger_operand *ledger, char *output, struct seep_error *err)
-{
-	const enum seep_census_state state = ledger->entry ? ledger->entry->state
-							   : SEEP_CENSUS_ELSEWHERE;
-	char *folder = seep_path_folder(ledger->path);
-	struct seep_symbols_options symbols;
-	const struct seep_recorder_plan plan = {
-		.ledger_dir = folder,
-		.ledger_dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-		.force = asked.force,
-		.follow = true,
-		.symbols = &symbols,
-	};
-	struct seep_finish_job job = {
-		.plan = &plan,
-		.image.file_name = seep_xstrdup(seep_path_base(ledger->path)),
-		.image.keep_ledger = true,
-		.image.replaced = ledger->replaced,
-		.image.gathered.perf_map_fd = -1,
-		.output = output,
-		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
-		.keep_small = true,
-		.keep_profile = true,
-	};
-	const struct seep_printer printer = seep_printer_for(stderr, 80);
-	int rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
-
-	if (rc == 0) {
-		if (ledger->runs)
-			seep_outside_look(&job.image.gathered.outside, ledger->entry->pid);
-		seep_finish(&job);
-		*err = job.err;
-		rc = -job.err.code;
-	}
-	if (rc == 0 && !asked.quiet)
-		seep_report_summary(&printer, job.profile, output);
-	/* The children that still run, if there are any, may need it. */
-	if (rc == 0 && !job.snapshot) {
-		seep_census_tidy(plan.ledger_dir_fd);
-		if (!asked.quiet && access(ledger->path, F_OK) != 0)
-			(void)fprintf(stderr, "seep: the recording replaces the ledger, which was "
-					      "removed\n");
-	}
-	seep_profile_free(job.profile);
-	seep_outside_done(&job.image.gathered.outside);
-	free(job.image.file_name);
-	(void)close(plan.ledger_dir_fd);
-	free(folder);
-	return rc;
-}
-
 int cmd_save(char **operands)
 {
 	struct seep_census census = { 0 };
@@ -130,16 +47,16 @@ int cmd_save(char **operands)
 	if (rc == 0)
 		rc = seep_ledger_operand_find(&census, operands[0], &ledger, &err);
 	if (rc == 0)
-		rc = choose_output(seep_path_base(ledger.path), &output, &err);
+		rc = seep_save_name(output_pattern, ledger.path, &output, &err);
 	if (rc == 0)
-		rc = save(&ledger, output, &err);
+		rc = seep_outname_check(output, asked.force, &err);
+	if (rc == 0)
+		rc = seep_save(&ledger, &asked, output, &err);
 	status = SEEP_EXIT_OK;
 	if (rc < 0) {
 		status = seep_complain("save", &err);
 		if (err.code == SEEP_ENOTFOUND)
-			seep_hint("\"seep ps\" lists the processes and ledgers that there are; a "
-				  "forked child that has allocated little is counted in its "
-				  "parent's");
+			seep_ledger_operand_hint(operands[0]);
 	}
 	seep_census_done(&census);
 	free(ledger.path);

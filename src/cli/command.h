@@ -60,6 +60,9 @@ extern const struct seep_option_table cmd_doctor_options;
 int cmd_leaks(char **operands);
 extern const struct seep_option_table cmd_leaks_options;
 
+int cmd_mark(char **operands);
+extern const struct seep_option_table cmd_mark_options;
+
 int cmd_ps(char **operands);
 extern const struct seep_option_table cmd_ps_options;
 
@@ -74,5 +77,8 @@ extern const struct seep_option_table cmd_run_options;
 
 int cmd_save(char **operands);
 extern const struct seep_option_table cmd_save_options;
+
+int cmd_snapshot(char **operands);
+extern const struct seep_option_table cmd_snapshot_options;
 
 #endif
