@@ -54,6 +54,9 @@ int seep_command_run(const struct seep_command *command, int argc, char **argv);
 int cmd_completion(char **operands);
 extern const struct seep_option_table cmd_completion_options;
 
+int cmd_diff(char **operands);
+extern const struct seep_option_table cmd_diff_options;
+
 int cmd_doctor(char **operands);
 extern const struct seep_option_table cmd_doctor_options;
 

@@ -75,4 +75,18 @@ const char *seep_census_state_name(enum seep_census_state state);
  */
 void seep_census_tidy(int dir_fd);
 
+/* The ledger at @path, of @bytes. @kept_why: NULL: it was removed; else why it was not. */
+typedef void seep_reap_told(void *context, const char *path, uint64_t bytes, const char *kept_why);
+
+/**
+ * seep_census_reap - remove the ledgers of dead processes, recorded or not
+ *
+ * From all folders that seep_census_take() looks through. Those that a living process or a recorder
+ * needs stay. @told is called for each ledger that goes, and for each of no living process that
+ * stays.
+ *
+ * Returns: 0, or -SEEP_ESYS when a folder of ours cannot be read.
+ */
+SEEP_NODISCARD int seep_census_reap(seep_reap_told *told, void *context, struct seep_error *err);
+
 #endif
