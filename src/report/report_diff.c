@@ -67,32 +67,26 @@ static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
 	free(rounds);
 }
 
-/* "+1.1 MB (1.2 MB → 2.3 MB)", "-3 blocks (10 → 7)" */
-static void add_change(struct seep_strbuf *line, struct seep_unit_text (*text)(uint64_t),
-		       const char *things, int64_t before, int64_t after)
-{
-	seep_strbuf_addf(line, "%s%s (%s → %s)", seep_change_text(after - before, text).text,
-			 things, text((uint64_t)before).text, text((uint64_t)after).text);
-}
-
+/* "+1.1 MB (1.2 MB → 2.3 MB), blocks 80 → 200", "allocations +7 (5 → 12)" */
 static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 			const struct seep_diff_row *row)
 {
-	const struct seep_counts *counts = row->counts;
-	const bool bytes = seep_measure_is_bytes(diff->measure);
+	struct seep_unit_text (*const text)(uint64_t) =
+		seep_measure_is_bytes(diff->measure) ? seep_bytes_text : seep_digits_text;
+	int64_t values[2], blocks[2];
 
-	add_change(line, bytes ? seep_bytes_text : seep_digits_text,
-		   bytes				? ""
-		   : diff->measure == SEEP_BY_TEMPORARY ? " temporary allocations"
-							: " allocations",
-		   seep_counts_value(&counts[BEFORE], diff->measure),
-		   seep_counts_value(&counts[AFTER], diff->measure));
-	if (!bytes)
-		return;
-	seep_strbuf_adds(line, ", ");
-	add_change(line, seep_digits_text, " blocks",
-		   seep_counts_blocks(&counts[BEFORE], diff->measure),
-		   seep_counts_blocks(&counts[AFTER], diff->measure));
+	for (int i = BEFORE; i <= AFTER; i++) {
+		values[i] = seep_counts_value(&row->counts[i], diff->measure);
+		blocks[i] = seep_counts_blocks(&row->counts[i], diff->measure);
+	}
+	if (!seep_measure_is_bytes(diff->measure))
+		seep_strbuf_addf(line, "%sallocations ",
+				 diff->measure == SEEP_BY_TEMPORARY ? "temporary " : "");
+	seep_strbuf_addf(line, "%s (%s → %s)", seep_change_text(values[AFTER] - values[BEFORE], text).text,
+			 text((uint64_t)values[BEFORE]).text, text((uint64_t)values[AFTER]).text);
+	if (seep_measure_is_bytes(diff->measure))
+		seep_strbuf_addf(line, ", blocks %s → %s", seep_digits_text((uint64_t)blocks[BEFORE]).text,
+				 seep_digits_text((uint64_t)blocks[AFTER]).text);
 }
 
 static void print_stack(const struct seep_printer *printer, struct side *side,
