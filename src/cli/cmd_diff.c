@@ -20,7 +20,7 @@
 #include "profile/ledger_load.h"
 #include "recording/recording.h"
 #include "report/report.h"
-#include "target/live_blocks.h"
+#include "target/block_list.h"
 
 enum { TOP_MAX = 10000000, BLOCKS_DEFAULT = 20, ROUNDS_MAX = 100, MARKS_BYTES_MAX = 300 };
 
@@ -67,11 +67,10 @@ const struct seep_option_table cmd_diff_options = {
 	.min_operands = 1,
 	.max_operands = SIZE_MAX,
 	.details =
-		"  seep diff BEFORE AFTER             two recordings, ledgers or running processes\n"
-		"  seep diff A@MARK1 A@MARK2          allocated between two marks of one of them,\n"
-		"                                     and still alive\n"
-		"  seep diff A@MARK [now]             allocated since, and still alive\n"
-		"  seep diff --cycle PID [-- COMMAND …]  the same of what COMMAND makes it do\n"
+		"  seep diff A B            two recordings, ledgers or running processes\n"
+		"  seep diff A@M1 A@M2      allocated between two marks of A, and still alive\n"
+		"  seep diff A@M1 [now]     allocated since a mark, and still alive\n"
+		"  seep diff --cycle PID [-- COMMAND …]   while COMMAND ran, and still alive\n"
 		"\n"
 		"Two recordings are joined by the functions of their call stacks, so builds with\n"
 		"moved code match. \"seep mark\" sets marks; of several with one name the last one\n"
@@ -193,8 +192,7 @@ static int compare(const struct side sides[2], struct seep_error *err)
 }
 
 /* Before the profile is read, so that it has the rows of all of them. */
-static int read_blocks(const struct side *side, struct seep_live_blocks *ret,
-		       struct seep_error *err)
+static int read_blocks(const struct side *side, struct seep_block_list *ret, struct seep_error *err)
 {
 	struct seep_ledger ledger;
 	uint32_t pid = 0;
@@ -207,7 +205,7 @@ static int read_blocks(const struct side *side, struct seep_live_blocks *ret,
 	if (rc < 0)
 		return rc;
 	if (seep_profile_process_life(&ledger.view.header, &pid) == SEEP_PROCESS_RUNNING)
-		rc = seep_live_blocks_read((pid_t)pid, &ledger.view.header, ret, err);
+		rc = seep_block_list_read((pid_t)pid, &ledger.view.header, ret, err);
 	else
 		rc = seep_fail(err, SEEP_ENOTFOUND, "%s has ended", side->what);
 	seep_ledger_close(&ledger);
@@ -218,7 +216,7 @@ static int read_blocks(const struct side *side, struct seep_live_blocks *ret,
 static int hold(const struct side *from, const struct side *until, const struct seep_epochs *rounds,
 		uint32_t round_count, struct seep_error *err)
 {
-	struct seep_live_blocks blocks = { 0 };
+	struct seep_block_list blocks = { 0 };
 	struct seep_profile *profile = NULL;
 	struct seep_epochs between = { 0, UINT32_MAX };
 	struct seep_diff_view view = { .names = { NULL, from->what }, .listed = asked.blocks };
@@ -263,7 +261,7 @@ static int hold(const struct side *from, const struct side *until, const struct 
 		seep_sites_free(sites);
 	}
 	seep_profile_free(profile);
-	seep_live_blocks_done(&blocks);
+	seep_block_list_done(&blocks);
 	return rc;
 }
 

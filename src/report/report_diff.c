@@ -71,8 +71,9 @@ static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
 static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 			const struct seep_diff_row *row)
 {
-	struct seep_unit_text (*const text)(uint64_t) =
-		seep_measure_is_bytes(diff->measure) ? seep_bytes_text : seep_digits_text;
+	struct seep_unit_text (*const text)(uint64_t) = seep_measure_is_bytes(diff->measure)
+								? seep_bytes_text
+								: seep_digits_text;
 	int64_t values[2], blocks[2];
 
 	for (int i = BEFORE; i <= AFTER; i++) {
@@ -82,10 +83,12 @@ static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
 	if (!seep_measure_is_bytes(diff->measure))
 		seep_strbuf_addf(line, "%sallocations ",
 				 diff->measure == SEEP_BY_TEMPORARY ? "temporary " : "");
-	seep_strbuf_addf(line, "%s (%s → %s)", seep_change_text(values[AFTER] - values[BEFORE], text).text,
+	seep_strbuf_addf(line, "%s (%s → %s)",
+			 seep_change_text(values[AFTER] - values[BEFORE], text).text,
 			 text((uint64_t)values[BEFORE]).text, text((uint64_t)values[AFTER]).text);
 	if (seep_measure_is_bytes(diff->measure))
-		seep_strbuf_addf(line, ", blocks %s → %s", seep_digits_text((uint64_t)blocks[BEFORE]).text,
+		seep_strbuf_addf(line, ", blocks %s → %s",
+				 seep_digits_text((uint64_t)blocks[BEFORE]).text,
 				 seep_digits_text((uint64_t)blocks[AFTER]).text);
 }
 

@@ -4,12 +4,13 @@
 import json
 import os
 import signal
+import subprocess
 
 import pytest
 
-from harness import LIMIT_S, SCHEMA, SEEP, parse_truth, program
+from harness import LIMIT_S, RUNTIME, SCHEMA, SEEP, parse_truth, program
 from json_schema import Validator
-from running import Steps, Terminal, watched
+from running import Steps, Terminal, wait_until, watched
 
 
 @pytest.fixture
@@ -173,6 +174,24 @@ def test_the_blocks_that_are_held_are_listed(seep, steps):
     few = diff(seep, f"{steps.pid}@warm", "--blocks")
     assert sorted(len(c["block_list"]) for c in few["changes"]) == [2, 3, 20]
     assert "those of a moment" in text(seep, f"{steps.pid}@warm", "--blocks=1")
+
+
+def test_blocks_that_change_while_they_are_read_are_left_out(seep):
+    """Two threads allocate and free all the while; a third of the blocks lives briefly."""
+    process = subprocess.Popen([program("busy_until")], stdin=subprocess.PIPE,
+                               stdout=subprocess.DEVNULL,
+                               env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})})
+    wait_until(lambda: watched(seep, "running"), "its ledger")
+    assert seep.command("mark", str(process.pid), "m").status == 0
+    for _ in range(20):
+        document = diff(seep, f"{process.pid}@m", "--blocks=1000000")
+        for change in document["changes"]:
+            blocks = change["block_list"]
+            assert change["functions"][0] == "keep" and {b["size"] for b in blocks} <= {100}
+            addresses = [b["address"] for b in blocks]
+            assert addresses == sorted(set(addresses))
+            assert len(blocks) <= change["after"]["live_blocks"] + 1000
+    process.communicate(timeout=LIMIT_S)
 
 
 @pytest.mark.fast

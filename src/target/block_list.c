@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "target/live_blocks.h"
+#include "target/block_list.h"
 
 #include <stdlib.h>
 
@@ -32,10 +32,10 @@ static bool same(const struct scan_block *a, const struct scan_block *b)
 	return a->address == b->address && a->size == b->size && a->row == b->row;
 }
 
-int seep_live_blocks_read(pid_t pid, const struct ledger_header *header,
-			  struct seep_live_blocks *ret, struct seep_error *err)
+int seep_block_list_read(pid_t pid, const struct ledger_header *header, struct seep_block_list *ret,
+			 struct seep_error *err)
 {
-	struct seep_live_blocks blocks = { 0 };
+	struct seep_block_list blocks = { 0 };
 	struct seep_memory *memory;
 	struct scan first, second;
 	int rc = seep_memory_open(pid, KEPT_BYTES, &memory, err);
@@ -60,8 +60,8 @@ int seep_live_blocks_read(pid_t pid, const struct ledger_header *header,
 	return rc;
 }
 
-void seep_live_blocks_done(struct seep_live_blocks *blocks)
+void seep_block_list_done(struct seep_block_list *blocks)
 {
 	free(blocks->items);
-	*blocks = (struct seep_live_blocks){ 0 };
+	*blocks = (struct seep_block_list){ 0 };
 }
