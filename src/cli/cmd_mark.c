@@ -27,11 +27,12 @@ const struct seep_option_table cmd_mark_options = {
 	.count = SEEP_OPTION_COUNT_OF(options),
 	.min_operands = 2,
 	.max_operands = 2,
-	.details = "MARK has 1 to 47 bytes and no @; \"now\" is taken. The process is neither\n"
-		   "stopped nor changed; its next allocations count as after the mark. Of several\n"
-		   "marks with one name the last one counts. \"seep diff PID@MARK\" shows what was\n"
-		   "allocated since and is still alive. seep_mark() in seep/seep.h does the same\n"
-		   "from inside the program.\n",
+	.details =
+		"MARK has 1 to 47 bytes and no @; \"now\" is taken. The process is neither\n"
+		"stopped nor changed; its next allocations count as after the mark. Of several\n"
+		"marks with one name the last one counts. \"seep diff PID@MARK\" shows what was\n"
+		"allocated since and is still alive. seep_mark() in seep/seep.h does the same\n"
+		"from inside the program.\n",
 };
 
 static int set_mark(const struct seep_ledger_operand *operand, const char *name,

@@ -170,32 +170,28 @@ struct reaped {
 	size_t count;
 };
 
-static void tell_reaped(void *context, const char *path, uint64_t bytes, const char *kept_why)
+static void tell_reaped(void *context, const struct seep_census_entry *entry, const char *kept_why)
 {
 	struct reaped *reaped = context;
-	char *escaped = seep_escape_dup(path);
+	char *path = seep_escape_dup(entry->path);
 
-	if (kept_why)
-		printf("kept %s: %s\n", escaped, kept_why);
-	else
-		printf("removed %s, %s\n", escaped, seep_bytes_text(bytes).text);
-	reaped->count += !kept_why;
-	reaped->bytes += kept_why ? 0 : bytes;
-	free(escaped);
+	if (kept_why) {
+		printf("kept %s: %s\n", path, kept_why);
+	} else {
+		printf("removed %s, %s\n", path, seep_bytes_text(entry->space_bytes).text);
+		reaped->count++;
+		reaped->bytes += entry->space_bytes;
+	}
+	free(path);
 }
 
-static int reap(struct seep_error *err)
+static void reap(const struct seep_census *census)
 {
 	struct reaped reaped = { 0 };
-	int rc;
 
-	if (json_form)
-		return seep_fail(err, SEEP_EUSAGE, "--reap cannot be used with --json");
-	rc = seep_census_reap(tell_reaped, &reaped, err);
-	if (rc == 0)
-		printf("%s removed, %s\n", seep_things_text(reaped.count, "ledger").text,
-		       seep_bytes_text(reaped.bytes).text);
-	return rc;
+	seep_census_reap(census, tell_reaped, &reaped);
+	printf("%s removed, %s\n", seep_things_text(reaped.count, "ledger").text,
+	       seep_bytes_text(reaped.bytes).text);
 }
 
 int cmd_ps(char **operands)
@@ -204,12 +200,14 @@ int cmd_ps(char **operands)
 	struct seep_error err = { 0 };
 
 	(void)operands;
-	if (is_reaping && reap(&err) < 0)
+	if (is_reaping && json_form) {
+		(void)seep_fail(&err, SEEP_EUSAGE, "--reap cannot be used with --json");
 		return seep_complain("ps", &err);
+	}
 	if (seep_census_take(&census, &err) < 0)
 		return seep_complain("ps", &err);
 	if (is_reaping) {
-		/* What cannot be read is not removed either. */
+		reap(&census);
 	} else if (json_form) {
 		print_json(&census, *json_form != '\0');
 	} else if (census.count == 0) {

@@ -1,21 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* "seep save": make a recording of a running process, or of the ledger that a dead one left. */
+/*
+ * "seep save": make a recording of a running process, or of the ledger that a dead one left.
+ * "seep snapshot": the same of what runs only, under the next name that is free.
+ */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/path.h"
+#include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/ledger_operand.h"
-#include "cli/save_ledger.h"
 #include "cli/symbol_options.h"
 #include "recorder/census.h"
+#include "recorder/finish.h"
+#include "recorder/ledgerdir.h"
 #include "recorder/outname.h"
+#include "recorder/outside.h"
+#include "report/report.h"
 
-static const char *output_pattern;
-static struct seep_save asked;
+static struct {
+	const char *output;
+	bool force;
+	bool quiet;
+	struct seep_symbol_option_values symbols;
+} asked;
 
 static const struct seep_option options[] = {
-	SEEP_OPTION("output", 'o', TEXT, "FILE", output_pattern,
-		    "Write the recording to FILE (default: ./%e.%p.seep)"),
+	SEEP_OPTION("output", 'o', TEXT, "FILE", asked.output,
+		    "Write the recording to FILE (default: ./%e.%p.seep, of snapshots "
+		    "./%e.%p.N.seep)"),
 	SEEP_OPTION("force", 'f', FLAG, NULL, asked.force, "Replace FILE if it exists"),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
@@ -34,32 +51,144 @@ const struct seep_option_table cmd_save_options = {
 		"of a file in another folder.\n",
 };
 
-int cmd_save(char **operands)
+const struct seep_option_table cmd_snapshot_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.details = "The process is neither stopped nor changed. Without -o the name is\n"
+		   "./%e.%p.1.seep, or the next number that is free. \"seep diff\" compares two\n"
+		   "snapshots.\n",
+};
+
+static int choose_output(const char *ledger_name, const char *pattern, char **ret_output,
+			 struct seep_error *err)
+{
+	struct seep_ledgerdir_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
+	char *exe;
+	int rc;
+
+	(void)seep_ledgerdir_parse(ledger_name, &name);
+	exe = seep_xstrndup(ledger_name, name.exe_bytes);
+	rc = seep_outname_expand(pattern, exe, name.pid, ret_output, err);
+	free(exe);
+	if (rc == 0)
+		rc = seep_outname_check(*ret_output, asked.force, err);
+	return rc;
+}
+
+/* @output: FILE, which can be written. */
+static int save(const struct seep_ledger_operand *ledger, char *output, struct seep_error *err)
+{
+	const enum seep_census_state state = ledger->entry ? ledger->entry->state
+							   : SEEP_CENSUS_ELSEWHERE;
+	char *folder = seep_path_folder(ledger->path);
+	struct seep_symbols_options symbols;
+	const struct seep_recorder_plan plan = {
+		.ledger_dir = folder,
+		.ledger_dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.force = asked.force,
+		.follow = true,
+		.symbols = &symbols,
+	};
+	struct seep_finish_job job = {
+		.plan = &plan,
+		.image.file_name = seep_xstrdup(seep_path_base(ledger->path)),
+		.image.keep_ledger = true,
+		.image.replaced = ledger->replaced,
+		.image.gathered.perf_map_fd = -1,
+		.output = output,
+		.snapshot = state != SEEP_CENSUS_DEAD && state != SEEP_CENSUS_DONE,
+		.keep_small = true,
+		.keep_profile = true,
+	};
+	const struct seep_printer printer = seep_printer_for(stderr, 80);
+	int rc = seep_symbol_options_read(&asked.symbols, &symbols, err);
+
+	if (rc == 0) {
+		if (ledger->runs)
+			seep_outside_look(&job.image.gathered.outside, ledger->entry->pid);
+		seep_finish(&job);
+		*err = job.err;
+		rc = -job.err.code;
+	}
+	if (rc == 0 && !asked.quiet)
+		seep_report_summary(&printer, job.profile, output);
+	/* The children that still run, if there are any, may need it. */
+	if (rc == 0 && !job.snapshot) {
+		seep_census_tidy(plan.ledger_dir_fd);
+		if (!asked.quiet && access(ledger->path, F_OK) != 0)
+			(void)fprintf(stderr, "seep: the recording replaces the ledger, which was "
+					      "removed\n");
+	}
+	seep_profile_free(job.profile);
+	seep_outside_done(&job.image.gathered.outside);
+	free(job.image.file_name);
+	(void)close(plan.ledger_dir_fd);
+	free(folder);
+	return rc;
+}
+
+static int save_as(const struct seep_ledger_operand *ledger, const char *pattern,
+		   struct seep_error *err)
+{
+	char *output = NULL;
+	int rc = choose_output(seep_path_base(ledger->path), pattern, &output, err);
+
+	if (rc == 0)
+		rc = save(ledger, output, err);
+	free(output);
+	return rc;
+}
+
+/* A name that somebody takes meanwhile is passed over too. */
+static int save_next(const struct seep_ledger_operand *ledger, struct seep_error *err)
+{
+	int rc = -SEEP_EEXIST;
+
+	asked.force = false;
+	for (unsigned number = 1; rc == -SEEP_EEXIST && number; number++) {
+		char *pattern = seep_xasprintf("./%%e.%%p.%u.seep", number);
+
+		rc = save_as(ledger, pattern, err);
+		free(pattern);
+	}
+	return rc;
+}
+
+static int command(const char *operand, const char *name, bool must_run)
 {
 	struct seep_census census = { 0 };
 	struct seep_error err = { 0 };
 	struct seep_ledger_operand ledger = { 0 };
-	char *output = NULL;
-	int status;
+	int status = SEEP_EXIT_OK;
 	int rc;
 
 	rc = seep_census_take(&census, &err);
 	if (rc == 0)
-		rc = seep_ledger_operand_find(&census, operands[0], &ledger, &err);
+		rc = seep_ledger_operand_find(&census, operand, &ledger, &err);
+	if (rc == 0 && must_run)
+		rc = seep_ledger_operand_check(&ledger, &err);
 	if (rc == 0)
-		rc = seep_save_name(output_pattern, ledger.path, &output, &err);
-	if (rc == 0)
-		rc = seep_outname_check(output, asked.force, &err);
-	if (rc == 0)
-		rc = seep_save(&ledger, &asked, output, &err);
-	status = SEEP_EXIT_OK;
-	if (rc < 0) {
-		status = seep_complain("save", &err);
-		if (err.code == SEEP_ENOTFOUND)
-			seep_ledger_operand_hint(operands[0]);
-	}
+		rc = must_run && !asked.output ? save_next(&ledger, &err)
+					       : save_as(&ledger, asked.output, &err);
+	if (rc < 0)
+		status = seep_complain(name, &err);
+	if (rc < 0 && must_run && ledger.path && !ledger.runs && access(ledger.path, F_OK) == 0)
+		seep_hint("\"seep save %s\" makes a recording of what has ended", operand);
+	else if (rc == -SEEP_ENOTFOUND)
+		seep_ledger_operand_hint(operand);
 	seep_census_done(&census);
 	free(ledger.path);
-	free(output);
 	return status;
+}
+
+int cmd_save(char **operands)
+{
+	return command(operands[0], "save", false);
+}
+
+int cmd_snapshot(char **operands)
+{
+	return command(operands[0], "snapshot", true);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "recorder/ledger_control.h"
@@ -22,19 +23,11 @@ enum { HALF_MADE_AGE_S = 60, ANCESTORS_MAX = 64 };
 struct taking {
 	struct seep_census *census;
 	const char *dir;
+	/* Folders that were looked through. */
+	struct stat taken[SEEP_LEDGERDIR_USUAL + 1];
+	unsigned taken_count;
 	size_t other_version_count;   /* of the ledgers in @dir */
 	size_t other_version_problem; /* index of the sentence about them */
-};
-
-/* What is to be done with each folder; returns 0 or an error. */
-typedef int folder_fn(int dir_fd, const char *dir, void *context, struct seep_error *err);
-
-/* Folders of ledgers, each once. */
-struct folders {
-	folder_fn *each;
-	void *context;
-	struct stat met[SEEP_LEDGERDIR_USUAL + 1];
-	unsigned count;
 };
 
 static enum seep_census_state state_of(const struct seep_ledger *ledger)
@@ -60,6 +53,7 @@ static enum seep_census_state state_of(const struct seep_ledger *ledger)
 static void entry_done(struct seep_census_entry *entry)
 {
 	free(entry->path);
+	free(entry->parent);
 	free(entry->exe);
 }
 
@@ -73,6 +67,7 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 	*entry = (struct seep_census_entry){
 		.state = state_of(ledger),
 		.path = seep_xasprintf("%s/%s", dir, ledger->file_name),
+		.parent = seep_xstrdup(header->parent),
 		.exe = seep_ledger_string(ledger, header->exe),
 		.pid = header->pid,
 		.ppid = header->ppid,
@@ -144,49 +139,25 @@ static void count_file(int dir_fd, const char *file_name, void *context)
 	seep_ledger_close(&ledger);
 }
 
-static int take_folder(int dir_fd, const char *dir, void *context, struct seep_error *err)
+static int take_folder(struct taking *taking, const char *dir, struct seep_error *err)
 {
-	struct taking *taking = context;
-	int rc;
-
-	taking->dir = dir;
-	taking->other_version_count = 0;
-	rc = seep_folder_each(dir_fd, count_file, taking, err);
-	sum_other_versions(taking);
-	return rc;
-}
-
-static int visit(struct folders *folders, const char *dir, struct seep_error *err)
-{
-	struct stat *st = &folders->met[folders->count];
+	struct stat *st = &taking->taken[taking->taken_count];
 	int rc = 0;
 	int fd;
 
 	if (seep_ledgerdir_open(dir, false, &fd, NULL) < 0)
 		return 0;
 	(void)fstat(fd, st);
-	for (unsigned i = 0; i < folders->count; i++)
-		if (st->st_dev == folders->met[i].st_dev && st->st_ino == folders->met[i].st_ino)
+	for (unsigned i = 0; i < taking->taken_count; i++)
+		if (st->st_dev == taking->taken[i].st_dev && st->st_ino == taking->taken[i].st_ino)
 			goto out;
-	folders->count++;
-	rc = folders->each(fd, dir, folders->context, err);
+	taking->taken_count++;
+	taking->dir = dir;
+	taking->other_version_count = 0;
+	rc = seep_folder_each(fd, count_file, taking, err);
+	sum_other_versions(taking);
 out:
 	(void)close(fd);
-	return rc;
-}
-
-static int each_folder(folder_fn *each, void *context, struct seep_error *err)
-{
-	struct folders folders = { .each = each, .context = context };
-	char *folder = seep_ledgerdir_asked();
-	int rc = folder ? visit(&folders, folder, err) : 0;
-
-	free(folder);
-	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL && rc == 0; i++) {
-		folder = seep_ledgerdir_usual(i);
-		rc = visit(&folders, folder, err);
-		free(folder);
-	}
 	return rc;
 }
 
@@ -209,10 +180,17 @@ static int compare_entries(const void *left, const void *right)
 int seep_census_take(struct seep_census *ret_census, struct seep_error *err)
 {
 	struct taking taking = { .census = ret_census };
+	char *folder = seep_ledgerdir_asked();
 	int rc;
 
 	*ret_census = (struct seep_census){ 0 };
-	rc = each_folder(take_folder, &taking, err);
+	rc = folder ? take_folder(&taking, folder, err) : 0;
+	free(folder);
+	for (unsigned i = 0; i < SEEP_LEDGERDIR_USUAL && rc == 0; i++) {
+		folder = seep_ledgerdir_usual(i);
+		rc = take_folder(&taking, folder, err);
+		free(folder);
+	}
 	if (rc < 0)
 		seep_census_done(ret_census);
 	else if (ret_census->count)
@@ -263,10 +241,6 @@ const char *seep_census_state_name(enum seep_census_state state)
 struct tidying {
 	struct seep_texts needed;
 	struct seep_texts spare;
-	bool unrecorded;      /* those of the dead that have no recording may go too */
-	seep_reap_told *told; /* of each that goes or stays; NULL: nobody */
-	const char *dir;
-	void *context;
 };
 
 /* The chain of fork parents, each named by its child's header. */
@@ -307,19 +281,6 @@ static void tidy_half_made(int dir_fd, const char *file_name)
 	free(name);
 }
 
-static void tell(const struct tidying *tidying, int dir_fd, const char *file_name,
-		 const char *kept_why)
-{
-	struct stat st = { 0 };
-	char *path;
-
-	if (!tidying->told || fstatat(dir_fd, file_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
-	path = seep_xasprintf("%s/%s", tidying->dir, file_name);
-	tidying->told(tidying->context, path, (uint64_t)st.st_blocks * 512, kept_why);
-	free(path);
-}
-
 static void judge_file(int dir_fd, const char *file_name, void *context)
 {
 	struct tidying *tidying = context;
@@ -334,68 +295,70 @@ static void judge_file(int dir_fd, const char *file_name, void *context)
 	if (seep_ledger_open(dir_fd, file_name, SEEP_LEDGER_OURS, &ledger, NULL) < 0)
 		return;
 	state = state_of(&ledger);
-	if ((state == SEEP_CENSUS_DONE || (state == SEEP_CENSUS_DEAD && tidying->unrecorded)) &&
-	    !seep_ledger_has_recorder(&ledger))
+	if (state == SEEP_CENSUS_DONE && !seep_ledger_has_recorder(&ledger))
 		seep_texts_take(&tidying->spare, seep_xstrdup(file_name));
 	else
 		need_ancestors(dir_fd, &tidying->needed, ledger.view.header.parent);
-	if (tidying->told && (state == SEEP_CENSUS_ENDING || state == SEEP_CENSUS_ELSEWHERE))
-		tell(tidying, dir_fd, file_name,
-		     state == SEEP_CENSUS_ENDING
-			     ? "its recorder is writing the recording"
-			     : "seep cannot tell from here whether its process runs");
 	seep_ledger_close(&ledger);
-}
-
-static void drop(const struct tidying *tidying, int dir_fd, const char *file_name)
-{
-	struct stat st = { 0 };
-	char *path;
-
-	if (seep_texts_have(&tidying->needed, file_name)) {
-		tell(tidying, dir_fd, file_name, "a forked child of it needs it");
-		return;
-	}
-	(void)fstatat(dir_fd, file_name, &st, AT_SYMLINK_NOFOLLOW);
-	path = tidying->told ? seep_xasprintf("%s/%s", tidying->dir, file_name) : NULL;
-	if (unlinkat(dir_fd, file_name, 0) < 0)
-		tell(tidying, dir_fd, file_name, strerror(errno));
-	else if (tidying->told)
-		tidying->told(tidying->context, path, (uint64_t)st.st_blocks * 512, NULL);
-	free(path);
-}
-
-static int tidy(int dir_fd, struct tidying *tidying, struct seep_error *err)
-{
-	const int rc = seep_folder_each(dir_fd, judge_file, tidying, err);
-
-	for (size_t i = 0; i < tidying->spare.count && rc == 0; i++)
-		drop(tidying, dir_fd, tidying->spare.items[i]);
-	seep_texts_done(&tidying->needed);
-	seep_texts_done(&tidying->spare);
-	return rc;
 }
 
 void seep_census_tidy(int dir_fd)
 {
 	struct tidying tidying = { 0 };
 
-	(void)!tidy(dir_fd, &tidying, NULL);
+	if (seep_folder_each(dir_fd, judge_file, &tidying, NULL) == 0)
+		for (size_t i = 0; i < tidying.spare.count; i++)
+			if (!seep_texts_have(&tidying.needed, tidying.spare.items[i]))
+				(void)unlinkat(dir_fd, tidying.spare.items[i], 0);
+	seep_texts_done(&tidying.needed);
+	seep_texts_done(&tidying.spare);
 }
 
-static int reap_folder(int dir_fd, const char *dir, void *context, struct seep_error *err)
+static struct seep_census_entry *find_parent(const struct seep_census *census, const char *parent)
 {
-	const struct tidying *all = context;
-	struct tidying tidying = {
-		.unrecorded = true, .told = all->told, .dir = dir, .context = all->context
-	};
-
-	return tidy(dir_fd, &tidying, err);
+	for (size_t i = 0; i < census->count && *parent; i++)
+		if (strcmp(seep_path_base(census->entries[i].path), parent) == 0)
+			return &census->entries[i];
+	return NULL;
 }
 
-int seep_census_reap(seep_reap_told *told, void *context, struct seep_error *err)
+static bool is_dead(const struct seep_census_entry *entry)
 {
-	struct tidying all = { .told = told, .context = context };
+	return entry->state == SEEP_CENSUS_DEAD || entry->state == SEEP_CENSUS_DONE;
+}
 
-	return each_folder(reap_folder, &all, err);
+/* By a ledger that stays, whose chain of fork parents it is in. */
+static bool is_needed(const struct seep_census *census, const struct seep_census_entry *ancestor)
+{
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+
+		for (int depth = 0; !is_dead(&census->entries[i]) && depth < ANCESTORS_MAX && entry;
+		     depth++) {
+			if (entry == ancestor)
+				return true;
+			entry = find_parent(census, entry->parent);
+		}
+	}
+	return false;
+}
+
+void seep_census_reap(const struct seep_census *census, seep_reap_told *told, void *context)
+{
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+		const char *kept_why = NULL;
+
+		if (runs(entry))
+			continue;
+		if (entry->state == SEEP_CENSUS_ENDING)
+			kept_why = "its recorder is writing the recording";
+		else if (entry->state == SEEP_CENSUS_ELSEWHERE)
+			kept_why = "seep cannot tell from here whether its process runs";
+		else if (is_needed(census, entry))
+			kept_why = "a forked child of it needs it";
+		else if (unlink(entry->path) < 0)
+			kept_why = strerror(errno);
+		told(context, entry, kept_why);
+	}
 }

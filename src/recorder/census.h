@@ -26,6 +26,7 @@ enum seep_census_state {
 struct seep_census_entry {
 	enum seep_census_state state;
 	char *path;
+	char *parent; /* file name of its fork parent's ledger; "" none */
 	char *exe;
 	uint32_t pid;
 	uint32_t ppid;
@@ -75,18 +76,14 @@ const char *seep_census_state_name(enum seep_census_state state);
  */
 void seep_census_tidy(int dir_fd);
 
-/* The ledger at @path, of @bytes. @kept_why: NULL: it was removed; else why it was not. */
-typedef void seep_reap_told(void *context, const char *path, uint64_t bytes, const char *kept_why);
+/* @kept_why: NULL: the ledger was removed; else why it was not. */
+typedef void seep_reap_told(void *context, const struct seep_census_entry *entry,
+			    const char *kept_why);
 
-/**
- * seep_census_reap - remove the ledgers of dead processes, recorded or not
- *
- * From all folders that seep_census_take() looks through. Those that a living process or a recorder
- * needs stay. @told is called for each ledger that goes, and for each of no living process that
- * stays.
- *
- * Returns: 0, or -SEEP_ESYS when a folder of ours cannot be read.
+/*
+ * Remove the ledgers of dead processes, recorded or not, but those that a ledger which stays names
+ * as ancestor. @told is called for each that goes, and for each of no running process that stays.
  */
-SEEP_NODISCARD int seep_census_reap(seep_reap_told *told, void *context, struct seep_error *err);
+void seep_census_reap(const struct seep_census *census, seep_reap_told *told, void *context);
 
 #endif
