@@ -212,14 +212,53 @@ static int read_blocks(const struct side *side, struct seep_block_list *ret, str
 	return rc;
 }
 
-/* @rounds: NULL: from the mark of @from to that of @until, if it has one. */
+/* The epochs between the marks of @from and @until; without the latter all since. */
+static int find_between(const struct seep_profile *profile, const struct side *from,
+			const struct side *until, struct seep_diff_view *view,
+			struct seep_epochs *ret, struct seep_error *err)
+{
+	int rc = find_mark(profile, from, &view->from, err);
+
+	if (rc == 0 && until && until->mark)
+		rc = find_mark(profile, until, &view->until, err);
+	if (rc < 0)
+		return rc;
+	*ret = (struct seep_epochs){ view->from->epoch,
+				     view->until ? view->until->epoch : UINT32_MAX };
+	return ret->from < ret->end
+		       ? 0
+		       : seep_fail(err, SEEP_EUSAGE,
+				   "the mark %s does not come after %s: type seep diff %s@%s %s@%s",
+				   until->mark, from->mark, from->what, until->mark, from->what,
+				   from->mark);
+}
+
+static int show_held(const struct seep_profile *profile, const struct seep_epochs *rounds,
+		     uint32_t count, const struct seep_block_list *blocks, uint32_t blocks_max,
+		     struct seep_diff_view *view, struct seep_error *err)
+{
+	struct seep_sites *sites = seep_sites_new(profile);
+	struct seep_groups *groups = seep_groups_new(sites, true, false);
+	struct seep_diff *diff = seep_diff_held(profile, groups, rounds, count);
+	int rc;
+
+	seep_diff_list_blocks(diff, blocks->items, blocks->count, blocks_max);
+	view->diff = diff;
+	rc = show(view, err);
+	seep_diff_free(diff);
+	seep_groups_free(groups);
+	seep_sites_free(sites);
+	return rc;
+}
+
+/* @rounds: NULL: what their marks say. */
 static int hold(const struct side *from, const struct side *until, const struct seep_epochs *rounds,
 		uint32_t round_count, struct seep_error *err)
 {
+	struct seep_diff_view view = { .names = { NULL, from->what }, .listed = asked.blocks };
 	struct seep_block_list blocks = { 0 };
 	struct seep_profile *profile = NULL;
-	struct seep_epochs between = { 0, UINT32_MAX };
-	struct seep_diff_view view = { .names = { NULL, from->what }, .listed = asked.blocks };
+	struct seep_epochs between;
 	uint64_t blocks_max = BLOCKS_DEFAULT;
 	int rc = 0;
 
@@ -233,33 +272,10 @@ static int hold(const struct side *from, const struct side *until, const struct 
 	if (rc == 0)
 		rc = load(from, &profile, err);
 	if (rc == 0 && !rounds)
-		rc = find_mark(profile, from, &view.from, err);
-	if (rc == 0 && until && until->mark)
-		rc = find_mark(profile, until, &view.until, err);
-	if (rc == 0 && view.from)
-		between.from = view.from->epoch;
-	if (rc == 0 && view.until)
-		between.end = view.until->epoch;
-	if (rc == 0 && between.from >= between.end)
-		rc = seep_fail(err, SEEP_EUSAGE,
-			       "the mark %s does not come after %s: type seep diff %s@%s %s@%s",
-			       until->mark, from->mark, from->what, until->mark, from->what,
-			       from->mark);
-	if (rc == 0) {
-		struct seep_sites *sites = seep_sites_new(profile);
-		struct seep_groups *groups = seep_groups_new(sites, true, false);
-		struct seep_diff *diff = seep_diff_held(profile, groups, rounds ? rounds : &between,
-							rounds ? round_count : 1);
-
-		if (asked.blocks)
-			seep_diff_list_blocks(diff, blocks.items, blocks.count,
-					      (uint32_t)blocks_max);
-		view.diff = diff;
-		rc = show(&view, err);
-		seep_diff_free(diff);
-		seep_groups_free(groups);
-		seep_sites_free(sites);
-	}
+		rc = find_between(profile, from, until, &view, &between, err);
+	if (rc == 0)
+		rc = show_held(profile, rounds ? rounds : &between, round_count, &blocks,
+			       (uint32_t)blocks_max, &view, err);
 	seep_profile_free(profile);
 	seep_block_list_done(&blocks);
 	return rc;
@@ -294,14 +310,15 @@ static int diff(char **operands, const struct seep_census *census, struct side s
 				a->what, b->what, a->what, a->what);
 		return compare(sides, err);
 	}
+	if (!a->mark && b)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "both are %s: name the marks to compare, %s@MARK1 %s@MARK2",
+				 a->what, a->what, a->what);
 	if (!a->mark)
-		return seep_fail(
-			err, SEEP_EUSAGE,
-			b ? "both are %s: name the marks to compare, %s@MARK1 %s@MARK2"
-			  : "%s alone: name another one, or the mark to begin at, %s@MARK or %s@MARK1 "
-			    "%s@MARK2",
-			a->what, a->what, a->what, a->what);
-	return hold(a, b, NULL, 0, err);
+		return seep_fail(err, SEEP_EUSAGE,
+				 "%s alone: name another one, or the mark to begin at, %s@MARK",
+				 a->what, a->what);
+	return hold(a, b, NULL, 1, err);
 }
 
 static int cycle(char **operands, const struct seep_census *census, struct side *side,

@@ -93,13 +93,11 @@ int seep_ledger_operand_check(const struct seep_ledger_operand *ledger, struct s
 	if (ledger->runs)
 		return 0;
 	if (!ledger->entry)
-		return access(ledger->path, F_OK) == 0
-			       ? seep_fail(err, SEEP_ENOTFOUND,
-					   "%s is not in a folder of ledgers: no process runs",
-					   ledger->path)
-			       : seep_fail(err, SEEP_ENOTFOUND,
-					   "no process that is recorded is called %s",
-					   ledger->path);
+		return seep_fail(err, SEEP_ENOTFOUND,
+				 access(ledger->path, F_OK) == 0
+					 ? "%s is the ledger of no process that runs"
+					 : "no process that is recorded is called %s",
+				 ledger->path);
 	if (ledger->entry->state == SEEP_CENSUS_ELSEWHERE)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "process %u is in another container; run seep there",

@@ -204,7 +204,9 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 					: seep_measure_words(after->profile, diff->measure),
 				line.text);
 	else
-		seep_line_print(printer, "No call stack has more or less than before.");
+		seep_line_print(printer,
+				"No call stack has more or less than before; --by peak and --by "
+				"allocs compare other figures.");
 	seep_strbuf_done(&line);
 }
 
