@@ -38,6 +38,7 @@ SEEP_WEAK void seep_rt_root_region_add(const void *begin, size_t bytes);
 SEEP_WEAK void seep_rt_root_region_remove(const void *begin, size_t bytes);
 SEEP_WEAK long seep_rt_leaks_scan(enum seep_leaks_scan what);
 SEEP_WEAK void seep_rt_leaks_set_hook(seep_leaks_hook *hook, void *user);
+SEEP_WEAK int seep_rt_mark(const char *name);
 #undef SEEP_WEAK
 
 /*
@@ -164,6 +165,21 @@ static inline long seep_leaks_mark_reported(void)
 	__typeof__(&seep_rt_leaks_scan) function = SEEP_FIND(seep_rt_leaks_scan);
 
 	return function ? function(SEEP_LEAKS_MARK_REPORTED) : -1;
+}
+
+/**
+ * seep_mark - begin a new epoch: name this moment, to ask later what was allocated since
+ * @name: 1 to 47 bytes, without '@' and control characters, not "now"
+ *
+ * "seep diff FILE@NAME" shows it. May be called from a signal handler too.
+ *
+ * Returns: 0; -1: there is no library, or the mark was not recorded (its name, or no more room).
+ */
+static inline int seep_mark(const char *name)
+{
+	__typeof__(&seep_rt_mark) function = SEEP_FIND(seep_rt_mark);
+
+	return function ? function(name) : -1;
 }
 
 #ifdef __cplusplus

@@ -18,29 +18,36 @@
 enum { PROBLEMS_SHOWN_MAX = 8 };
 
 static const char *json_form;
+static bool is_reaping;
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("json", 0, OPTIONAL, "strings", json_form,
 		    "Print JSON; \"strings\": large numbers as strings",
 		    .choices = seep_json_forms),
+	SEEP_OPTION("reap", 0, FLAG, NULL, is_reaping,
+		    "Remove the ledgers of dead processes that no running one needs"),
 };
 
 const struct seep_option_table cmd_ps_options = {
 	.options = options,
 	.count = SEEP_OPTION_COUNT_OF(options),
 	.max_operands = 0,
-	.details = "seep looks for ledgers in the folders seep-UID of /dev/shm, /run/user/UID,\n"
-		   "/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
-		   "\n"
-		   "  recorded       runs, and \"seep run\" follows it\n"
-		   "  running        runs, without a recorder\n"
-		   "  recorder-gone  runs, but its recorder died\n"
-		   "  ending         ended; its recorder is writing the recording\n"
-		   "  dead           ended without a recording; \"seep save\" makes one\n"
-		   "  done           ended, recorded; kept because children still need it\n"
-		   "  elsewhere      in another container: seep cannot tell whether it runs\n"
-		   "\n"
-		   "TREND is how fast the call stacks grow that \"seep run\" calls GROWING.\n",
+	.details =
+		"seep looks for ledgers in the folders seep-UID of /dev/shm, /run/user/UID,\n"
+		"/var/tmp and /tmp, and in $SEEP_DIR. States:\n"
+		"\n"
+		"  recorded       runs, and \"seep run\" follows it\n"
+		"  running        runs, without a recorder\n"
+		"  recorder-gone  runs, but its recorder died\n"
+		"  ending         ended; its recorder is writing the recording\n"
+		"  dead           ended without a recording; \"seep save\" makes one\n"
+		"  done           ended, recorded; kept because children still need it\n"
+		"  elsewhere      in another container: seep cannot tell whether it runs\n"
+		"\n"
+		"TREND is how fast the call stacks grow that \"seep run\" calls GROWING.\n"
+		"\n"
+		"--reap removes the dead and the done, without asking, and says which. A dead\n"
+		"process's ledger is all that is left of its figures: save first what you need.\n",
 };
 
 static void print_json(const struct seep_census *census, bool strings)
@@ -162,6 +169,7 @@ static void hint_stale(const struct seep_census *census)
 	printf("  to read one:    seep report %s\n", path);
 	printf("  to keep one:    seep save %s\n", path);
 	printf("  to remove one:  rm %s\n", path);
+	printf("  to remove all:  seep ps --reap\n");
 	free(path);
 }
 
@@ -179,15 +187,50 @@ static void tell_problems(const struct seep_census *census)
 			       census->problems.count - shown);
 }
 
+struct reaped {
+	uint64_t bytes;
+	size_t count;
+};
+
+static void tell_reaped(void *context, const struct seep_census_entry *entry, const char *kept_why)
+{
+	struct reaped *reaped = context;
+	char *path = seep_escape_dup(entry->path);
+
+	if (kept_why) {
+		printf("kept %s: %s\n", path, kept_why);
+	} else {
+		printf("removed %s, %s\n", path, seep_bytes_text(entry->space_bytes).text);
+		reaped->count++;
+		reaped->bytes += entry->space_bytes;
+	}
+	free(path);
+}
+
+static void reap(const struct seep_census *census)
+{
+	struct reaped reaped = { 0 };
+
+	seep_census_reap(census, tell_reaped, &reaped);
+	printf("%s removed, %s\n", seep_things_text(reaped.count, "ledger").text,
+	       seep_bytes_text(reaped.bytes).text);
+}
+
 int cmd_ps(char **operands)
 {
 	struct seep_census census;
 	struct seep_error err = { 0 };
 
 	(void)operands;
+	if (is_reaping && json_form) {
+		(void)seep_fail(&err, SEEP_EUSAGE, "--reap cannot be used with --json");
+		return seep_complain("ps", &err);
+	}
 	if (seep_census_take(&census, &err) < 0)
 		return seep_complain("ps", &err);
-	if (json_form) {
+	if (is_reaping) {
+		reap(&census);
+	} else if (json_form) {
 		print_json(&census, *json_form != '\0');
 	} else if (census.count == 0) {
 		printf("no process is being recorded, and no ledger was left behind%s\n",

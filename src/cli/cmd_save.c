@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* "seep save": make a recording of a running process, or of the ledger that a dead one left. */
-#include <ctype.h>
+/*
+ * "seep save": make a recording of a running process, or of the ledger that a dead one left.
+ * "seep snapshot": the same of what runs only, under the next name that is free.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
-#include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -31,7 +31,8 @@ static struct {
 
 static const struct seep_option options[] = {
 	SEEP_OPTION("output", 'o', TEXT, "FILE", asked.output,
-		    "Write the recording to FILE (default: ./%e.%p.seep)"),
+		    "Write the recording to FILE (default: ./%e.%p.seep, of snapshots "
+		    "./%e.%p.N.seep)"),
 	SEEP_OPTION("force", 'f', FLAG, NULL, asked.force, "Replace FILE if it exists"),
 	SEEP_OPTION("quiet", 'q', FLAG, NULL, asked.quiet, "Print no summary"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
@@ -50,7 +51,18 @@ const struct seep_option_table cmd_save_options = {
 		"of a file in another folder.\n",
 };
 
-static int choose_output(const char *ledger_name, char **ret_output, struct seep_error *err)
+const struct seep_option_table cmd_snapshot_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.details = "The process is neither stopped nor changed. Without -o the name is\n"
+		   "./%e.%p.1.seep, or the next number that is free. \"seep diff\" compares two\n"
+		   "snapshots.\n",
+};
+
+static int choose_output(const char *ledger_name, const char *pattern, char **ret_output,
+			 struct seep_error *err)
 {
 	struct seep_ledgerdir_name name = { .exe_bytes = (uint32_t)strlen(ledger_name) };
 	char *exe;
@@ -58,7 +70,7 @@ static int choose_output(const char *ledger_name, char **ret_output, struct seep
 
 	(void)seep_ledgerdir_parse(ledger_name, &name);
 	exe = seep_xstrndup(ledger_name, name.exe_bytes);
-	rc = seep_outname_expand(asked.output, exe, name.pid, ret_output, err);
+	rc = seep_outname_expand(pattern, exe, name.pid, ret_output, err);
 	free(exe);
 	if (rc == 0)
 		rc = seep_outname_check(*ret_output, asked.force, err);
@@ -117,32 +129,66 @@ static int save(const struct seep_ledger_operand *ledger, char *output, struct s
 	return rc;
 }
 
-int cmd_save(char **operands)
+static int save_as(const struct seep_ledger_operand *ledger, const char *pattern,
+		   struct seep_error *err)
+{
+	char *output = NULL;
+	int rc = choose_output(seep_path_base(ledger->path), pattern, &output, err);
+
+	if (rc == 0)
+		rc = save(ledger, output, err);
+	free(output);
+	return rc;
+}
+
+/* A name that somebody takes meanwhile is passed over too. */
+static int save_next(const struct seep_ledger_operand *ledger, struct seep_error *err)
+{
+	int rc = -SEEP_EEXIST;
+
+	asked.force = false;
+	for (unsigned number = 1; rc == -SEEP_EEXIST && number; number++) {
+		char *pattern = seep_xasprintf("./%%e.%%p.%u.seep", number);
+
+		rc = save_as(ledger, pattern, err);
+		free(pattern);
+	}
+	return rc;
+}
+
+static int command(const char *operand, const char *name, bool must_run)
 {
 	struct seep_census census = { 0 };
 	struct seep_error err = { 0 };
 	struct seep_ledger_operand ledger = { 0 };
-	char *output = NULL;
-	int status;
+	int status = SEEP_EXIT_OK;
 	int rc;
 
 	rc = seep_census_take(&census, &err);
 	if (rc == 0)
-		rc = seep_ledger_operand_find(&census, operands[0], &ledger, &err);
+		rc = seep_ledger_operand_find(&census, operand, &ledger, &err);
+	if (rc == 0 && must_run)
+		rc = seep_ledger_operand_check(&ledger, &err);
 	if (rc == 0)
-		rc = choose_output(seep_path_base(ledger.path), &output, &err);
-	if (rc == 0)
-		rc = save(&ledger, output, &err);
-	status = SEEP_EXIT_OK;
-	if (rc < 0) {
-		status = seep_complain("save", &err);
-		if (err.code == SEEP_ENOTFOUND)
-			seep_hint("\"seep ps\" lists the processes and ledgers that there are; a "
-				  "forked child that has allocated little is counted in its "
-				  "parent's");
-	}
+		rc = must_run && !asked.output ? save_next(&ledger, &err)
+					       : save_as(&ledger, asked.output, &err);
+	if (rc < 0)
+		status = seep_complain(name, &err);
+	if (rc < 0 && must_run && ledger.path && !ledger.runs && access(ledger.path, F_OK) == 0)
+		seep_hint("\"seep save %s\" makes a recording of what has ended", operand);
+	else if (rc == -SEEP_ENOTFOUND)
+		seep_ledger_operand_hint(operand);
 	seep_census_done(&census);
 	free(ledger.path);
-	free(output);
 	return status;
+}
+
+int cmd_save(char **operands)
+{
+	return command(operands[0], "save", false);
+}
+
+int cmd_snapshot(char **operands)
+{
+	return command(operands[0], "snapshot", true);
 }

@@ -54,11 +54,17 @@ int seep_command_run(const struct seep_command *command, int argc, char **argv);
 int cmd_completion(char **operands);
 extern const struct seep_option_table cmd_completion_options;
 
+int cmd_diff(char **operands);
+extern const struct seep_option_table cmd_diff_options;
+
 int cmd_doctor(char **operands);
 extern const struct seep_option_table cmd_doctor_options;
 
 int cmd_leaks(char **operands);
 extern const struct seep_option_table cmd_leaks_options;
+
+int cmd_mark(char **operands);
+extern const struct seep_option_table cmd_mark_options;
 
 int cmd_ps(char **operands);
 extern const struct seep_option_table cmd_ps_options;
@@ -74,5 +80,8 @@ extern const struct seep_option_table cmd_run_options;
 
 int cmd_save(char **operands);
 extern const struct seep_option_table cmd_save_options;
+
+int cmd_snapshot(char **operands);
+extern const struct seep_option_table cmd_snapshot_options;
 
 #endif

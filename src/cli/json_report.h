@@ -4,6 +4,7 @@
 #define SEEP_CLI_JSON_REPORT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "view/view.h"
@@ -13,6 +14,15 @@ bool seep_json_is_file(const char *value);
 
 /* 0, or -SEEP_EEXIST: the file that @value names is a recording or a ledger, which has to stay. */
 SEEP_NODISCARD int seep_json_check(const char *value, struct seep_error *err);
+
+/**
+ * seep_json_write - have @write write @what to where @value says
+ *
+ * Returns as seep_json_report().
+ */
+SEEP_NODISCARD int seep_json_write(const char *value,
+				   void (*write)(FILE *out, const void *what, bool strings),
+				   const void *what, struct seep_error *err);
 
 /**
  * seep_json_report - write @profile as JSON to where @value says

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/ledger_operand.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/path.h"
 #include "base/procfs.h"
 #include "base/units.h"
 #include "base/xalloc.h"
+#include "cli/complain.h"
 #include "recording/recording.h"
 
 static bool is_same_file(const char *a, const char *b)
@@ -83,4 +86,43 @@ int seep_ledger_operand_find(const struct seep_census *census, const char *opera
 	}
 	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
 	return 0;
+}
+
+int seep_ledger_operand_check(const struct seep_ledger_operand *ledger, struct seep_error *err)
+{
+	if (ledger->runs)
+		return 0;
+	if (!ledger->entry)
+		return seep_fail(err, SEEP_ENOTFOUND,
+				 access(ledger->path, F_OK) == 0
+					 ? "%s is the ledger of no process that runs"
+					 : "no process that is recorded is called %s",
+				 ledger->path);
+	if (ledger->entry->state == SEEP_CENSUS_ELSEWHERE)
+		return seep_fail(err, SEEP_EUNSUPPORTED,
+				 "process %u is in another container; run seep there",
+				 ledger->entry->pid);
+	return seep_fail(err, SEEP_ENOTFOUND, "process %u %s", ledger->entry->pid,
+			 ledger->replaced ? "runs another program by now" : "has ended");
+}
+
+int seep_ledger_operand_open(const struct seep_ledger_operand *ledger, struct seep_ledger *ret,
+			     struct seep_error *err)
+{
+	int rc = seep_ledger_operand_check(ledger, err);
+
+	return rc == 0 ? seep_ledger_open(AT_FDCWD, ledger->path, SEEP_LEDGER_WRITE, ret, err) : rc;
+}
+
+void seep_ledger_operand_hint(const char *operand)
+{
+	struct seep_procfs_status status;
+	uint64_t pid;
+
+	if (seep_parse_count(operand, UINT32_MAX, &pid, NULL) == 0 &&
+	    seep_procfs_status((uint32_t)pid, &status) && status.uid != geteuid())
+		seep_hint("it runs as user %u: run seep as that user", status.uid);
+	else
+		seep_hint("\"seep ps\" lists the processes that are recorded; a forked child that "
+			  "has allocated little is counted in its parent's ledger");
 }

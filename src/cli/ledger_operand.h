@@ -31,4 +31,18 @@ SEEP_NODISCARD int seep_ledger_operand_find(const struct seep_census *census, co
 					    struct seep_ledger_operand *ret,
 					    struct seep_error *err);
 
+/*
+ * 0; -SEEP_ENOTFOUND: its program does not run (any more), or there is no such file;
+ * -SEEP_EUNSUPPORTED: it is in another container.
+ */
+SEEP_NODISCARD int seep_ledger_operand_check(const struct seep_ledger_operand *ledger,
+					     struct seep_error *err);
+
+/* Open the ledger of what runs for marks. As above, or the errors of seep_ledger_open(). */
+SEEP_NODISCARD int seep_ledger_operand_open(const struct seep_ledger_operand *ledger,
+					    struct seep_ledger *ret, struct seep_error *err);
+
+/* After the complaint that there is no ledger of @operand: what to do. */
+void seep_ledger_operand_hint(const char *operand);
+
 #endif

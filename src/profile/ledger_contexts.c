@@ -91,16 +91,15 @@ static void begin_contexts(struct seep_ledger_load *load)
 }
 
 /* peak_* wrap here: a row's share may be negative. lift_peak() comes after the last row. */
-static void add_row(struct seep_ledger_load *load, uint64_t row, uint32_t place)
+static void add_row(struct seep_ledger_load *load, uint64_t row, const struct seep_profile_row *of)
 {
 	const struct seep_row_sum *sum = &load->rows.sums[row];
-	const struct ledger_row *item = ledger_view_row(&load->view, row);
 	const struct seep_profile_epoch live = {
-		.epoch = item ? LEDGER_GET(item->epoch) : 0,
+		.epoch = of->epoch,
 		.blocks = sum->allocs - sum->frees,
 		.bytes = sum->alloc_bytes - sum->freed_bytes,
 	};
-	struct seep_profile_context *context = &load->profile->contexts[place - 1];
+	struct seep_profile_context *context = &load->profile->contexts[of->context - 1];
 
 	context->allocs += sum->allocs;
 	context->alloc_bytes += sum->alloc_bytes;
@@ -113,7 +112,7 @@ static void add_row(struct seep_ledger_load *load, uint64_t row, uint32_t place)
 	context->peak_bytes += (uint64_t)sum->peak_bytes;
 	context->in_doubt |= load->rows.in_doubt[row] != 0;
 	if (live.blocks | live.bytes)
-		seep_builder_epoch(&load->builder, place - 1, &live);
+		seep_builder_epoch(&load->builder, of->context - 1, &live);
 }
 
 static uint64_t between(uint64_t value, uint64_t max)
@@ -149,9 +148,13 @@ void seep_ledger_load_contexts(struct seep_ledger_load *load)
 					     (uint32_t)load->rows.count - profile->row_count);
 	begin_contexts(load);
 	for (uint64_t i = 0; i < load->rows.count; i++) {
-		profile->rows[i] = is_zero(&load->rows.sums[i]) ? 0 : owner_of(load, i);
-		if (profile->rows[i])
-			add_row(load, i, profile->rows[i]);
+		struct seep_profile_row *row = &profile->rows[i];
+		const struct ledger_row *item = ledger_view_row(&load->view, i);
+
+		row->context = is_zero(&load->rows.sums[i]) ? 0 : owner_of(load, i);
+		row->epoch = item ? LEDGER_GET(item->epoch) : 0;
+		if (row->context)
+			add_row(load, i, row);
 	}
 	for (uint32_t i = 0; i < profile->context_count; i++)
 		lift_peak(&profile->contexts[i], load->rows.peak_is_now);

@@ -58,7 +58,7 @@ static const struct {
 	[SEEP_ARRAY_CONTEXTS] = { sizeof(struct seep_profile_context), AT(contexts),
 				  AT(context_count) },
 	[SEEP_ARRAY_EPOCHS] = { sizeof(struct seep_profile_epoch), AT(epochs), AT(epoch_count) },
-	[SEEP_ARRAY_ROWS] = { sizeof(uint32_t), AT(rows), AT(row_count) },
+	[SEEP_ARRAY_ROWS] = { sizeof(struct seep_profile_row), AT(rows), AT(row_count) },
 	[SEEP_ARRAY_MARKS] = { sizeof(struct seep_profile_mark), AT(marks), AT(mark_count) },
 	[SEEP_ARRAY_SAMPLES] = { sizeof(struct seep_profile_sample), AT(timeline),
 				 AT(sample_count) },

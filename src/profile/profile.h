@@ -73,6 +73,12 @@ enum seep_growth_verdict {
 	SEEP_GROWTH_COUNT,
 };
 
+/* The row of a ledger. */
+struct seep_profile_row {
+	uint32_t context; /* its index + 1; 0 = nothing was counted */
+	uint32_t epoch;
+};
+
 /* What was seen of a context in the course of time. */
 struct seep_profile_growth {
 	uint8_t verdict;    /* enum seep_growth_verdict, or a newer seep's */
@@ -342,9 +348,8 @@ struct seep_profile {
 	uint32_t epoch_count;
 	uint64_t growth_after_ns; /* a context grows when it did for so long; 0: nobody looked */
 	uint32_t left_out_count;  /* contexts behind those, not asked for; analysis/keep.h */
-	/* Of a ledger, by row: index of its context + 1, 0 = nothing was counted. */
-	uint32_t first_row; /* id of the first; lower ones are of ancestors */
-	uint32_t *rows;
+	uint32_t first_row; /* of a ledger: id of the first of these; lower ones are of ancestors */
+	struct seep_profile_row *rows;
 	uint32_t row_count;
 	struct seep_profile_mark *marks;
 	uint32_t mark_count;
@@ -396,7 +401,7 @@ void *seep_profile_add_items(struct seep_profile *profile, enum seep_array array
 static inline uint32_t seep_profile_row_context(const struct seep_profile *profile, uint32_t row)
 {
 	return row >= profile->first_row && row - profile->first_row < profile->row_count
-		       ? profile->rows[row - profile->first_row]
+		       ? profile->rows[row - profile->first_row].context
 		       : 0;
 }
 

@@ -3,11 +3,13 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/procfs.h"
 #include "base/xalloc.h"
 #include "recorder/ledger_control.h"
 #include "recorder/ledgerdir.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -51,6 +53,7 @@ static enum seep_census_state state_of(const struct seep_ledger *ledger)
 static void entry_done(struct seep_census_entry *entry)
 {
 	free(entry->path);
+	free(entry->parent);
 	free(entry->exe);
 }
 
@@ -64,6 +67,7 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 	*entry = (struct seep_census_entry){
 		.state = state_of(ledger),
 		.path = seep_xasprintf("%s/%s", dir, ledger->file_name),
+		.parent = seep_xstrdup(header->parent),
 		.exe = seep_ledger_string(ledger, header->exe),
 		.pid = header->pid,
 		.ppid = header->ppid,
@@ -314,4 +318,53 @@ void seep_census_tidy(int dir_fd)
 				(void)unlinkat(dir_fd, tidying.spare.items[i], 0);
 	seep_texts_done(&tidying.needed);
 	seep_texts_done(&tidying.spare);
+}
+
+static struct seep_census_entry *find_parent(const struct seep_census *census, const char *parent)
+{
+	for (size_t i = 0; i < census->count && *parent; i++)
+		if (strcmp(seep_path_base(census->entries[i].path), parent) == 0)
+			return &census->entries[i];
+	return NULL;
+}
+
+static bool is_dead(const struct seep_census_entry *entry)
+{
+	return entry->state == SEEP_CENSUS_DEAD || entry->state == SEEP_CENSUS_DONE;
+}
+
+/* By a ledger that stays, whose chain of fork parents it is in. */
+static bool is_needed(const struct seep_census *census, const struct seep_census_entry *ancestor)
+{
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+
+		for (int depth = 0; !is_dead(&census->entries[i]) && depth < ANCESTORS_MAX && entry;
+		     depth++) {
+			if (entry == ancestor)
+				return true;
+			entry = find_parent(census, entry->parent);
+		}
+	}
+	return false;
+}
+
+void seep_census_reap(const struct seep_census *census, seep_reap_told *told, void *context)
+{
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+		const char *kept_why = NULL;
+
+		if (runs(entry))
+			continue;
+		if (entry->state == SEEP_CENSUS_ENDING)
+			kept_why = "its recorder is writing the recording";
+		else if (entry->state == SEEP_CENSUS_ELSEWHERE)
+			kept_why = "seep cannot tell from here whether its process runs";
+		else if (is_needed(census, entry))
+			kept_why = "a forked child of it needs it";
+		else if (unlink(entry->path) < 0)
+			kept_why = strerror(errno);
+		told(context, entry, kept_why);
+	}
 }

@@ -26,6 +26,7 @@ enum seep_census_state {
 struct seep_census_entry {
 	enum seep_census_state state;
 	char *path;
+	char *parent; /* file name of its fork parent's ledger; "" none */
 	char *exe;
 	uint32_t pid;
 	uint32_t ppid;
@@ -77,5 +78,15 @@ const char *seep_census_state_name(enum seep_census_state state);
  * without a recording are never removed.
  */
 void seep_census_tidy(int dir_fd);
+
+/* @kept_why: NULL: the ledger was removed; else why it was not. */
+typedef void seep_reap_told(void *context, const struct seep_census_entry *entry,
+			    const char *kept_why);
+
+/*
+ * Remove the ledgers of dead processes, recorded or not, but those that a ledger which stays names
+ * as ancestor. @told is called for each that goes, and for each of no running process that stays.
+ */
+void seep_census_reap(const struct seep_census *census, seep_reap_told *told, void *context);
 
 #endif

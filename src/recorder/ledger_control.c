@@ -2,7 +2,11 @@
 #include "recorder/ledger_control.h"
 
 #include "base/procfs.h"
+#include "base/terminal.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 /*
@@ -30,35 +34,68 @@ static void count_page(struct seep_ledger *ledger, uint64_t index)
 }
 
 /* Written to the file, not through a mapping: a full file system is then an error, not a signal. */
-static void write_mark(struct seep_ledger *ledger, uint64_t index, const struct ledger_mark *mark)
+static bool write_mark(struct seep_ledger *ledger, uint64_t index, const struct ledger_mark *mark)
 {
 	const struct ledger_table *table = &ledger->view.header.table[LEDGER_TABLE_MARKS];
 	off_t at = (off_t)(table->offset + index * sizeof(*mark));
 	const uint32_t ready = 1;
 
 	if (pwrite(ledger->fd, mark, sizeof(*mark), at) != (ssize_t)sizeof(*mark))
-		return;
+		return false;
 	count_page(ledger, index);
 	/* Last, so that a reader never meets half a mark. */
-	(void)!pwrite(ledger->fd, &ready, sizeof(ready), at);
+	return pwrite(ledger->fd, &ready, sizeof(ready), at) == (ssize_t)sizeof(ready);
 }
 
-uint32_t seep_ledger_mark(struct seep_ledger *ledger, uint64_t now_ns)
+int seep_ledger_mark(struct seep_ledger *ledger, const char *name, uint64_t now_ns,
+		     uint32_t *ret_epoch, struct seep_error *err)
 {
 	const struct ledger_table *table = &ledger->view.header.table[LEDGER_TABLE_MARKS];
 	struct ledger_table_state *state = &ledger->state->table[LEDGER_TABLE_MARKS];
 	struct ledger_mark mark = { .at_ns = now_ns };
-	uint64_t index;
+	uint64_t index = table->capacity;
 
-	if (atomic_load_explicit(&state->reserved, memory_order_relaxed) >= table->capacity)
-		return 0;
-	index = atomic_fetch_add_explicit(&state->reserved, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&state->reserved, memory_order_relaxed) < table->capacity)
+		index = atomic_fetch_add_explicit(&state->reserved, 1, memory_order_relaxed);
 	if (index >= table->capacity)
-		return 0;
+		return seep_fail(err, SEEP_ELIMIT,
+				 "the ledger has no room for more than %" PRIu64 " marks",
+				 table->capacity);
+	if (name)
+		memcpy(mark.name, name, strnlen(name, sizeof(mark.name) - 1));
 	mark.epoch = atomic_fetch_add_explicit(&ledger->control->epoch, 1, memory_order_acq_rel) +
 		     1;
-	write_mark(ledger, index, &mark);
-	return mark.epoch;
+	errno = ENOSPC;
+	if (!write_mark(ledger, index, &mark))
+		return seep_fail_errno(err, errno, "cannot write the mark to %s",
+				       ledger->file_name);
+	if (ret_epoch)
+		*ret_epoch = mark.epoch;
+	return 0;
+}
+
+int seep_mark_name_check(const char *name, struct seep_error *err)
+{
+	const size_t bytes = strlen(name);
+	unsigned code;
+
+	if (bytes == 0 || bytes >= LEDGER_MARK_NAME_BYTES)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "the name of a mark has 1 to %d bytes, this has %zu",
+				 LEDGER_MARK_NAME_BYTES - 1, bytes);
+	if (strcmp(name, "now") == 0)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "no mark can be called \"now\": that is the present");
+	for (size_t at = 0, step; at < bytes; at += step) {
+		step = seep_utf8_decode(name + at, bytes - at, &code);
+		if (step == 0 || seep_utf8_is_unsafe(code) || code == '@')
+			return seep_fail(
+				err, SEEP_EUSAGE,
+				"the name of a mark has no '@', control character or broken "
+				"UTF-8: \"%s\"",
+				name);
+	}
+	return 0;
 }
 
 enum seep_process_life seep_ledger_life(const struct seep_ledger *ledger)

@@ -7,13 +7,24 @@
 #include "profile/ledger_load.h"
 
 /**
- * seep_ledger_mark - begin a new epoch without a name
+ * seep_ledger_mark - begin a new epoch
+ * @name:      one that seep_mark_name_check() takes; NULL: an automatic mark
+ * @ret_epoch: the new one; set on success only; may be NULL
  *
  * Advances control.epoch and appends the mark. Needs one opened for writing, of a running process.
  *
- * Returns: the new epoch; 0 when the table of marks is full and nothing was done.
+ * Returns: 0, or
+ *   -SEEP_ELIMIT  the table of marks is full, and nothing was done
+ *   -SEEP_ESYS    the mark cannot be written
  */
-uint32_t seep_ledger_mark(struct seep_ledger *ledger, uint64_t now_ns);
+SEEP_NODISCARD int seep_ledger_mark(struct seep_ledger *ledger, const char *name, uint64_t now_ns,
+				    uint32_t *ret_epoch, struct seep_error *err);
+
+/*
+ * 0, or -SEEP_EUSAGE: @name is empty, longer than a mark's, "now", or has characters that would not
+ * be shown, or '@'.
+ */
+SEEP_NODISCARD int seep_mark_name_check(const char *name, struct seep_error *err);
 
 /*
  * As seep_profile_process_life(), but SEEP_PROCESS_UNKNOWN also of a process that runs under

@@ -144,7 +144,7 @@ static void plan_epoch(struct seep_watch *watch, uint64_t now_ns)
 
 static void advance_epoch(struct seep_watch *watch, uint64_t now_ns)
 {
-	(void)seep_ledger_mark(&watch->ledger, now_ns);
+	(void)!seep_ledger_mark(&watch->ledger, NULL, now_ns, NULL, NULL);
 	look_outside(watch);
 	plan_epoch(watch, now_ns);
 }

@@ -80,6 +80,17 @@ void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profi
 	choose_frames(shown);
 }
 
+void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
+			  uint32_t *contexts, uint32_t count)
+{
+	*shown = (struct seep_json_shown){
+		.profile = profile,
+		.contexts = contexts,
+		.context_count = count,
+	};
+	choose_frames(shown);
+}
+
 void seep_json_shown_done(struct seep_json_shown *shown)
 {
 	free(shown->frame_places);
@@ -87,6 +98,83 @@ void seep_json_shown_done(struct seep_json_shown *shown)
 	free(shown->leak_places);
 	free(shown->leaks);
 	free(shown->contexts);
+}
+
+void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark)
+{
+	if (!mark) {
+		seep_json_null(json, key);
+		return;
+	}
+	seep_json_open_object(json, key);
+	seep_json_text(json, "name", mark->name);
+	seep_json_int(json, "epoch", mark->epoch);
+	seep_json_u64(json, "at_ns", mark->at_ns);
+	seep_json_bool(json, "exact", mark->exact);
+	seep_json_close(json);
+}
+
+void seep_json_modules(struct seep_json *json, const struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		const struct seep_profile_module *module = &profile->modules[i];
+
+		seep_json_open_object(json, NULL);
+		seep_json_text(json, "path", module->path);
+		seep_json_hex(json, "build_id", module->build_id, module->build_id_bytes);
+		seep_json_close(json);
+	}
+}
+
+static void write_frame(struct seep_json *json, const struct seep_json_shown *shown,
+			const struct seep_profile_frame *frame)
+{
+	const struct seep_profile *profile = shown->profile;
+
+	seep_json_open_object(json, NULL);
+	seep_json_text(json, "function", frame->function);
+	seep_json_text(json, "file", frame->file);
+	if (frame->line == 0)
+		seep_json_null(json, "line");
+	else
+		seep_json_int(json, "line", frame->line);
+	if (frame->module == 0 || frame->module > profile->module_count) {
+		seep_json_null(json, "module");
+		seep_json_null(json, "offset");
+		seep_json_u64(json, "address", frame->address);
+	} else {
+		seep_json_int(json, "module", shown->modules_before + frame->module - 1);
+		seep_json_u64(json, "offset", frame->address);
+		seep_json_u64(json, "address",
+			      frame->address + profile->modules[frame->module - 1].bias);
+	}
+	seep_json_bool(json, "exact", frame->exact);
+	seep_json_bool(json, "inlined", frame->inlined);
+	seep_json_close(json);
+}
+
+void seep_json_frames(struct seep_json *json, const struct seep_json_shown *shown)
+{
+	for (uint32_t i = 0; i < shown->frame_count; i++)
+		write_frame(json, shown, &shown->profile->frames[shown->frames[i]]);
+}
+
+void seep_json_unseen_line(struct seep_json *json, const char *code, const char *detail,
+			   const char *side)
+{
+	seep_json_open_object(json, NULL);
+	if (side)
+		seep_json_text(json, "side", side);
+	seep_json_text(json, "code", code);
+	seep_json_text(json, "detail", detail);
+	seep_json_close(json);
+}
+
+void seep_json_unseen(struct seep_json *json, const struct seep_profile *profile, const char *side)
+{
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		seep_json_unseen_line(json, profile->unseen[i].code, profile->unseen[i].detail,
+				      side);
 }
 
 /*
@@ -121,7 +209,8 @@ void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown
 
 	seep_json_open_array(json, "frames");
 	for (uint32_t i = 0; i < count; i++)
-		seep_json_int(json, NULL, shown->frame_places[context->stack[i].frame]);
+		seep_json_int(json, NULL,
+			      shown->frames_before + shown->frame_places[context->stack[i].frame]);
 	seep_json_close(json);
 	for (uint32_t i = 0; i < count; i++) {
 		if (context->stack[i].period == 0)

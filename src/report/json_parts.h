@@ -18,11 +18,29 @@ struct seep_json_shown {
 	uint32_t *frames;      /* of both, most used first: the smallest numbers for them */
 	uint32_t *frame_places;
 	uint32_t frame_count;
+	/* How many of other profiles stand before its own in the document. */
+	uint32_t frames_before;
+	uint32_t modules_before;
 };
 
 void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  const struct seep_view_options *options);
+/* The same with these contexts, which become the shown one's, and without leaks. */
+void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
+			  uint32_t *contexts, uint32_t count);
 void seep_json_shown_done(struct seep_json_shown *shown);
+
+/* @mark NULL: null. */
+void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark);
+
+/* Elements of the arrays "modules" and "frames". */
+void seep_json_modules(struct seep_json *json, const struct seep_profile *profile);
+void seep_json_frames(struct seep_json *json, const struct seep_json_shown *shown);
+
+/* Elements of "unseen"; @side: a member that says of which profile, or NULL. */
+void seep_json_unseen(struct seep_json *json, const struct seep_profile *profile, const char *side);
+void seep_json_unseen_line(struct seep_json *json, const char *code, const char *detail,
+			   const char *side);
 
 /* Members "frames" and, where there is recursion, "folded". @context NULL: no frames. */
 void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown,

@@ -6,6 +6,7 @@
 #ifndef SEEP_REPORT_REPORT_H
 #define SEEP_REPORT_REPORT_H
 
+#include "analysis/diff.h"
 #include "view/view.h"
 
 /* The few lines after "seep run": at most 24 of 80 columns, whatever it holds. @path: or NULL. */
@@ -63,5 +64,22 @@ void seep_report_raw(FILE *out, const struct seep_profile *profile,
  */
 void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings);
+
+/* What is shown of a diff, and what it is called. */
+struct seep_diff_view {
+	const struct seep_diff *diff;
+	const char *names[2];		       /* of the profiles, as they were asked for */
+	const struct seep_profile_mark *from;  /* NULL: no marks */
+	const struct seep_profile_mark *until; /* NULL: now, or no marks */
+	uint32_t top;			       /* rows at most; 0: 10, all in JSON */
+	bool full;			       /* whole stacks, whole names */
+	bool listed;			       /* with blocks */
+};
+
+/* What changed: the largest changes, a call stack each. */
+void seep_report_diff(const struct seep_printer *printer, const struct seep_diff_view *view);
+
+/* The same as docs/json.md describes it; @strings: as in seep_report_json(). */
+void seep_report_diff_json(FILE *out, const struct seep_diff_view *view, bool strings);
 
 #endif

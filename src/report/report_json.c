@@ -177,45 +177,6 @@ static void write_run(struct seep_json *json, const struct seep_profile *profile
 	seep_json_close(json);
 }
 
-static void write_modules(struct seep_json *json, const struct seep_profile *profile)
-{
-	seep_json_open_array(json, "modules");
-	for (uint32_t i = 0; i < profile->module_count; i++) {
-		const struct seep_profile_module *module = &profile->modules[i];
-
-		seep_json_open_object(json, NULL);
-		seep_json_text(json, "path", module->path);
-		seep_json_hex(json, "build_id", module->build_id, module->build_id_bytes);
-		seep_json_close(json);
-	}
-	seep_json_close(json);
-}
-
-static void write_frame(struct seep_json *json, const struct seep_profile *profile,
-			const struct seep_profile_frame *frame)
-{
-	seep_json_open_object(json, NULL);
-	seep_json_text(json, "function", frame->function);
-	seep_json_text(json, "file", frame->file);
-	if (frame->line == 0)
-		seep_json_null(json, "line");
-	else
-		seep_json_int(json, "line", frame->line);
-	if (frame->module == 0 || frame->module > profile->module_count) {
-		seep_json_null(json, "module");
-		seep_json_null(json, "offset");
-		seep_json_u64(json, "address", frame->address);
-	} else {
-		seep_json_int(json, "module", frame->module - 1);
-		seep_json_u64(json, "offset", frame->address);
-		seep_json_u64(json, "address",
-			      frame->address + profile->modules[frame->module - 1].bias);
-	}
-	seep_json_bool(json, "exact", frame->exact);
-	seep_json_bool(json, "inlined", frame->inlined);
-	seep_json_close(json);
-}
-
 static void write_epochs(struct seep_json *json, const struct seep_profile_context *context)
 {
 	seep_json_open_array(json, "epochs");
@@ -324,10 +285,11 @@ static void write_stacks(struct seep_json *json, const struct seep_json_shown *s
 {
 	const struct seep_profile *profile = shown->profile;
 
-	write_modules(json, profile);
+	seep_json_open_array(json, "modules");
+	seep_json_modules(json, profile);
+	seep_json_close(json);
 	seep_json_open_array(json, "frames");
-	for (uint32_t i = 0; i < shown->frame_count; i++)
-		write_frame(json, profile, &profile->frames[shown->frames[i]]);
+	seep_json_frames(json, shown);
 	seep_json_close(json);
 	seep_json_open_array(json, "contexts");
 	for (uint32_t i = 0; i < shown->context_count; i++)
@@ -347,16 +309,8 @@ static void write_empty(struct seep_json *json)
 static void write_marks(struct seep_json *json, const struct seep_profile *profile)
 {
 	seep_json_open_array(json, "marks");
-	for (uint32_t i = 0; i < profile->mark_count; i++) {
-		const struct seep_profile_mark *mark = &profile->marks[i];
-
-		seep_json_open_object(json, NULL);
-		seep_json_text(json, "name", mark->name);
-		seep_json_int(json, "epoch", mark->epoch);
-		seep_json_u64(json, "at_ns", mark->at_ns);
-		seep_json_bool(json, "exact", mark->exact);
-		seep_json_close(json);
-	}
+	for (uint32_t i = 0; i < profile->mark_count; i++)
+		seep_json_mark(json, NULL, &profile->marks[i]);
 	seep_json_close(json);
 }
 
@@ -377,26 +331,17 @@ static void write_timeline(struct seep_json *json, const struct seep_profile *pr
 	seep_json_close(json);
 }
 
-static void write_unseen_line(struct seep_json *json, const char *code, const char *detail)
-{
-	seep_json_open_object(json, NULL);
-	seep_json_text(json, "code", code);
-	seep_json_text(json, "detail", detail);
-	seep_json_close(json);
-}
-
 static void write_unseen(struct seep_json *json, const struct seep_profile *profile,
 			 uint32_t omitted, const char *shown)
 {
 	seep_json_open_array(json, "unseen");
-	for (uint32_t i = 0; i < profile->unseen_count; i++)
-		write_unseen_line(json, profile->unseen[i].code, profile->unseen[i].detail);
+	seep_json_unseen(json, profile, NULL);
 	if (omitted > 0 || profile->left_out_count > 0) {
 		char *detail = seep_xasprintf("%u contexts were left out on request%s%s",
 					      omitted + profile->left_out_count,
 					      shown ? ": only " : "", shown ? shown : "");
 
-		write_unseen_line(json, "contexts-left-out", detail);
+		seep_json_unseen_line(json, "contexts-left-out", detail, NULL);
 		free(detail);
 	}
 	seep_json_close(json);

@@ -83,7 +83,7 @@ static void add_program(struct seep_strbuf *line, const struct seep_profile_proc
 		seep_strbuf_addf(line, " as" SEEP_NO_BREAK "%s", as);
 }
 
-static void add_process(struct seep_view *view, const char *prefix)
+void seep_view_add_process(struct seep_view *view, const char *prefix)
 {
 	const struct seep_profile_process *process = &view->profile->process;
 	const uint64_t ns = run_ns(view->profile);
@@ -205,7 +205,7 @@ static void add_shown(struct seep_view *view)
 
 void seep_view_add_head(struct seep_view *view, const char *prefix, bool command)
 {
-	add_process(view, prefix);
+	seep_view_add_process(view, prefix);
 	if (command) {
 		add_command(view, view->profile->process.argv);
 		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", "");

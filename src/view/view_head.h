@@ -11,6 +11,9 @@
  */
 void seep_view_add_head(struct seep_view *view, const char *prefix, bool command);
 
+/* The first of these lines alone. */
+void seep_view_add_process(struct seep_view *view, const char *prefix);
+
 /* Where to look first: the function with the largest share, over all its stacks. */
 void seep_view_add_start_at(struct seep_view *view);
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import LIMIT_S, SCHEMA, SEEP, need, run_plain
+from harness import LIMIT_S, RUNTIME, SCHEMA, SEEP, need, program, run_plain
 from json_schema import Validator
 
 PYTHON = "/usr/bin/python3"
@@ -138,3 +138,42 @@ def on_terminal(seep, columns, *words, env=None):
     finally:
         os.close(leader)
     return text.decode().replace("\r\n", "\n")
+
+
+class Steps:
+    """tests/programs/mark_steps, which does what it is told and knows what it holds."""
+
+    def __init__(self, seep, env=None):
+        self.process = subprocess.Popen(
+            [program("mark_steps")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ,
+                 **seep.environment({"LD_PRELOAD": str(RUNTIME), **(env or {})})},
+        )
+        self.pid = self.process.pid
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def do(self, *lines):
+        for line in lines:
+            assert self.ask(line) == "ok", line
+
+    def mark(self, name):
+        assert self.ask(f"! {name}") == "0"
+
+    def list(self, line):
+        found = [self.ask(line).split()]
+        while found[-1] != ["."]:
+            found.append(self.process.stdout.readline().split())
+        return found[:-1]
+
+    def held(self, first, last=0):
+        """What it says itself of what lives between two of its marks: blocks and bytes by site."""
+        return {site: (int(n), int(size)) for site, n, size in self.list(f"? {first} {last}")}
+
+    def end(self):
+        self.process.stdin.close()
+        assert self.process.wait(timeout=LIMIT_S) == 0
+        self.process.stdout.close()

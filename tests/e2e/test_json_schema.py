@@ -69,7 +69,7 @@ def test_the_page_describes_every_key():
 
 @pytest.mark.fast
 def test_the_page_describes_every_unseen_code():
-    given_to = (r"add_unseen\(\s*[\w>-]+,|write_unseen_line\(json,|LEDGER_UNSEEN_\w+,"
+    given_to = (r"add_unseen\(\s*[\w>-]+,|unseen_line\(json,|LEDGER_UNSEEN_\w+,"
                 r"|\[(?:PROGRAMS_\w+|ELSEWHERE|BY_OTHER_NAMES)\] = {")
     place = re.compile(rf'(?:{given_to})\s*"([a-z-]+)"')
     codes = set()

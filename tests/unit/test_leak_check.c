@@ -20,7 +20,7 @@ static void check(struct seep_profile *profile, uint32_t context,
 {
 	struct scan_block block = { .address = 0x5000, .size = 64, .row = 7 };
 	uint64_t from = 0, first_edge[2] = { 0 };
-	uint32_t row = context + 1;
+	struct seep_profile_row row = { .context = context + 1 };
 	struct seep_leak_scan scan = {
 		.method = SEEP_SCAN_STOPPED,
 		.pause_ns = 5,

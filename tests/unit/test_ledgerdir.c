@@ -294,17 +294,41 @@ static void marks_are_appended_and_the_epoch_advances(void **state)
 		off_t at = (off_t)(ledger.view.header.table[LEDGER_TABLE_MARKS].offset +
 				   (i - 1) * sizeof(mark));
 
-		assert_int_equal(seep_ledger_mark(&ledger, 1000 + i), i);
+		uint32_t epoch = 0;
+
+		assert_int_equal(
+			seep_ledger_mark(&ledger, i % 2 ? "warm" : NULL, 1000 + i, &epoch, NULL),
+			0);
+		assert_int_equal(epoch, i);
 		ledger_view_refresh(&ledger.view);
 		assert_int_equal(ledger.view.count[LEDGER_TABLE_MARKS], i);
 		assert_int_equal(pread(ledger.fd, &mark, sizeof(mark), at), sizeof(mark));
 		assert_int_equal(mark.ready, 1);
 		assert_int_equal(mark.epoch, i);
 		assert_int_equal(mark.at_ns, 1000 + i);
+		assert_string_equal(mark.name, i % 2 ? "warm" : "");
 	}
-	assert_int_equal(seep_ledger_mark(&ledger, 9), 0);
+	assert_int_equal(seep_ledger_mark(&ledger, "more", 9, NULL, NULL), -SEEP_ELIMIT);
 	assert_int_equal(atomic_load(&ledger.control->epoch), 128);
 	seep_ledger_close(&ledger);
+}
+
+static void names_of_marks_are_short_and_can_be_typed(void **state)
+{
+	static const char *const wrong[] = {
+		"",	   "now",  "a@b",   "a\nb",
+		"\x1b[2J", "\xff", "a\x7f", "123456789012345678901234567890123456789012345678"
+	};
+	static const char *const right[] = { "warm", "a b", "Now",
+					     "m\xc3\xbc"
+					     "de",
+					     "12345678901234567890123456789012345678901234567" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(seep_mark_name_check(wrong[i], NULL), -SEEP_EUSAGE);
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		assert_int_equal(seep_mark_name_check(right[i], NULL), 0);
 }
 
 static void tidying_removes_only_what_is_recorded_and_not_needed(void **state)
@@ -353,6 +377,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(marks_are_appended_and_the_epoch_advances, set_up,
 						tear_down),
+		cmocka_unit_test(names_of_marks_are_short_and_can_be_typed),
 		cmocka_unit_test_setup_teardown(
 			tidying_removes_only_what_is_recorded_and_not_needed, set_up, tear_down),
 	};

@@ -235,9 +235,15 @@ static void assert_same_lists(const struct seep_profile *a, const struct seep_pr
 		assert_string_equal(a->unseen[i].detail, b->unseen[i].detail);
 	}
 	assert_int_equal(a->row_count, b->row_count);
-	for (uint32_t i = 0; i < a->row_count; i++)
-		assert_int_equal(a->rows[i] ? a->contexts[a->rows[i] - 1].id : 0,
-				 b->rows[i] ? b->contexts[b->rows[i] - 1].id : 0);
+	for (uint32_t i = 0; i < a->row_count; i++) {
+		const uint32_t row = a->first_row + i;
+		const uint32_t left = seep_profile_row_context(a, row);
+		const uint32_t right = seep_profile_row_context(b, row);
+
+		assert_int_equal(left ? a->contexts[left - 1].id : 0,
+				 right ? b->contexts[right - 1].id : 0);
+		assert_int_equal(a->rows[i].epoch, b->rows[i].epoch);
+	}
 }
 
 static void assert_same(const struct seep_profile *a, struct seep_profile *b)

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "analysis/diff.h"
+
+#include <stdlib.h>
+
+#include "base/idtable.h"
+#include "base/xalloc.h"
+
+enum { BEFORE, AFTER };
+
+const char *const seep_diff_verdict_names[SEEP_DIFF_VERDICTS] = {
+	[SEEP_DIFF_SAME] = "SAME",     [SEEP_DIFF_NEW] = "NEW",	  [SEEP_DIFF_GROWN] = "GROWN",
+	[SEEP_DIFF_SHRUNK] = "SHRUNK", [SEEP_DIFF_GONE] = "GONE", [SEEP_DIFF_HELD] = "HELD",
+};
+
+int64_t seep_diff_change(const struct seep_diff *diff, const struct seep_counts counts[2])
+{
+	return seep_counts_value(&counts[AFTER], diff->measure) -
+	       seep_counts_value(&counts[BEFORE], diff->measure);
+}
+
+int64_t seep_diff_block_change(const struct seep_diff *diff, const struct seep_counts counts[2])
+{
+	return seep_counts_blocks(&counts[AFTER], diff->measure) -
+	       seep_counts_blocks(&counts[BEFORE], diff->measure);
+}
+
+static bool has_any(const struct seep_diff *diff, const struct seep_counts *counts)
+{
+	return seep_counts_value(counts, diff->measure) != 0 ||
+	       seep_counts_blocks(counts, diff->measure) != 0;
+}
+
+static struct seep_diff_row *row_of(struct seep_diff *diff, struct seep_idtable *table,
+				    uint64_t key)
+{
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id;
+
+	while ((id = seep_idtable_find(table, key, &at)) != SEEP_IDTABLE_NONE)
+		if (diff->rows[id].key == key)
+			return &diff->rows[id];
+	seep_idtable_add(table, key, diff->count);
+	diff->rows = seep_xgrow(diff->rows, &diff->capacity, diff->count + 1u, sizeof(*diff->rows));
+	diff->rows[diff->count] = (struct seep_diff_row){ .key = key };
+	return &diff->rows[diff->count++];
+}
+
+/* Add what context @index has of a row to one side of it. */
+static void add(struct seep_diff *diff, struct seep_diff_row *row, int side, uint32_t index,
+		const struct seep_counts *counts, int64_t *most)
+{
+	const int64_t value = seep_counts_value(counts, diff->measure);
+
+	if (row->context[side] == 0 || value > most[row - diff->rows])
+		row->context[side] = index + 1;
+	if (row->context[side] == index + 1)
+		most[row - diff->rows] = value;
+	seep_counts_add(&row->counts[side], counts);
+	seep_counts_add(&diff->counts[side], counts);
+}
+
+static enum seep_diff_verdict judge(const struct seep_diff *diff, const struct seep_diff_row *row)
+{
+	int64_t change = seep_diff_change(diff, row->counts);
+
+	if (!has_any(diff, &row->counts[BEFORE]))
+		return has_any(diff, &row->counts[AFTER]) ? SEEP_DIFF_NEW : SEEP_DIFF_SAME;
+	if (!has_any(diff, &row->counts[AFTER]))
+		return SEEP_DIFF_GONE;
+	if (change == 0)
+		change = seep_diff_block_change(diff, row->counts);
+	return change == 0 ? SEEP_DIFF_SAME : change > 0 ? SEEP_DIFF_GROWN : SEEP_DIFF_SHRUNK;
+}
+
+static int compare(int64_t left, int64_t right)
+{
+	left = left < 0 ? -left : left;
+	right = right < 0 ? -right : right;
+	return (left < right) - (left > right);
+}
+
+/* Keys last, so that two runs list the same. */
+static int by_change(const void *left, const void *right, void *user)
+{
+	const struct seep_diff_row *a = left, *b = right;
+	const struct seep_diff *diff = user;
+	int order = compare(seep_diff_change(diff, a->counts), seep_diff_change(diff, b->counts));
+
+	if (order == 0)
+		order = compare(seep_diff_block_change(diff, a->counts),
+				seep_diff_block_change(diff, b->counts));
+	return order ? order : (a->key > b->key) - (a->key < b->key);
+}
+
+static void keep_changed(struct seep_diff *diff)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < diff->count; i++)
+		if (diff->rows[i].verdict != SEEP_DIFF_SAME)
+			diff->rows[kept++] = diff->rows[i];
+	diff->count = kept;
+	if (kept > 1)
+		qsort_r(diff->rows, kept, sizeof(*diff->rows), by_change, diff);
+}
+
+struct seep_diff *seep_diff_new(const struct seep_profile *before, const struct seep_profile *after,
+				enum seep_measure measure)
+{
+	struct seep_diff *diff = seep_xcalloc(1, sizeof(*diff));
+	int64_t *most = seep_xcalloc((size_t)before->context_count + after->context_count,
+				     sizeof(*most));
+	struct seep_idtable table;
+
+	*diff = (struct seep_diff){ .profiles = { before, after }, .measure = measure };
+	seep_idtable_init(&table, after->context_count);
+	for (int side = BEFORE; side <= AFTER; side++)
+		for (uint32_t i = 0; i < diff->profiles[side]->context_count; i++) {
+			const struct seep_profile_context *context =
+				&diff->profiles[side]->contexts[i];
+			const struct seep_counts counts = seep_counts_of(context);
+
+			add(diff, row_of(diff, &table, context->hash), side, i, &counts, most);
+		}
+	for (uint32_t i = 0; i < diff->count; i++)
+		diff->rows[i].verdict = judge(diff, &diff->rows[i]);
+	keep_changed(diff);
+	seep_idtable_done(&table);
+	free(most);
+	return diff;
+}
+
+static int64_t figure(uint64_t value)
+{
+	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+static uint32_t round_of(const struct seep_diff *diff, uint32_t epoch)
+{
+	uint32_t i = 0;
+
+	while (i < diff->round_count &&
+	       (epoch < diff->rounds[i].from || epoch >= diff->rounds[i].end))
+		i++;
+	return i;
+}
+
+/* What the context at @index holds of each round, to the sums of its row. */
+static struct seep_counts hold(struct seep_diff *diff, uint32_t index,
+			       struct seep_profile_epoch *sums)
+{
+	const struct seep_profile_context *context = &diff->profiles[AFTER]->contexts[index];
+	struct seep_counts counts = { 0 };
+
+	for (uint32_t i = 0; i < context->epoch_count; i++) {
+		const struct seep_profile_epoch *epoch = &context->epochs[i];
+		const uint32_t round = round_of(diff, epoch->epoch);
+
+		if (round == diff->round_count)
+			continue;
+		sums[round].epoch = diff->rounds[round].from;
+		sums[round].blocks += epoch->blocks;
+		sums[round].bytes += epoch->bytes;
+		seep_counts_sum(&counts.live_blocks, figure(epoch->blocks));
+		seep_counts_sum(&counts.live_bytes, figure(epoch->bytes));
+	}
+	return counts;
+}
+
+static bool holds_of_each(const struct seep_diff *diff, const struct seep_diff_row *row)
+{
+	for (uint32_t i = 0; i < diff->round_count; i++)
+		if (row->rounds[i].blocks == 0)
+			return false;
+	return true;
+}
+
+static void judge_held(struct seep_diff *diff)
+{
+	diff->counts[AFTER] = (struct seep_counts){ 0 };
+	for (uint32_t i = 0; i < diff->count; i++) {
+		struct seep_diff_row *row = &diff->rows[i];
+
+		if (holds_of_each(diff, row)) {
+			row->verdict = SEEP_DIFF_HELD;
+			seep_counts_add(&diff->counts[AFTER], &row->counts[AFTER]);
+		} else if (has_any(diff, &row->counts[AFTER])) {
+			diff->partial_count++;
+			seep_counts_sum(&diff->partial_bytes, row->counts[AFTER].live_bytes);
+		}
+	}
+}
+
+struct seep_diff *seep_diff_held(const struct seep_profile *profile,
+				 const struct seep_groups *groups, const struct seep_epochs *rounds,
+				 uint32_t count)
+{
+	struct seep_diff *diff = seep_xcalloc(1, sizeof(*diff));
+	int64_t *most = seep_xcalloc(groups->count, sizeof(*most));
+
+	*diff = (struct seep_diff){
+		.profiles = { NULL, profile },
+		.measure = SEEP_BY_LIVE,
+		.rounds = rounds,
+		.round_count = count,
+		.rows = seep_xcalloc(groups->count, sizeof(*diff->rows)),
+		.count = groups->count,
+		.row_of_context = seep_xcalloc(profile->context_count, sizeof(uint32_t)),
+		.round_sums = seep_xcalloc((size_t)groups->count * count,
+					   sizeof(*diff->round_sums)),
+	};
+	for (uint32_t i = 0; i < groups->count; i++) {
+		struct seep_diff_row *row = &diff->rows[i];
+		uint32_t context = groups->items[i].context, before;
+
+		row->key = i;
+		row->rounds = &diff->round_sums[(size_t)i * count];
+		do {
+			const struct seep_counts counts = hold(diff, context, row->rounds);
+
+			add(diff, row, AFTER, context, &counts, most);
+			diff->row_of_context[context] = i + 1;
+			if (profile->contexts[context].no_stack || profile->contexts[context].other)
+				diff->undated_blocks += profile->contexts[context].live_blocks;
+			before = context;
+			context = groups->next[context];
+		} while (context != before);
+	}
+	judge_held(diff);
+	keep_changed(diff);
+	free(most);
+	return diff;
+}
+
+void seep_diff_list_blocks(struct seep_diff *diff, const struct scan_block *blocks, uint64_t count,
+			   uint32_t max)
+{
+	const struct seep_profile *profile = diff->profiles[AFTER];
+	uint32_t *row_of_group = seep_xcalloc(profile->context_count + 1u, sizeof(*row_of_group));
+	size_t *capacities = seep_xcalloc(diff->count, sizeof(*capacities));
+
+	for (uint32_t i = 0; i < diff->count; i++)
+		row_of_group[diff->rows[i].key + 1] = i + 1;
+	for (uint64_t i = 0; i < count; i++) {
+		const uint32_t context = seep_profile_row_context(profile, blocks[i].row);
+		const uint32_t row = context ? row_of_group[diff->row_of_context[context - 1]] : 0;
+		struct seep_diff_row *to = &diff->rows[row - 1];
+
+		if (row == 0 || to->block_count >= max ||
+		    round_of(diff, profile->rows[blocks[i].row - profile->first_row].epoch) ==
+			    diff->round_count)
+			continue;
+		to->blocks = seep_xgrow(to->blocks, &capacities[row - 1], to->block_count + 1u,
+					sizeof(*to->blocks));
+		to->blocks[to->block_count++] = (struct seep_diff_block){ blocks[i].address,
+									  blocks[i].size };
+	}
+	free(capacities);
+	free(row_of_group);
+}
+
+void seep_diff_free(struct seep_diff *diff)
+{
+	if (!diff)
+		return;
+	for (uint32_t i = 0; i < diff->count; i++)
+		free(diff->rows[i].blocks);
+	free(diff->rows);
+	free(diff->row_of_context);
+	free(diff->round_sums);
+	free(diff);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep diff": what changed between two recordings, or is held since a mark. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/diff.h"
+#include "base/path.h"
+#include "base/strbuf.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/diff_cycle.h"
+#include "cli/json_report.h"
+#include "cli/ledger_operand.h"
+#include "cli/symbol_options.h"
+#include "core/nearest.h"
+#include "profile/context_hash.h"
+#include "profile/ledger_load.h"
+#include "recording/recording.h"
+#include "report/report.h"
+#include "target/block_list.h"
+
+enum { TOP_MAX = 10000000, BLOCKS_DEFAULT = 20, ROUNDS_MAX = 100, MARKS_BYTES_MAX = 300 };
+
+/* "lost" is not compared. */
+static const char *const measures[] = { "live", "peak", "allocs", "temporary", NULL };
+
+static struct {
+	int by;
+	uint64_t top_count;
+	bool full;
+	bool cycle;
+	uint64_t round_count;
+	uint64_t settle_ns;
+	const char *blocks;
+	const char *json;
+	struct seep_symbol_option_values symbols;
+} asked;
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("by", 'b', CHOICE, "KEY", asked.by,
+		    "Compare live, peak, allocs or temporary (default: live)", .choices = measures),
+	SEEP_OPTION("top", 'n', COUNT, "N", asked.top_count,
+		    "Show the N largest changes (default: 10; all with --json)", .max = TOP_MAX),
+	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
+	SEEP_OPTION("blocks", 0, OPTIONAL, "N", asked.blocks,
+		    "List addresses and sizes of N blocks of each stack, of a running process "
+		    "(without N: 20)"),
+	SEEP_OPTION("cycle", 0, FLAG, NULL, asked.cycle,
+		    "Mark, wait for Enter or run COMMAND, mark again, and show what is held"),
+	SEEP_OPTION("rounds", 0, COUNT, "N", asked.round_count,
+		    "With --cycle: N times; show what held blocks of each (default: 1)", .min = 1,
+		    .max = ROUNDS_MAX),
+	SEEP_OPTION("settle", 0, DURATION, "T", asked.settle_ns,
+		    "With --cycle: wait for T after each round (default: 0s)"),
+	SEEP_OPTION("json", 0, OPTIONAL, "JSON", asked.json,
+		    "Write everything as JSON to the file JSON, else (or with -) to standard "
+		    "output; \"strings\": to standard output, large numbers as strings"),
+	SEEP_SYMBOL_OPTIONS(asked.symbols),
+};
+
+const struct seep_option_table cmd_diff_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = SIZE_MAX,
+	.details =
+		"  seep diff A B            two recordings, ledgers or running processes\n"
+		"  seep diff A@M1 A@M2      allocated between two marks of A, and still alive\n"
+		"  seep diff A@M1 [now]     allocated since a mark, and still alive\n"
+		"  seep diff --cycle PID [-- COMMAND …]   while COMMAND ran, and still alive\n"
+		"\n"
+		"Two recordings are joined by the functions of their call stacks, so builds with\n"
+		"moved code match. \"seep mark\" sets marks; of several with one name the last one\n"
+		"counts. The last @ separates, unless a file has the whole name. With --cycle the\n"
+		"status is 2 if COMMAND fails.\n",
+};
+
+/* One operand. */
+struct side {
+	char *what;	  /* a file, a pid or a name */
+	const char *mark; /* NULL none */
+	struct seep_ledger_operand found;
+};
+
+static int side_find(struct side *side, const struct seep_census *census, const char *operand,
+		     struct seep_error *err)
+{
+	const char *at = access(operand, F_OK) == 0 ? NULL : strrchr(operand, '@');
+
+	*side = (struct side){ .what = seep_xstrndup(operand, at ? (size_t)(at - operand)
+								 : strlen(operand)) };
+	if (at)
+		side->mark = at + 1;
+	if (!*side->what || (at && !*side->mark))
+		return seep_fail(err, SEEP_EUSAGE, "\"%s\" lacks the %s the @", operand,
+				 *side->what ? "mark after" : "file or process before");
+	return seep_ledger_operand_find(census, side->what, &side->found, err);
+}
+
+static void side_done(struct side *side)
+{
+	free(side->what);
+	free(side->found.path);
+}
+
+static int load(const struct side *side, struct seep_profile **ret, struct seep_error *err)
+{
+	int rc = seep_profile_open(side->found.path, ret, err);
+
+	if (rc == 0)
+		rc = seep_symbol_options_name(&asked.symbols, *ret, err);
+	if (rc == 0)
+		seep_profile_hash_contexts(*ret);
+	return rc;
+}
+
+/* The last one of that name; or what there is. */
+static int find_mark(const struct seep_profile *profile, const struct side *side,
+		     const struct seep_profile_mark **ret, struct seep_error *err)
+{
+	struct core_nearest nearest;
+	struct seep_strbuf names;
+	const char *near;
+
+	core_nearest_init(&nearest, side->mark);
+	seep_strbuf_init(&names, MARKS_BYTES_MAX);
+	for (uint32_t i = profile->mark_count; i-- > 0;) {
+		const struct seep_profile_mark *mark = &profile->marks[i];
+
+		if (!mark->name)
+			continue;
+		if (strcmp(mark->name, side->mark) == 0) {
+			seep_strbuf_done(&names);
+			*ret = mark;
+			return 0;
+		}
+		core_nearest_offer(&nearest, mark->name);
+		seep_strbuf_addf(&names, "%s%s", names.length ? ", " : "", mark->name);
+	}
+	near = core_nearest_word(&nearest);
+	if (names.length == 0)
+		(void)seep_fail(err, SEEP_ENOTFOUND,
+				"%s has no mark; \"seep mark\" and seep_mark() set them",
+				side->what);
+	else
+		(void)seep_fail(err, SEEP_ENOTFOUND,
+				"%s has no mark %s%s%s%s; last first, it has %s%s", side->what,
+				side->mark, near ? " (did you mean " : "", near ? near : "",
+				near ? "?)" : "", names.text, names.overflowed ? ", …" : "");
+	seep_strbuf_done(&names);
+	return -SEEP_ENOTFOUND;
+}
+
+static void write_json(FILE *out, const void *what, bool strings)
+{
+	seep_report_diff_json(out, what, strings);
+}
+
+static int show(struct seep_diff_view *view, struct seep_error *err)
+{
+	const struct seep_printer printer = seep_printer_for(stdout, 0);
+
+	view->top = (uint32_t)asked.top_count;
+	view->full = asked.full;
+	if (asked.json)
+		return seep_json_write(asked.json, write_json, view, err);
+	seep_report_diff(&printer, view);
+	return 0;
+}
+
+static int compare(const struct side sides[2], struct seep_error *err)
+{
+	struct seep_profile *profiles[2] = { NULL, NULL };
+	struct seep_diff_view view = { .names = { sides[0].what, sides[1].what } };
+	struct seep_diff *diff = NULL;
+	int rc = load(&sides[0], &profiles[0], err);
+
+	if (rc == 0)
+		rc = load(&sides[1], &profiles[1], err);
+	if (rc == 0) {
+		view.diff = diff = seep_diff_new(profiles[0], profiles[1],
+						 (enum seep_measure)asked.by);
+		rc = show(&view, err);
+	}
+	seep_diff_free(diff);
+	seep_profile_free(profiles[0]);
+	seep_profile_free(profiles[1]);
+	return rc;
+}
+
+/* Before the profile is read, so that it has the rows of all of them. */
+static int read_blocks(const struct side *side, struct seep_block_list *ret, struct seep_error *err)
+{
+	struct seep_ledger ledger;
+	uint32_t pid = 0;
+	int rc;
+
+	if (!side->found.runs)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "--blocks needs a process that runs, which %s is not", side->what);
+	rc = seep_ledger_open(AT_FDCWD, side->found.path, SEEP_LEDGER_READ, &ledger, err);
+	if (rc < 0)
+		return rc;
+	if (seep_profile_process_life(&ledger.view.header, &pid) == SEEP_PROCESS_RUNNING)
+		rc = seep_block_list_read((pid_t)pid, &ledger.view.header, ret, err);
+	else
+		rc = seep_fail(err, SEEP_ENOTFOUND, "%s has ended", side->what);
+	seep_ledger_close(&ledger);
+	return rc;
+}
+
+/* The epochs between the marks of @from and @until; without the latter all since. */
+static int find_between(const struct seep_profile *profile, const struct side *from,
+			const struct side *until, struct seep_diff_view *view,
+			struct seep_epochs *ret, struct seep_error *err)
+{
+	int rc = find_mark(profile, from, &view->from, err);
+
+	if (rc == 0 && until && until->mark)
+		rc = find_mark(profile, until, &view->until, err);
+	if (rc < 0)
+		return rc;
+	*ret = (struct seep_epochs){ view->from->epoch,
+				     view->until ? view->until->epoch : UINT32_MAX };
+	return ret->from < ret->end
+		       ? 0
+		       : seep_fail(err, SEEP_EUSAGE,
+				   "the mark %s does not come after %s: type seep diff %s@%s %s@%s",
+				   until->mark, from->mark, from->what, until->mark, from->what,
+				   from->mark);
+}
+
+static int show_held(const struct seep_profile *profile, const struct seep_epochs *rounds,
+		     uint32_t count, const struct seep_block_list *blocks, uint32_t blocks_max,
+		     struct seep_diff_view *view, struct seep_error *err)
+{
+	struct seep_sites *sites = seep_sites_new(profile);
+	struct seep_groups *groups = seep_groups_new(sites, true, false);
+	struct seep_diff *diff = seep_diff_held(profile, groups, rounds, count);
+	int rc;
+
+	seep_diff_list_blocks(diff, blocks->items, blocks->count, blocks_max);
+	view->diff = diff;
+	rc = show(view, err);
+	seep_diff_free(diff);
+	seep_groups_free(groups);
+	seep_sites_free(sites);
+	return rc;
+}
+
+/* @rounds: NULL: what their marks say. */
+static int hold(const struct side *from, const struct side *until, const struct seep_epochs *rounds,
+		uint32_t round_count, struct seep_error *err)
+{
+	struct seep_diff_view view = { .names = { NULL, from->what }, .listed = asked.blocks };
+	struct seep_block_list blocks = { 0 };
+	struct seep_profile *profile = NULL;
+	struct seep_epochs between;
+	uint64_t blocks_max = BLOCKS_DEFAULT;
+	int rc = 0;
+
+	if (asked.by != SEEP_BY_LIVE)
+		return seep_fail(err, SEEP_EUSAGE, "marks tell of live blocks only, not --by %s",
+				 measures[asked.by]);
+	if (asked.blocks && *asked.blocks)
+		rc = seep_parse_count(asked.blocks, TOP_MAX, &blocks_max, err);
+	if (rc == 0 && asked.blocks)
+		rc = read_blocks(from, &blocks, err);
+	if (rc == 0)
+		rc = load(from, &profile, err);
+	if (rc == 0 && !rounds)
+		rc = find_between(profile, from, until, &view, &between, err);
+	if (rc == 0)
+		rc = show_held(profile, rounds ? rounds : &between, round_count, &blocks,
+			       (uint32_t)blocks_max, &view, err);
+	seep_profile_free(profile);
+	seep_block_list_done(&blocks);
+	return rc;
+}
+
+static int diff(char **operands, const struct seep_census *census, struct side sides[2],
+		struct seep_error *err)
+{
+	const bool now = operands[1] && strcmp(operands[1], "now") == 0 && access("now", F_OK) != 0;
+	const struct side *a = &sides[0], *b = operands[1] && !now ? &sides[1] : NULL;
+	int rc = 0;
+
+	if (operands[1] && operands[2])
+		return seep_fail(err, SEEP_EUSAGE, "two things can be compared, not more: %s",
+				 operands[2]);
+	if (asked.round_count || asked.settle_ns)
+		return seep_fail(err, SEEP_EUSAGE, "--rounds and --settle need --cycle");
+	rc = side_find(&sides[0], census, operands[0], err);
+	if (rc == 0 && b)
+		rc = side_find(&sides[1], census, operands[1], err);
+	if (rc < 0)
+		return rc;
+	if (b && !seep_path_is_same(a->found.path, b->found.path)) {
+		if (asked.blocks)
+			return seep_fail(err, SEEP_EUSAGE, "--blocks needs marks: %s@MARK",
+					 a->what);
+		if (a->mark || b->mark)
+			return seep_fail(
+				err, SEEP_EUSAGE,
+				"marks compare moments of one process: type seep diff %s %s, "
+				"or %s@MARK1 %s@MARK2",
+				a->what, b->what, a->what, a->what);
+		return compare(sides, err);
+	}
+	if (!a->mark && b)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "both are %s: name the marks to compare, %s@MARK1 %s@MARK2",
+				 a->what, a->what, a->what);
+	if (!a->mark)
+		return seep_fail(err, SEEP_EUSAGE,
+				 "%s alone: name another one, or the mark to begin at, %s@MARK",
+				 a->what, a->what);
+	return hold(a, b, NULL, 1, err);
+}
+
+static int cycle(char **operands, const struct seep_census *census, struct side *side,
+		 bool *ret_failed, struct seep_error *err)
+{
+	const struct seep_cycle plan = {
+		.command = operands[1] ? operands + 1 : NULL,
+		.rounds = asked.round_count ? (uint32_t)asked.round_count : 1,
+		.settle_ns = asked.settle_ns,
+	};
+	struct seep_epochs epochs[ROUNDS_MAX];
+	int rc = side_find(side, census, operands[0], err);
+
+	if (rc == 0 && side->mark)
+		rc = seep_fail(err, SEEP_EUSAGE, "--cycle sets its marks itself: type %s",
+			       side->what);
+	if (rc == 0)
+		rc = seep_cycle_run(&side->found, &plan, epochs, ret_failed, err);
+	return rc == 0 ? hold(side, NULL, epochs, plan.rounds, err) : rc;
+}
+
+int cmd_diff(char **operands)
+{
+	struct seep_census census = { 0 };
+	struct side sides[2] = { 0 };
+	struct seep_error err = { 0 };
+	bool failed = false;
+	int status = SEEP_EXIT_OK;
+	int rc;
+
+	rc = seep_json_check(asked.json, &err);
+	if (rc == 0)
+		rc = seep_census_take(&census, &err);
+	if (rc == 0)
+		rc = asked.cycle ? cycle(operands, &census, &sides[0], &failed, &err)
+				 : diff(operands, &census, sides, &err);
+	if (rc < 0)
+		status = seep_complain("diff", &err);
+	for (int i = 0; i < 2 && rc == -SEEP_ENOTFOUND; i++)
+		if (sides[i].what && !sides[i].found.entry && access(sides[i].what, F_OK) != 0)
+			seep_ledger_operand_hint(sides[i].what);
+	side_done(&sides[0]);
+	side_done(&sides[1]);
+	seep_census_done(&census);
+	return failed ? SEEP_EXIT_FAILURE : status;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* A diff as JSON, in the order of docs/json.md. */
+#include "report/report.h"
+
+#include "base/xalloc.h"
+#include "profile/kind_name.h"
+#include "report/json_parts.h"
+
+enum { BEFORE, AFTER };
+
+static void write_profile(struct seep_json *json, const char *key, const char *name,
+			  const struct seep_profile *profile)
+{
+	if (!profile) {
+		seep_json_null(json, key);
+		return;
+	}
+	seep_json_open_object(json, key);
+	seep_json_text(json, "name", name);
+	seep_json_int(json, "pid", profile->process.pid);
+	seep_json_text(json, "exe", profile->process.exe);
+	seep_json_known(json, "start_realtime_ns", profile->process.start_realtime_ns);
+	seep_json_text(json, "ended", seep_profile_ended_name(profile->process.ended));
+	seep_json_close(json);
+}
+
+/* Of what is held only what lives is known. */
+static void write_counts(struct seep_json *json, const char *key, const struct seep_counts *counts,
+			 bool held)
+{
+	static const struct seep_json_figure live[] = { FIGURE(seep_counts, live_blocks),
+							FIGURE(seep_counts, live_bytes) };
+	static const struct seep_json_figure all[] = {
+		FIGURE(seep_counts, allocs),	  FIGURE(seep_counts, alloc_bytes),
+		FIGURE(seep_counts, frees),	  FIGURE(seep_counts, freed_bytes),
+		FIGURE(seep_counts, live_blocks), FIGURE(seep_counts, live_bytes),
+		FIGURE(seep_counts, peak_blocks), FIGURE(seep_counts, peak_bytes),
+		FIGURE(seep_counts, temporary),
+	};
+
+	seep_json_open_object(json, key);
+	seep_json_figures(json, counts, held ? live : all, held ? COUNT_OF(live) : COUNT_OF(all));
+	seep_json_close(json);
+}
+
+static void write_sides(struct seep_json *json, const struct seep_counts counts[2], bool held)
+{
+	if (held)
+		seep_json_null(json, "before");
+	else
+		write_counts(json, "before", &counts[BEFORE], held);
+	write_counts(json, "after", &counts[AFTER], held);
+}
+
+static void write_held(struct seep_json *json, const struct seep_diff *diff,
+		       const struct seep_diff_row *row, bool listed)
+{
+	seep_json_open_array(json, "rounds");
+	for (uint32_t i = 0; i < diff->round_count; i++) {
+		seep_json_open_object(json, NULL);
+		seep_json_u64(json, "blocks", row->rounds[i].blocks);
+		seep_json_u64(json, "bytes", row->rounds[i].bytes);
+		seep_json_close(json);
+	}
+	seep_json_close(json);
+	if (!listed)
+		return;
+	seep_json_open_array(json, "block_list");
+	for (uint32_t i = 0; i < row->block_count; i++) {
+		seep_json_open_object(json, NULL);
+		seep_json_u64(json, "address", row->blocks[i].address);
+		seep_json_u64(json, "size", row->blocks[i].size);
+		seep_json_close(json);
+	}
+	seep_json_close(json);
+}
+
+static int side_of(const struct seep_diff_row *row)
+{
+	return row->context[AFTER] ? AFTER : BEFORE;
+}
+
+static void write_row(struct seep_json *json, const struct seep_diff_view *view,
+		      const struct seep_diff_row *row, const struct seep_json_shown *shown)
+{
+	const int at = side_of(row);
+	const struct seep_profile_context *context =
+		&view->diff->profiles[at]->contexts[row->context[at] - 1];
+
+	seep_json_open_object(json, NULL);
+	seep_json_text(json, "verdict", seep_diff_verdict_names[row->verdict]);
+	seep_json_hash(json, "hash", context->hash);
+	seep_json_text(json, "kind", seep_profile_kind_name(context->kind));
+	write_sides(json, row->counts, row->verdict == SEEP_DIFF_HELD);
+	if (row->verdict == SEEP_DIFF_HELD)
+		write_held(json, view->diff, row, view->listed);
+	seep_json_stack(json, &shown[at], context);
+	seep_json_close(json);
+}
+
+/* The stacks of those rows, each from one side. */
+static void choose(const struct seep_diff *diff, uint32_t count, struct seep_json_shown *shown)
+{
+	uint32_t *contexts[2], counts[2] = { 0, 0 };
+
+	contexts[BEFORE] = seep_xcalloc(count, sizeof(uint32_t));
+	contexts[AFTER] = seep_xcalloc(count, sizeof(uint32_t));
+	for (uint32_t i = 0; i < count; i++) {
+		const int at = side_of(&diff->rows[i]);
+
+		contexts[at][counts[at]++] = diff->rows[i].context[at] - 1;
+	}
+	for (int at = BEFORE; at <= AFTER; at++)
+		seep_json_shown_take(
+			&shown[at], diff->profiles[at] ? diff->profiles[at] : diff->profiles[AFTER],
+			contexts[at], counts[at]);
+	if (!diff->profiles[BEFORE])
+		return;
+	shown[AFTER].frames_before = shown[BEFORE].frame_count;
+	shown[AFTER].modules_before = diff->profiles[BEFORE]->module_count;
+}
+
+static void write_changes(struct seep_json *json, const struct seep_diff_view *view, uint32_t count)
+{
+	const struct seep_diff *diff = view->diff;
+	struct seep_json_shown shown[2];
+
+	choose(diff, count, shown);
+	seep_json_open_array(json, "modules");
+	for (int at = BEFORE; at <= AFTER; at++)
+		if (diff->profiles[at])
+			seep_json_modules(json, diff->profiles[at]);
+	seep_json_close(json);
+	seep_json_open_array(json, "frames");
+	for (int at = BEFORE; at <= AFTER; at++)
+		seep_json_frames(json, &shown[at]);
+	seep_json_close(json);
+	seep_json_open_array(json, "changes");
+	for (uint32_t i = 0; i < count; i++)
+		write_row(json, view, &diff->rows[i], shown);
+	seep_json_close(json);
+	for (int at = BEFORE; at <= AFTER; at++)
+		seep_json_shown_done(&shown[at]);
+}
+
+void seep_report_diff_json(FILE *out, const struct seep_diff_view *view, bool strings)
+{
+	const struct seep_diff *diff = view->diff;
+	const uint32_t count = view->top && view->top < diff->count ? view->top : diff->count;
+	struct seep_json *json = seep_json_new(out, strings);
+
+	seep_json_open_document(json);
+	write_profile(json, "before", view->names[BEFORE], diff->profiles[BEFORE]);
+	write_profile(json, "after", view->names[AFTER], diff->profiles[AFTER]);
+	seep_json_mark(json, "from", view->from);
+	seep_json_mark(json, "until", view->until);
+	seep_json_int(json, "round_count", diff->round_count);
+	seep_json_text(json, "measure", seep_measure_names[diff->measure]);
+	seep_json_open_object(json, "totals");
+	write_sides(json, diff->counts, !diff->profiles[BEFORE]);
+	seep_json_close(json);
+	write_changes(json, view, count);
+	seep_json_open_object(json, "left_out");
+	seep_json_int(json, "changes", diff->count - count);
+	seep_json_int(json, "partial", diff->partial_count);
+	seep_json_u64(json, "partial_bytes", (uint64_t)diff->partial_bytes);
+	seep_json_u64(json, "undated_blocks", diff->undated_blocks);
+	seep_json_close(json);
+	seep_json_open_array(json, "unseen");
+	for (int at = BEFORE; at <= AFTER; at++)
+		if (diff->profiles[at])
+			seep_json_unseen(json, diff->profiles[at],
+					 at == BEFORE ? "before" : "after");
+	seep_json_close(json);
+	seep_json_finish(json);
+}

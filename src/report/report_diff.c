@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* What changed between two profiles, or is held since a mark. */
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/fold.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "profile/kind_name.h"
+#include "report/report_parts.h"
+#include "view/view_head.h"
+
+enum { BEFORE, AFTER, TOP_DEFAULT = 10, INDENT = 5 };
+
+/* What the stacks of one side are shown by. */
+struct side {
+	struct seep_sites *sites;
+	struct seep_view view;
+	struct seep_folder folder;
+};
+
+static void side_init(struct side *side, const struct seep_profile *profile,
+		      const struct seep_view_options *options)
+{
+	side->sites = seep_sites_new(profile);
+	seep_view_init(&side->view, profile, side->sites, options);
+	seep_folder_init(&side->folder, side->sites, SEEP_FOLD_BY_LINE);
+}
+
+static void side_done(struct side *side)
+{
+	seep_folder_done(&side->folder);
+	seep_view_done(&side->view);
+	seep_sites_free(side->sites);
+}
+
+static char *blocks_of_rounds(const struct seep_diff *diff, const struct seep_diff_row *row)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (uint32_t i = 0; i < diff->round_count; i++) {
+		least = row->rounds[i].blocks < least ? row->rounds[i].blocks : least;
+		most = row->rounds[i].blocks > most ? row->rounds[i].blocks : most;
+	}
+	if (least < most)
+		return seep_xasprintf("+%s to %s", seep_digits_text(least).text,
+				      seep_things_text(most, "block").text);
+	return seep_xasprintf("+%s", seep_things_text(least, "block").text);
+}
+
+static void add_held(struct seep_strbuf *line, const struct seep_diff *diff,
+		     const struct seep_diff_row *row)
+{
+	const struct seep_counts *held = &row->counts[AFTER];
+	char *rounds = blocks_of_rounds(diff, row);
+
+	if (diff->round_count > 1)
+		seep_strbuf_addf(line, "%s in each of %" PRIu32 " rounds, %s in all", rounds,
+				 diff->round_count,
+				 seep_bytes_text((uint64_t)held->live_bytes).text);
+	else
+		seep_strbuf_addf(line, "%s in %s", seep_bytes_text((uint64_t)held->live_bytes).text,
+				 seep_things_text((uint64_t)held->live_blocks, "block").text);
+	free(rounds);
+}
+
+/* "+1.1 MB (1.2 MB → 2.3 MB), blocks 80 → 200", "allocations +7 (5 → 12)" */
+static void add_figures(struct seep_strbuf *line, const struct seep_diff *diff,
+			const struct seep_diff_row *row)
+{
+	struct seep_unit_text (*const text)(uint64_t) = seep_measure_is_bytes(diff->measure)
+								? seep_bytes_text
+								: seep_digits_text;
+	int64_t values[2], blocks[2];
+
+	for (int i = BEFORE; i <= AFTER; i++) {
+		values[i] = seep_counts_value(&row->counts[i], diff->measure);
+		blocks[i] = seep_counts_blocks(&row->counts[i], diff->measure);
+	}
+	if (!seep_measure_is_bytes(diff->measure))
+		seep_strbuf_addf(line, "%sallocations ",
+				 diff->measure == SEEP_BY_TEMPORARY ? "temporary " : "");
+	seep_strbuf_addf(line, "%s (%s → %s)",
+			 seep_change_text(values[AFTER] - values[BEFORE], text).text,
+			 text((uint64_t)values[BEFORE]).text, text((uint64_t)values[AFTER]).text);
+	if (seep_measure_is_bytes(diff->measure))
+		seep_strbuf_addf(line, ", blocks %s → %s",
+				 seep_digits_text((uint64_t)blocks[BEFORE]).text,
+				 seep_digits_text((uint64_t)blocks[AFTER]).text);
+}
+
+static void print_stack(const struct seep_printer *printer, struct side *side,
+			const struct seep_profile_context *context)
+{
+	const struct seep_profile_stack_entry *stack = context->stack;
+	uint32_t count = context->stack_count;
+	struct seep_stack_lines lines;
+
+	if (!side->view.options->full)
+		count = seep_fold(&side->folder, &stack, count);
+	seep_stack_lines_init(&lines, &side->view, context, stack, count);
+	seep_report_print_stack(printer, &side->view, &lines, INDENT);
+	seep_stack_lines_done(&lines);
+}
+
+static void print_row(const struct seep_printer *printer, const struct seep_diff_view *view,
+		      struct side *sides, uint32_t i)
+{
+	const struct seep_diff_row *row = &view->diff->rows[i];
+	const int at = row->context[AFTER] ? AFTER : BEFORE;
+	const struct seep_profile_context *context =
+		&view->diff->profiles[at]->contexts[row->context[at] - 1];
+	struct seep_strbuf line;
+	char *escaped;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_addf(&line, "%s  ", seep_diff_verdict_names[row->verdict]);
+	(row->verdict == SEEP_DIFF_HELD ? add_held : add_figures)(&line, view->diff, row);
+	seep_strbuf_addf(&line, ", %s", seep_profile_kind_name(context->kind));
+	escaped = seep_escape_dup(line.text);
+	fprintf(printer->out, "\n%3" PRIu32 ". ", i + 1);
+	seep_text_fold(printer, SEEP_STYLE_BOLD, INDENT, INDENT, escaped);
+	free(escaped);
+	seep_strbuf_done(&line);
+	print_stack(printer, &sides[at], context);
+	for (uint32_t b = 0; b < row->block_count; b++)
+		fprintf(printer->out, "%*s0x%" PRIx64 "  %" PRIu64 " B\n", INDENT, "",
+			row->blocks[b].address, row->blocks[b].size);
+}
+
+static void print_totals(const struct seep_printer *printer, const struct seep_diff *diff)
+{
+	static const struct seep_column columns[] = {
+		{ "", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
+		{ "BEFORE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "AFTER", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "CHANGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+	};
+	const struct {
+		const char *name;
+		struct seep_unit_text (*text)(uint64_t);
+		int64_t before, after;
+	} lines[] = {
+#define LINE(words, text, field) \
+	{ words, text, diff->counts[BEFORE].field, diff->counts[AFTER].field }
+		LINE("live bytes", seep_bytes_text, live_bytes),
+		LINE("live blocks", seep_digits_text, live_blocks),
+		LINE("peak bytes", seep_bytes_text, peak_bytes),
+		LINE("allocations", seep_digits_text, allocs),
+#undef LINE
+	};
+	struct seep_table *table = seep_table_new(columns, 4);
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		seep_table_add(table, lines[i].name);
+		seep_table_add(table, lines[i].text((uint64_t)lines[i].before).text);
+		seep_table_add(table, lines[i].text((uint64_t)lines[i].after).text);
+		seep_table_add(
+			table,
+			seep_change_text(lines[i].after - lines[i].before, lines[i].text).text);
+	}
+	seep_table_print(table, printer, 0);
+	seep_table_free(table);
+}
+
+/* "3 new, +1.2 MB; 1 gone, -4 B" */
+static void print_verdicts(const struct seep_printer *printer, const struct seep_diff_view *view,
+			   const struct seep_view *after)
+{
+	static const char *const words[SEEP_DIFF_VERDICTS] = {
+		[SEEP_DIFF_NEW] = "new",
+		[SEEP_DIFF_GROWN] = "grown",
+		[SEEP_DIFF_SHRUNK] = "shrunk",
+		[SEEP_DIFF_GONE] = "gone",
+	};
+	const struct seep_diff *diff = view->diff;
+	struct seep_strbuf line;
+
+	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
+	for (unsigned v = SEEP_DIFF_NEW; v <= SEEP_DIFF_GONE; v++) {
+		uint64_t count = 0;
+		int64_t sum = 0;
+
+		for (uint32_t i = 0; i < diff->count; i++)
+			if (diff->rows[i].verdict == v) {
+				count++;
+				seep_counts_sum(&sum, seep_diff_change(diff, diff->rows[i].counts));
+			}
+		if (count > 0)
+			seep_strbuf_addf(&line, "%s%s %s, %s", line.length ? "; " : "",
+					 seep_digits_text(count).text, words[v],
+					 seep_change_text(sum, seep_measure_is_bytes(diff->measure)
+								       ? seep_bytes_text
+								       : seep_digits_text)
+						 .text);
+	}
+	if (diff->count > 0)
+		seep_line_print(printer, "Call stacks by %s: %s",
+				diff->measure == SEEP_BY_LIVE
+					? "bytes live"
+					: seep_measure_words(after->profile, diff->measure),
+				line.text);
+	else
+		seep_line_print(printer,
+				"No call stack has more or less than before; --by peak and --by "
+				"allocs compare other figures.");
+	seep_strbuf_done(&line);
+}
+
+/* "between the marks warm and done", for free(). */
+static char *when(const struct seep_diff_view *view)
+{
+	if (view->from && view->until)
+		return seep_xasprintf("between the marks %s and %s", view->from->name,
+				      view->until->name);
+	if (view->from)
+		return seep_xasprintf("since the mark %s", view->from->name);
+	if (view->diff->round_count > 1)
+		return seep_xasprintf("in each of %" PRIu32 " rounds", view->diff->round_count);
+	return seep_xstrdup("in the cycle");
+}
+
+static void print_held(const struct seep_printer *printer, const struct seep_diff_view *view)
+{
+	const struct seep_diff *diff = view->diff;
+	const struct seep_counts *held = &diff->counts[AFTER];
+	char *moments = when(view);
+
+	if (diff->count == 0)
+		seep_line_print(printer, "Nothing was allocated %s that is still alive.", moments);
+	else
+		seep_line_print(printer, "%s in %s of %s: allocated %s and still alive",
+				seep_bytes_text((uint64_t)held->live_bytes).text,
+				seep_things_text((uint64_t)held->live_blocks, "block").text,
+				seep_things_text(diff->count, "call stack").text, moments);
+	free(moments);
+	if (diff->partial_count > 0)
+		seep_line_print(printer, "%s more, with %s, hold%s blocks of some rounds only",
+				seep_things_text(diff->partial_count, "call stack").text,
+				seep_bytes_text((uint64_t)diff->partial_bytes).text,
+				diff->partial_count == 1 ? "s" : "");
+}
+
+static void print_notes(const struct seep_printer *printer, const struct seep_diff_view *view)
+{
+	const struct seep_profile *last = view->diff->profiles[AFTER];
+
+	/* What comes after such a mark may count as of any epoch before. */
+	for (uint32_t i = 0; i < last->mark_count && !view->diff->profiles[BEFORE]; i++)
+		if (!last->marks[i].exact) {
+			seep_line_print(printer,
+					"Not exact: from the mark %s on the ledger had no room to "
+					"keep apart what was allocated before and after",
+					last->marks[i].name ? last->marks[i].name
+							    : "that seep set itself");
+			break;
+		}
+	if (view->diff->undated_blocks > 0)
+		seep_line_print(printer,
+				"%s without a call stack of %s own cannot be told apart by marks",
+				seep_things_text(view->diff->undated_blocks, "live block").text,
+				view->diff->undated_blocks == 1 ? "its" : "their");
+	if (view->listed)
+		seep_line_print(printer, "The blocks are those of a moment: the process went on "
+					 "while they were read");
+	for (int side = BEFORE; side <= AFTER; side++) {
+		const struct seep_profile *profile = view->diff->profiles[side];
+
+		for (uint32_t i = 0; profile && i < profile->unseen_count; i++)
+			seep_line_print(printer, "Not seen%s: %s",
+					!view->diff->profiles[BEFORE] ? ""
+					: side == BEFORE	      ? " before"
+								      : " after",
+					profile->unseen[i].detail);
+	}
+}
+
+void seep_report_diff(const struct seep_printer *printer, const struct seep_diff_view *view)
+{
+	const struct seep_diff *diff = view->diff;
+	const struct seep_view_options options = { .full = view->full, .by = (int)diff->measure };
+	const uint32_t top = view->top ? view->top : TOP_DEFAULT;
+	struct side sides[2];
+
+	for (int i = BEFORE; i <= AFTER; i++) {
+		static const char *const words[] = { "before: ", "after: " };
+
+		if (!diff->profiles[i])
+			continue;
+		side_init(&sides[i], diff->profiles[i], &options);
+		seep_view_add_process(&sides[i].view, diff->profiles[BEFORE] ? words[i] : "");
+		seep_lines_print(&sides[i].view.head, printer);
+	}
+	fputc('\n', printer->out);
+	if (diff->profiles[BEFORE]) {
+		print_totals(printer, diff);
+		fputc('\n', printer->out);
+		print_verdicts(printer, view, &sides[AFTER].view);
+	} else {
+		print_held(printer, view);
+	}
+	for (uint32_t i = 0; i < diff->count && i < top; i++)
+		print_row(printer, view, sides, i);
+	if (diff->count > top) {
+		fputc('\n', printer->out);
+		seep_line_print(printer, "%s more: --top %" PRIu32 " shows all",
+				seep_things_text(diff->count - top, "call stack").text,
+				diff->count);
+	}
+	fputc('\n', printer->out);
+	print_notes(printer, view);
+	for (int i = BEFORE; i <= AFTER; i++)
+		if (diff->profiles[i])
+			side_done(&sides[i]);
+}

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#define MOVED
+#include "moved.h"

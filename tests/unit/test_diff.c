@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* Joining profiles by hash, and what is held between marks. */
+#include "analysis/diff.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct seep_profile_context *add(struct seep_profile *profile, uint64_t hash,
+					uint64_t blocks, uint64_t bytes)
+{
+	struct seep_profile_context *context = seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
+
+	context->id = profile->context_count;
+	context->hash = hash;
+	context->allocs = context->live_blocks = blocks;
+	context->alloc_bytes = context->live_bytes = bytes;
+	return context;
+}
+
+static const struct seep_diff_row *find(const struct seep_diff *diff, uint64_t key)
+{
+	for (uint32_t i = 0; i < diff->count; i++)
+		if (diff->rows[i].key == key)
+			return &diff->rows[i];
+	return NULL;
+}
+
+static void contexts_of_one_hash_are_summed(void **state)
+{
+	struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
+	struct seep_diff *diff;
+	const struct seep_diff_row *row;
+
+	(void)state;
+	add(before, 7, 1, 10);
+	add(before, 7, 2, 30);
+	add(before, 8, 1, 5);
+	add(after, 9, 4, 400);
+	add(after, 7, 1, 60);
+	add(after, 8, 1, 5);
+	add(after, 7, 1, 1);
+	diff = seep_diff_new(before, after, SEEP_BY_LIVE);
+	assert_int_equal(diff->count, 2);
+	assert_int_equal(diff->rows[0].key, 9);
+	assert_int_equal(diff->rows[0].verdict, SEEP_DIFF_NEW);
+	assert_int_equal(diff->rows[0].context[0], 0);
+	assert_int_equal(diff->rows[0].context[1], 1);
+	row = &diff->rows[1];
+	assert_int_equal(row->verdict, SEEP_DIFF_GROWN);
+	assert_int_equal(row->counts[0].live_bytes, 40);
+	assert_int_equal(row->counts[1].live_bytes, 61);
+	assert_int_equal(row->counts[1].live_blocks, 2);
+	/* Those with most of it. */
+	assert_int_equal(row->context[0], 2);
+	assert_int_equal(row->context[1], 2);
+	assert_int_equal(diff->counts[0].live_bytes, 45);
+	assert_int_equal(diff->counts[1].live_bytes, 466);
+	seep_diff_free(diff);
+	seep_profile_free(before);
+	seep_profile_free(after);
+}
+
+static void each_change_has_its_verdict(void **state)
+{
+	static const struct {
+		uint64_t before[2], after[2]; /* blocks, bytes */
+		enum seep_diff_verdict verdict;
+	} cases[] = {
+		{ { 0, 0 }, { 1, 8 }, SEEP_DIFF_NEW },	  { { 0, 0 }, { 1, 0 }, SEEP_DIFF_NEW },
+		{ { 1, 8 }, { 0, 0 }, SEEP_DIFF_GONE },	  { { 1, 0 }, { 0, 0 }, SEEP_DIFF_GONE },
+		{ { 1, 8 }, { 1, 9 }, SEEP_DIFF_GROWN },  { { 1, 8 }, { 2, 8 }, SEEP_DIFF_GROWN },
+		{ { 1, 8 }, { 2, 7 }, SEEP_DIFF_SHRUNK }, { { 2, 8 }, { 1, 8 }, SEEP_DIFF_SHRUNK },
+		{ { 2, 8 }, { 2, 8 }, SEEP_DIFF_SAME },	  { { 0, 0 }, { 0, 0 }, SEEP_DIFF_SAME },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
+		struct seep_diff *diff;
+
+		add(before, 1, cases[i].before[0], cases[i].before[1]);
+		add(after, 1, cases[i].after[0], cases[i].after[1]);
+		diff = seep_diff_new(before, after, SEEP_BY_LIVE);
+		assert_int_equal(diff->count, cases[i].verdict != SEEP_DIFF_SAME);
+		if (diff->count)
+			assert_int_equal(diff->rows[0].verdict, cases[i].verdict);
+		seep_diff_free(diff);
+		seep_profile_free(before);
+		seep_profile_free(after);
+	}
+}
+
+static void the_largest_change_comes_first_whatever_its_sign(void **state)
+{
+	struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
+	static const uint64_t wanted[] = { 2, 4, 3, 1, 5 };
+	struct seep_diff *diff;
+
+	(void)state;
+	add(after, 1, 1, 10);
+	add(before, 2, 1, 500);
+	add(after, 4, 3, 200);
+	add(after, 3, 1, 200);
+	add(after, 5, 1, 10);
+	diff = seep_diff_new(before, after, SEEP_BY_LIVE);
+	assert_int_equal(diff->count, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_int_equal(diff->rows[i].key, wanted[i]);
+	seep_diff_free(diff);
+	diff = seep_diff_new(after, before, SEEP_BY_ALLOCS);
+	assert_int_equal(diff->rows[0].key, 4);
+	assert_int_equal(seep_diff_change(diff, diff->rows[0].counts), -3);
+	seep_diff_free(diff);
+	seep_profile_free(before);
+	seep_profile_free(after);
+}
+
+static void empty_profiles_have_no_changes(void **state)
+{
+	struct seep_profile *empty = seep_profile_new(), *some = seep_profile_new();
+	struct seep_diff *diff = seep_diff_new(empty, empty, SEEP_BY_LIVE);
+
+	(void)state;
+	assert_int_equal(diff->count, 0);
+	seep_diff_free(diff);
+	add(some, 0, 1, 1);
+	diff = seep_diff_new(empty, some, SEEP_BY_PEAK);
+	assert_int_equal(diff->count, 0);
+	seep_diff_free(diff);
+	diff = seep_diff_new(some, empty, SEEP_BY_LIVE);
+	assert_int_equal(diff->rows[0].verdict, SEEP_DIFF_GONE);
+	seep_diff_free(diff);
+	seep_diff_free(NULL);
+	seep_profile_free(empty);
+	seep_profile_free(some);
+}
+
+static void figures_beyond_63_bits_stay_the_largest(void **state)
+{
+	struct seep_profile *before = seep_profile_new(), *after = seep_profile_new();
+	struct seep_diff *diff;
+
+	(void)state;
+	add(before, 1, UINT64_MAX, UINT64_MAX);
+	add(before, 1, UINT64_MAX, UINT64_MAX);
+	add(after, 2, UINT64_MAX, UINT64_MAX);
+	add(after, 2, 1, 1);
+	add(after, 1, 0, 0);
+	diff = seep_diff_new(before, after, SEEP_BY_LIVE);
+	assert_int_equal(diff->count, 2);
+	assert_int_equal(seep_diff_change(diff, find(diff, 1)->counts), -INT64_MAX);
+	assert_int_equal(seep_diff_change(diff, find(diff, 2)->counts), INT64_MAX);
+	assert_int_equal(diff->counts[1].live_bytes, INT64_MAX);
+	seep_diff_free(diff);
+	seep_profile_free(before);
+	seep_profile_free(after);
+}
+
+/* Contexts that differ in kind, so that each is a group of its own. */
+static struct seep_profile *profile_with_epochs(void)
+{
+	static const struct seep_profile_epoch first[] = {
+		{ 0, 5, 50 }, { 1, 1, 10 }, { 2, 1, 20 }, { 4, 9, 90 }
+	};
+	static const struct seep_profile_epoch second[] = { { 2, 3, 300 },
+							    { 3, UINT64_MAX, UINT64_MAX } };
+	struct seep_profile *profile = seep_profile_new();
+	struct seep_profile_context *context = add(profile, 1, 16, 170);
+
+	context->epochs = (struct seep_profile_epoch *)first;
+	context->epoch_count = 4;
+	context = add(profile, 2, UINT64_MAX, UINT64_MAX);
+	context->kind = LEDGER_KIND_NEW;
+	context->epochs = (struct seep_profile_epoch *)second;
+	context->epoch_count = 2;
+	context = add(profile, 3, 4, 40);
+	context->kind = LEDGER_KIND_CALLOC;
+	context->no_stack = true;
+	return profile;
+}
+
+static struct seep_diff *held(const struct seep_profile *profile, const struct seep_epochs *rounds,
+			      uint32_t count, struct seep_sites **sites,
+			      struct seep_groups **groups)
+{
+	*sites = seep_sites_new(profile);
+	*groups = seep_groups_new(*sites, true, false);
+	return seep_diff_held(profile, *groups, rounds, count);
+}
+
+static void what_is_held_comes_from_epochs(void **state)
+{
+	static const struct {
+		struct seep_epochs between;
+		uint32_t count;
+		int64_t blocks, bytes; /* together */
+	} cases[] = {
+		{ { 1, 2 }, 1, 1, 10 },		 { { 1, 3 }, 2, 5, 330 },
+		{ { 2, 3 }, 2, 4, 320 },	 { { 5, UINT32_MAX }, 0, 0, 0 },
+		{ { 2, 2 }, 0, 0, 0 },		 { { 0, 1 }, 1, 5, 50 },
+		{ { 4, UINT32_MAX }, 1, 9, 90 }, { { 3, 4 }, 1, INT64_MAX, INT64_MAX },
+	};
+	struct seep_profile *profile = profile_with_epochs();
+	struct seep_groups *groups;
+	struct seep_sites *sites;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct seep_diff *diff = held(profile, &cases[i].between, 1, &sites, &groups);
+
+		assert_int_equal(diff->count, cases[i].count);
+		assert_int_equal(diff->counts[1].live_blocks, cases[i].blocks);
+		assert_int_equal(diff->counts[1].live_bytes, cases[i].bytes);
+		assert_int_equal(diff->undated_blocks, 4);
+		for (uint32_t r = 0; r < diff->count; r++)
+			assert_int_equal(diff->rows[r].verdict, SEEP_DIFF_HELD);
+		seep_diff_free(diff);
+		seep_groups_free(groups);
+		seep_sites_free(sites);
+	}
+	seep_profile_free(profile);
+}
+
+static void of_rounds_only_what_each_left_is_kept(void **state)
+{
+	static const struct seep_epochs rounds[] = { { 1, 2 }, { 2, 3 }, { 4, 5 } };
+	struct seep_profile *profile = profile_with_epochs();
+	struct seep_groups *groups;
+	struct seep_sites *sites;
+	struct seep_diff *diff = held(profile, rounds, 3, &sites, &groups);
+
+	(void)state;
+	assert_int_equal(diff->count, 1);
+	assert_int_equal(diff->rows[0].rounds[0].blocks, 1);
+	assert_int_equal(diff->rows[0].rounds[1].bytes, 20);
+	assert_int_equal(diff->rows[0].rounds[2].blocks, 9);
+	assert_int_equal(diff->counts[1].live_bytes, 120);
+	assert_int_equal(diff->partial_count, 1);
+	assert_int_equal(diff->partial_bytes, 300);
+	seep_diff_free(diff);
+	seep_groups_free(groups);
+	seep_sites_free(sites);
+	seep_profile_free(profile);
+}
+
+static void blocks_are_listed_by_their_rows(void **state)
+{
+	static const struct scan_block blocks[] = {
+		{ .address = 0x10, .size = 1, .row = 5 },   /* an ancestor's */
+		{ .address = 0x20, .size = 10, .row = 11 }, /* epoch 1 */
+		{ .address = 0x30, .size = 50, .row = 10 }, /* epoch 0 */
+		{ .address = 0x40, .size = 20, .row = 12 }, /* epoch 2 */
+		{ .address = 0x50, .size = 21, .row = 12 },
+		{ .address = 0x60, .size = 30, .row = 13 },
+		{ .address = 0x70, .size = 1, .row = 14 }, /* nothing was counted */
+		{ .address = 0x80, .size = 1, .row = 15 }, /* no such row */
+	};
+	static struct seep_profile_row rows[] = {
+		{ 1, 0 }, { 1, 1 }, { 1, 2 }, { 2, 2 }, { 0, 2 }
+	};
+	static const struct seep_epochs between = { 1, 3 };
+	struct seep_profile *profile = profile_with_epochs();
+	struct seep_groups *groups;
+	struct seep_sites *sites;
+	struct seep_diff *diff = held(profile, &between, 1, &sites, &groups);
+
+	(void)state;
+	profile->rows = rows;
+	profile->row_count = 5;
+	profile->first_row = 10;
+	seep_diff_list_blocks(diff, blocks, sizeof(blocks) / sizeof(blocks[0]), 2);
+	assert_int_equal(diff->count, 2);
+	assert_int_equal(diff->rows[0].block_count, 1);
+	assert_int_equal(diff->rows[0].blocks[0].address, 0x60);
+	assert_int_equal(diff->rows[1].block_count, 2);
+	assert_int_equal(diff->rows[1].blocks[0].address, 0x20);
+	assert_int_equal(diff->rows[1].blocks[1].size, 20);
+	profile->row_count = 0;
+	seep_diff_free(diff);
+	seep_groups_free(groups);
+	seep_sites_free(sites);
+	seep_profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contexts_of_one_hash_are_summed),
+		cmocka_unit_test(each_change_has_its_verdict),
+		cmocka_unit_test(the_largest_change_comes_first_whatever_its_sign),
+		cmocka_unit_test(empty_profiles_have_no_changes),
+		cmocka_unit_test(figures_beyond_63_bits_stay_the_largest),
+		cmocka_unit_test(what_is_held_comes_from_epochs),
+		cmocka_unit_test(of_rounds_only_what_each_left_is_kept),
+		cmocka_unit_test(blocks_are_listed_by_their_rows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
