@@ -12,7 +12,8 @@ enum {
 	RAISE_TIMES = 2,	  /* the age at which stale blocks were freed after all */
 	GENERATIONS = 2,	  /* of which as much is left */
 	GENERATION_LIVES = 4,	  /* a block has stayed after so many times the usual life */
-	GENERATION_BLOCKS = 8,	  /* of each, at least */
+	GENERATION_LENGTH = 2, /* times the usual life, at least: of what goes at random few stay */
+	GENERATION_BLOCKS = 8, /* of each, at least */
 };
 
 struct reading {
@@ -122,6 +123,7 @@ static uint32_t count_generations(const struct reading *now,
 	const struct seep_growth_old young = count_old(now, context, now->after_ns / 2);
 	const uint64_t life_ns = usual_life_ns(now, context, young.blocks);
 	const uint64_t age_ns = core_larger(now->after_ns / 2, GENERATION_LIVES * life_ns);
+	const uint64_t length_ns = core_larger(now->after_ns / 2, GENERATION_LENGTH * life_ns);
 	double least = 0, most = 0;
 	struct seep_growth_old one = { 0 };
 	uint32_t count = 0;
@@ -144,7 +146,7 @@ static uint32_t count_generations(const struct reading *now,
 		one.bytes += epoch->bytes;
 		one.since_ns = core_larger(seep_epoch_start_ns(now->profile, number),
 					   context->first_ns);
-		if (one.until_ns <= one.since_ns || one.until_ns - one.since_ns < now->after_ns / 2)
+		if (one.until_ns <= one.since_ns || one.until_ns - one.since_ns < length_ns)
 			continue;
 		rate = (double)one.bytes / (double)(one.until_ns - one.since_ns);
 		least = count ? (rate < least ? rate : least) : rate;
@@ -165,17 +167,16 @@ static void observe_generations(const struct reading *now,
 				struct seep_growth_ages *ages)
 {
 	const bool was_growing = ages->growing;
-	const uint64_t left = count_left(&ages->generations, context);
 	struct seep_growth_old found;
 
 	ages->growing = context->frees >= context->allocs / 2 &&
 			count_generations(now, context, &found) >= GENERATIONS;
 	if (ages->growing) {
 		ages->generations = found;
-		ages->returned = false;
-	} else if (was_growing && left < ages->generations.blocks / 2) {
-		ages->returned = true;
+		ages->live_blocks = context->live_blocks;
 	}
+	ages->returned = !ages->growing && (was_growing || ages->returned) &&
+			 context->live_blocks < ages->live_blocks / 2;
 }
 
 void seep_growth_ages_add(struct seep_growth_ages **ages, const struct seep_profile *profile,

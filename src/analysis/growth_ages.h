@@ -24,8 +24,9 @@ struct seep_growth_ages {
 	uint64_t freed_late;
 	/* As many of each generation stay: they never go. */
 	struct seep_growth_old generations;
+	uint64_t live_blocks; /* of the context, when they counted last */
 	bool growing;
-	bool returned;
+	bool returned; /* nearly all of the context went after that */
 };
 
 /*

@@ -4,6 +4,12 @@
 #include "core/bits.h"
 
 enum {
+	/* Of the segments rise, at least; while growth that was found before goes on. */
+	RISES_PERCENT = 66,
+	RISES_PERCENT_STILL = 50,
+	/* Of the growth is in the second and in the last third of the time, at least. */
+	MIDDLE_PERCENT = 10,
+	LATE_PERCENT = 15,
 	/* What is less is not worth a word, however steady. */
 	GROWTH_LEAST_BYTES = 256,
 	/* After a fall by half of the growth, or more, that has to be so much longer. */
@@ -15,15 +21,6 @@ enum {
 	/* Of a block that is enlarged by a factor: in each doubling of time, in percent. */
 	STEP_PERCENT = 140,
 	ENLARGED_TIMES = 2, /* few steps are seen: for so many times as long */
-};
-
-/* What is asked of growth, and what of growth that was judged so before. */
-static const struct {
-	uint64_t rises_percent; /* of the segments, at least */
-	uint64_t late_percent;	/* of the growth is in the last third of the time, at least */
-} strictness[] = {
-	{ .rises_percent = 66, .late_percent = 15 },
-	{ .rises_percent = 50, .late_percent = 7 },
 };
 
 /*
@@ -88,6 +85,11 @@ static uint64_t fall_before(const struct seep_growth_run *run, uint32_t start)
 	return core_larger(fall, top > run->floor[start] ? top - run->floor[start] : 0);
 }
 
+static bool has_grown(uint64_t from, uint64_t to, uint64_t percents)
+{
+	return to > from && (to - from) * 100 >= percents;
+}
+
 /* @start to the end of what is complete. */
 static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool strict)
 {
@@ -107,10 +109,10 @@ static bool is_steady(const struct seep_growth_run *run, uint32_t start, bool st
 			falls += floor[i - 1] - floor[i];
 	}
 	return falls * 100 <= growth * falls_percent_max(growth, floor[start], strict) &&
-	       rises * 100 >= steps * strictness[!strict].rises_percent &&
-	       floor[last] > floor[last - steps / 3] &&
-	       (floor[last] - floor[last - steps / 3]) * 100 >=
-		       growth * strictness[!strict].late_percent;
+	       rises * 100 >= steps * (strict ? RISES_PERCENT : RISES_PERCENT_STILL) &&
+	       has_grown(floor[start + steps / 3], floor[last - steps / 3],
+			 growth * MIDDLE_PERCENT) &&
+	       has_grown(floor[last - steps / 3], floor[last], growth * LATE_PERCENT);
 }
 
 /*

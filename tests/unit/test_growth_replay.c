@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Growth verdicts on series that were recorded from programs (tests/programs/growth_*), each with
- * what the program says of itself. tests/soak/growth_table.py --series records them.
+ * what the program says of itself. tests/soak/growth_table.py --series records them; they are kept gzipped.
  */
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,13 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "analysis/growth_ages.h"
 #include "analysis/growth_series.h"
+#include "base/xalloc.h"
 
 #define MS 1000000ull
 
-enum { EPOCHS_MAX = 8 };
+enum { EPOCHS_MAX = 8, LINE_BYTES_MAX = 1 << 16, SEEDS = 50 };
 
 /* As bench/live_series.c writes them, into a profile of one context. */
 struct replay {
@@ -126,42 +127,58 @@ static void replay_line(char *line, struct tally *tally)
 			      grows ? "missed" : "said to grow");
 }
 
-static struct tally replay_folder(const char *folder)
+static struct tally replay_file(const char *folder, const char *name)
 {
 	struct tally tally = { 0 };
-	struct dirent **names;
-	const int count = scandir(folder, &names, NULL, alphasort);
-	char *line = NULL;
-	size_t room = 0;
+	char *path = seep_xasprintf("%s/%s", folder, name);
+	char *line = seep_xcalloc(LINE_BYTES_MAX, 1);
+	gzFile file = gzopen(path, "r");
 
-	assert_true(count > 2);
-	for (int i = 0; i < count; i++) {
-		char path[4096];
-		FILE *file;
-
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
-		free(names[i]);
-		if (!strstr(path, ".txt"))
-			continue;
-		file = fopen(path, "r");
-		assert_non_null(file);
-		while (getline(&line, &room, file) > 1)
-			replay_line(line, &tally);
-		(void)fclose(file);
-	}
+	assert_non_null(file);
+	while (gzgets(file, line, LINE_BYTES_MAX))
+		replay_line(line, &tally);
+	(void)gzclose(file);
 	free(line);
-	free(names);
-	print_message(
-		"%u GROWING found, %u missed, %u false, %u STEADY; precision %.3f, recall %.3f\n",
-		tally.right, tally.missed, tally.wrong, tally.steady,
-		(double)tally.right / (tally.right + tally.wrong),
-		(double)tally.right / (tally.right + tally.missed));
+	free(path);
 	return tally;
 }
 
-int main(int argc, char **argv)
+/* SEEDS of each row of programs: a list, a queue that lags, caches, slow leaks among much else. */
+static void recorded_series_are_judged_as_the_programs_say(void **state)
 {
-	if (argc > 1)
-		(void)replay_folder(argv[1]);
-	return 0;
+	static const char *const names[] = {
+		"growth_list.txt.gz",
+		"growth_queue.txt.gz",
+		"growth_cache.txt.gz",
+		"growth_slow.txt.gz",
+	};
+	char *folder = seep_xasprintf("%s/tests/unit/growth", getenv("SEEP_SOURCE"));
+	struct tally sum = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct tally one = replay_file(folder, names[i]);
+
+		assert_int_equal((one.right + one.missed + one.wrong + one.steady) % SEEDS, 0);
+		assert_true(one.right + one.missed + one.wrong + one.steady >= 2 * SEEDS);
+		sum.right += one.right;
+		sum.missed += one.missed;
+		sum.wrong += one.wrong;
+		sum.steady += one.steady;
+	}
+	free(folder);
+	print_message("%u GROWING found, %u missed, %u false, %u STEADY\n", sum.right, sum.missed,
+		      sum.wrong, sum.steady);
+	/* Precision and recall. */
+	assert_true(sum.right * 100 >= (sum.right + sum.wrong) * 98);
+	assert_true(sum.right * 100 >= (sum.right + sum.missed) * 98);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recorded_series_are_judged_as_the_programs_say),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
