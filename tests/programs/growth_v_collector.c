@@ -2,8 +2,8 @@
 /*
  * An interpreter that collects its garbage in cycles, each 10 to 30 seconds, or earlier when much
  * has come together: until then what is dead stands beside what lives. The shapes of objects are
- * kept for good, but a program has only so many. Rows to be stored are buffered and written together,
- * later when the disk does not answer.
+ * kept for good, but a program has only so many. Rows to be stored are buffered and written
+ * together, later when the disk does not answer.
  */
 #include "growth.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * A shop on the day it opens: load ramps up for a minute or two and stays. Sessions and their carts
- * go when nobody used them for a while. A timer that is armed anew leaves the one before in the
- * queue until it is due. Now and then the network blinks and many clients connect again at once.
+ * A shop on the day it opens: load ramps up for a minute or two and stays. Sessions and their
+ * carts go when nobody used them for a while. A timer that is armed anew leaves the one before in
+ * the queue until it is due. Now and then the network blinks and many clients connect again at
+ * once.
  */
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A gateway in front of one long-lived event bus. Each request registers two listeners there and
- * removes only one of them when it ends. It also arms a time-out, which an answer cancels, but which
- * a client that hangs up leaves armed for ever.
+ * removes only one of them when it ends. It also arms a time-out, which an answer cancels, but
+ * which a client that hangs up leaves armed for ever.
  */
 #include "growth.h"
 

@@ -2,8 +2,8 @@
 /*
  * A key-value store that merges. Records stand in a memtable until it is full, then for as long as
  * it takes to write them out. Each table written has an index in memory; four small ones and the
- * large one merge into a new large one. The keys are overwritten ever again and do not become more.
- * Blocks that were read stay until as many others have been.
+ * large one merge into a new large one. The keys are overwritten ever again and do not become
+ * more. Blocks that were read stay until as many others have been.
  */
 #include "growth.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sender of webhooks. What fails is tried again, later and later; an endpoint that fails too often
- * is left alone for a while, so that nobody waits for it. Some endpoints are down for half a minute
- * and come back. One is shut down for good, and nobody drops the events that queue up for it.
+ * A sender of webhooks. What fails is tried again, later and later; an endpoint that fails too
+ * often is left alone for a while, so that nobody waits for it. Some endpoints are down for half a
+ * minute and come back. One is shut down for good, and nobody drops the events that queue up for
+ * it.
  */
 #include "growth.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A document store that copies on write. Whoever changes a page leaves the old version for the
- * readers whose snapshot began before; a vacuum frees those that no reader can see. Most readers are
- * quick; a backup that runs about once a minute holds everything that is replaced meanwhile. An
- * editor beside it keeps so many edits to undo, and no more.
+ * readers whose snapshot began before; a vacuum frees those that no reader can see. Most readers
+ * are quick; a backup that runs about once a minute holds everything that is replaced meanwhile.
+ * An editor beside it keeps so many edits to undo, and no more.
  */
 #include "growth.h"
 

@@ -64,7 +64,7 @@ static GROWTH_FN struct task *split_task(size_t bytes)
 
 static GROWTH_FN void enlarge_deque(struct worker *worker)
 {
-	size_t before = worker->room, room = before ? 2 * before : 16;
+	size_t before = worker->room, room = before ? 2 * before : 64;
 
 	worker->deque = realloc(worker->deque, room * sizeof(struct task *));
 	growth_gone(&site_enlarge_deque, before * sizeof(struct task *));

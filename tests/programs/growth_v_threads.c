@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * Threads that come and go, each with two buffers of its own. One belongs to a key with a destructor
- * and goes with its thread. The other hangs on a thread-local pointer; a thread that ends as it
- * should frees it, but one whose job is cut short does not.
+ * Threads that come and go, each with two buffers of its own. One belongs to a key with a
+ * destructor and goes with its thread. The other hangs on a thread-local pointer; a thread that
+ * ends as it should frees it, but one whose job is cut short does not.
  */
 #include <pthread.h>
 
@@ -97,7 +97,7 @@ static void start_thread(uint64_t *random, const struct growth_clock *clock, dou
 	static unsigned streams;
 	int i;
 
-	for (i = 0; i < THREADS && threads[i].state != 0; i++)
+	for (i = 0; i < THREADS && __atomic_load_n(&threads[i].state, __ATOMIC_ACQUIRE) != 0; i++)
 		;
 	if (i == THREADS)
 		return;

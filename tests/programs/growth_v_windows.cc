@@ -2,8 +2,8 @@
 /*
  * An image service whose days are short. Objects are read through a cache that keeps each for a
  * fixed time, so it swells by day and shrinks by night; the numbers of messages stand in a window
- * against duplicates; and thumbnails of all sizes share a cache of limited bytes, the least recently
- * used going first.
+ * against duplicates; and thumbnails of all sizes share a cache of limited bytes, the least
+ * recently used going first.
  */
 #include <deque>
 #include <list>
