@@ -75,4 +75,7 @@ extern const struct seep_option_table cmd_run_options;
 int cmd_save(char **operands);
 extern const struct seep_option_table cmd_save_options;
 
+int cmd_top(char **operands);
+extern const struct seep_option_table cmd_top_options;
+
 #endif

@@ -17,6 +17,7 @@ const struct seep_command seep_commands[] = {
 	{ "run",        cmd_run,        "[options] [--] PROGRAM …", "Run a program and record its heap", &cmd_run_options },
 	{ "report",     cmd_report,     "[options] FILE",           "Show where the memory went", &cmd_report_options },
 	{ "leaks",      cmd_leaks,      "[options] PID|NAME|FILE",  "Show what a process has lost, now or at its end", &cmd_leaks_options },
+	{ "top",        cmd_top,        "[options] [PID|NAME|LEDGER]", "Watch what a running process allocates, and what grows", &cmd_top_options },
 	{ "ps",         cmd_ps,         "[options]",                "List recorded processes and the ledgers left behind", &cmd_ps_options },
 	{ "save",       cmd_save,       "[options] PID|NAME|LEDGER",     "Make a recording of a process, or of the ledger a dead one left", &cmd_save_options },
 	{ "query",      cmd_query,      "[options] FILE SQL",       "Query a recording in SQL",     &cmd_query_options },
