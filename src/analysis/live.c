@@ -197,9 +197,14 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 	}
 	process->span_ns = process->read_ns ? now_ns - process->read_ns : 0;
 	process->read_ns = now_ns;
+	memmove(process->recent, process->recent + 1,
+		sizeof(process->recent) - sizeof(process->recent[0]));
+	process->recent[SEEP_GROWTH_RECENT - 1] = process->profile->totals.live_bytes;
 	if (!process->met_ns) {
 		process->met_ns = now_ns;
 		remember(process);
+		for (int i = 0; i < SEEP_GROWTH_RECENT; i++)
+			process->recent[i] = process->profile->totals.live_bytes;
 	}
 	process->threads = seep_procfs_stat(process->profile->process.pid, &stat) ? stat.threads
 										  : 0;

@@ -76,7 +76,8 @@ struct seep_live_process {
 	uint32_t named_frames;
 	struct seep_growth_sum grown;
 	uint64_t total_since;
-	uint8_t *matches; /* by frame: the filter's text is in it */
+	uint64_t recent[SEEP_GROWTH_RECENT]; /* live bytes of the last readings */
+	uint8_t *matches;		     /* by frame: the filter's text is in it */
 	uint32_t match_count;
 	char *matched; /* that text */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep top": watch running processes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,12 @@
 #include "cli/symbol_options.h"
 #include "cli/top_find.h"
 #include "profile/context_hash.h"
+#include "profile/ledger_load.h"
+#include "profile/symbolise.h"
+#include "recorder/ledger_control.h"
+#include "recorder/leak_check.h"
 #include "report/report_live.h"
+#include "tui/tui.h"
 
 enum { TOP_MAX = 100000, WAIT_STEP_NS = 100 * 1000 * 1000 };
 
@@ -218,7 +224,7 @@ static void print(struct watching *watching)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
 
-	if (asked.csv)
+	if (!asked.once)
 		return;
 	choose_lines(watching);
 	if (asked.json)
@@ -226,6 +232,71 @@ static void print(struct watching *watching)
 				      *asked.json != '\0');
 	else
 		seep_report_live(&printer, watching->live, watching->lines, watching->line_count);
+}
+
+/* @name: ledgers hold no names of marks that are set from outside. */
+static int mark(void *user, struct seep_live_process *process, const char *name,
+		struct seep_error *err)
+{
+	struct seep_ledger ledger;
+	int r = seep_ledger_open(AT_FDCWD, process->path, SEEP_LEDGER_WRITE, &ledger, err);
+
+	(void)user;
+	(void)name;
+	if (r < 0)
+		return r;
+	if (seep_ledger_mark(&ledger, seep_monotonic_ns()) == 0)
+		r = seep_fail(err, SEEP_ELIMIT, "the ledger has no room for more marks");
+	seep_ledger_close(&ledger);
+	return r;
+}
+
+/* As "seep leaks PID". */
+static int check_leaks(void *user, struct seep_live_process *process,
+		       struct seep_profile **ret_profile, struct seep_error *err)
+{
+	const struct watching *watching = user;
+	const struct seep_leak_check_plan plan = { 0 };
+	struct seep_leak_scan *found = NULL;
+	struct seep_profile *profile = NULL;
+	struct seep_ledger ledger;
+	uint32_t pid = 0;
+	int r = seep_ledger_open(AT_FDCWD, process->path, SEEP_LEDGER_READ, &ledger, err);
+
+	if (r < 0)
+		return r;
+	if (seep_profile_process_life(&ledger.view.header, &pid) != SEEP_PROCESS_RUNNING)
+		r = seep_fail(err, SEEP_ENOTFOUND, "the process cannot be found from here");
+	if (r == 0)
+		r = seep_leak_check_scan(&ledger, pid, SEEP_SCAN_LIVE, &plan, &found, err);
+	if (r == 0)
+		r = seep_profile_load_ledger(process->path, false, &profile, err);
+	if (r == 0)
+		r = seep_profile_symbolise(profile, watching->symbols, false, NULL, NULL, err);
+	if (r == 0) {
+		seep_profile_hash_contexts(profile);
+		seep_leak_check_fill(profile, found, &plan);
+		*ret_profile = profile;
+	} else {
+		seep_profile_free(profile);
+	}
+	seep_leak_scan_free(found);
+	seep_ledger_close(&ledger);
+	return r;
+}
+
+static int show(struct watching *watching, struct seep_error *err)
+{
+	const struct seep_tui_options how = {
+		.interval_ns = asked.interval_ns,
+		.for_ns = asked.for_ns,
+		.sort = (enum seep_live_sort)asked.sort,
+		.stopped = &stopped,
+		.actions = { .mark = mark, .check_leaks = check_leaks, .user = watching },
+	};
+
+	watching->on_growth.quiet = true;
+	return seep_tui_run(watching->live, &how, err);
 }
 
 static int check_options(char **operands, struct seep_error *err)
@@ -237,7 +308,7 @@ static int check_options(char **operands, struct seep_error *err)
 	if (asked.wait && operands[0])
 		return seep_fail(err, SEEP_EUSAGE, "--wait %s names the process already",
 				 asked.wait);
-	return 0;
+	return asked.once || asked.csv ? 0 : seep_tui_check(err);
 }
 
 /* The pid of the process that was waited for, as an operand; NULL: it was not to be. */
@@ -264,8 +335,11 @@ int cmd_top(char **operands)
 		return SEEP_EXIT_OK;
 	if (r == 0)
 		r = begin(waited ? waited : operands[0], &watching, &err);
-	if (r == 0) {
+	if (r == 0 && !asked.once && !asked.csv)
+		r = show(&watching, &err);
+	else if (r == 0)
 		watch(&watching);
+	if (r == 0) {
 		print(&watching);
 		if (asked.growth_exitcode && seep_live_total(watching.live).grown.contexts > 0)
 			status = (int)asked.growth_exitcode;
