@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 // build: -pthread
 /*
- * many_contexts [THREADS [STACKS [SECONDS]]]
+ * many_contexts [THREADS [STACKS [SECONDS [BURST]]]]
  *
  * STACKS distinct call stacks (200,000), shared out among THREADS threads (64). Each thread walks its
- * share again and again, ten stacks a millisecond: it keeps the newest block of each stack. How it
- * goes is printed once all stacks were met.
+ * share again and again, BURST stacks (1) a millisecond, and keeps the newest block of each stack. What
+ * there is is printed once all stacks were met.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { BURST = 10 };
 
-static long threads = 64, stacks = 200000, seconds = 60;
+static long threads = 64, stacks = 200000, seconds = 60, burst = 1;
 static pthread_barrier_t met;
 static void **blocks;
 
@@ -72,7 +71,7 @@ static void *work(void *arg)
 		level_0((uint32_t)(me * share + i % share), me * share + i % share);
 		if (i == share - 1)
 			pthread_barrier_wait(&met);
-		if (i >= share && i % BURST == 0)
+		if (i >= share && i % burst == 0)
 			nanosleep(&pause, NULL);
 	}
 }
@@ -87,6 +86,8 @@ int main(int argc, char **argv)
 		stacks = atol(argv[2]);
 	if (argc > 3)
 		seconds = atol(argv[3]);
+	if (argc > 4)
+		burst = atol(argv[4]);
 	blocks = calloc((size_t)stacks, sizeof(*blocks));
 	pthread_barrier_init(&met, NULL, (unsigned)threads + 1);
 	for (long i = 0; i < threads; i++)
