@@ -66,9 +66,12 @@ static void tell(struct seep_live *live, const struct seep_live_process *process
 {
 	const char *exe = process->profile->process.exe;
 
-	free(live->news);
-	live->news = seep_xasprintf("%s (pid %u) %s", exe ? seep_path_base(exe) : "a process",
+	char *before = live->news;
+
+	live->news = seep_xasprintf("%s%s%s (pid %u) %s", before ? before : "", before ? "; " : "",
+				    exe ? seep_path_base(exe) : "a process",
 				    process->profile->process.pid, what);
+	free(before);
 }
 
 int seep_live_add(struct seep_live *live, const char *path, struct seep_error *err)
