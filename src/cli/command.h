@@ -84,4 +84,7 @@ extern const struct seep_option_table cmd_save_options;
 int cmd_snapshot(char **operands);
 extern const struct seep_option_table cmd_snapshot_options;
 
+int cmd_top(char **operands);
+extern const struct seep_option_table cmd_top_options;
+
 #endif

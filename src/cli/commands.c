@@ -20,6 +20,7 @@ const struct seep_command seep_commands[] = {
 	{ "diff",       cmd_diff,       "[options] A [B]",          "Show what changed between two recordings, or since a mark", &cmd_diff_options },
 	{ "mark",       cmd_mark,       "[options] PID|NAME MARK",  "Name this moment, to see later what was allocated since", &cmd_mark_options },
 	{ "snapshot",   cmd_snapshot,   "[options] PID|NAME",       "Make a recording of a process that goes on running", &cmd_snapshot_options },
+	{ "top",        cmd_top,        "[options] [PID|NAME|LEDGER]", "Watch what a running process allocates, and what grows", &cmd_top_options },
 	{ "ps",         cmd_ps,         "[options]",                "List recorded processes and the ledgers left behind", &cmd_ps_options },
 	{ "save",       cmd_save,       "[options] PID|NAME|LEDGER",     "Make a recording of a process, or of the ledger a dead one left", &cmd_save_options },
 	{ "query",      cmd_query,      "[options] FILE SQL",       "Query a recording in SQL",     &cmd_query_options },

@@ -183,6 +183,8 @@ static void place_epochs(struct seep_builder *b)
 {
 	struct seep_profile_epoch *next;
 
+	if (b->epoch_count == 0)
+		return;
 	b->profile->epoch_count = 0;
 	next = seep_profile_add_items(b->profile, SEEP_ARRAY_EPOCHS, b->epoch_count);
 	for (uint32_t i = 0; i < b->profile->context_count; i++) {

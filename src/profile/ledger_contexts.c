@@ -5,6 +5,8 @@
  */
 #include "profile/ledger_parts.h"
 
+#include <string.h>
+
 enum { THREAD_NAME_BYTES_MAX = 64 };
 
 static bool is_zero(const struct seep_row_sum *sum)
@@ -62,10 +64,9 @@ static uint32_t place_of(struct seep_ledger_load *load, uint32_t index)
 }
 
 /* Figures whose context cannot be had are kept, under "no stack". */
-static uint32_t owner_of(struct seep_ledger_load *load, uint64_t row)
+static uint32_t owner_of(struct seep_ledger_load *load, uint32_t row)
 {
-	const struct ledger_row *item = ledger_view_row(&load->view, row);
-	uint32_t ready = item ? LEDGER_GET(item->context_ready) : 0;
+	const uint32_t ready = load->rows.sums[row].context;
 	uint32_t place = ready ? place_of(load, ready - 1) : 0;
 
 	if (place)
@@ -74,88 +75,170 @@ static uint32_t owner_of(struct seep_ledger_load *load, uint64_t row)
 	return place_of(load, LEDGER_CONTEXT_NO_STACK);
 }
 
-/* Of what was there before, nothing but the figures changes. */
-static void begin_contexts(struct seep_ledger_load *load)
+/* Where @epoch of the context is, or belongs. */
+static uint32_t find_epoch(const struct seep_profile_context *context, uint32_t epoch)
 {
-	for (uint32_t i = 0; i < load->profile->context_count; i++) {
-		struct seep_profile_context *context = &load->profile->contexts[i];
+	uint32_t at = context->epoch_count;
 
-		context->allocs = context->alloc_bytes = 0;
-		context->frees = context->freed_bytes = 0;
-		context->temporary = 0;
-		context->live_blocks = context->live_bytes = 0;
-		context->peak_blocks = context->peak_bytes = 0;
-		context->epoch_count = 0;
-		context->in_doubt = false;
+	/* What changes is young, most often. */
+	while (at > 0 && context->epochs[at - 1].epoch >= epoch)
+		at--;
+	return at;
+}
+
+static void add_epoch(struct seep_ledger_load *load, uint32_t place,
+		      const struct seep_profile_epoch *more)
+{
+	struct seep_profile_context *context = &load->profile->contexts[place - 1];
+	uint32_t *room = &load->peaks[place - 1].epoch_room;
+	const uint32_t at = find_epoch(context, more->epoch), behind = context->epoch_count - at;
+	struct seep_profile_epoch *epoch;
+
+	if ((more->blocks | more->bytes) == 0)
+		return;
+	if (behind == 0 || context->epochs[at].epoch != more->epoch) {
+		if (context->epoch_count == *room) {
+			*room = *room ? *room * 2 : 1;
+			epoch = seep_profile_calloc(load->profile, *room, sizeof(*epoch));
+			if (context->epoch_count)
+				memcpy(epoch, context->epochs,
+				       context->epoch_count * sizeof(*epoch));
+			context->epochs = epoch;
+		}
+		memmove(&context->epochs[at + 1], &context->epochs[at],
+			behind * sizeof(*context->epochs));
+		context->epochs[at] = (struct seep_profile_epoch){ .epoch = more->epoch };
+		context->epoch_count++;
+	}
+	epoch = &context->epochs[at];
+	epoch->blocks += more->blocks;
+	epoch->bytes += more->bytes;
+	if ((epoch->blocks | epoch->bytes) != 0)
+		return;
+	context->epoch_count--;
+	memmove(epoch, epoch + 1, (context->epoch_count - at) * sizeof(*epoch));
+}
+
+/* @now without @before: figures wrap, and come back. */
+static struct seep_row_sum difference(const struct seep_row_sum *now,
+				      const struct seep_row_sum *before)
+{
+	return (struct seep_row_sum){
+		.epoch = now->epoch,
+		.allocs = now->allocs - before->allocs,
+		.alloc_bytes = now->alloc_bytes - before->alloc_bytes,
+		.frees = now->frees - before->frees,
+		.freed_bytes = now->freed_bytes - before->freed_bytes,
+		.temporaries = now->temporaries - before->temporaries,
+		.peak_blocks =
+			(int64_t)((uint64_t)now->peak_blocks - (uint64_t)before->peak_blocks),
+		.peak_bytes = (int64_t)((uint64_t)now->peak_bytes - (uint64_t)before->peak_bytes),
+	};
+}
+
+static void add_row(struct seep_ledger_load *load, uint32_t place, const struct seep_row_sum *more)
+{
+	struct seep_profile_context *context = &load->profile->contexts[place - 1];
+	struct seep_ledger_peak *peak = &load->peaks[place - 1];
+	const struct seep_profile_epoch live = {
+		.epoch = more->epoch,
+		.blocks = more->allocs - more->frees,
+		.bytes = more->alloc_bytes - more->freed_bytes,
+	};
+
+	context->allocs += more->allocs;
+	context->alloc_bytes += more->alloc_bytes;
+	context->frees += more->frees;
+	context->freed_bytes += more->freed_bytes;
+	context->temporary += more->temporaries;
+	context->live_blocks += live.blocks;
+	context->live_bytes += live.bytes;
+	peak->blocks = (int64_t)((uint64_t)peak->blocks + (uint64_t)more->peak_blocks);
+	peak->bytes = (int64_t)((uint64_t)peak->bytes + (uint64_t)more->peak_bytes);
+	peak->changed = true;
+	add_epoch(load, place, &live);
+}
+
+/* A row that begins to have something, or has got a context, may make a new one. */
+static void move_row(struct seep_ledger_load *load, const struct seep_row_change *change)
+{
+	static const struct seep_row_sum nothing;
+	struct seep_profile *profile = load->profile;
+	const struct seep_row_sum *now = &load->rows.sums[change->row];
+	const struct seep_row_sum *before = change->before ? &load->rows.before[change->before - 1]
+							   : &nothing;
+	const uint32_t old = profile->rows[change->row].context;
+	struct seep_row_sum more;
+	uint32_t place;
+
+	/* Most that slots have something of did nothing since. Not so what only stands in. */
+	if (old && now->context && now->context <= load->place_count &&
+	    load->places[now->context - 1] == old && memcmp(before, now, sizeof(*now)) == 0)
+		return;
+	place = is_zero(now) ? 0 : owner_of(load, change->row);
+	profile->rows[change->row] = (struct seep_profile_row){ place, now->epoch };
+	if (profile->context_count > load->peak_count)
+		load->peaks = seep_ledger_grow(load->peaks, &load->peak_count,
+					       profile->context_count * UINT64_C(3) / 2,
+					       sizeof(*load->peaks));
+	if (old && (old != place || now->epoch != before->epoch)) {
+		more = difference(&nothing, before);
+		more.epoch = before->epoch;
+		add_row(load, old, &more);
+		before = &nothing;
+	}
+	if (place) {
+		more = difference(now, before);
+		add_row(load, place, &more);
 	}
 }
 
-/* peak_* wrap here: a row's share may be negative. lift_peak() comes after the last row. */
-static void add_row(struct seep_ledger_load *load, uint64_t row, const struct seep_profile_row *of)
+static uint64_t between(int64_t value, uint64_t max)
 {
-	const struct seep_row_sum *sum = &load->rows.sums[row];
-	const struct seep_profile_epoch live = {
-		.epoch = of->epoch,
-		.blocks = sum->allocs - sum->frees,
-		.bytes = sum->alloc_bytes - sum->freed_bytes,
-	};
-	struct seep_profile_context *context = &load->profile->contexts[of->context - 1];
-
-	context->allocs += sum->allocs;
-	context->alloc_bytes += sum->alloc_bytes;
-	context->frees += sum->frees;
-	context->freed_bytes += sum->freed_bytes;
-	context->temporary += sum->temporaries;
-	context->live_blocks += live.blocks;
-	context->live_bytes += live.bytes;
-	context->peak_blocks += (uint64_t)sum->peak_blocks;
-	context->peak_bytes += (uint64_t)sum->peak_bytes;
-	context->in_doubt |= load->rows.in_doubt[row] != 0;
-	if (live.blocks | live.bytes)
-		seep_builder_epoch(&load->builder, of->context - 1, &live);
-}
-
-static uint64_t between(uint64_t value, uint64_t max)
-{
-	if ((int64_t)value < 0)
+	if (value < 0)
 		return 0;
-	return value < max ? value : max;
+	return (uint64_t)value < max ? (uint64_t)value : max;
 }
 
 /* Out of bounds where a cut was read while it was made, or written over. */
-static void lift_peak(struct seep_profile_context *context, bool peak_is_now)
+static void lift_peak(struct seep_profile_context *context, const struct seep_ledger_peak *peak,
+		      bool peak_is_now)
 {
-	if (peak_is_now) {
-		context->peak_blocks = context->live_blocks;
-		context->peak_bytes = context->live_bytes;
-	}
-	context->peak_blocks = between(context->peak_blocks, context->allocs);
-	context->peak_bytes = between(context->peak_bytes, context->alloc_bytes);
+	context->peak_blocks = between(peak_is_now ? (int64_t)context->live_blocks : peak->blocks,
+				       context->allocs);
+	context->peak_bytes = between(peak_is_now ? (int64_t)context->live_bytes : peak->bytes,
+				      context->alloc_bytes);
 	context->in_doubt |= context->damaged;
 }
 
 void seep_ledger_load_contexts(struct seep_ledger_load *load)
 {
 	struct seep_profile *profile = load->profile;
+	const struct seep_rows *rows = &load->rows;
 
 	load->places =
 		seep_ledger_grow(load->places, &load->place_count,
 				 load->view.count[LEDGER_TABLE_CONTEXTS] + LEDGER_CONTEXT_FIRST,
 				 sizeof(*load->places));
 	profile->first_row = load->view.header.first_row;
-	if (profile->row_count < load->rows.count)
+	if (profile->row_count < rows->count)
 		(void)seep_profile_add_items(profile, SEEP_ARRAY_ROWS,
-					     (uint32_t)load->rows.count - profile->row_count);
-	begin_contexts(load);
-	for (uint64_t i = 0; i < load->rows.count; i++) {
-		struct seep_profile_row *row = &profile->rows[i];
-		const struct ledger_row *item = ledger_view_row(&load->view, i);
+					     (uint32_t)rows->count - profile->row_count);
+	for (uint32_t i = 0; i < profile->context_count && load->any_in_doubt; i++)
+		profile->contexts[i].in_doubt = profile->contexts[i].damaged;
+	load->any_in_doubt = false;
+	for (uint64_t i = 0; i < rows->change_count; i++)
+		move_row(load, &rows->changes[i]);
+	for (uint64_t i = 0; i < rows->change_count; i++) {
+		const uint32_t place = profile->rows[rows->changes[i].row].context;
 
-		row->context = is_zero(&load->rows.sums[i]) ? 0 : owner_of(load, i);
-		row->epoch = item ? LEDGER_GET(item->epoch) : 0;
-		if (row->context)
-			add_row(load, i, row);
+		if (place && rows->in_doubt[rows->changes[i].row])
+			profile->contexts[place - 1].in_doubt = load->any_in_doubt = true;
 	}
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		lift_peak(&profile->contexts[i], load->rows.peak_is_now);
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		if (load->peaks[i].changed || rows->peak_is_now != load->peak_was_now)
+			lift_peak(&profile->contexts[i], &load->peaks[i], rows->peak_is_now);
+		load->peaks[i].changed = false;
+	}
+	load->peak_was_now = rows->peak_is_now;
 }

@@ -5,10 +5,13 @@
 #include "base/shared_map.h"
 #include "base/xalloc.h"
 #include "profile/ledger_file.h"
+#include "profile/ledger_load.h"
 #include "profile/ledger_parts.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 struct seep_ledger_live {
 	struct seep_ledger ledger;
@@ -76,11 +79,30 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live)
 	return live->load.profile;
 }
 
+/* Said before anything is read, so that what was read last stays. */
+static int check_file(const struct seep_ledger_live *live, struct seep_error *err)
+{
+	const struct ledger_header *header = live->map.at;
+	struct stat st;
+
+	if (!header)
+		return 0;
+	if (fstat(live->ledger.fd, &st) == 0 && (uint64_t)st.st_size < live->ledger.bytes)
+		return seep_fail(err, SEEP_ETRUNC, "%s was truncated", live->ledger.file_name);
+	if (memcmp(header->magic, live->load.view.header.magic, sizeof(header->magic)) != 0 ||
+	    memcmp(header->table, live->load.view.header.table, sizeof(header->table)) != 0)
+		return seep_fail(err, SEEP_ECORRUPT, "%s was written over", live->ledger.file_name);
+	return 0;
+}
+
 int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *err)
 {
 	struct seep_profile *profile = live->load.profile;
 	struct seep_arena *kept = profile->arena;
+	int r = check_file(live, err);
 
+	if (r < 0)
+		return r;
 	seep_ledger_load_figures(&live->load);
 	seep_arena_free(live->passing);
 	profile->arena = live->passing = seep_arena_new();
@@ -90,4 +112,18 @@ int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *e
 		return seep_fail(err, SEEP_ETRUNC, "%s was truncated while it was read",
 				 live->ledger.file_name);
 	return 0;
+}
+
+bool seep_ledger_live_runs(const struct seep_ledger_live *live)
+{
+	return seep_profile_process_life(&live->load.view.header, NULL) != SEEP_PROCESS_DEAD;
+}
+
+bool seep_ledger_live_is_replaced(const struct seep_ledger_live *live)
+{
+	struct stat ours, there;
+
+	return live->map.at && fstat(live->ledger.fd, &ours) == 0 &&
+	       stat(live->ledger.file_name, &there) == 0 &&
+	       (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev);
 }

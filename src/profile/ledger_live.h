@@ -19,6 +19,8 @@
 #include "base/error.h"
 #include "profile/profile.h"
 
+#include <stdbool.h>
+
 struct seep_ledger_live;
 
 /**
@@ -53,8 +55,17 @@ struct seep_profile *seep_ledger_live_profile(struct seep_ledger_live *live);
  * it ended; one that was killed says nothing, and seep_profile_process_life() knows. What was left
  * in the middle of an operation is finished only by seep_profile_load_ledger().
  *
- * Returns: 0, or -SEEP_ETRUNC when the file was cut; the profile is then of no use.
+ * Returns: 0, or
+ *   -SEEP_ETRUNC    the file was cut: the profile is as it was read last, or of no use if that
+ *                   happened in the middle of this reading
+ *   -SEEP_ECORRUPT  the file was written over: the same
  */
 SEEP_NODISCARD int seep_ledger_live_refresh(struct seep_ledger_live *live, struct seep_error *err);
+
+/* Does its process run? One of another container counts as running until it says that it ended. */
+bool seep_ledger_live_runs(const struct seep_ledger_live *live);
+
+/* Is there another file under the name of the one that was opened? None is no other. */
+bool seep_ledger_live_is_replaced(const struct seep_ledger_live *live);
 
 #endif

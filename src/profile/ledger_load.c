@@ -89,6 +89,7 @@ void seep_ledger_load_done(struct seep_ledger_load *load)
 	seep_rows_done(&load->rows);
 	free(load->nodes);
 	free(load->places);
+	free(load->peaks);
 }
 
 int seep_profile_load_ledger_memory(const void *map, size_t bytes, bool live,

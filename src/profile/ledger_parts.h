@@ -16,6 +16,20 @@ struct seep_ledger_load {
 	struct seep_profile *profile; /* the builder's */
 	struct seep_rows rows;
 	uint64_t impossible; /* figures that were written over, and count as 0 */
+	/* Over all rows, kept from reading to reading. */
+	uint64_t row_allocs;
+	uint64_t row_alloc_bytes;
+	uint64_t direct_bytes;
+	/* By context of the profile: what its peaks are made from, and room for so many epochs. */
+	struct seep_ledger_peak {
+		int64_t blocks;
+		int64_t bytes;
+		uint32_t epoch_room;
+		bool changed;
+	} * peaks;
+	uint64_t peak_count;
+	bool peak_was_now;
+	bool any_in_doubt; /* of the contexts, by the last reading */
 	struct seep_ledger_node {
 		uint32_t piece; /* of the builder; 0 = not published yet, or the root */
 		bool damaged;	/* the path to the root is not whole */

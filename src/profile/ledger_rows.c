@@ -25,6 +25,12 @@ enum {
 /* What is still to be done for a row. In a finished reading WANTED means "in doubt". */
 enum { DONE = 0, WANTED = 1, REDONE = 2 };
 
+/*
+ * Whether a row's sum holds as long as its sequence does: no slot had anything of it, and it was read
+ * in peace. HELD_AT_CUT: its figures at the cut are in it, so as long as there is no other cut, too.
+ */
+enum { HELD_NOT = 0, HELD = 1, HELD_AT_CUT = 2, CHANGED = 4 };
+
 struct reader {
 	struct ledger_view *view; /* counts are taken again as the ledger grows */
 	struct seep_rows *rows;
@@ -110,7 +116,7 @@ static const struct ledger_redo *unfinished_flush(const struct reader *r,
 
 	if (r->live || LEDGER_GET(redo->active) != 1 || index >= r->rows->count)
 		return NULL;
-	sequence = r->rows->sums[index].sequence;
+	sequence = r->rows->sequences[index];
 	if (!(sequence & LEDGER_SEQ_ODD) || LEDGER_SEQ_CACHE(sequence) != cache_index)
 		return NULL;
 	*ret_row = index;
@@ -160,10 +166,40 @@ static void read_cache_slots(const struct reader *r, const struct ledger_cache *
 			continue;
 		read_slot(r, slot, &values);
 		add(r, row, &values);
+		if (values.allocs | values.alloc_bytes | values.frees | values.freed_bytes |
+		    values.temporaries)
+			r->rows->held[row] &= CHANGED;
 	}
 }
 
-static void read_all_slots(const struct reader *r)
+static bool is_empty(const struct ledger_slot *slot)
+{
+	return (LEDGER_GET(slot->allocs) | LEDGER_GET(slot->alloc_bytes) | LEDGER_GET(slot->frees) |
+		LEDGER_GET(slot->freed_bytes) | LEDGER_GET(slot->temporaries)) == 0;
+}
+
+/* Rows of which a slot of this cache has something are to be read. */
+static void want_cache_slots(const struct reader *r, const struct ledger_cache *cache,
+			     uint64_t cache_index)
+{
+	uint64_t first = 0;
+	const uint64_t count = find_slots(r, cache, &first);
+
+	(void)cache_index;
+	for (uint64_t i = first; i < first + count; i++) {
+		const struct ledger_slot *slot = ledger_view_slot(r->view, i);
+		const uint64_t row = slot ? (uint64_t)LEDGER_GET(slot->row) -
+						     r->view->header.first_row
+					  : UINT64_MAX;
+
+		if (row < r->rows->count && !is_empty(slot))
+			r->rows->in_doubt[row] = WANTED;
+	}
+}
+
+static void each_cache(const struct reader *r,
+		       void (*each)(const struct reader *r, const struct ledger_cache *cache,
+				    uint64_t cache_index))
 {
 	uint64_t count;
 
@@ -173,7 +209,7 @@ static void read_all_slots(const struct reader *r)
 		const struct ledger_cache *cache = ledger_view_cache(r->view, i);
 
 		if (cache && LEDGER_GET(cache->ready))
-			read_cache_slots(r, cache, i);
+			each(r, cache, i);
 	}
 }
 
@@ -184,12 +220,15 @@ static void begin_row(const struct reader *r, uint64_t index)
 
 	memset(sum, 0, sizeof(*sum));
 	r->rows->in_doubt[index] = WANTED;
+	r->rows->held[index] = HELD | CHANGED;
 	if (!row)
 		return;
-	sum->sequence = LEDGER_GET(row->sequence);
+	sum->epoch = LEDGER_GET(row->epoch);
+	sum->context = LEDGER_GET(row->context_ready);
+	r->rows->sequences[index] = LEDGER_GET(row->sequence);
 	/* Before the slots: of these blocks the allocations are counted, and are read later. */
-	sum->frees = LEDGER_GET(row->direct_frees);
-	sum->freed_bytes = LEDGER_GET(row->direct_freed_bytes);
+	sum->frees = sum->direct_frees = LEDGER_GET(row->direct_frees);
+	sum->freed_bytes = sum->direct_freed_bytes = LEDGER_GET(row->direct_freed_bytes);
 	sum->peak_blocks = minus(0, sum->frees);
 	sum->peak_bytes = minus(0, sum->freed_bytes);
 	sum->direct_bytes = sum->freed_bytes;
@@ -211,15 +250,20 @@ static bool end_row(const struct reader *r, uint64_t index)
 {
 	const struct ledger_row *row = ledger_view_row(r->view, index);
 	const struct seep_row_sum *sum = &r->rows->sums[index];
+	const uint64_t sequence = r->rows->sequences[index];
 	struct ledger_row_values values;
 
 	if (!row || r->rows->in_doubt[index] == REDONE)
 		return true;
 	COPY_VALUES(&values, row);
 	add(r, index, &values);
-	if (sum->sequence & LEDGER_SEQ_ODD)
-		return was_left_alone(r, index, sum->sequence);
-	return LEDGER_GET(row->sequence) == sum->sequence;
+	if (values.turn > r->turn || sum->context == 0)
+		r->rows->held[index] &= CHANGED;
+	else if (values.turn == r->turn && r->rows->held[index] & HELD)
+		r->rows->held[index] = HELD_AT_CUT | CHANGED;
+	if (sequence & LEDGER_SEQ_ODD)
+		return was_left_alone(r, index, sequence);
+	return LEDGER_GET(row->sequence) == sequence;
 }
 
 /* Rows that move meanwhile are wanted again. */
@@ -229,7 +273,7 @@ static void read_wanted_rows(struct reader *r)
 
 	for (uint64_t i = 0; i < count; i++)
 		begin_row(r, r->rows->wanted[i]);
-	read_all_slots(r);
+	each_cache(r, read_cache_slots);
 	r->wanted_count = 0;
 	for (uint64_t i = 0; i < count; i++) {
 		const uint32_t index = r->rows->wanted[i];
@@ -268,13 +312,58 @@ static void retry_moved_rows(struct reader *r)
 	}
 }
 
+/*
+ * Looked at once, after the slots: what a slot had that was empty then would have changed the
+ * sequence. Row 0 is counted without one, too.
+ */
+static bool holds(const struct reader *r, uint64_t index)
+{
+	const uint8_t held = r->rows->held[index];
+	const struct ledger_row *row;
+	uint64_t frees, bytes;
+
+	if (index == LEDGER_CONTEXT_NO_STACK || r->rows->in_doubt[index] != DONE ||
+	    !(held & (r->turn == r->rows->turn ? HELD | HELD_AT_CUT : HELD)))
+		return false;
+	row = ledger_view_row(r->view, index);
+	if (!row || LEDGER_GET(row->sequence) != r->rows->sequences[index])
+		return false;
+	frees = LEDGER_GET(row->direct_frees);
+	bytes = LEDGER_GET(row->direct_freed_bytes);
+	return (frees | bytes) == 0 || (frees == r->rows->sums[index].direct_frees &&
+					bytes == r->rows->sums[index].direct_freed_bytes);
+}
+
+/* Once for all passes of a reading. */
+static void note_change(struct seep_rows *rows, uint32_t index)
+{
+	if (rows->held[index] & CHANGED)
+		return;
+	rows->changes = seep_xgrow(rows->changes, &rows->change_capacity, rows->change_count + 1,
+				   sizeof(*rows->changes));
+	rows->changes[rows->change_count++] = (struct seep_row_change){ index, 0 };
+	if (!(rows->sums[index].allocs | rows->sums[index].alloc_bytes))
+		return;
+	rows->before = seep_xgrow(rows->before, &rows->before_capacity, rows->before_count + 1,
+				  sizeof(*rows->before));
+	rows->before[rows->before_count++] = rows->sums[index];
+	rows->changes[rows->change_count - 1].before = (uint32_t)rows->before_count;
+}
+
 static void read_rows(struct reader *r)
 {
 	struct seep_rows *rows = r->rows;
 
-	for (uint64_t i = 0; i < rows->count; i++)
-		rows->wanted[i] = (uint32_t)i;
-	r->wanted_count = rows->count;
+	if (r->live)
+		each_cache(r, want_cache_slots);
+	r->wanted_count = 0;
+	for (uint64_t i = 0; i < rows->count; i++) {
+		if (holds(r, i))
+			continue;
+		note_change(rows, (uint32_t)i);
+		rows->wanted[r->wanted_count++] = (uint32_t)i;
+	}
+	rows->turn = r->turn;
 	read_wanted_rows(r);
 	retry_moved_rows(r);
 	rows->in_doubt_count = r->wanted_count;
@@ -322,17 +411,37 @@ static void read_caches(const struct reader *r)
 	r->rows->peak_is_now = sum->live_bytes >= LEDGER_GET(state->peak_bytes);
 }
 
+static void *grow(void *array, uint64_t old, uint64_t wanted, size_t item_bytes)
+{
+	if (!array)
+		return seep_xcalloc(wanted, item_bytes);
+	array = seep_xrealloc(array, wanted, item_bytes);
+	memset((char *)array + old * item_bytes, 0, (wanted - old) * item_bytes);
+	return array;
+}
+
 static void make_room(struct seep_rows *rows, uint64_t count)
 {
+	const uint64_t old = rows->capacity;
+
 	rows->count = count;
-	if (count <= rows->capacity && rows->sums)
+	if (count <= old && rows->sums)
 		return;
 	/* In a dead ledger exactly; of one that grows, not with every reading. */
 	rows->capacity = rows->sums ? count + count / 2 : count;
-	seep_rows_done(rows);
-	rows->sums = seep_xcalloc(rows->capacity, sizeof(*rows->sums));
-	rows->in_doubt = seep_xcalloc(rows->capacity, sizeof(*rows->in_doubt));
-	rows->wanted = seep_xcalloc(rows->capacity, sizeof(*rows->wanted));
+	rows->sums = grow(rows->sums, old, rows->capacity, sizeof(*rows->sums));
+	rows->sequences = grow(rows->sequences, old, rows->capacity, sizeof(*rows->sequences));
+	rows->in_doubt = grow(rows->in_doubt, old, rows->capacity, sizeof(*rows->in_doubt));
+	rows->held = grow(rows->held, old, rows->capacity, sizeof(*rows->held));
+	rows->wanted = grow(rows->wanted, old, rows->capacity, sizeof(*rows->wanted));
+}
+
+/* What was changed by the last reading is not by this one. */
+static void begin_changes(struct seep_rows *rows)
+{
+	for (uint64_t i = 0; i < rows->change_count; i++)
+		rows->held[rows->changes[i].row] &= HELD | HELD_AT_CUT;
+	rows->change_count = rows->before_count = 0;
 }
 
 /*
@@ -360,6 +469,7 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 
 	ledger_view_refresh(view);
 	make_room(rows, view->count[LEDGER_TABLE_ROWS]);
+	begin_changes(rows);
 	do {
 		r.turn = LEDGER_GET(ledger_view_control(view)->peak_turn);
 		r.last = passes == 1;
@@ -373,6 +483,10 @@ void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows)
 void seep_rows_done(struct seep_rows *rows)
 {
 	free(rows->sums);
+	free(rows->sequences);
 	free(rows->in_doubt);
+	free(rows->held);
 	free(rows->wanted);
+	free(rows->changes);
+	free(rows->before);
 }

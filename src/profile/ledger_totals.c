@@ -94,16 +94,6 @@ static void derive(struct seep_ledger_load *load)
 			       asks_for_verify(load->profile->process.options);
 }
 
-/* What was counted without a slot is taken to have happened before the peak, whenever it did. */
-static uint64_t direct_bytes(struct seep_ledger_load *load)
-{
-	uint64_t bytes = 0;
-
-	for (uint64_t i = 0; i < load->rows.count; i++)
-		(void)seep_ledger_add(&bytes, load->rows.sums[i].direct_bytes);
-	return bytes;
-}
-
 /*
  * The most of (2k + 1) T with k of 2 to n caches, to a few bytes: T falls while caches are handed
  * out, down to 0, and the peak may have been captured when there were fewer.
@@ -135,7 +125,8 @@ static void bound_peak(struct seep_ledger_load *load)
 	if (peak < totals->peak_bytes)
 		peak = totals->peak_bytes;
 	totals->peak_error_bytes = kept_back_bytes(peak, n);
-	(void)seep_ledger_add(&totals->peak_error_bytes, direct_bytes(load));
+	/* What was counted without a slot is taken to have happened before the peak, always. */
+	(void)seep_ledger_add(&totals->peak_error_bytes, load->direct_bytes);
 	totals->peak_exact = totals->peak_error_bytes == 0 && !load->rows.peak_turn_moved;
 }
 

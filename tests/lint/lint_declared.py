@@ -18,6 +18,7 @@ SEVERAL = {
     "src/recording/recording.h": "the room's interface: write, open, load",
     "src/report/report.h": "the room's interface: one function per kind of report, a file each",
     "src/scan/scan.h": "the room's interface: a file per step of a scan",
+    "src/tui/screens.h": "one entry per screen, in screen_NAME.c: the list of screens",
     "src/target/stop.h": "one stopped process, a file for each thing that is done with it",
     "src/target/facts.h": "the facts, looked for in a file per subject",
 }

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+#include "analysis/live.h"
+
+#include "analysis/rank.h"
+#include "base/clock.h"
+#include "base/path.h"
+#include "base/procfs.h"
+#include "base/xalloc.h"
+#include "core/bits.h"
+#include "profile/symbolise.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define GROWING_RANK (INT64_C(1) << 62)
+#define STALE_RANK (INT64_C(1) << 61)
+
+const char *const seep_live_sort_names[] = { "live", "change", "allocs", "growth",
+					     "age",  "blocks", NULL };
+
+const char *seep_live_state_name(enum seep_live_state state)
+{
+	static const char *const names[] = { "runs", "ended", "lost" };
+
+	return names[state];
+}
+
+struct seep_live *seep_live_new(const struct seep_live_options *options)
+{
+	struct seep_live *live = seep_xcalloc(1, sizeof(*live));
+
+	live->options = *options;
+	live->sample_every = 1;
+	live->samples = seep_xcalloc(SEEP_LIVE_SAMPLES, sizeof(*live->samples));
+	return live;
+}
+
+static void process_free(struct seep_live_process *process)
+{
+	seep_growth_free(process->growth);
+	seep_sites_free(process->sites);
+	seep_ledger_live_close(process->ledger);
+	free(process->path);
+	free(process->fate);
+	free(process->before);
+	free(process->since);
+	free(process->told);
+	free(process->matches);
+	free(process->matched);
+	free(process);
+}
+
+void seep_live_free(struct seep_live *live)
+{
+	if (!live)
+		return;
+	for (uint32_t i = 0; i < live->count; i++)
+		process_free(live->processes[i]);
+	free(live->processes);
+	free(live->samples);
+	free(live->news);
+	free(live);
+}
+
+static void tell(struct seep_live *live, const struct seep_live_process *process, const char *what)
+{
+	const char *exe = process->profile->process.exe;
+
+	char *before = live->news;
+
+	live->news = seep_xasprintf("%s%s%s (pid %u) %s", before ? before : "", before ? "; " : "",
+				    exe ? seep_path_base(exe) : "a process",
+				    process->profile->process.pid, what);
+	free(before);
+}
+
+int seep_live_add(struct seep_live *live, const char *path, struct seep_error *err)
+{
+	struct seep_live_process *process;
+	struct seep_ledger_live *ledger;
+	int r;
+
+	for (uint32_t i = 0; i < live->count; i++)
+		if (strcmp(live->processes[i]->path, path) == 0)
+			return 0;
+	r = seep_ledger_live_open(path, &ledger, err);
+	if (r < 0)
+		return r;
+	process = seep_xcalloc(1, sizeof(*process));
+	process->path = seep_xstrdup(path);
+	process->ledger = ledger;
+	process->profile = seep_ledger_live_profile(ledger);
+	process->growth = seep_growth_new(live->options.growth_after_ns);
+	live->processes = seep_xgrow(live->processes, &live->capacity, live->count + 1,
+				     sizeof(struct seep_live_process *));
+	live->processes[live->count++] = process;
+	if (live->readings > 0)
+		tell(live, process, "is new");
+	return 0;
+}
+
+static struct seep_live_figures figures_of(const struct seep_profile_context *context)
+{
+	return (struct seep_live_figures){ context->live_bytes, context->allocs, context->frees };
+}
+
+static struct seep_live_figures total_figures(const struct seep_profile *profile)
+{
+	return (struct seep_live_figures){ profile->totals.live_bytes, profile->totals.allocs,
+					   profile->totals.frees };
+}
+
+/* In the arrays by context. */
+static void make_room(struct seep_live_process *process)
+{
+	const uint32_t count = process->profile->context_count, old = process->room;
+	const uint32_t room = count + count / 2;
+
+	if (count <= old)
+		return;
+	process->before = seep_xrealloc(process->before, room, sizeof(*process->before));
+	process->since = seep_xrealloc(process->since, room, sizeof(*process->since));
+	process->told = seep_xrealloc(process->told, room, 1);
+	memset(process->since + old, 0, (room - old) * sizeof(*process->since));
+	memset(process->told + old, 0, room - old);
+	process->room = room;
+}
+
+/* What the next reading is compared with. */
+static void remember(struct seep_live_process *process)
+{
+	const struct seep_profile *profile = process->profile;
+	const uint32_t count = profile->context_count;
+
+	make_room(process);
+	for (uint32_t i = 0; i < count; i++)
+		process->before[i] = figures_of(&profile->contexts[i]);
+	process->before_count = count;
+	process->total_before = total_figures(profile);
+}
+
+static char *fate_of(const struct seep_profile_process *process)
+{
+	switch (process->ended) {
+	case SEEP_ENDED_EXIT:
+		return process->has_status
+			       ? seep_xasprintf("exited with status %d", process->status_code)
+			       : seep_xstrdup("exited");
+	case SEEP_ENDED_EXEC:
+		return seep_xstrdup("became another program (exec)");
+	default:
+		return seep_xstrdup("was killed: it ended without a word");
+	}
+}
+
+static void lose(struct seep_live *live, struct seep_live_process *process, char *fate,
+		 enum seep_live_state state)
+{
+	process->state = state;
+	process->fate = fate;
+	tell(live, process, fate);
+}
+
+static void tell_grown(struct seep_live *live, struct seep_live_process *process)
+{
+	const struct seep_growth_sum before = process->grown;
+
+	process->grown = seep_growth_sum(process->growth);
+	if (before.contexts + process->grown.contexts == 0)
+		return;
+	live->ever_grown = true;
+	make_room(process);
+	for (uint32_t i = 0; i < process->profile->context_count; i++) {
+		struct seep_profile_growth growth;
+		const bool is = seep_growth_of(process->growth, process->profile->contexts[i].id,
+					       &growth) &&
+				growth.verdict == SEEP_GROWTH_GROWING && !growth.returned;
+
+		if (is && !process->told[i] && live->options.grown)
+			live->options.grown(live->options.user, process, i, &growth);
+		process->told[i] |= is;
+	}
+}
+
+static void read_again(struct seep_live *live, struct seep_live_process *process, uint64_t now_ns)
+{
+	struct seep_procfs_stat stat;
+	struct seep_error err = { 0 };
+	/* Before it is read: what is read of a dead one is its last state. */
+	const bool runs = seep_ledger_live_runs(process->ledger);
+	const bool replaced = runs && seep_ledger_live_is_replaced(process->ledger);
+
+	if (process->read_ns)
+		remember(process);
+	if (seep_ledger_live_refresh(process->ledger, &err) < 0) {
+		/* One that is cut after its end is nobody's loss. */
+		lose(live, process, seep_xasprintf("is not read any more: %s", err.text),
+		     SEEP_LIVE_LOST);
+		return;
+	}
+	process->span_ns = process->read_ns ? now_ns - process->read_ns : 0;
+	process->read_ns = now_ns;
+	memmove(process->recent, process->recent + 1,
+		sizeof(process->recent) - sizeof(process->recent[0]));
+	process->recent[SEEP_GROWTH_RECENT - 1] = process->profile->totals.live_bytes;
+	if (!process->met_ns) {
+		process->met_ns = now_ns;
+		remember(process);
+		for (int i = 0; i < SEEP_GROWTH_RECENT; i++)
+			process->recent[i] = process->profile->totals.live_bytes;
+	}
+	process->threads = seep_procfs_stat(process->profile->process.pid, &stat) ? stat.threads
+										  : 0;
+	seep_growth_observe(process->growth, process->profile, now_ns);
+	tell_grown(live, process);
+	if (replaced && !process->replaced)
+		tell(live, process, "has a ledger whose file was replaced; the old one is read on");
+	process->replaced = replaced;
+	if (!runs || process->profile->process.ended != SEEP_ENDED_RUNNING)
+		lose(live, process, fate_of(&process->profile->process), SEEP_LIVE_ENDED);
+}
+
+/* A build has thousands of processes: only the last to end are kept. */
+static void let_go(struct seep_live *live)
+{
+	uint32_t ended = 0, kept = 0;
+
+	for (uint32_t i = 0; i < live->count; i++)
+		ended += live->processes[i]->state == SEEP_LIVE_ENDED;
+	for (uint32_t i = 0; i < live->count; i++) {
+		struct seep_live_process *process = live->processes[i];
+
+		/* The first is who the tree is named after. */
+		if (i == 0 || ended <= SEEP_LIVE_ENDED_KEPT || process->state != SEEP_LIVE_ENDED ||
+		    process == live->only) {
+			live->processes[kept++] = process;
+			continue;
+		}
+		ended--;
+		live->left_out_count++;
+		process_free(process);
+	}
+	live->count = kept;
+}
+
+static void take_sample(struct seep_live *live, uint64_t now_ns)
+{
+	if (live->readings++ % live->sample_every != 0)
+		return;
+	if (live->sample_count == SEEP_LIVE_SAMPLES) {
+		for (uint32_t i = 0; i < SEEP_LIVE_SAMPLES / 2; i++)
+			live->samples[i] = live->samples[2 * i];
+		live->sample_count /= 2;
+		live->sample_every *= 2;
+	}
+	live->samples[live->sample_count++] =
+		(struct seep_live_sample){ now_ns, seep_live_total(live).live_bytes };
+}
+
+void seep_live_refresh(struct seep_live *live, uint64_t now_ns)
+{
+	free(live->news);
+	live->news = NULL;
+	if (live->options.find)
+		live->options.find(live->options.user, live);
+	for (uint32_t i = 0; i < live->count; i++)
+		if (live->processes[i]->state == SEEP_LIVE_RUNS)
+			read_again(live, live->processes[i], now_ns);
+	let_go(live);
+	take_sample(live, now_ns);
+}
+
+bool seep_live_runs(const struct seep_live *live)
+{
+	for (uint32_t i = 0; i < live->count; i++)
+		if (live->processes[i]->state == SEEP_LIVE_RUNS)
+			return true;
+	return false;
+}
+
+bool seep_live_is_current(const struct seep_live *live, const struct seep_live_process *process)
+{
+	const struct seep_live_process *last = NULL;
+
+	if (live->only)
+		return process == live->only;
+	if (process->state != SEEP_LIVE_ENDED)
+		return true;
+	for (uint32_t i = 0; i < live->count; i++) {
+		if (live->processes[i]->state != SEEP_LIVE_ENDED)
+			return false;
+		if (!last || live->processes[i]->read_ns > last->read_ns)
+			last = live->processes[i];
+	}
+	return process == last;
+}
+
+void seep_live_reset(struct seep_live *live, bool again)
+{
+	for (uint32_t i = 0; i < live->count; i++) {
+		struct seep_live_process *process = live->processes[i];
+
+		process->since_ns = again ? 0 : process->read_ns;
+		process->total_since = process->profile->totals.live_bytes;
+		for (uint32_t k = 0; k < process->room; k++)
+			process->since[k] = k < process->profile->context_count
+						    ? process->profile->contexts[k].live_bytes
+						    : 0;
+	}
+}
+
+static uint64_t per_second(uint64_t now, uint64_t before, uint64_t span_ns)
+{
+	if (span_ns == 0 || now < before)
+		return 0;
+	return (uint64_t)((double)(now - before) * SEEP_NS_PER_S / (double)span_ns + 0.5);
+}
+
+struct seep_live_totals seep_live_process_total(const struct seep_live_process *process)
+{
+	const struct seep_profile_totals *totals = &process->profile->totals;
+	const struct seep_live_figures *before = &process->total_before;
+
+	return (struct seep_live_totals){
+		.processes = 1,
+		.live_bytes = totals->live_bytes,
+		.live_blocks = totals->live_blocks,
+		.peak_bytes = totals->peak_bytes,
+		.allocs = totals->allocs,
+		.frees = totals->frees,
+		.change_bytes =
+			(int64_t)(totals->live_bytes -
+				  (process->since_ns ? process->total_since : before->live_bytes)),
+		.allocs_per_s = per_second(totals->allocs, before->allocs, process->span_ns),
+		.frees_per_s = per_second(totals->frees, before->frees, process->span_ns),
+		.threads = process->threads,
+		.grown = process->grown,
+	};
+}
+
+struct seep_live_totals seep_live_total(const struct seep_live *live)
+{
+	struct seep_live_totals sum = { 0 };
+
+	for (uint32_t i = 0; i < live->count; i++) {
+		struct seep_live_totals one;
+
+		if (!seep_live_is_current(live, live->processes[i]))
+			continue;
+		one = seep_live_process_total(live->processes[i]);
+		sum.processes++;
+		sum.live_bytes += one.live_bytes;
+		sum.live_blocks += one.live_blocks;
+		sum.peak_bytes += one.peak_bytes;
+		sum.allocs += one.allocs;
+		sum.frees += one.frees;
+		sum.change_bytes += one.change_bytes;
+		sum.allocs_per_s += one.allocs_per_s;
+		sum.frees_per_s += one.frees_per_s;
+		sum.threads += one.threads;
+		sum.grown.contexts += one.grown.contexts;
+		sum.grown.bytes += one.grown.bytes;
+		sum.grown.bytes_per_hour += one.grown.bytes_per_hour;
+	}
+	return sum;
+}
+
+uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch)
+{
+	uint32_t low = 0, high = profile->mark_count;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (profile->marks[middle].epoch < epoch)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return epoch && low < profile->mark_count ? profile->marks[low].at_ns
+						  : profile->process.start_ns;
+}
+
+static uint64_t age_ns(const struct seep_live_process *process,
+		       const struct seep_profile_context *context)
+{
+	uint64_t from_ns;
+
+	if (context->epoch_count == 0)
+		return 0;
+	from_ns = core_larger(seep_live_epoch_ns(process->profile, context->epochs[0].epoch),
+			      context->first_ns);
+	return process->read_ns > from_ns ? process->read_ns - from_ns : 0;
+}
+
+static struct seep_live_figures before_of(const struct seep_live_process *process, uint32_t context)
+{
+	return context < process->before_count ? process->before[context]
+					       : (struct seep_live_figures){ 0 };
+}
+
+static int64_t change_of(const struct seep_live_process *process, uint32_t context)
+{
+	uint64_t from = before_of(process, context).live_bytes;
+
+	if (process->since_ns)
+		from = context < process->room ? process->since[context] : 0;
+	return (int64_t)(process->profile->contexts[context].live_bytes - from);
+}
+
+struct seep_live_line seep_live_line(struct seep_live_process *process, uint32_t index)
+{
+	const struct seep_profile_context *context = &process->profile->contexts[index];
+	const struct seep_live_figures before = before_of(process, index);
+	struct seep_live_line line = {
+		.process = process,
+		.context = index,
+		.change_bytes = change_of(process, index),
+		.allocs_per_s = per_second(context->allocs, before.allocs, process->span_ns),
+		.frees_per_s = per_second(context->frees, before.frees, process->span_ns),
+		.age_ns = age_ns(process, context),
+	};
+
+	line.judged = seep_growth_of(process->growth, context->id, &line.growth);
+	return line;
+}
+
+static int64_t value_of(const struct seep_live_process *process, uint32_t index,
+			enum seep_live_sort sort)
+{
+	const struct seep_profile_context *context = &process->profile->contexts[index];
+	struct seep_profile_growth growth;
+
+	switch (sort) {
+	case SEEP_LIVE_BY_CHANGE:
+		return change_of(process, index);
+	case SEEP_LIVE_BY_ALLOCS:
+		return (int64_t)(context->allocs - before_of(process, index).allocs);
+	case SEEP_LIVE_BY_AGE:
+		return (int64_t)age_ns(process, context);
+	case SEEP_LIVE_BY_BLOCKS:
+		return (int64_t)context->live_blocks;
+	case SEEP_LIVE_BY_GROWTH:
+		if (!seep_growth_of(process->growth, context->id, &growth))
+			return change_of(process, index);
+		if (growth.verdict == SEEP_GROWTH_GROWING && !growth.returned)
+			return GROWING_RANK + (int64_t)(seep_growth_bytes_per_hour(&growth) >> 2);
+		return growth.verdict == SEEP_GROWTH_STALE
+			       ? STALE_RANK + (int64_t)(growth.bytes >> 4)
+			       : change_of(process, index);
+	default:
+		return (int64_t)context->live_bytes;
+	}
+}
+
+static bool frame_has(const struct seep_profile *profile, const struct seep_profile_frame *frame,
+		      const char *text)
+{
+	const char *module = seep_profile_frame_path(profile, frame);
+
+	return (frame->function && strstr(frame->function, text)) ||
+	       (frame->file && strstr(frame->file, text)) ||
+	       (module && strstr(seep_path_base(module), text));
+}
+
+static void match_frames(struct seep_live_process *process, const char *text)
+{
+	const struct seep_profile *profile = process->profile;
+
+	if (!process->matched || strcmp(process->matched, text) != 0) {
+		free(process->matched);
+		process->matched = seep_xstrdup(text);
+		process->match_count = 0;
+	}
+	if (process->match_count == profile->frame_count)
+		return;
+	process->matches = seep_xrealloc(process->matches, profile->frame_count, 1);
+	for (uint32_t i = process->match_count; i < profile->frame_count; i++)
+		process->matches[i] = frame_has(profile, &profile->frames[i], text);
+	process->match_count = profile->frame_count;
+}
+
+static bool is_shown(const struct seep_live_process *process, uint32_t index, bool filtered)
+{
+	const struct seep_profile_context *context = &process->profile->contexts[index];
+	const struct seep_live_figures before = before_of(process, index);
+
+	if (context->live_blocks == 0 && context->allocs == before.allocs &&
+	    context->live_bytes == before.live_bytes)
+		return false;
+	for (uint32_t i = 0; i < context->stack_count && filtered; i++)
+		if (process->matches[context->stack[i].frame])
+			return true;
+	return !filtered;
+}
+
+uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *choice, uint32_t top,
+		       struct seep_live_line *ret_lines)
+{
+	const bool filtered = choice->filter && choice->filter[0];
+	struct seep_ranked *ranked;
+	uint32_t count = 0, all = 0;
+
+	for (uint32_t p = 0; p < live->count; p++)
+		all += live->processes[p]->profile->context_count;
+	ranked = seep_xmalloc((size_t)all * sizeof(*ranked));
+	for (uint32_t p = 0, first = 0; p < live->count; p++) {
+		struct seep_live_process *process = live->processes[p];
+		const uint32_t contexts = process->profile->context_count;
+
+		if (seep_live_is_current(live, process)) {
+			seep_live_name(live, process);
+			if (filtered)
+				match_frames(process, choice->filter);
+			for (uint32_t i = 0; i < contexts; i++)
+				if (is_shown(process, i, filtered))
+					ranked[count++] = (struct seep_ranked){
+						.value = value_of(process, i, choice->sort),
+						.tie = ~process->profile->contexts[i].live_bytes,
+						.index = first + i,
+					};
+		}
+		first += contexts;
+	}
+	top = (uint32_t)seep_rank_top(ranked, count, top);
+	for (uint32_t k = 0; k < top; k++) {
+		uint32_t index = ranked[k].index, p = 0;
+
+		while (index >= live->processes[p]->profile->context_count)
+			index -= live->processes[p++]->profile->context_count;
+		ret_lines[k] = seep_live_line(live->processes[p], index);
+	}
+	free(ranked);
+	return top;
+}
+
+void seep_live_name(const struct seep_live *live, struct seep_live_process *process)
+{
+	struct seep_profile *profile = process->profile;
+
+	if (process->sites && profile->context_count == process->named_contexts)
+		return;
+	/* All stacks together too long: the last ones lack inlined calls. */
+	(void)!seep_profile_symbolise(profile, live->options.symbols, false, NULL, NULL, NULL);
+	process->named_contexts = profile->context_count;
+	if (process->sites && process->named_frames == profile->frame_count)
+		return;
+	process->named_frames = profile->frame_count;
+	seep_sites_free(process->sites);
+	process->sites = seep_sites_new(profile);
+}
+
+const struct seep_profile_frame *seep_live_blamed(const struct seep_live_process *process,
+						  uint32_t index)
+{
+	const struct seep_profile_context *context = &process->profile->contexts[index];
+	uint32_t first, end;
+
+	if (context->stack_count == 0)
+		return NULL;
+	seep_sites_trim(process->sites, context->stack, context->stack_count, &first, &end);
+	return &process->profile->frames[context->stack[first].frame];
+}

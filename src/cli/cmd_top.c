@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep top": watch running processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/live.h"
+#include "base/clock.h"
+#include "base/terminal.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/on_growth.h"
+#include "cli/symbol_options.h"
+#include "cli/top_find.h"
+#include "profile/context_hash.h"
+#include "profile/ledger_load.h"
+#include "profile/symbolise.h"
+#include "recorder/ledger_control.h"
+#include "recorder/leak_check.h"
+#include "report/report_live.h"
+#include "tui/tui.h"
+
+enum { TOP_MAX = 100000, WAIT_STEP_NS = 100 * 1000 * 1000 };
+
+static struct {
+	bool once;
+	const char *json;
+	bool csv;
+	uint64_t interval_ns;
+	uint64_t for_ns;
+	const char *wait;
+	int sort;
+	uint64_t top;
+	uint64_t growth_after_ns;
+	const char *on_growth;
+	uint64_t growth_exitcode;
+	struct seep_symbol_option_values symbols;
+} asked = {
+	.interval_ns = SEEP_NS_PER_S,
+	.top = 20,
+	.growth_after_ns = SEEP_GROWTH_AFTER_NS,
+};
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("once", 0, FLAG, NULL, asked.once,
+		    "Print one table of what changed in an interval, instead of screens"),
+	SEEP_OPTION("json", 0, OPTIONAL, "strings", asked.json,
+		    "With --once: print JSON; \"strings\": large numbers as strings",
+		    .choices = seep_json_forms),
+	SEEP_OPTION("csv", 0, FLAG, NULL, asked.csv,
+		    "Print a line of CSV for each stack and interval, instead of screens"),
+	SEEP_OPTION("interval", 'i', DURATION, "T", asked.interval_ns,
+		    "Read the process every T (1s)", .min = 10000000),
+	SEEP_OPTION("for", 0, DURATION, "T", asked.for_ns, "End after T", .min = 1),
+	SEEP_OPTION("wait", 0, TEXT, "NAME", asked.wait,
+		    "Wait until a process that runs the program NAME is recorded"),
+	SEEP_OPTION("sort", 0, CHOICE, "KEY", asked.sort,
+		    "Order by live, change, allocs, growth, age or blocks (live)",
+		    .choices = seep_live_sort_names),
+	SEEP_OPTION("top", 'n', COUNT, "N", asked.top,
+		    "Show the N first stacks; screens have as many as fit (20)", .min = 1,
+		    .max = TOP_MAX),
+	SEEP_OPTION("growth-after", 0, DURATION, "T", asked.growth_after_ns,
+		    "Call a stack GROWING when it grew for T (60s)", .min = 1000000),
+	SEEP_OPTION("on-growth", 0, TEXT, "CMD", asked.on_growth,
+		    "Run CMD by /bin/sh once for each stack that becomes GROWING"),
+	SEEP_OPTION("growth-exitcode", 0, COUNT, "N", asked.growth_exitcode,
+		    "End with status N where anything is GROWING in the end", .min = 1, .max = 255),
+	SEEP_SYMBOL_OPTIONS(asked.symbols),
+};
+
+const struct seep_option_table cmd_top_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.max_operands = 1,
+	.details =
+		"Without an operand: the only process that is recorded. Its children are watched with\n"
+		"it. The process is not stopped or slowed: seep reads its ledger.\n"
+		"\n"
+		"CMD finds what it is about in its environment: SEEP_PID, SEEP_EXE, SEEP_FUNCTION,\n"
+		"SEEP_FILE, SEEP_LINE, SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE and\n"
+		"SEEP_HASH. Names come from the program: quote them (\"$SEEP_FUNCTION\").\n",
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number)
+{
+	(void)signal_number;
+	stopped = 1;
+}
+
+static void watch_signals(void)
+{
+	struct sigaction action = { .sa_handler = stop };
+
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	(void)sigaction(SIGHUP, &action, NULL);
+}
+
+static void sleep_until(uint64_t at_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(at_ns / SEEP_NS_PER_S),
+					.tv_nsec = (long)(at_ns % SEEP_NS_PER_S) };
+
+	while (!stopped && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+}
+
+struct watching {
+	struct seep_top_find find;
+	struct seep_on_growth on_growth;
+	struct seep_symbols *symbols;
+	struct seep_live *live;
+	struct seep_live_line *lines;
+	uint32_t line_count;
+};
+
+static void grown(void *user, struct seep_live_process *process, uint32_t context,
+		  const struct seep_profile_growth *growth)
+{
+	struct watching *watching = user;
+
+	if (!watching->on_growth.command)
+		return;
+	seep_live_name(watching->live, process);
+	seep_profile_hash_contexts(process->profile);
+	seep_on_growth_add(&watching->on_growth, process->profile,
+			   &process->profile->contexts[context], seep_live_blamed(process, context),
+			   growth);
+}
+
+static void find_more(void *user, struct seep_live *live)
+{
+	struct watching *watching = user;
+
+	seep_top_find_more(&watching->find, live);
+	seep_on_growth_poll(&watching->on_growth);
+}
+
+static int begin(const char *operand, struct watching *watching, struct seep_error *err)
+{
+	struct seep_symbols_options wanted;
+	int r = seep_symbol_options_read(&asked.symbols, &wanted, err);
+
+	if (r == 0)
+		r = seep_top_find_begin(operand, &watching->find, err);
+	if (r == 0)
+		r = seep_symbols_new(&wanted, &watching->symbols, err);
+	if (r < 0)
+		return r;
+	watching->on_growth.command = asked.on_growth;
+	watching->live = seep_live_new(&(struct seep_live_options){
+		.growth_after_ns = asked.growth_after_ns,
+		.symbols = watching->symbols,
+		.find = find_more,
+		.grown = grown,
+		.user = watching,
+	});
+	watching->lines = seep_xcalloc(asked.top, sizeof(*watching->lines));
+	return seep_live_add(watching->live, watching->find.path, err);
+}
+
+static void done(struct watching *watching)
+{
+	seep_on_growth_done(&watching->on_growth);
+	if (watching->on_growth.left_out_count > 0)
+		seep_complainf("top", "--on-growth: not run %zu times",
+			       watching->on_growth.left_out_count);
+	seep_live_free(watching->live);
+	seep_symbols_free(watching->symbols);
+	seep_top_find_done(&watching->find);
+	free(watching->lines);
+}
+
+static void choose_lines(struct watching *watching)
+{
+	const struct seep_live_choice choice = { .sort = (enum seep_live_sort)asked.sort };
+
+	watching->line_count = seep_live_top(watching->live, &choice, (uint32_t)asked.top,
+					     watching->lines);
+}
+
+static void tell_news(const struct seep_live *live)
+{
+	if (live->news)
+		seep_complainf("top", "%s", live->news);
+}
+
+/* A table needs two readings; without --for it is the second one's. */
+static void watch(struct watching *watching)
+{
+	const uint64_t begun_ns = seep_monotonic_ns();
+	uint64_t at_ns = begun_ns;
+
+	if (asked.csv)
+		seep_report_live_csv_head(stdout);
+	seep_live_refresh(watching->live, at_ns);
+	while (!stopped && seep_live_runs(watching->live)) {
+		at_ns += asked.interval_ns;
+		if (asked.for_ns && at_ns > begun_ns + asked.for_ns)
+			at_ns = begun_ns + asked.for_ns;
+		sleep_until(at_ns);
+		seep_live_refresh(watching->live, seep_monotonic_ns());
+		tell_news(watching->live);
+		if (asked.csv) {
+			choose_lines(watching);
+			seep_report_live_csv(stdout, watching->lines, watching->line_count);
+		}
+		if (ferror(stdout) || (asked.once && !asked.for_ns) ||
+		    (asked.for_ns && seep_monotonic_ns() >= begun_ns + asked.for_ns))
+			break;
+	}
+}
+
+static void print(struct watching *watching)
+{
+	const struct seep_printer printer = seep_printer_for(stdout, 0);
+
+	if (!asked.once)
+		return;
+	choose_lines(watching);
+	if (asked.json)
+		seep_report_live_json(stdout, watching->live, watching->lines, watching->line_count,
+				      *asked.json != '\0');
+	else
+		seep_report_live(&printer, watching->live, watching->lines, watching->line_count);
+}
+
+/* @name: ledgers hold no names of marks that are set from outside. */
+static int mark(void *user, struct seep_live_process *process, const char *name,
+		struct seep_error *err)
+{
+	struct seep_ledger ledger;
+	int r = seep_ledger_open(AT_FDCWD, process->path, SEEP_LEDGER_WRITE, &ledger, err);
+
+	(void)user;
+	(void)name;
+	if (r < 0)
+		return r;
+	if (seep_ledger_mark(&ledger, seep_monotonic_ns()) == 0)
+		r = seep_fail(err, SEEP_ELIMIT, "the ledger has no room for more marks");
+	seep_ledger_close(&ledger);
+	return r;
+}
+
+/* As "seep leaks PID". */
+static int check_leaks(void *user, struct seep_live_process *process,
+		       struct seep_profile **ret_profile, struct seep_error *err)
+{
+	const struct watching *watching = user;
+	const struct seep_leak_check_plan plan = { 0 };
+	struct seep_leak_scan *found = NULL;
+	struct seep_profile *profile = NULL;
+	struct seep_ledger ledger;
+	uint32_t pid = 0;
+	int r = seep_ledger_open(AT_FDCWD, process->path, SEEP_LEDGER_READ, &ledger, err);
+
+	if (r < 0)
+		return r;
+	if (seep_profile_process_life(&ledger.view.header, &pid) != SEEP_PROCESS_RUNNING)
+		r = seep_fail(err, SEEP_ENOTFOUND, "the process cannot be found from here");
+	if (r == 0)
+		r = seep_leak_check_scan(&ledger, pid, SEEP_SCAN_LIVE, &plan, &found, err);
+	if (r == 0)
+		r = seep_profile_load_ledger(process->path, false, &profile, err);
+	if (r == 0)
+		r = seep_profile_symbolise(profile, watching->symbols, false, NULL, NULL, err);
+	if (r == 0) {
+		seep_profile_hash_contexts(profile);
+		seep_leak_check_fill(profile, found, &plan);
+		*ret_profile = profile;
+	} else {
+		seep_profile_free(profile);
+	}
+	seep_leak_scan_free(found);
+	seep_ledger_close(&ledger);
+	return r;
+}
+
+static int show(struct watching *watching, struct seep_error *err)
+{
+	const struct seep_tui_options how = {
+		.interval_ns = asked.interval_ns,
+		.for_ns = asked.for_ns,
+		.sort = (enum seep_live_sort)asked.sort,
+		.stopped = &stopped,
+		.actions = { .mark = mark, .check_leaks = check_leaks, .user = watching },
+	};
+
+	watching->on_growth.quiet = true;
+	return seep_tui_run(watching->live, &how, err);
+}
+
+static int check_options(char **operands, struct seep_error *err)
+{
+	if (asked.json && !asked.once)
+		return seep_fail(err, SEEP_EUSAGE, "--json needs --once");
+	if (asked.once && asked.csv)
+		return seep_fail(err, SEEP_EUSAGE, "--once and --csv exclude each other");
+	if (asked.wait && operands[0])
+		return seep_fail(err, SEEP_EUSAGE, "--wait %s names the process already",
+				 asked.wait);
+	return asked.once || asked.csv ? 0 : seep_tui_check(err);
+}
+
+/* The pid of the process that was waited for, as an operand; NULL: it was not to be. */
+static char *wait_for(const char *name)
+{
+	uint64_t at_ns = seep_monotonic_ns();
+	uint32_t pid = 0;
+
+	while (!stopped && (pid = seep_top_find_named(name)) == 0)
+		sleep_until(at_ns += WAIT_STEP_NS);
+	return pid ? seep_xasprintf("%u", pid) : NULL;
+}
+
+int cmd_top(char **operands)
+{
+	struct watching watching = { 0 };
+	struct seep_error err = { 0 };
+	char *waited = NULL;
+	int status = SEEP_EXIT_OK;
+	int r = check_options(operands, &err);
+
+	watch_signals();
+	if (r == 0 && asked.wait && !(waited = wait_for(asked.wait)))
+		return SEEP_EXIT_OK;
+	if (r == 0)
+		r = begin(waited ? waited : operands[0], &watching, &err);
+	if (r == 0 && !asked.once && !asked.csv)
+		r = show(&watching, &err);
+	else if (r == 0)
+		watch(&watching);
+	if (r == 0) {
+		print(&watching);
+		if (asked.growth_exitcode && seep_live_total(watching.live).grown.contexts > 0)
+			status = (int)asked.growth_exitcode;
+	} else {
+		status = seep_complain("top", &err);
+		if (err.code == SEEP_ENOTFOUND)
+			seep_hint("\"seep ps\" lists the processes that are recorded; \"seep run "
+				  "PROGRAM\" records one");
+	}
+	done(&watching);
+	free(waited);
+	return status;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/on_growth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "analysis/growth.h"
+#include "base/clock.h"
+#include "base/xalloc.h"
+
+extern char **environ;
+
+enum { VALUES = 9, END_WAIT_S = 5, PAUSE_NS = 5 * 1000 * 1000 };
+
+static void environment_free(char **list)
+{
+	for (size_t i = 0; i < VALUES; i++)
+		free(list[i]);
+	free(list);
+}
+
+/* The values first, which are ours to release, then what is inherited and named otherwise. */
+static char **environment_of(const struct seep_profile *profile,
+			     const struct seep_profile_context *context,
+			     const struct seep_profile_frame *blamed,
+			     const struct seep_profile_growth *growth)
+{
+	const char *function = blamed && blamed->function ? blamed->function : "";
+	const char *file = blamed && blamed->file ? blamed->file : "";
+	char *evidence = seep_growth_evidence(profile, context, growth);
+	size_t count = 0, used = VALUES;
+	char **list;
+
+	while (environ[count])
+		count++;
+	list = seep_xcalloc(count + VALUES + 1, sizeof(*list));
+	list[0] = seep_xasprintf("SEEP_PID=%" PRIu32, profile->process.pid);
+	list[1] = seep_xasprintf("SEEP_EXE=%s", profile->process.exe ? profile->process.exe : "");
+	list[2] = seep_xasprintf("SEEP_FUNCTION=%s", function);
+	list[3] = seep_xasprintf("SEEP_FILE=%s", file);
+	list[4] = seep_xasprintf("SEEP_LINE=%" PRIu32, blamed ? blamed->line : 0);
+	list[5] = seep_xasprintf("SEEP_GROWN_BYTES=%" PRIu64, growth->bytes);
+	list[6] = seep_xasprintf("SEEP_BYTES_PER_HOUR=%" PRIu64,
+				 seep_growth_bytes_per_hour(growth));
+	list[7] = seep_xasprintf("SEEP_EVIDENCE=%s", evidence);
+	list[8] = seep_xasprintf("SEEP_HASH=%016" PRIx64, context->hash);
+	free(evidence);
+	for (size_t i = 0; i < count; i++) {
+		bool ours = false;
+
+		for (size_t k = 0; k < VALUES; k++)
+			ours |= strncmp(environ[i], list[k],
+					(size_t)(strchr(list[k], '=') - list[k]) + 1) == 0;
+		if (!ours)
+			list[used++] = environ[i];
+	}
+	return list;
+}
+
+/* Apart from our process group: Ctrl-C is for us, and it may well outlive us. */
+static void start(struct seep_on_growth *on, char **environment)
+{
+	char *argv[] = { (char *)"sh", (char *)"-c", (char *)on->command, NULL };
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t how;
+	sigset_t signals;
+
+	(void)posix_spawn_file_actions_init(&files);
+	(void)posix_spawnattr_init(&how);
+	(void)posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	if (on->quiet)
+		(void)posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+	(void)posix_spawn_file_actions_adddup2(&files, 2, 1);
+	(void)sigemptyset(&signals);
+	(void)posix_spawnattr_setsigmask(&how, &signals);
+	(void)sigfillset(&signals);
+	(void)posix_spawnattr_setsigdefault(&how, &signals);
+	(void)posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+						     POSIX_SPAWN_SETSIGDEF);
+	if (posix_spawn(&on->pid, "/bin/sh", &files, &how, argv, environment) != 0) {
+		on->pid = 0;
+		on->left_out_count++;
+	}
+	(void)posix_spawnattr_destroy(&how);
+	(void)posix_spawn_file_actions_destroy(&files);
+}
+
+void seep_on_growth_add(struct seep_on_growth *on, const struct seep_profile *profile,
+			const struct seep_profile_context *context,
+			const struct seep_profile_frame *blamed,
+			const struct seep_profile_growth *growth)
+{
+	if (!on->command)
+		return;
+	if (on->waiting_count == SEEP_ON_GROWTH_WAITING_MAX)
+		on->left_out_count++;
+	else
+		on->waiting[on->waiting_count++] = environment_of(profile, context, blamed, growth);
+	seep_on_growth_poll(on);
+}
+
+void seep_on_growth_poll(struct seep_on_growth *on)
+{
+	char **environment;
+
+	if (on->pid > 0 && waitpid(on->pid, NULL, WNOHANG) != 0)
+		on->pid = 0;
+	if (on->pid > 0 || on->waiting_count == 0)
+		return;
+	environment = on->waiting[0];
+	memmove(on->waiting, on->waiting + 1, --on->waiting_count * sizeof(on->waiting[0]));
+	start(on, environment);
+	environment_free(environment);
+}
+
+void seep_on_growth_done(struct seep_on_growth *on)
+{
+	const uint64_t until_ns = seep_monotonic_ns() + END_WAIT_S * SEEP_NS_PER_S;
+
+	while (on->waiting_count > 0 && seep_monotonic_ns() < until_ns) {
+		seep_on_growth_poll(on);
+		if (on->waiting_count > 0)
+			(void)nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+	}
+	on->left_out_count += on->waiting_count;
+	while (on->waiting_count > 0)
+		environment_free(on->waiting[--on->waiting_count]);
+}

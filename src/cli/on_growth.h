@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command of --on-growth: run by /bin/sh -c, once for each context that grows. What it is told
+ * stands in its environment (SEEP_PID, SEEP_EXE, SEEP_FUNCTION, SEEP_FILE, SEEP_LINE,
+ * SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE, SEEP_HASH), as names come from the program
+ * under study. One runs at a time; the next ones wait for it.
+ *
+ *	struct seep_on_growth on = { .command = "logger \"$SEEP_EVIDENCE\"" };
+ *
+ *	seep_on_growth_add(&on, &event);	now and then
+ *	seep_on_growth_poll(&on);		now and then
+ *	seep_on_growth_done(&on);
+ */
+#ifndef SEEP_CLI_ON_GROWTH_H
+#define SEEP_CLI_ON_GROWTH_H
+
+#include "base/error.h"
+#include "profile/profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { SEEP_ON_GROWTH_WAITING_MAX = 256 };
+
+/* Zeroed but for these two; one thread. */
+struct seep_on_growth {
+	const char *command; /* NULL: nothing is done */
+	bool quiet;	     /* what it prints goes to /dev/null, else to standard error */
+	pid_t pid;	     /* the one that runs; 0 none */
+	char **waiting[SEEP_ON_GROWTH_WAITING_MAX]; /* environments */
+	size_t waiting_count;
+	size_t left_out_count; /* for want of room, or of time at the end */
+};
+
+/* Run it, now or when those before it have ended. @context: of @profile, with names and hashes. */
+void seep_on_growth_add(struct seep_on_growth *on, const struct seep_profile *profile,
+			const struct seep_profile_context *context,
+			const struct seep_profile_frame *blamed,
+			const struct seep_profile_growth *growth);
+
+/* Start the next one if none runs. */
+void seep_on_growth_poll(struct seep_on_growth *on);
+
+/*
+ * Start those that wait, for 5 seconds at most; whichever runs then runs on. Gives up the rest, and
+ * says how many in left_out_count.
+ */
+void seep_on_growth_done(struct seep_on_growth *on);
+
+#endif

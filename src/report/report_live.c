@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/report_live.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_writer.h"
+#include "base/table.h"
+#include "base/terminal.h"
+#include "profile/context_hash.h"
+#include "profile/kind_name.h"
+#include "report/json_parts.h"
+#include "view/frame_text.h"
+#include "view/live_view.h"
+
+static void print_processes(const struct seep_printer *printer, const struct seep_live *live)
+{
+	static const struct seep_column columns[] = {
+		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "CHANGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "STATE", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
+	};
+	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+
+	for (uint32_t i = 0; i < live->count; i++) {
+		const struct seep_live_process *process = live->processes[i];
+		const struct seep_live_totals sum = seep_live_process_total(process);
+		char *pid = seep_xasprintf("%u", process->profile->process.pid);
+
+		seep_table_add(table, pid);
+		free(pid);
+		seep_table_add(table, seep_bytes_text(sum.live_bytes).text);
+		seep_table_add(table, seep_change_text(sum.change_bytes, seep_bytes_text).text);
+		seep_table_add(table, process->fate ? process->fate : "runs");
+		seep_table_add(table, process->profile->process.exe);
+	}
+	seep_table_print(table, printer, 0);
+	seep_table_free(table);
+	(void)fputc('\n', printer->out);
+}
+
+static void print_evidence(const struct seep_printer *printer, const struct seep_live_line *line)
+{
+	const struct seep_profile *profile = line->process->profile;
+	char *evidence, *name;
+
+	if (!*seep_live_verdict(line))
+		return;
+	name = seep_live_name_text(line->process, line->context);
+	evidence = seep_growth_evidence(profile, &profile->contexts[line->context], &line->growth);
+	seep_line_print(printer, "%s %s: %s (confidence: %s)", seep_live_verdict(line), name,
+			evidence, seep_growth_confidence_name(line->growth.confidence));
+	free(evidence);
+	free(name);
+}
+
+void seep_report_live(const struct seep_printer *printer, const struct seep_live *live,
+		      const struct seep_live_line *lines, uint32_t count)
+{
+	static const struct seep_column columns[] = {
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "SHARE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 3 },
+		{ "CHANGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "ALLOC/s", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
+		{ "FREE/s", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 1 },
+		{ "BLOCKS", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 4 },
+		{ "AGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 5 },
+		{ "VERDICT", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
+		{ "FUNCTION", SEEP_ALIGN_LEFT, SEEP_CUT_END, 0 },
+		{ "PLACE", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
+	};
+	const uint64_t total = seep_live_total(live).live_bytes;
+	struct seep_table *table = seep_table_new(columns, COUNT_OF(columns));
+	char *headline = seep_live_headline(live);
+
+	seep_line_print(printer, "%s", headline);
+	free(headline);
+	(void)fputc('\n', printer->out);
+	if (live->count > 1 || !seep_live_runs(live))
+		print_processes(printer, live);
+	for (uint32_t i = 0; i < count; i++) {
+		struct seep_live_cells cells = seep_live_cells(&lines[i], total, true);
+
+		seep_table_add(table, cells.live.text);
+		seep_table_add(table, cells.share.text);
+		seep_table_add(table, cells.change.text);
+		seep_table_add(table, cells.allocs.text);
+		seep_table_add(table, cells.frees.text);
+		seep_table_add(table, cells.blocks.text);
+		seep_table_add(table, cells.age.text);
+		seep_table_add(table, cells.verdict);
+		seep_table_add_styled(table, SEEP_STYLE_BOLD, cells.name, NULL);
+		seep_table_add(table, cells.place);
+		seep_live_cells_done(&cells);
+	}
+	seep_table_print(table, printer, 0);
+	seep_table_free(table);
+	for (uint32_t i = 0; i < count; i++)
+		print_evidence(printer, &lines[i]);
+}
+
+static void write_totals(struct seep_json *json, const struct seep_live_totals *totals)
+{
+	seep_json_u64(json, "live_bytes", totals->live_bytes);
+	seep_json_u64(json, "live_blocks", totals->live_blocks);
+	seep_json_u64(json, "peak_bytes", totals->peak_bytes);
+	seep_json_u64(json, "allocs", totals->allocs);
+	seep_json_u64(json, "frees", totals->frees);
+	seep_json_int(json, "change_bytes", totals->change_bytes);
+	seep_json_u64(json, "allocs_per_s", totals->allocs_per_s);
+	seep_json_u64(json, "frees_per_s", totals->frees_per_s);
+	seep_json_u64(json, "threads", totals->threads);
+	seep_json_open_object(json, "growing");
+	seep_json_u64(json, "contexts", totals->grown.contexts);
+	seep_json_u64(json, "bytes", totals->grown.bytes);
+	seep_json_u64(json, "bytes_per_hour", totals->grown.bytes_per_hour);
+	seep_json_close(json);
+}
+
+static void write_process(struct seep_json *json, const struct seep_live_process *process)
+{
+	const struct seep_profile_process *about = &process->profile->process;
+	const struct seep_live_totals totals = seep_live_process_total(process);
+
+	seep_json_open_object(json, NULL);
+	seep_json_int(json, "pid", about->pid);
+	seep_json_int(json, "ppid", about->ppid);
+	seep_json_text(json, "exe", about->exe);
+	seep_json_text(json, "ledger", process->path);
+	seep_json_text(json, "state", seep_live_state_name(process->state));
+	seep_json_text(json, "fate", process->fate);
+	seep_json_u64(json, "interval_ns", process->span_ns);
+	write_totals(json, &totals);
+	seep_json_close(json);
+}
+
+static void write_growth(struct seep_json *json, const struct seep_live_line *line)
+{
+	const struct seep_profile *profile = line->process->profile;
+	const struct seep_profile_growth *growth = &line->growth;
+	char *evidence;
+
+	if (!line->judged) {
+		seep_json_null(json, "growth");
+		return;
+	}
+	evidence = seep_growth_evidence(profile, &profile->contexts[line->context], growth);
+	seep_json_open_object(json, "growth");
+	seep_json_text(json, "verdict",
+		       growth->verdict ? seep_growth_verdict_name(growth->verdict) : NULL);
+	seep_json_text(json, "confidence", seep_growth_confidence_name(growth->confidence));
+	seep_json_bool(json, "returned", growth->returned);
+	seep_json_u64(json, "since_ns", growth->since_ns);
+	seep_json_u64(json, "until_ns", growth->until_ns);
+	seep_json_u64(json, "bytes", growth->bytes);
+	seep_json_u64(json, "bytes_per_hour", seep_growth_bytes_per_hour(growth));
+	seep_json_u64(json, "blocks", growth->blocks);
+	seep_json_u64(json, "freed_late", growth->freed_late);
+	seep_json_text(json, "evidence", evidence);
+	seep_json_close(json);
+	free(evidence);
+}
+
+static void write_frame(struct seep_json *json, const char *key, const struct seep_profile *profile,
+			const struct seep_profile_frame *frame)
+{
+	if (!frame) {
+		seep_json_null(json, key);
+		return;
+	}
+	seep_json_open_object(json, key);
+	seep_json_text(json, "function", frame->function);
+	seep_json_text(json, "file", frame->file);
+	seep_json_int(json, "line", frame->line);
+	seep_json_text(json, "module", seep_profile_frame_path(profile, frame));
+	seep_json_u64(json, "address", frame->address);
+	seep_json_bool(json, "inlined", frame->inlined);
+	seep_json_close(json);
+}
+
+static void write_line(struct seep_json *json, const struct seep_live_line *line)
+{
+	const struct seep_profile *profile = line->process->profile;
+	const struct seep_profile_context *context = &profile->contexts[line->context];
+	uint64_t recent[SEEP_GROWTH_RECENT];
+
+	seep_json_open_object(json, NULL);
+	seep_json_int(json, "pid", profile->process.pid);
+	seep_json_hash(json, "hash", context->hash);
+	seep_json_text(json, "kind", seep_profile_kind_name(context->kind));
+	seep_json_text(json, "thread", context->thread);
+	seep_json_u64(json, "live_bytes", context->live_bytes);
+	seep_json_u64(json, "live_blocks", context->live_blocks);
+	seep_json_u64(json, "allocs", context->allocs);
+	seep_json_u64(json, "frees", context->frees);
+	seep_json_int(json, "change_bytes", line->change_bytes);
+	seep_json_u64(json, "allocs_per_s", line->allocs_per_s);
+	seep_json_u64(json, "frees_per_s", line->frees_per_s);
+	seep_json_known(json, "age_ns", line->age_ns);
+	seep_json_open_array(json, "recent_bytes");
+	for (int i = 0; seep_growth_recent(line->process->growth, context->id, recent) &&
+			i < SEEP_GROWTH_RECENT;
+	     i++)
+		seep_json_u64(json, NULL, recent[i]);
+	seep_json_close(json);
+	write_growth(json, line);
+	write_frame(json, "blamed", profile, seep_live_blamed(line->process, line->context));
+	seep_json_open_array(json, "frames");
+	for (uint32_t i = 0; i < context->stack_count; i++)
+		write_frame(json, NULL, profile, &profile->frames[context->stack[i].frame]);
+	seep_json_close(json);
+	seep_json_close(json);
+}
+
+void seep_report_live_json(FILE *out, const struct seep_live *live, struct seep_live_line *lines,
+			   uint32_t count, bool strings)
+{
+	struct seep_json *json = seep_json_new(out, strings);
+	const struct seep_live_totals totals = seep_live_total(live);
+
+	seep_json_open_document(json);
+	seep_json_open_object(json, "totals");
+	seep_json_int(json, "processes", totals.processes);
+	write_totals(json, &totals);
+	seep_json_close(json);
+	seep_json_open_array(json, "processes");
+	for (uint32_t i = 0; i < live->count; i++)
+		write_process(json, live->processes[i]);
+	seep_json_close(json);
+	seep_json_open_array(json, "contexts");
+	for (uint32_t i = 0; i < count; i++) {
+		seep_profile_hash_contexts(lines[i].process->profile);
+		write_line(json, &lines[i]);
+	}
+	seep_json_finish(json);
+}
+
+void seep_report_live_csv_head(FILE *out)
+{
+	(void)fputs("time_ns,pid,live_bytes,live_blocks,change_bytes,allocs_per_s,frees_per_s,"
+		    "age_ns,verdict,function,file,line\r\n",
+		    out);
+}
+
+/* Control characters too: whoever shows the file on a terminal. */
+static void write_text(FILE *out, const char *text)
+{
+	char *escaped = seep_escape_dup(text ? text : "");
+
+	(void)fputc('"', out);
+	for (const char *at = escaped; *at; at++) {
+		if (*at == '"')
+			(void)fputc('"', out);
+		(void)fputc(*at, out);
+	}
+	(void)fputc('"', out);
+	free(escaped);
+}
+
+void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct seep_live_line *line = &lines[i];
+		const struct seep_profile *profile = line->process->profile;
+		const struct seep_profile_context *context = &profile->contexts[line->context];
+		const struct seep_profile_frame *frame = seep_live_blamed(line->process,
+									  line->context);
+		char *name = seep_live_name_text(line->process, line->context);
+
+		(void)fprintf(out,
+			      "%" PRIu64 ",%u,%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRIu64
+			      ",%" PRIu64 ",%" PRIu64 ",%s,",
+			      line->process->read_ns, profile->process.pid, context->live_bytes,
+			      context->live_blocks, line->change_bytes, line->allocs_per_s,
+			      line->frees_per_s, line->age_ns, seep_live_verdict(line));
+		write_text(out, name);
+		(void)fputc(',', out);
+		write_text(out, frame ? frame->file : NULL);
+		(void)fprintf(out, ",%u\r\n", frame ? frame->line : 0);
+		free(name);
+	}
+	(void)fflush(out);
+}

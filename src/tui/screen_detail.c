@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* All that is known of one call stack, and the line of source that allocates. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/path.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+#include "profile/kind_name.h"
+#include "tui/screens.h"
+#include "tui/tui_draw.h"
+#include "view/frame_text.h"
+#include "view/live_view.h"
+
+enum { SOURCE_AROUND = 3, SOURCE_LINE_BYTES = 200, AGES_SHOWN = 8 };
+#define SOURCE_BYTES_MAX (8u << 20)
+
+static bool is_there(const struct seep_tui *tui)
+{
+	for (uint32_t i = 0; i < tui->live->count; i++)
+		if (tui->live->processes[i] == tui->process)
+			return tui->context < tui->process->profile->context_count;
+	return false;
+}
+
+static void heading(struct seep_lines *page, const char *text)
+{
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%s", "");
+	(void)seep_lines_add(page, SEEP_STYLE_BOLD, "%s", text);
+}
+
+static void add_figures(struct seep_lines *page, const struct seep_live_line *line, uint64_t total)
+{
+	const struct seep_profile *profile = line->process->profile;
+	const struct seep_profile_context *context = &profile->contexts[line->context];
+
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  live     %s in %s, %s of all",
+			     seep_bytes_text(context->live_bytes).text,
+			     seep_things_text(context->live_blocks, "block").text,
+			     seep_percent_text(context->live_bytes, total).text);
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  change   %s, %s allocs/s, %s frees/s",
+			     seep_change_text(line->change_bytes, seep_bytes_text).text,
+			     seep_count_text(line->allocs_per_s).text,
+			     seep_count_text(line->frees_per_s).text);
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  ever     %s of %s, %s freed",
+			     seep_things_text(context->allocs, "allocation").text,
+			     seep_bytes_text(context->alloc_bytes).text,
+			     seep_percent_text(context->frees, context->allocs).text);
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  by       %s in process %u%s%s",
+			     seep_profile_kind_name(context->kind), profile->process.pid,
+			     context->thread ? ", thread " : "",
+			     context->thread ? context->thread : "");
+}
+
+static void add_growth(struct seep_lines *page, const struct seep_live_line *line, bool utf8)
+{
+	const struct seep_profile *profile = line->process->profile;
+	const struct seep_profile_context *context = &profile->contexts[line->context];
+	uint64_t recent[SEEP_GROWTH_RECENT];
+	char spark[SEEP_SPARK_BYTES] = "did not change";
+	char *evidence;
+
+	heading(page, "Growth");
+	if (seep_growth_recent(line->process->growth, context->id, recent))
+		seep_spark(recent, utf8, spark);
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  %s", spark);
+	if (!line->judged) {
+		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  nothing speaks for a leak so far");
+		return;
+	}
+	evidence = seep_growth_evidence(profile, context, &line->growth);
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  %s%s%s (confidence: %s)",
+			     seep_live_verdict(line), *seep_live_verdict(line) ? ": " : "",
+			     evidence, seep_growth_confidence_name(line->growth.confidence));
+	free(evidence);
+}
+
+/* Blocks by when they were allocated; the epochs between are many, so some go together. */
+static void add_ages(struct seep_lines *page, const struct seep_live_line *line)
+{
+	const struct seep_profile *profile = line->process->profile;
+	const struct seep_profile_context *context = &profile->contexts[line->context];
+	const uint32_t step = (context->epoch_count + AGES_SHOWN - 1) / AGES_SHOWN;
+
+	if (context->epoch_count == 0)
+		return;
+	heading(page, "Age of the live blocks");
+	for (uint32_t i = 0; i < context->epoch_count; i += step) {
+		const uint32_t end = i + step < context->epoch_count ? i + step
+								     : context->epoch_count;
+		uint64_t from_ns = seep_live_epoch_ns(profile, context->epochs[i].epoch);
+		uint64_t blocks = 0, bytes = 0;
+
+		if (from_ns < context->first_ns)
+			from_ns = context->first_ns;
+		for (uint32_t k = i; k < end; k++) {
+			blocks += context->epochs[k].blocks;
+			bytes += context->epochs[k].bytes;
+		}
+		(void)seep_lines_add(
+			page, SEEP_STYLE_PLAIN, "  up to %-12s %s in %s",
+			line->process->read_ns > from_ns
+				? seep_duration_text(line->process->read_ns - from_ns).text
+				: "0 s",
+			seep_bytes_text(bytes).text, seep_things_text(blocks, "block").text);
+	}
+}
+
+static void add_stack(struct seep_lines *page, const struct seep_profile *profile,
+		      const struct seep_profile_context *context)
+{
+	heading(page, "Call stack");
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		const struct seep_profile_stack_entry *entry = &context->stack[i];
+		const struct seep_profile_frame *frame = &profile->frames[entry->frame];
+		char *name = seep_frame_name(profile, frame, SEEP_NAME_SHORT);
+		char *place = seep_frame_place(profile, frame, true);
+		char *repeats = seep_frame_repeats(entry);
+
+		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  %2u  %s%s%s  %s", i, name, repeats,
+				     frame->inlined ? " (inlined)" : "", place);
+		free(repeats);
+		free(place);
+		free(name);
+	}
+	if (context->stack_count == 0)
+		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  no call stack is known");
+	if (context->truncated)
+		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "  (outer frames are not known)");
+}
+
+/* The path is the program's word: nothing but a regular file is read. NULL: there is none. */
+static char *read_source(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	char *text = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    seep_file_read_fd(fd, path, SOURCE_BYTES_MAX, &text, NULL, NULL) < 0)
+		text = NULL;
+	(void)close(fd);
+	return text;
+}
+
+static void add_source(struct seep_lines *page, const struct seep_profile_frame *frame)
+{
+	char *text = frame && frame->file && frame->line ? read_source(frame->file) : NULL;
+	uint32_t number = 1;
+	char *next;
+
+	if (!text)
+		return;
+	heading(page, "Source");
+	for (char *line = text; line && number <= frame->line + SOURCE_AROUND; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (number + SOURCE_AROUND >= frame->line) {
+			struct seep_line *added;
+
+			for (char *at = line; *at; at++)
+				if (*at == '\t')
+					*at = ' ';
+			added = seep_lines_add(page, SEEP_STYLE_PLAIN, "  %c%5u  %.*s",
+					       number == frame->line ? '>' : ' ', number,
+					       SOURCE_LINE_BYTES, line);
+			added->cut = true;
+		}
+		number++;
+	}
+	free(text);
+}
+
+static void draw(struct seep_tui *tui)
+{
+	const uint64_t total = seep_live_total(tui->live).live_bytes;
+	struct seep_live_line line;
+	char *name;
+
+	seep_lines_done(&tui->page);
+	if (!tui->process || !is_there(tui)) {
+		tui->screen = &seep_screen_stacks;
+		seep_tui_say(tui, "the process of that stack is not kept any more");
+		tui->screen->draw(tui);
+		return;
+	}
+	seep_live_name(tui->live, tui->process);
+	line = seep_live_line(tui->process, tui->context);
+	name = seep_live_name_text(tui->process, tui->context);
+	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, " %s", name);
+	free(name);
+	add_figures(&tui->page, &line, total);
+	add_growth(&tui->page, &line, tui->utf8);
+	add_stack(&tui->page, tui->process->profile,
+		  &tui->process->profile->contexts[tui->context]);
+	add_source(&tui->page, seep_live_blamed(tui->process, tui->context));
+	add_ages(&tui->page, &line);
+	seep_tui_page_draw(tui);
+}
+
+const struct seep_tui_screen seep_screen_detail = {
+	.name = "one stack",
+	.keys = "Esc back  Up Down scroll",
+	.draw = draw,
+	.key = seep_tui_page_key,
+};

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What the last leak check found, or why there was none. */
+#include <stdlib.h>
+
+#include "analysis/sites.h"
+#include "tui/screens.h"
+#include "tui/tui_draw.h"
+#include "view/frame_text.h"
+#include "view/leaks_view.h"
+
+static void add_stack(struct seep_lines *page, const struct seep_profile *profile,
+		      const struct seep_stack_lines *stack)
+{
+	for (uint32_t i = 0; i < stack->count; i++) {
+		const struct seep_stack_line *line = &stack->items[i];
+		char *name, *place;
+
+		if (!line->entry) {
+			(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "     %s", line->note);
+			continue;
+		}
+		name = seep_frame_name(profile, &profile->frames[line->entry->frame],
+				       SEEP_NAME_BRIEF);
+		place = seep_frame_place(profile, &profile->frames[line->entry->frame], true);
+		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "     %s  %s", name, place);
+		free(place);
+		free(name);
+	}
+}
+
+static void add_leaks(struct seep_lines *page, const struct seep_profile *profile)
+{
+	const struct seep_view_options options = { .by = SEEP_BY_LIVE };
+	struct seep_sites *sites = seep_sites_new(profile);
+	struct seep_leaks_view leaks;
+	struct seep_view view;
+	char *answer = seep_leaks_answer(profile);
+
+	seep_view_init(&view, profile, sites, &options);
+	seep_leaks_view_init(&leaks, &view, 0);
+	(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%s", answer ? answer : "nothing is known");
+	for (uint32_t i = 0; i < leaks.count; i++) {
+		const struct seep_leak_view *leak = &leaks.items[i];
+
+		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%s", "");
+		(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "%u. %s", i + 1, leak->figures);
+		add_stack(page, profile, &leak->stack);
+		for (size_t k = 0; k < leak->notes.count; k++)
+			(void)seep_lines_add(page, SEEP_STYLE_PLAIN, "     %s",
+					     leak->notes.items[k].text);
+	}
+	free(answer);
+	seep_leaks_view_done(&leaks);
+	seep_view_done(&view);
+	seep_sites_free(sites);
+}
+
+static void draw(struct seep_tui *tui)
+{
+	seep_lines_done(&tui->page);
+	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, "%s", " leaks");
+	if (tui->leaks)
+		add_leaks(&tui->page, tui->leaks);
+	else
+		(void)seep_lines_add(&tui->page, SEEP_STYLE_PLAIN, "%s%s",
+				     tui->leaks_refused ? "not checked: "
+							: "not checked yet; l looks for leaks",
+				     tui->leaks_refused ? tui->leaks_refused : "");
+	seep_tui_page_draw(tui);
+}
+
+const struct seep_tui_screen seep_screen_leaks = {
+	.name = "leaks",
+	.keys = "l check again  Up Down scroll",
+	.draw = draw,
+	.key = seep_tui_page_key,
+};

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* The first call stacks, a line each. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/terminal.h"
+#include "tui/screens.h"
+#include "tui/tui_draw.h"
+#include "view/live_view.h"
+
+/* Columns but the last two, which share what is left; wide ones only where there is room. */
+static const struct column {
+	const char *heading;
+	int width;
+	int needs;   /* columns of the terminal */
+	size_t text; /* in struct seep_live_cells */
+	enum seep_live_sort sort;
+} columns[] = {
+	{ "LIVE", 8, 0, offsetof(struct seep_live_cells, live), SEEP_LIVE_BY_BYTES },
+	{ "SHARE", 6, 100, offsetof(struct seep_live_cells, share), SEEP_LIVE_SORTS },
+	{ "CHANGE", 9, 0, offsetof(struct seep_live_cells, change), SEEP_LIVE_BY_CHANGE },
+	{ "ALLOC/s", 7, 60, offsetof(struct seep_live_cells, allocs), SEEP_LIVE_BY_ALLOCS },
+	{ "FREE/s", 7, 100, offsetof(struct seep_live_cells, frees), SEEP_LIVE_SORTS },
+	{ "BLOCKS", 7, 110, offsetof(struct seep_live_cells, blocks), SEEP_LIVE_BY_BLOCKS },
+	{ "AGE", 11, 130, offsetof(struct seep_live_cells, age), SEEP_LIVE_BY_AGE },
+};
+
+enum { TREND_NARROW = 8, VERDICT = 7, WIDE = 120 };
+
+static int draw_columns(struct seep_tui *tui, int row, const struct seep_live_cells *cells,
+			enum seep_look look)
+{
+	int at = 0;
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+		const struct column *column = &columns[i];
+		const char *text = cells ? (const char *)cells + column->text : column->heading;
+		const bool sorted = !cells && column->sort == tui->sort;
+
+		if (tui->columns < column->needs)
+			continue;
+		seep_tui_put(tui, row, at, -column->width, sorted ? SEEP_LOOK_BAR : look, false,
+			     text);
+		at += column->width + 1;
+	}
+	return at;
+}
+
+static const char *end_of(const struct seep_tui *tui, const char *spark, int width)
+{
+	const size_t skip = (size_t)(SEEP_GROWTH_RECENT - width) * (tui->utf8 ? 3 : 1);
+
+	return strlen(spark) > skip ? spark + skip : spark;
+}
+
+/* Function and place get a half each; what one does not need the other has. */
+static void draw_name(struct seep_tui *tui, int row, int at, enum seep_look look, const char *name,
+		      const char *place)
+{
+	const int room = tui->columns - at;
+	const char *shown = tui->columns < WIDE ? seep_path_base(place) : place;
+	const int needs = (int)seep_display_width(name, strlen(name));
+	int width = (int)seep_display_width(shown, strlen(shown));
+
+	if (width > room / 2 && needs + 1 + width > room)
+		width = needs < room / 2 ? room - needs - 1 : room / 2;
+	if (room < 12)
+		width = 0;
+	seep_tui_put(tui, row, at, room - width - 1, look, false, name);
+	if (width)
+		seep_tui_put(tui, row, tui->columns - width, width,
+			     look == SEEP_LOOK_BAR ? look : SEEP_LOOK_DIM, true, shown);
+}
+
+static enum seep_look look_of(const char *verdict)
+{
+	if (strcmp(verdict, "GROWING") == 0)
+		return SEEP_LOOK_BAD;
+	return *verdict ? SEEP_LOOK_WARN : SEEP_LOOK_PLAIN;
+}
+
+static void draw_line(struct seep_tui *tui, int row, const struct seep_live_line *line,
+		      uint64_t total, bool chosen)
+{
+	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
+	struct seep_live_cells cells = seep_live_cells(line, total, tui->utf8);
+	const enum seep_look look = chosen ? SEEP_LOOK_BAR : SEEP_LOOK_PLAIN;
+	int at;
+
+	seep_tui_row(tui, row, look, "%s", "");
+	at = draw_columns(tui, row, &cells, look);
+	seep_tui_put(tui, row, at, trend, look, false, end_of(tui, cells.spark, trend));
+	at += trend + 1;
+	seep_tui_put(tui, row, at, VERDICT, chosen ? look : look_of(cells.verdict), false,
+		     cells.verdict);
+	draw_name(tui, row, at + VERDICT + 1, look, cells.name, cells.place);
+	seep_live_cells_done(&cells);
+}
+
+static void draw(struct seep_tui *tui)
+{
+	const struct seep_live_choice choice = { .sort = tui->sort, .filter = tui->filter };
+	const uint32_t wanted = tui->stacks.first + (uint32_t)tui->rows * 2;
+	const uint64_t total = seep_live_total(tui->live).live_bytes;
+	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
+	const int heading = SEEP_TUI_BODY - 1;
+	uint32_t count;
+	int at;
+
+	count = seep_live_top(tui->live, &choice,
+			      wanted < SEEP_TUI_LINES && tui->stacks.chosen + 1 < tui->stacks.count
+				      ? wanted
+				      : SEEP_TUI_LINES,
+			      tui->lines);
+	seep_tui_list_fit(tui, &tui->stacks, count);
+	seep_tui_row(tui, heading, SEEP_LOOK_BOLD, "%s", "");
+	at = draw_columns(tui, heading, NULL, SEEP_LOOK_BOLD);
+	seep_tui_put(tui, heading, at, trend, SEEP_LOOK_BOLD, false, "TREND");
+	seep_tui_put(tui, heading, at + trend + 1, VERDICT,
+		     tui->sort == SEEP_LIVE_BY_GROWTH ? SEEP_LOOK_BAR : SEEP_LOOK_BOLD, false,
+		     "VERDICT");
+	seep_tui_put(tui, heading, at + trend + VERDICT + 2, tui->columns, SEEP_LOOK_BOLD, false,
+		     "FUNCTION");
+	if (count == 0)
+		seep_tui_row(tui, SEEP_TUI_BODY, SEEP_LOOK_DIM, " %s",
+			     *tui->filter ? "no stack has the text of the filter"
+					  : "nothing is alive");
+	for (uint32_t i = tui->stacks.first;
+	     i < count && i < tui->stacks.first + (uint32_t)seep_tui_room(tui) + 1; i++)
+		draw_line(tui, SEEP_TUI_BODY + (int)(i - tui->stacks.first), &tui->lines[i], total,
+			  i == tui->stacks.chosen);
+}
+
+static bool key(struct seep_tui *tui, int key)
+{
+	if (key != SEEP_KEY_ENTER)
+		return seep_tui_list_key(tui, &tui->stacks, key);
+	if (tui->stacks.count == 0)
+		return true;
+	tui->process = tui->lines[tui->stacks.chosen].process;
+	tui->context = tui->lines[tui->stacks.chosen].context;
+	tui->page_first = 0;
+	tui->back = &seep_screen_stacks;
+	tui->screen = &seep_screen_detail;
+	return true;
+}
+
+const struct seep_tui_screen seep_screen_stacks = {
+	.name = "stacks",
+	.keys = "Enter detail  s sort  / filter  m mark  l leaks",
+	.draw = draw,
+	.key = key,
+};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/live_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/strbuf.h"
+#include "view/frame_text.h"
+
+enum { SPARK_LEVELS = 8, HEADLINE_BYTES_MAX = 1024 };
+
+void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret)
+{
+	static const char *const bars[SPARK_LEVELS] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char ascii[SPARK_LEVELS + 1] = "__..--==";
+	uint64_t least = UINT64_MAX, most = 0;
+	size_t used = 0;
+
+	for (int i = 0; i < SEEP_GROWTH_RECENT; i++) {
+		least = values[i] < least ? values[i] : least;
+		most = values[i] > most ? values[i] : most;
+	}
+	for (int i = 0; i < SEEP_GROWTH_RECENT; i++) {
+		const double part = most > least
+					    ? (double)(values[i] - least) / (double)(most - least)
+					    : 0;
+		const int level = (int)(part * (SPARK_LEVELS - 1) + 0.5);
+
+		if (utf8)
+			used = (size_t)(stpcpy(ret + used, bars[level]) - ret);
+		else
+			ret[used++] = ascii[level];
+	}
+	ret[used] = '\0';
+}
+
+char *seep_live_name_text(const struct seep_live_process *process, uint32_t index)
+{
+	const struct seep_profile_frame *frame = seep_live_blamed(process, index);
+
+	if (frame)
+		return seep_frame_name(process->profile, frame, SEEP_NAME_BRIEF);
+	return seep_xstrdup(process->profile->contexts[index].other ? "(ledger full)"
+								    : "(no stack)");
+}
+
+const char *seep_live_verdict(const struct seep_live_line *line)
+{
+	if (!line->judged || (line->growth.verdict == SEEP_GROWTH_GROWING && line->growth.returned))
+		return "";
+	return seep_growth_verdict_name(line->growth.verdict);
+}
+
+struct seep_live_cells seep_live_cells(const struct seep_live_line *line, uint64_t total, bool utf8)
+{
+	const struct seep_profile *profile = line->process->profile;
+	const struct seep_profile_context *context = &profile->contexts[line->context];
+	const struct seep_profile_frame *frame = seep_live_blamed(line->process, line->context);
+	uint64_t recent[SEEP_GROWTH_RECENT];
+	struct seep_live_cells cells = {
+		.live = seep_bytes_text(context->live_bytes),
+		.share = seep_percent_text(context->live_bytes, total),
+		.change = seep_change_text(line->change_bytes, seep_bytes_text),
+		.allocs = seep_count_text(line->allocs_per_s),
+		.frees = seep_count_text(line->frees_per_s),
+		.blocks = seep_count_text(context->live_blocks),
+		.verdict = seep_live_verdict(line),
+		.name = seep_live_name_text(line->process, line->context),
+		.place = frame ? seep_frame_place(profile, frame, true) : seep_xstrdup(""),
+	};
+
+	if (line->age_ns)
+		cells.age = seep_duration_text(line->age_ns);
+	if (seep_growth_recent(line->process->growth, context->id, recent))
+		seep_spark(recent, utf8, cells.spark);
+	return cells;
+}
+
+void seep_live_cells_done(struct seep_live_cells *cells)
+{
+	free(cells->name);
+	free(cells->place);
+}
+
+char *seep_live_headline(const struct seep_live *live)
+{
+	const struct seep_live_totals sum = seep_live_total(live);
+	const struct seep_live_process *first = live->only;
+	const char *exe;
+	struct seep_strbuf text;
+
+	for (uint32_t i = 0; i < live->count && !first; i++)
+		if (seep_live_is_current(live, live->processes[i]))
+			first = live->processes[i];
+	if (!first)
+		return seep_xstrdup("no process");
+	exe = first->profile->process.exe;
+	seep_strbuf_init(&text, HEADLINE_BYTES_MAX);
+	seep_strbuf_addf(&text, "%.200s (pid %u%s): %s live, %s", exe ? seep_path_base(exe) : "?",
+			 first->profile->process.pid, sum.processes > 1 ? " and children" : "",
+			 seep_bytes_text(sum.live_bytes).text,
+			 seep_change_text(sum.change_bytes, seep_bytes_text).text);
+	if (first->since_ns)
+		seep_strbuf_addf(&text, " since %s ago",
+				 seep_duration_text(first->read_ns - first->since_ns).text);
+	else
+		seep_strbuf_addf(&text, " in %s", seep_duration_text(first->span_ns).text);
+	seep_strbuf_addf(&text, ", peak %s, %s allocs/s", seep_bytes_text(sum.peak_bytes).text,
+			 seep_count_text(sum.allocs_per_s).text);
+	if (sum.threads)
+		seep_strbuf_addf(&text, ", %s", seep_things_text(sum.threads, "thread").text);
+	seep_strbuf_addf(&text, ", %u growing", sum.grown.contexts);
+	if (sum.grown.contexts)
+		seep_strbuf_addf(&text, " (%s)",
+				 seep_growth_rate_text(sum.grown.bytes_per_hour).text);
+	return seep_strbuf_take(&text);
+}

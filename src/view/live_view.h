@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The cells of a line of "seep top", for its screens and its tables alike. */
+#ifndef SEEP_VIEW_LIVE_VIEW_H
+#define SEEP_VIEW_LIVE_VIEW_H
+
+#include "analysis/live.h"
+#include "base/units.h"
+#include "base/xalloc.h"
+
+enum { SEEP_SPARK_BYTES = SEEP_GROWTH_RECENT * 3 + 1 };
+
+struct seep_live_cells {
+	struct seep_unit_text live, share, change, allocs, frees, blocks, age;
+	char spark[SEEP_SPARK_BYTES]; /* live bytes of the last readings */
+	const char *verdict;	      /* "GROWING", "STALE" or "" */
+	char *name;		      /* of the function to blame; not escaped, nor is the place */
+	char *place;		      /* "src/load.c:12" */
+};
+
+/* @total: live bytes that the share is of. @utf8: block characters in the spark, else ASCII. */
+struct seep_live_cells seep_live_cells(const struct seep_live_line *line, uint64_t total,
+				       bool utf8);
+void seep_live_cells_done(struct seep_live_cells *cells);
+
+/* The name of the function to blame; "(no stack)" where there is none. */
+char *seep_live_name_text(const struct seep_live_process *process,
+			  uint32_t context) SEEP_RETURNS_MEMORY;
+
+/* The verdict that is to be shown, by its name; "" for none, and for what was given back. */
+const char *seep_live_verdict(const struct seep_live_line *line);
+
+/* Bars from the least to the most of @values into @ret, at most SEEP_SPARK_BYTES. */
+void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret);
+
+/*
+ * "pc (pid 12): 1.2 MB live, +3.0 KB in 1.0 s, peak 2.0 MB, 12.3 k allocs/s, 4 threads, 1 growing";
+ * not escaped.
+ */
+char *seep_live_headline(const struct seep_live *live) SEEP_RETURNS_MEMORY;
+
+#endif
