@@ -234,7 +234,6 @@ static void print(struct watching *watching)
 		seep_report_live(&printer, watching->live, watching->lines, watching->line_count);
 }
 
-/* @name: ledgers hold no names of marks that are set from outside. */
 static int mark(void *user, struct seep_live_process *process, const char *name,
 		struct seep_error *err)
 {
@@ -242,11 +241,11 @@ static int mark(void *user, struct seep_live_process *process, const char *name,
 	int r = seep_ledger_open(AT_FDCWD, process->path, SEEP_LEDGER_WRITE, &ledger, err);
 
 	(void)user;
-	(void)name;
 	if (r < 0)
 		return r;
-	if (seep_ledger_mark(&ledger, seep_monotonic_ns()) == 0)
-		r = seep_fail(err, SEEP_ELIMIT, "the ledger has no room for more marks");
+	r = seep_mark_name_check(name, err);
+	if (r == 0)
+		r = seep_ledger_mark(&ledger, name, seep_monotonic_ns(), NULL, err);
 	seep_ledger_close(&ledger);
 	return r;
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/json_parts.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/growth.h"
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"
@@ -241,4 +244,30 @@ void seep_json_figures(struct seep_json *json, const void *from,
 		memcpy(&value, (const char *)from + figures[i].offset, sizeof(value));
 		seep_json_u64(json, figures[i].key, value);
 	}
+}
+
+void seep_json_growth(struct seep_json *json, const struct seep_profile_context *context,
+		      const struct seep_profile_growth *growth, const char *evidence)
+{
+	const uint64_t millis = seep_growth_bytes_per_hour(growth) * 5 / 18;
+	char number[32];
+
+	seep_json_open_object(json, "growth");
+	seep_json_text(json, "verdict",
+		       growth->verdict ? seep_growth_verdict_name(growth->verdict) : NULL);
+	seep_json_text(json, "confidence", seep_growth_confidence_name(growth->confidence));
+	seep_json_u64(json, "bytes", growth->bytes);
+	(void)snprintf(number, sizeof(number), "%" PRIu64 ".%03" PRIu64, millis / 1000,
+		       millis % 1000);
+	seep_json_raw(json, "bytes_per_s", number);
+	(void)snprintf(number, sizeof(number), "%.4f",
+		       context->allocs ? (double)context->frees / (double)context->allocs : 0.0);
+	seep_json_raw(json, "freed_share", number);
+	seep_json_u64(json, "since_ns", growth->since_ns);
+	seep_json_u64(json, "until_ns", growth->until_ns);
+	seep_json_bool(json, "returned", growth->returned);
+	seep_json_u64(json, "stale_blocks", growth->blocks);
+	seep_json_u64(json, "freed_late", growth->freed_late);
+	seep_json_text(json, "evidence", evidence);
+	seep_json_close(json);
 }

@@ -46,6 +46,10 @@ void seep_json_unseen_line(struct seep_json *json, const char *code, const char 
 void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown,
 		     const struct seep_profile_context *context);
 
+/* Member "growth" of @context. */
+void seep_json_growth(struct seep_json *json, const struct seep_profile_context *context,
+		      const struct seep_profile_growth *growth, const char *evidence);
+
 /* A time or size of which 0 means that it is not known: null. */
 void seep_json_known(struct seep_json *json, const char *key, uint64_t value);
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/growth.h"
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "profile/total_fields.h"
@@ -191,32 +190,6 @@ static void write_epochs(struct seep_json *json, const struct seep_profile_conte
 }
 
 /* What is unusual about it; nothing is for most. */
-static void write_growth(struct seep_json *json, const struct seep_profile_context *context)
-{
-	const struct seep_profile_growth *growth = context->growth;
-	const uint64_t millis = seep_growth_bytes_per_hour(growth) * 5 / 18;
-	char number[32];
-
-	seep_json_open_object(json, "growth");
-	seep_json_text(json, "verdict",
-		       growth->verdict ? seep_growth_verdict_name(growth->verdict) : NULL);
-	seep_json_text(json, "confidence", seep_growth_confidence_name(growth->confidence));
-	seep_json_u64(json, "bytes", growth->bytes);
-	(void)snprintf(number, sizeof(number), "%" PRIu64 ".%03" PRIu64, millis / 1000,
-		       millis % 1000);
-	seep_json_raw(json, "bytes_per_s", number);
-	(void)snprintf(number, sizeof(number), "%.4f",
-		       context->allocs ? (double)context->frees / (double)context->allocs : 0.0);
-	seep_json_raw(json, "freed_share", number);
-	seep_json_u64(json, "since_ns", growth->since_ns);
-	seep_json_u64(json, "until_ns", growth->until_ns);
-	seep_json_bool(json, "returned", growth->returned);
-	seep_json_u64(json, "stale_blocks", growth->blocks);
-	seep_json_u64(json, "freed_late", growth->freed_late);
-	seep_json_text(json, "evidence", growth->evidence);
-	seep_json_close(json);
-}
-
 static void write_flags(struct seep_json *json, const struct seep_profile_context *context)
 {
 	const struct {
@@ -276,7 +249,7 @@ static void write_context(struct seep_json *json, const struct seep_json_shown *
 	if (context->epoch_count > 0)
 		write_epochs(json, context);
 	if (context->growth)
-		write_growth(json, context);
+		seep_json_growth(json, context, context->growth, context->growth->evidence);
 	seep_json_stack(json, shown, context);
 	seep_json_close(json);
 }

@@ -140,27 +140,13 @@ static void write_process(struct seep_json *json, const struct seep_live_process
 static void write_growth(struct seep_json *json, const struct seep_live_line *line)
 {
 	const struct seep_profile *profile = line->process->profile;
-	const struct seep_profile_growth *growth = &line->growth;
+	const struct seep_profile_context *context = &profile->contexts[line->context];
 	char *evidence;
 
-	if (!line->judged) {
-		seep_json_null(json, "growth");
+	if (!line->judged)
 		return;
-	}
-	evidence = seep_growth_evidence(profile, &profile->contexts[line->context], growth);
-	seep_json_open_object(json, "growth");
-	seep_json_text(json, "verdict",
-		       growth->verdict ? seep_growth_verdict_name(growth->verdict) : NULL);
-	seep_json_text(json, "confidence", seep_growth_confidence_name(growth->confidence));
-	seep_json_bool(json, "returned", growth->returned);
-	seep_json_u64(json, "since_ns", growth->since_ns);
-	seep_json_u64(json, "until_ns", growth->until_ns);
-	seep_json_u64(json, "bytes", growth->bytes);
-	seep_json_u64(json, "bytes_per_hour", seep_growth_bytes_per_hour(growth));
-	seep_json_u64(json, "blocks", growth->blocks);
-	seep_json_u64(json, "freed_late", growth->freed_late);
-	seep_json_text(json, "evidence", evidence);
-	seep_json_close(json);
+	evidence = seep_growth_evidence(profile, context, &line->growth);
+	seep_json_growth(json, context, &line->growth, evidence);
 	free(evidence);
 }
 
