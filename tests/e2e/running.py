@@ -150,6 +150,7 @@ class Steps:
                  **seep.environment({"LD_PRELOAD": str(RUNTIME), **(env or {})})},
         )
         self.pid = self.process.pid
+        self.do("- keep_a 0")  # It has begun, and has a ledger.
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
