@@ -37,6 +37,7 @@ check:
 bench: release
 	@bench/run build-release --markdown bench/RESULTS.md $(BENCH)
 	@bench/leaks build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
+	@bench/viewer build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
 
 # MINUTES for each reader; see tests/fuzz/run.
 MINUTES ?= 10

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import shutil
 import statistics
 import subprocess
@@ -147,12 +146,6 @@ def measure(seep, folder, options):
     yield f"\nMeasured on: {', '.join(f'{k}: {v}' for k, v in where.items())}."
 
 
-def put(page, lines):
-    """In the place of the section that is there, else at the end."""
-    text = re.sub(rf"^{TITLE}\n.*?(?=^## |\Z)", "", page.read_text(), flags=re.M | re.S)
-    page.write_text(text.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
-
-
 def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/leaks", description=__doc__.split("\n\n")[0])
     parser.add_argument("build", nargs="?", default=str(HERE.parent / "build-release"))
@@ -175,7 +168,7 @@ def main(arguments):
             print(line, flush=True)
             lines.append(line)
         if options.markdown:
-            put(options.markdown, lines)
+            machine.put(options.markdown, TITLE, lines)
     finally:
         shutil.rmtree(folder)
 

@@ -71,3 +71,9 @@ class Neighbours:
         seconds = (time.monotonic() - begun) * os.cpu_count()
         others = (busy_seconds() - busy) - (own_seconds() - own)
         return max(0.0, others / seconds) if seconds > 0 else 0.0
+
+
+def put(page, title, lines):
+    """A section of a page, in the place of the one that is there, else at the end."""
+    text = re.sub(rf"^{title}\n.*?(?=^## |\Z)", "", page.read_text(), flags=re.M | re.S)
+    page.write_text(text.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
