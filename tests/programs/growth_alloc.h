@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "growth.h"
+#include "growth_play.h"
 
 template <class T, growth_site *site> struct growth_alloc {
 	typedef T value_type;

@@ -3,7 +3,7 @@
  * What is collected and sent in batches. Metrics go every so many seconds, rows when there are
  * enough of them, and the events of eight shards each when its own time comes.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { SHARDS = 8 };
 

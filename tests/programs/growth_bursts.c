@@ -4,7 +4,7 @@
  * three and drops them all at its end, but for the few that failed to print; and it leaves its job
  * record behind. Nothing happens in between, except that a heartbeat is sent.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 GROWTH_SITE(GROWING, build_row);
 GROWTH_SITE(GROWING, record_job);

@@ -4,7 +4,7 @@
  * drops what was used least recently, one holds so many entries and drops any of them, one drops
  * each entry some time after it came. Entries differ in size by a factor of 60.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { KEYS = 20000 };
 

@@ -3,7 +3,7 @@
  * A pool of database connections whose size follows the load up and down: opened when there are too
  * few, closed one by one when too many are idle. Each gathers prepared statements while it lives.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { MOST = 400, STATEMENTS = 24 };
 

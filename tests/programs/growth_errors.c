@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 
-#include "growth.h"
+#include "growth_play.h"
 
 enum { WORKERS = 4, LAST_ERRORS = 64 };
 

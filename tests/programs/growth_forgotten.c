@@ -6,7 +6,7 @@
  */
 #include <pthread.h>
 
-#include "growth.h"
+#include "growth_play.h"
 
 enum { WORKERS = 3 };
 

@@ -4,7 +4,7 @@
  * doubled on the way, the old one freed when all is moved. From then on entries are replaced: one
  * goes, another comes, and a few more or less are there.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { MOST = 60000 };
 

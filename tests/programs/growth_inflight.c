@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 
-#include "growth.h"
+#include "growth_play.h"
 
 enum { WORKERS = 3, ROOMS = 4096 };
 

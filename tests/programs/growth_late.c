@@ -3,7 +3,7 @@
  * A proxy that is in good health for half of the run. Then an upstream begins to close connections:
  * from there on some streams are not closed, and the state of retries is kept for ever in a list.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 GROWTH_SITE(GROWING, open_stream);
 GROWTH_SITE(GROWING, plan_retry);

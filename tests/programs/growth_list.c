@@ -4,7 +4,7 @@
  * an entry to a list that nobody ever trims, and which is freed in good order when it ends.
  * Requests come with noise; their bodies are freed when they are answered.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 GROWTH_SITE(GROWING, append_audit);
 GROWTH_SITE(STEADY, read_body);

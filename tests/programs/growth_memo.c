@@ -3,7 +3,7 @@
  * Results that are computed once for each key and kept: fast at first, then ever slower, until all
  * keys have come. Some keys are asked for four times as often. Also interned names, far fewer.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { MOST = 20000 };
 

@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 
-#include "growth.h"
+#include "growth_play.h"
 
 enum { THREADS = 3, CLIENTS = 150, CHUNK_BYTES = 16384, OBJECT_BYTES = 640 };
 

@@ -4,7 +4,7 @@
  * again from time to time, each time a little longer or shorter; a search index that is rebuilt bit
  * by bit, so that it always grows while it is looked at; and frames in two buffers.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 GROWTH_SITE(STEADY, read_option);
 GROWTH_SITE(STEADY, add_posting);

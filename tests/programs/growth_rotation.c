@@ -4,7 +4,7 @@
  * once as one buffer that is enlarged by a quarter whenever it is full. Both are dropped whole. How
  * much is logged depends on the hour.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 GROWTH_SITE(STEADY, log_line);
 GROWTH_SITE(STEADY, log_bytes);

@@ -4,7 +4,7 @@
  * stack of its own: a handle that nobody closes. The other shares its call stack with thousands of
  * labels that are freed: some path forgets to drop its reference.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { LABEL_BYTES = 16 };
 

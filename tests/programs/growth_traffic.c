@@ -3,7 +3,7 @@
  * A service with days and nights: hardly a request at night, spikes by day. What it leaks goes with
  * the requests: one note for each in a list, and one tracing span in eight that is never finished.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 GROWTH_SITE(GROWING, note_access);
 GROWTH_SITE(GROWING, begin_span);

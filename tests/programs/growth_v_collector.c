@@ -5,7 +5,7 @@
  * kept for good, but a program has only so many. Rows to be stored are buffered and written
  * together, later when the disk does not answer.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { SHAPES = 200 };
 

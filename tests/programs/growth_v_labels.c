@@ -4,7 +4,7 @@
  * others with the customer's number, so that each new customer adds a series, and a histogram once
  * a latency is known. A scraper fetches everything a page at a time, every now and then.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { ROUTES = 60, STATUSES = 3, PAGE = 8192 };
 

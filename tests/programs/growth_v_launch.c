@@ -8,7 +8,7 @@
  */
 #include <pthread.h>
 
-#include "growth.h"
+#include "growth_play.h"
 
 enum { SHARDS = 2 };
 

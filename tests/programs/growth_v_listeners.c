@@ -4,7 +4,7 @@
  * removes only one of them when it ends. It also arms a time-out, which an answer cancels, but
  * which a client that hangs up leaves armed for ever.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 GROWTH_SITE(STEADY, on_data);
 GROWTH_SITE(GROWING, on_close);

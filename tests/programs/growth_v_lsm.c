@@ -5,7 +5,7 @@
  * large one merge into a new large one. The keys are overwritten ever again and do not become
  * more. Blocks that were read stay until as many others have been.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { KEYS = 8192, BLOCK_KEYS = 64, TABLES = 4, CACHED = 256 };
 

@@ -5,7 +5,7 @@
  * minute and come back. One is shut down for good, and nobody drops the events that queue up for
  * it.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { ENDPOINTS = 30, FAILURES = 64 };
 

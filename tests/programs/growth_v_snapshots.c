@@ -5,7 +5,7 @@
  * are quick; a backup that runs about once a minute holds everything that is replaced meanwhile.
  * An editor beside it keeps so many edits to undo, and no more.
  */
-#include "growth.h"
+#include "growth_play.h"
 
 enum { PAGES = 600, READERS = 256, UNDO = 400 };
 

@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 
-#include "growth.h"
+#include "growth_play.h"
 
 enum { THREADS = 96 };
 
