@@ -245,9 +245,9 @@ void seep_diff_list_blocks(struct seep_diff *diff, const struct scan_block *bloc
 	for (uint64_t i = 0; i < count; i++) {
 		const uint32_t context = seep_profile_row_context(profile, blocks[i].row);
 		const uint32_t row = context ? row_of_group[diff->row_of_context[context - 1]] : 0;
-		struct seep_diff_row *to = &diff->rows[row - 1];
+		struct seep_diff_row *to = row ? &diff->rows[row - 1] : NULL;
 
-		if (row == 0 || to->block_count >= max ||
+		if (!to || to->block_count >= max ||
 		    round_of(diff, profile->rows[blocks[i].row - profile->first_row].epoch) ==
 			    diff->round_count)
 			continue;

@@ -21,7 +21,7 @@ enum seep_diff_verdict {
 	SEEP_DIFF_GROWN,  /* more of it after */
 	SEEP_DIFF_SHRUNK, /* less */
 	SEEP_DIFF_GONE,	  /* nothing of it after */
-	SEEP_DIFF_HELD,	  /* SEEP_GROWTH_HELD: allocated between two marks, and alive since */
+	SEEP_DIFF_HELD,	  /* allocated between two marks, and alive since */
 	SEEP_DIFF_VERDICTS,
 };
 

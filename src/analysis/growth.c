@@ -12,8 +12,9 @@
 enum {
 	CONFIDENCE_MEDIUM = 3, /* times after_ns */
 	CONFIDENCE_HIGH = 10,
-	RECALLED_PARTS = 8, /* of an epoch, of which only the ends are known */
-	FAMILY_MAX = 16,    /* contexts; more have too little to do with one another */
+	RECALLED_PARTS = 8,  /* of an epoch, of which only the ends are known */
+	TRACKS_MAX = 100000, /* 70 MB */
+	FAMILY_MAX = 16,     /* contexts; more have too little to do with one another */
 };
 
 /*
@@ -22,6 +23,7 @@ enum {
  */
 struct family {
 	uint32_t contexts;
+	bool in_doubt;	   /* this reading of one of them */
 	uint64_t first_ns; /* of its series */
 	uint64_t bytes;
 	uint64_t blocks;
@@ -51,8 +53,7 @@ struct seep_growth {
 	uint32_t readings;
 	struct seen *seen; /* by context id */
 	uint32_t count;
-	uint32_t *tracked; /* ids */
-	uint32_t tracked_count;
+	uint32_t track_count;
 	struct family *families;
 	uint32_t family_count;
 	size_t family_capacity;
@@ -81,7 +82,6 @@ void seep_growth_free(struct seep_growth *growth)
 		free(growth->families[i].series);
 	free(growth->families);
 	free(growth->family_of);
-	free(growth->tracked);
 	free(growth);
 }
 
@@ -96,7 +96,6 @@ static void make_room(struct seep_growth *growth, const struct seep_profile *pro
 		return;
 	wanted += wanted / 2;
 	growth->seen = seep_xrealloc(growth->seen, wanted, sizeof(*growth->seen));
-	growth->tracked = seep_xrealloc(growth->tracked, wanted, sizeof(*growth->tracked));
 	memset(growth->seen + growth->count, 0, (wanted - growth->count) * sizeof(*growth->seen));
 	growth->count = wanted;
 }
@@ -139,7 +138,7 @@ static struct track *begin_track(struct seep_growth *growth, const struct seep_p
 		recall(&track->series, growth, profile, context);
 	seep_growth_series_add(&track->series, growth->after_ns, growth->before_ns, before_bytes,
 			       context->live_blocks);
-	growth->tracked[growth->tracked_count++] = context->id;
+	growth->track_count++;
 	return growth->seen[context->id].track = track;
 }
 
@@ -149,7 +148,8 @@ static void observe_bytes(struct seep_growth *growth, const struct seep_profile 
 	struct seen *seen = &growth->seen[context->id];
 	struct track *track = seen->track;
 
-	if (!track && growth->readings > 0 && context->live_bytes != seen->live_bytes)
+	if (!track && growth->readings > 0 && context->live_bytes != seen->live_bytes &&
+	    growth->track_count < TRACKS_MAX)
 		track = begin_track(growth, profile, context, seen->live_bytes);
 	seen->live_bytes = context->live_bytes;
 	if (!track)
@@ -200,10 +200,13 @@ static void observe_families(struct seep_growth *growth)
 				family->series = seep_xcalloc(1, sizeof(*family->series));
 				family->first_ns = growth->now_ns;
 			}
-			seep_growth_series_add(family->series, growth->after_ns, growth->now_ns,
-					       family->bytes, family->blocks);
+			if (!family->in_doubt)
+				seep_growth_series_add(family->series, growth->after_ns,
+						       growth->now_ns, family->bytes,
+						       family->blocks);
 		}
 		family->bytes = family->blocks = 0;
+		family->in_doubt = false;
 	}
 }
 
@@ -228,6 +231,7 @@ void seep_growth_observe(struct seep_growth *growth, const struct seep_profile *
 		if (seen->family) {
 			growth->families[seen->family - 1].bytes += context->live_bytes;
 			growth->families[seen->family - 1].blocks += context->live_blocks;
+			growth->families[seen->family - 1].in_doubt |= context->in_doubt;
 		}
 		observe_bytes(growth, profile, context);
 		if (look_at_ages)
@@ -274,10 +278,10 @@ static bool is_growing(const struct seep_growth *growth, const struct seen *seen
 		};
 	else if (ages && (ages->growing || ages->returned))
 		*ret_growth = (struct seep_profile_growth){
-			.since_ns = ages->generations.since_ns,
-			.until_ns = ages->generations.until_ns,
+			.since_ns = ages->cohorts.since_ns,
+			.until_ns = ages->cohorts.until_ns,
 			.returned = ages->returned,
-			.bytes = ages->generations.bytes,
+			.bytes = ages->cohorts.bytes,
 		};
 	else
 		return false;
@@ -299,7 +303,7 @@ bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
 		return false;
 	*ret_growth = (struct seep_profile_growth){
 		.verdict = seen->ages->stale.blocks ? SEEP_GROWTH_STALE : SEEP_GROWTH_NONE,
-		.since_ns = seen->ages->stale.since_ns,
+		.since_ns = seen->ages->stale.blocks ? seen->ages->stale.since_ns : growth->now_ns,
 		.until_ns = growth->now_ns,
 		.bytes = seen->ages->stale.bytes,
 		.blocks = seen->ages->stale.blocks,
@@ -330,11 +334,11 @@ struct seep_growth_sum seep_growth_sum(const struct seep_growth *growth)
 {
 	struct seep_growth_sum sum = { .known = is_known(growth) };
 
-	for (uint32_t i = 0; i < growth->tracked_count; i++) {
+	for (uint32_t id = 0; id < growth->count; id++) {
 		struct seep_profile_growth one;
 
-		if (!seep_growth_of(growth, growth->tracked[i], &one) ||
-		    one.verdict != SEEP_GROWTH_GROWING || one.returned)
+		if (!seep_growth_of(growth, id, &one) || one.verdict != SEEP_GROWTH_GROWING ||
+		    one.returned)
 			continue;
 		sum.contexts++;
 		sum.bytes += one.bytes;
@@ -350,6 +354,7 @@ struct seep_growth_list seep_growth_list(const struct seep_growth *growth)
 
 	if (is_known(growth))
 		list.after_ns = growth->after_ns;
+	list.is_full = growth->track_count == TRACKS_MAX;
 	for (uint32_t id = 0; id < growth->count; id++) {
 		struct seep_growth_item item = { .id = id };
 
@@ -378,6 +383,9 @@ static int by_id(const void *key, const void *item)
 void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *profile)
 {
 	profile->growth_after_ns = list->after_ns;
+	if (list->is_full)
+		seep_profile_add_unseen(profile, "growth-full",
+					"growth was followed for %d call stacks only", TRACKS_MAX);
 	for (uint32_t i = 0; i < profile->context_count && list->count > 0; i++) {
 		struct seep_profile_context *context = &profile->contexts[i];
 		const struct seep_growth_item *item = bsearch(&context->id, list->items,

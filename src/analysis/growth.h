@@ -43,7 +43,7 @@ bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
 		    struct seep_profile_growth *ret_growth);
 
 /*
- * The live bytes of the last readings, oldest first; those before the first reading are 0. Returns
+ * The live bytes of the last readings, oldest first; before the first reading what it had then. Returns
  * false when they never changed, or were never read.
  */
 bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
@@ -66,6 +66,7 @@ struct seep_growth_list {
 	} * items;
 	uint32_t count;
 	uint64_t after_ns; /* 0: nobody has looked for so long */
+	bool is_full;	   /* there were more contexts than are followed */
 };
 
 /* Release with seep_growth_list_done(). */

@@ -10,10 +10,10 @@ enum {
 	STALE_FREED_PERCENT = 90, /* of its blocks a context usually frees, at least */
 	STALE_LIVES = 20,	  /* a block is stale after so many times the usual life */
 	RAISE_TIMES = 2,	  /* the age at which stale blocks were freed after all */
-	GENERATIONS = 2,	  /* of which as much is left */
-	GENERATION_LIVES = 4,	  /* a block has stayed after so many times the usual life */
-	GENERATION_LENGTH = 2, /* times the usual life, at least: of what goes at random few stay */
-	GENERATION_BLOCKS = 8, /* of each, at least */
+	COHORTS = 2,		  /* of which as much is left */
+	COHORT_LIVES = 4,	  /* a block has stayed after so many times the usual life */
+	COHORT_LENGTH = 2, /* times the usual life, at least: of what goes at random few stay */
+	COHORT_BLOCKS = 8, /* of each, at least */
 };
 
 struct reading {
@@ -43,11 +43,13 @@ uint64_t seep_epoch_start_ns(const struct seep_profile *profile, uint32_t epoch)
 static uint64_t usual_life_ns(const struct reading *now, const struct seep_profile_context *context,
 			      uint64_t old_blocks)
 {
-	const uint64_t lived_ns = now->now_ns -
-				  core_larger(context->first_ns, now->profile->process.start_ns);
+	const uint64_t start_ns = core_larger(context->first_ns, now->profile->process.start_ns);
+	const uint64_t lived_ns = now->now_ns > start_ns ? now->now_ns - start_ns : 0;
 	const uint64_t blocks = context->live_blocks - old_blocks;
+	const double life_ns = (double)lived_ns / (double)context->allocs * (double)(blocks + 1);
 
-	return (uint64_t)((double)lived_ns / (double)context->allocs * (double)(blocks + 1));
+	/* Not beyond what it has lived, whatever the figures of a damaged ledger. */
+	return life_ns < (double)lived_ns ? (uint64_t)life_ns : lived_ns;
 }
 
 /* Those that are older than @age_ns, by the epochs that were over then. */
@@ -88,7 +90,12 @@ static void observe_stale(const struct reading *now, const struct seep_profile_c
 			  struct seep_growth_ages *ages)
 {
 	const uint64_t left = count_left(&ages->stale, context);
+	const bool is_idle = context->allocs == ages->allocs;
 
+	ages->allocs = context->allocs;
+	/* What a stopped program, or one without work, has in hand is as old as its rest. */
+	if (is_idle && left == ages->stale.blocks)
+		return;
 	if (left < ages->stale.blocks) {
 		ages->freed_late += ages->stale.blocks - left;
 		ages->stale_age_ns = RAISE_TIMES * (now->now_ns - ages->stale.since_ns);
@@ -97,61 +104,56 @@ static void observe_stale(const struct reading *now, const struct seep_profile_c
 	if (ages->stale.blocks > 0 &&
 	    now->now_ns - ages->stale.since_ns <
 		    STALE_LIVES * usual_life_ns(now, context, ages->stale.blocks))
-		ages->stale.blocks = 0;
-}
-
-/* Live blocks of @epoch; it may have none. */
-static const struct seep_profile_epoch *epoch_of(const struct seep_profile_context *context,
-						 uint32_t number)
-{
-	static const struct seep_profile_epoch none;
-
-	for (uint32_t i = 0; i < context->epoch_count; i++)
-		if (context->epochs[i].epoch == number)
-			return &context->epochs[i];
-	return &none;
+		ages->stale = (struct seep_growth_old){ 0 };
 }
 
 /*
- * The generations before now, newest first: epochs, together where they are short. As long as each
+ * The cohorts before now, newest first: epochs, together where they are short. As long as each
  * has left about as much for its length as the others, they count.
  */
-static uint32_t count_generations(const struct reading *now,
-				  const struct seep_profile_context *context,
-				  struct seep_growth_old *all)
+static uint32_t count_cohorts(const struct reading *now, const struct seep_profile_context *context,
+			      struct seep_growth_old *all)
 {
+	const struct seep_profile *profile = now->profile;
 	const struct seep_growth_old young = count_old(now, context, now->after_ns / 2);
 	const uint64_t life_ns = usual_life_ns(now, context, young.blocks);
-	const uint64_t age_ns = core_larger(now->after_ns / 2, GENERATION_LIVES * life_ns);
-	const uint64_t length_ns = core_larger(now->after_ns / 2, GENERATION_LENGTH * life_ns);
+	const uint64_t age_ns = core_larger(now->after_ns / 2, COHORT_LIVES * life_ns);
+	const uint64_t length_ns = core_larger(now->after_ns / 2, COHORT_LENGTH * life_ns);
 	double least = 0, most = 0;
 	struct seep_growth_old one = { 0 };
-	uint32_t count = 0;
+	uint32_t count = 0, at = context->epoch_count;
+	uint64_t over_ns = UINT64_MAX;
 
 	*all = (struct seep_growth_old){ 0 };
-	for (uint32_t number = now->profile->mark_count; number-- > 0;) {
-		const struct seep_profile_epoch *epoch = epoch_of(context, number);
-		const uint64_t over_ns = seep_epoch_start_ns(now->profile, number + 1);
+	for (uint32_t mark = profile->mark_count + 1; mark-- > 0;) {
+		const uint32_t number = mark ? profile->marks[mark - 1].epoch : 0;
+		const uint64_t began_ns = mark ? profile->marks[mark - 1].at_ns
+					       : profile->process.start_ns;
+		const uint64_t ended_ns = over_ns;
 		double rate;
 
-		if (over_ns > now->now_ns || now->now_ns - over_ns < age_ns)
+		over_ns = began_ns;
+		while (at > 0 && context->epochs[at - 1].epoch > number)
+			at--;
+		if (ended_ns > now->now_ns || now->now_ns - ended_ns < age_ns)
 			continue;
 		if (one.until_ns == 0)
-			one.until_ns = over_ns;
+			one.until_ns = ended_ns;
 		if (all->until_ns == 0) {
-			all->until_ns = now->now_ns;
+			all->until_ns = ended_ns;
 			all->last_epoch = number;
 		}
-		one.blocks += epoch->blocks;
-		one.bytes += epoch->bytes;
-		one.since_ns = core_larger(seep_epoch_start_ns(now->profile, number),
-					   context->first_ns);
+		if (at > 0 && context->epochs[at - 1].epoch == number) {
+			one.blocks += context->epochs[at - 1].blocks;
+			one.bytes += context->epochs[at - 1].bytes;
+		}
+		one.since_ns = core_larger(began_ns, context->first_ns);
 		if (one.until_ns <= one.since_ns || one.until_ns - one.since_ns < length_ns)
 			continue;
 		rate = (double)one.bytes / (double)(one.until_ns - one.since_ns);
 		least = count ? (rate < least ? rate : least) : rate;
 		most = rate > most ? rate : most;
-		if (one.blocks < GENERATION_BLOCKS || most > 2 * least)
+		if (one.blocks < COHORT_BLOCKS || most > 2 * least)
 			break;
 		all->blocks += one.blocks;
 		all->bytes += one.bytes;
@@ -162,17 +164,16 @@ static uint32_t count_generations(const struct reading *now,
 	return count;
 }
 
-static void observe_generations(const struct reading *now,
-				const struct seep_profile_context *context,
-				struct seep_growth_ages *ages)
+static void observe_cohorts(const struct reading *now, const struct seep_profile_context *context,
+			    struct seep_growth_ages *ages)
 {
 	const bool was_growing = ages->growing;
 	struct seep_growth_old found;
 
 	ages->growing = context->frees >= context->allocs / 2 &&
-			count_generations(now, context, &found) >= GENERATIONS;
+			count_cohorts(now, context, &found) >= COHORTS;
 	if (ages->growing) {
-		ages->generations = found;
+		ages->cohorts = found;
 		ages->live_blocks = context->live_blocks;
 	}
 	ages->returned = !ages->growing && (was_growing || ages->returned) &&
@@ -195,5 +196,5 @@ void seep_growth_ages_add(struct seep_growth_ages **ages, const struct seep_prof
 	if ((*ages)->stale.blocks > 0 ||
 	    context->frees * 100 >= context->allocs * STALE_FREED_PERCENT)
 		observe_stale(&now, context, *ages);
-	observe_generations(&now, context, *ages);
+	observe_cohorts(&now, context, *ages);
 }

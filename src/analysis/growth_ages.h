@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How old the live blocks of a context are, by the epochs in which they were allocated: which are
- * there too long, and whether some of each generation stay. docs/internals/growth.md
+ * there too long, and whether some of each cohort stay. docs/internals/growth.md
  */
 #ifndef SEEP_ANALYSIS_GROWTH_AGES_H
 #define SEEP_ANALYSIS_GROWTH_AGES_H
@@ -13,7 +13,7 @@ struct seep_growth_old {
 	uint32_t last_epoch;
 	uint64_t blocks;
 	uint64_t bytes;
-	uint64_t since_ns; /* all of them were allocated before; generations: after */
+	uint64_t since_ns; /* all of them were allocated before; cohorts: after */
 	uint64_t until_ns;
 };
 
@@ -22,11 +22,12 @@ struct seep_growth_ages {
 	struct seep_growth_old stale;
 	uint64_t stale_age_ns; /* below it no block is stale; raised when stale ones are freed */
 	uint64_t freed_late;
-	/* As many of each generation stay: they never go. */
-	struct seep_growth_old generations;
+	uint64_t allocs; /* of the context, when these were looked at */
+	/* As many of each cohort stay: they never go. */
+	struct seep_growth_old cohorts;
 	uint64_t live_blocks; /* of the context, when they counted last */
 	bool growing;
-	bool returned; /* nearly all of the context went after that */
+	bool returned; /* half of the context, or more, went after that */
 };
 
 /*

@@ -127,7 +127,8 @@ static bool is_enlarged(const struct seep_growth_run *run, uint64_t blocks)
 	if (blocks > run->blocks + 1 || floor[last] < floor[1] + GROWTH_LEAST_BYTES)
 		return false;
 	for (uint32_t end = last; end >= 3; end /= 2)
-		if (floor[end] < floor[end / 2] / 100 * STEP_PERCENT)
+		if (floor[end] * 100 < floor[end / 2] * STEP_PERCENT ||
+		    floor[end] == floor[end / 2])
 			return false;
 	return true;
 }
@@ -236,6 +237,10 @@ void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns
 {
 	bool is_over = false; /* a segment */
 
+	/* The past as marks tell it may be in any order: a process wrote them. */
+	if (now_ns < series->last_ns)
+		return;
+	series->last_ns = now_ns;
 	meet_return(series, now_ns, bytes);
 	for (int i = 0; i < 2; i++) {
 		struct seep_growth_run *run = &series->runs[i];

@@ -33,6 +33,7 @@ struct seep_growth_series {
 	 * segments that are short enough; the first one sees growth that comes in bursts.
 	 */
 	struct seep_growth_run runs[2];
+	uint64_t last_ns; /* of the newest reading */
 	bool growing;
 	bool returned;	      /* it grew, and what it grew by went */
 	uint64_t since_ns;    /* of the growth, when growing or returned */
@@ -43,8 +44,8 @@ struct seep_growth_series {
 };
 
 /*
- * A reading: @bytes in @blocks were alive at @now_ns, which never falls. @after_ns: for so long,
- * at least, it has to grow; 1 s or more. Zeroed storage is a series without readings.
+ * A reading: @bytes in @blocks were alive at @now_ns, one that is older than the last is
+ * left out. @after_ns: for so long, at least, it has to grow; 12 ns or more. Zeroed storage is a series without readings.
  */
 void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
 			    uint64_t bytes, uint64_t blocks);

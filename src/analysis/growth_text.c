@@ -14,9 +14,12 @@ uint64_t seep_growth_bytes_per_hour(const struct seep_profile_growth *growth)
 {
 	const uint64_t length_ns = growth->until_ns - growth->since_ns;
 
-	if (length_ns == 0)
+	double per_hour;
+
+	if (length_ns == 0 || growth->verdict != SEEP_GROWTH_GROWING)
 		return 0;
-	return (uint64_t)((double)growth->bytes * (3600.0 * SEEP_NS_PER_S) / (double)length_ns);
+	per_hour = (double)growth->bytes * (3600.0 * SEEP_NS_PER_S) / (double)length_ns;
+	return per_hour < (double)INT64_MAX ? (uint64_t)per_hour : INT64_MAX;
 }
 
 struct seep_rate_text seep_growth_rate_text(uint64_t bytes_per_hour)
@@ -92,7 +95,6 @@ const char *seep_growth_verdict_name(unsigned verdict)
 		[SEEP_GROWTH_NONE] = "",
 		[SEEP_GROWTH_GROWING] = "GROWING",
 		[SEEP_GROWTH_STALE] = "STALE",
-		[SEEP_GROWTH_HELD] = "HELD",
 	};
 
 	return verdict < SEEP_GROWTH_COUNT ? names[verdict] : "unknown";

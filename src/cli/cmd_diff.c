@@ -225,7 +225,9 @@ static int find_between(const struct seep_profile *profile, const struct side *f
 		return rc;
 	*ret = (struct seep_epochs){ view->from->epoch,
 				     view->until ? view->until->epoch : UINT32_MAX };
-	return ret->from < ret->end
+	if (view->until == view->from)
+		return seep_fail(err, SEEP_EUSAGE, "both are the mark %s", from->mark);
+	return !view->until || ret->from < ret->end
 		       ? 0
 		       : seep_fail(err, SEEP_EUSAGE,
 				   "the mark %s does not come after %s: type seep diff %s@%s %s@%s",
@@ -251,6 +253,18 @@ static int show_held(const struct seep_profile *profile, const struct seep_epoch
 	return rc;
 }
 
+/* What can be asked of blocks that are held. */
+static int check_held(uint64_t *ret_blocks_max, struct seep_error *err)
+{
+	*ret_blocks_max = BLOCKS_DEFAULT;
+	if (asked.by != SEEP_BY_LIVE)
+		return seep_fail(err, SEEP_EUSAGE, "marks tell of live blocks only, not --by %s",
+				 measures[asked.by]);
+	return asked.blocks && *asked.blocks
+		       ? seep_parse_count(asked.blocks, TOP_MAX, ret_blocks_max, err)
+		       : 0;
+}
+
 /* @rounds: NULL: what their marks say. */
 static int hold(const struct side *from, const struct side *until, const struct seep_epochs *rounds,
 		uint32_t round_count, struct seep_error *err)
@@ -259,14 +273,9 @@ static int hold(const struct side *from, const struct side *until, const struct 
 	struct seep_block_list blocks = { 0 };
 	struct seep_profile *profile = NULL;
 	struct seep_epochs between;
-	uint64_t blocks_max = BLOCKS_DEFAULT;
-	int rc = 0;
+	uint64_t blocks_max;
+	int rc = check_held(&blocks_max, err);
 
-	if (asked.by != SEEP_BY_LIVE)
-		return seep_fail(err, SEEP_EUSAGE, "marks tell of live blocks only, not --by %s",
-				 measures[asked.by]);
-	if (asked.blocks && *asked.blocks)
-		rc = seep_parse_count(asked.blocks, TOP_MAX, &blocks_max, err);
 	if (rc == 0 && asked.blocks)
 		rc = read_blocks(from, &blocks, err);
 	if (rc == 0)
@@ -330,8 +339,11 @@ static int cycle(char **operands, const struct seep_census *census, struct side 
 		.settle_ns = asked.settle_ns,
 	};
 	struct seep_epochs epochs[ROUNDS_MAX];
-	int rc = side_find(side, census, operands[0], err);
+	uint64_t blocks_max;
+	int rc = check_held(&blocks_max, err);
 
+	if (rc == 0)
+		rc = side_find(side, census, operands[0], err);
 	if (rc == 0 && side->mark)
 		rc = seep_fail(err, SEEP_EUSAGE, "--cycle sets its marks itself: type %s",
 			       side->what);

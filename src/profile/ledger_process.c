@@ -168,7 +168,8 @@ void seep_ledger_load_marks(struct seep_ledger_load *load)
 		const struct ledger_mark *from = ledger_view_mark(&load->view, i);
 		struct seep_profile_mark *to;
 
-		if (!from || !LEDGER_GET(from->ready))
+		/* No epoch comes after the last number: it was written over. */
+		if (!from || !LEDGER_GET(from->ready) || from->epoch == UINT32_MAX)
 			continue;
 		to = seep_profile_add(profile, SEEP_ARRAY_MARKS);
 		to->epoch = from->epoch;

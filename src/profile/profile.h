@@ -69,7 +69,6 @@ enum seep_growth_verdict {
 	SEEP_GROWTH_NONE = 0,
 	SEEP_GROWTH_GROWING, /* live bytes rise and do not come back; analysis/growth_series.h */
 	SEEP_GROWTH_STALE,   /* some blocks live far longer than others of the context do */
-	SEEP_GROWTH_HELD,    /* allocated between two marks, and alive since */
 	SEEP_GROWTH_COUNT,
 };
 

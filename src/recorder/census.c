@@ -84,6 +84,12 @@ static void fill_entry(struct seep_census_entry *entry, struct seep_ledger *ledg
 						     memory_order_relaxed) != 0,
 		.created_realtime_ns = header->created_realtime_ns,
 	};
+	/* Of one that has left, or died, the last word is old. */
+	if (entry->state != SEEP_CENSUS_RECORDED) {
+		entry->growth_known = false;
+		entry->growing_contexts = 0;
+		entry->growing_bytes_per_hour = 0;
+	}
 	if (now > header->created_realtime_ns)
 		entry->age_ns = now - header->created_realtime_ns;
 	if (fstat(ledger->fd, &st) == 0)

@@ -6,6 +6,7 @@
 #include "core/bits.h"
 #include "profile/ledger_live.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,6 +21,7 @@ enum {
 struct seep_growth_watch {
 	const struct seep_ledger *ledger;
 	struct seep_ledger_live *live; /* NULL: not yet, or no more */
+	pthread_mutex_t lock;	       /* leaf; for growth, of which others want the list */
 	struct seep_growth *growth;
 	uint64_t after_ns;
 	uint64_t next_ns; /* UINT64_MAX: never */
@@ -30,6 +32,7 @@ struct seep_growth_watch *seep_growth_watch_new(const struct seep_ledger *ledger
 	struct seep_growth_watch *watch = seep_xcalloc(1, sizeof(*watch));
 
 	watch->ledger = ledger;
+	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->growth = seep_growth_new(after_ns);
 	watch->after_ns = after_ns;
 	watch->next_ns = ledger->view.header.created_ns + after_ns / YOUNG_SHARE;
@@ -42,6 +45,7 @@ void seep_growth_watch_free(struct seep_growth_watch *watch)
 		return;
 	seep_ledger_live_close(watch->live);
 	seep_growth_free(watch->growth);
+	(void)pthread_mutex_destroy(&watch->lock);
 	free(watch);
 }
 
@@ -77,7 +81,9 @@ static void look(struct seep_growth_watch *watch, uint64_t now_ns)
 		watch->next_ns = UINT64_MAX;
 		return;
 	}
+	(void)pthread_mutex_lock(&watch->lock);
 	seep_growth_observe(watch->growth, seep_ledger_live_profile(watch->live), now_ns);
+	(void)pthread_mutex_unlock(&watch->lock);
 	publish(watch);
 	cost_ns = seep_clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_ns;
 	interval_ns =
@@ -100,7 +106,12 @@ void seep_growth_watch_look_last(struct seep_growth_watch *watch, uint64_t now_n
 		look(watch, now_ns);
 }
 
-struct seep_growth_list seep_growth_watch_list(const struct seep_growth_watch *watch)
+struct seep_growth_list seep_growth_watch_list(struct seep_growth_watch *watch)
 {
-	return seep_growth_list(watch->growth);
+	struct seep_growth_list list;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	list = seep_growth_list(watch->growth);
+	(void)pthread_mutex_unlock(&watch->lock);
+	return list;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Looking at the call stacks of one followed process now and then, for those that grow. One thread
- * at a time.
+ * looks; any may ask for the list meanwhile.
  */
 #ifndef SEEP_RECORDER_GROWTH_WATCH_H
 #define SEEP_RECORDER_GROWTH_WATCH_H
@@ -28,6 +28,6 @@ uint64_t seep_growth_watch_look(struct seep_growth_watch *watch, uint64_t now_ns
 void seep_growth_watch_look_last(struct seep_growth_watch *watch, uint64_t now_ns);
 
 /* What was found so far. Release with seep_growth_list_done(). */
-struct seep_growth_list seep_growth_watch_list(const struct seep_growth_watch *watch);
+struct seep_growth_list seep_growth_watch_list(struct seep_growth_watch *watch);
 
 #endif

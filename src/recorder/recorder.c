@@ -32,7 +32,7 @@ enum {
 	INOTIFY_BUFFER_BYTES = 16 * 1024,
 	POLL_FIXED = 3,
 	UNRECORDED_MAX = 100,	   /* programs that are told apart */
-	DESCRIPTORS_PER_IMAGE = 2, /* its ledger, and itself */
+	DESCRIPTORS_PER_IMAGE = 3, /* its ledger, twice, and itself */
 	DESCRIPTORS_FOR_WORK = 6,  /* to write a recording, and to look into a process */
 	FIRST_DESCRIPTORS = 1024,  /* what has higher numbers when we start is rare */
 };

@@ -40,7 +40,7 @@ struct seep_watch {
 	pthread_t thread;
 	_Atomic int stop;
 
-	pthread_mutex_t lock; /* leaf; for growth, seen.timeline and peak_rss_bytes: others read */
+	pthread_mutex_t lock; /* leaf; for seen.timeline and peak_rss_bytes, which others read */
 	struct seep_growth_watch *growth; /* NULL: not looked for */
 	struct seep_watch_result seen;
 	const struct seep_leak_check_plan *leak_check;
@@ -147,28 +147,6 @@ static void advance_epoch(struct seep_watch *watch, uint64_t now_ns)
 	(void)!seep_ledger_mark(&watch->ledger, NULL, now_ns, NULL, NULL);
 	look_outside(watch);
 	plan_epoch(watch, now_ns);
-}
-
-/* Returns when to look again. */
-static uint64_t look_for_growth(struct seep_watch *watch, uint64_t now_ns)
-{
-	uint64_t next_ns;
-
-	if (!watch->growth)
-		return UINT64_MAX;
-	(void)pthread_mutex_lock(&watch->lock);
-	next_ns = seep_growth_watch_look(watch->growth, now_ns);
-	(void)pthread_mutex_unlock(&watch->lock);
-	return next_ns;
-}
-
-static void look_last_for_growth(struct seep_watch *watch)
-{
-	if (!watch->growth)
-		return;
-	(void)pthread_mutex_lock(&watch->lock);
-	seep_growth_watch_look_last(watch->growth, seep_monotonic_ns());
-	(void)pthread_mutex_unlock(&watch->lock);
 }
 
 static void answer(struct seep_ledger *ledger)
@@ -280,7 +258,8 @@ static void meet_end(struct seep_watch *watch)
 	if (atomic_load_explicit(&watch->ledger.control->exit_ack, memory_order_acquire))
 		return;
 	take_sample(watch);
-	look_last_for_growth(watch);
+	if (watch->growth)
+		seep_growth_watch_look_last(watch->growth, seep_monotonic_ns());
 	find_perf_map(watch);
 	look_outside(watch);
 	if (watch->pid &&
@@ -354,8 +333,9 @@ static void *follow(void *argument)
 		if (now_ns >= watch->next_sample_ns && !watch->answered)
 			take_sample(watch);
 		next_ns = core_smaller(watch->next_sample_ns, watch->next_epoch_ns);
-		if (!watch->answered)
-			next_ns = core_smaller(next_ns, look_for_growth(watch, now_ns));
+		if (watch->growth && !watch->answered)
+			next_ns = core_smaller(next_ns,
+					       seep_growth_watch_look(watch->growth, now_ns));
 		now_ns = seep_monotonic_ns();
 		if (watch->answered)
 			futex_wait(attention, seen, look_at_successor(watch));
@@ -431,9 +411,9 @@ void seep_watch_result_now(struct seep_watch *watch, struct seep_watch_result *r
 	*ret_result = watch->seen;
 	timeline->samples = seep_xmemdup(timeline->samples,
 					 timeline->count * sizeof(*timeline->samples));
+	(void)pthread_mutex_unlock(&watch->lock);
 	if (watch->growth)
 		ret_result->growth = seep_growth_watch_list(watch->growth);
-	(void)pthread_mutex_unlock(&watch->lock);
 	ret_result->perf_map_fd = -1;
 	ret_result->outside.bindings = (struct seep_bindings){ 0 };
 	ret_result->outside.children_why = NULL;

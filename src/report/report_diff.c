@@ -205,8 +205,11 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 				line.text);
 	else
 		seep_line_print(printer,
-				"No call stack has more or less than before; --by peak and --by "
-				"allocs compare other figures.");
+				"No call stack has more or less than before by %s; --by compares "
+				"live, peak, allocs and temporary.",
+				diff->measure == SEEP_BY_LIVE
+					? "bytes live"
+					: seep_measure_words(after->profile, diff->measure));
 	seep_strbuf_done(&line);
 }
 
@@ -252,10 +255,10 @@ static void print_notes(const struct seep_printer *printer, const struct seep_di
 	for (uint32_t i = 0; i < last->mark_count && !view->diff->profiles[BEFORE]; i++)
 		if (!last->marks[i].exact) {
 			seep_line_print(printer,
-					"Not exact: from the mark %s on the ledger had no room to "
-					"keep apart what was allocated before and after",
-					last->marks[i].name ? last->marks[i].name
-							    : "that seep set itself");
+					"Not exact: since %s%s the ledger had no room to tell "
+					"apart what came before and after a mark",
+					last->marks[i].name ? "the mark " : "an automatic mark",
+					last->marks[i].name ? last->marks[i].name : "");
 			break;
 		}
 	if (view->diff->undated_blocks > 0)

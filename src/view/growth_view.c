@@ -8,15 +8,18 @@
 #include "base/xalloc.h"
 
 /* GROWING is more than STALE, whatever the figures; blocks freed late are least. */
+static int rank_of(const struct seep_profile_growth *growth)
+{
+	return growth->verdict == SEEP_GROWTH_GROWING ? 2 : growth->verdict == SEEP_GROWTH_STALE;
+}
+
 static void merge(struct seep_profile_growth *all, const struct seep_profile_growth *one)
 {
-	const bool is_first = all->until_ns == 0;
-
-	if (is_first || (one->verdict == SEEP_GROWTH_GROWING && all->verdict != one->verdict)) {
+	if (rank_of(one) > rank_of(all)) {
 		*all = *one;
 		return;
 	}
-	if (one->verdict != all->verdict)
+	if (rank_of(one) < rank_of(all))
 		return;
 	if (one->since_ns < all->since_ns)
 		all->since_ns = one->since_ns;
@@ -30,17 +33,23 @@ static void merge(struct seep_profile_growth *all, const struct seep_profile_gro
 	all->returned &= one->returned;
 }
 
-static struct seep_profile_growth growth_of(const struct seep_groups *groups,
-					    const struct seep_profile *profile,
-					    const struct seep_group *group)
+/* Of all contexts of @group together; false: none has any. */
+static bool growth_of(const struct seep_groups *groups, const struct seep_profile *profile,
+		      const struct seep_group *group, struct seep_profile_growth *ret)
 {
-	struct seep_profile_growth all = { 0 };
 	uint32_t context = group->context;
+	bool found = false;
 
-	for (uint32_t i = 0; i < group->context_count; i++, context = groups->next[context])
-		if (profile->contexts[context].growth)
-			merge(&all, profile->contexts[context].growth);
-	return all;
+	for (uint32_t i = 0; i < group->context_count; i++, context = groups->next[context]) {
+		const struct seep_profile_growth *one = profile->contexts[context].growth;
+
+		if (one && found)
+			merge(ret, one);
+		else if (one)
+			*ret = *one;
+		found |= one != NULL;
+	}
+	return found;
 }
 
 /* As it would be said of one context with the figures of all. */
@@ -88,8 +97,7 @@ void seep_growth_view_init(struct seep_growth_view *growth, const struct seep_vi
 	for (uint32_t i = 0; i < growth->groups->count; i++) {
 		struct seep_growing_stack item = { .group = &growth->groups->items[i] };
 
-		item.growth = growth_of(growth->groups, profile, item.group);
-		if (item.growth.until_ns == 0)
+		if (!growth_of(growth->groups, profile, item.group, &item.growth))
 			continue;
 		growth->items = seep_xgrow(growth->items, &capacity, growth->all + 1u,
 					   sizeof(item));
@@ -119,7 +127,7 @@ void seep_growth_view_done(struct seep_growth_view *growth)
 
 char *seep_growth_answer(const struct seep_growth_view *growth, const struct seep_profile *profile)
 {
-	const char *then = profile->process.ended == SEEP_ENDED_RUNNING ? "grow" : "grew";
+	const char *then = profile->process.ended == SEEP_ENDED_RUNNING ? "grows" : "grew";
 	struct seep_profile_growth all = { 0 };
 	struct seep_strbuf line;
 	uint32_t growing = 0;
@@ -137,8 +145,8 @@ char *seep_growth_answer(const struct seep_growth_view *growth, const struct see
 	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (growing == 0 && profile->growth_after_ns == 0)
-		seep_strbuf_adds(&line, "Not judged: growth needs a recorder that watches the "
-					"process for a minute (seep run --growth-after)");
+		seep_strbuf_adds(&line, "Growth was not judged: that needs \"seep run\" to watch "
+					"the process for longer than --growth-after (60s)");
 	else if (growing == 0)
 		seep_strbuf_addf(&line, "No call stack %s for %s", then,
 				 seep_duration_text(profile->growth_after_ns).text);

@@ -188,8 +188,15 @@ static void readings_far_apart_do_no_harm(void **state)
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
 		seep_growth_series_add(&series, 1, times[i], i * ROOM, i);
 	seep_growth_series_add(&series, 1, UINT64_MAX, UINT64_MAX, UINT64_MAX);
-	seep_growth_series_add(&series, 1, UINT64_MAX, 0, 0);
-	assert_false(series.growing);
+	/* Nor does a time that goes back. */
+	seep_growth_series_add(&series, 1, 5, 0, 0);
+	assert_int_equal(series.last_ns, UINT64_MAX);
+	series = (struct seep_growth_series){ 0 };
+	for (uint64_t t = 0; t < 300; t++) {
+		seep_growth_series_add(&series, AFTER_NS, (1000 + t) * SEEP_NS_PER_S, linear(t), 1);
+		seep_growth_series_add(&series, AFTER_NS, t * SEEP_NS_PER_S, 0, 0);
+	}
+	assert_true(series.growing);
 }
 
 /* A profile of one context, with a mark at each of the ages 1, 2, 4 ... s, as a recorder sets. */
@@ -256,6 +263,13 @@ static void release_from(struct fake *fake, uint32_t place, uint64_t blocks, uin
 	context->live_bytes -= blocks * each;
 }
 
+/* Ten blocks that live for less than a second. */
+static void churn(struct fake *fake)
+{
+	allocate(fake, 10, 1000);
+	release_from(fake, fake->context->epoch_count - 1, 10, 1000);
+}
+
 /* Nobody watched for 1,000 s; what was never freed tells it all the same. */
 static void a_late_viewer_learns_the_past(void **state)
 {
@@ -287,7 +301,6 @@ static void stale_blocks_are_counted_and_told_when_freed(void **state)
 	struct seep_growth *growth = seep_growth_new(AFTER_NS);
 	struct seep_profile_growth one;
 	struct seep_growth_list list;
-	uint32_t last;
 
 	(void)state;
 	tick(&fake);
@@ -295,9 +308,7 @@ static void stale_blocks_are_counted_and_told_when_freed(void **state)
 	allocate(&fake, 5, 1000); /* these five stay */
 	while (fake.second < 1200) {
 		tick(&fake);
-		allocate(&fake, 10, 1000);
-		last = fake.context->epoch_count - 1;
-		release_from(&fake, last, 10, 1000);
+		churn(&fake);
 		seep_growth_observe(growth, fake.profile, now_of(&fake));
 	}
 	assert_true(seep_growth_of(growth, 7, &one));
@@ -315,6 +326,7 @@ static void stale_blocks_are_counted_and_told_when_freed(void **state)
 	release_from(&fake, 0, 3, 1000);
 	for (int i = 0; i < 10; i++) {
 		tick(&fake);
+		churn(&fake);
 		seep_growth_observe(growth, fake.profile, now_of(&fake));
 	}
 	assert_true(seep_growth_of(growth, 7, &one));
@@ -322,6 +334,7 @@ static void stale_blocks_are_counted_and_told_when_freed(void **state)
 	assert_int_equal(one.freed_late, 3);
 	while (fake.second < 2500) {
 		tick(&fake);
+		churn(&fake);
 		seep_growth_observe(growth, fake.profile, now_of(&fake));
 	}
 	assert_true(seep_growth_of(growth, 7, &one));
@@ -341,6 +354,94 @@ static void a_rate_is_in_the_unit_that_suits(void **state)
 	assert_string_equal(seep_growth_rate_text(3600ull << 24).text, "+16.0 MB/s");
 }
 
+/* What a program has in hand while it is stopped is no older than its rest. */
+static void blocks_of_a_stopped_program_are_not_stale(void **state)
+{
+	struct fake fake = fake_new();
+	struct seep_growth *growth = seep_growth_new(AFTER_NS);
+	struct seep_profile_growth one;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		tick(&fake);
+		churn(&fake);
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	allocate(&fake, 5, 1000);
+	while (fake.second < 5000) {
+		tick(&fake);
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	assert_false(seep_growth_of(growth, 7, &one));
+	seep_growth_free(growth);
+	seep_profile_free(fake.profile);
+}
+
+/* One of a thousand blocks a second stays, among others whose number wobbles far more. */
+static void cohorts_tell_a_leak_that_the_load_hides(void **state)
+{
+	struct fake fake = fake_new();
+	struct seep_growth *growth = seep_growth_new(AFTER_NS);
+	struct seep_profile_growth one;
+	uint64_t in_use = 0;
+
+	(void)state;
+	while (fake.second < 1000) {
+		const uint32_t last = fake.context->epoch_count;
+
+		tick(&fake);
+		if (in_use && last > 0)
+			release_from(&fake, last - 1, in_use, 100);
+		in_use = 100 + random_below(5000);
+		allocate(&fake, in_use + 1, 100);
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	assert_true(seep_growth_of(growth, 7, &one));
+	assert_int_equal(one.verdict, SEEP_GROWTH_GROWING);
+	/* 100 bytes a second. */
+	assert_in_range(seep_growth_bytes_per_hour(&one), 3600 * 90, 3600 * 130);
+	seep_growth_free(growth);
+	seep_profile_free(fake.profile);
+}
+
+/* What one caller allocates takes the place of another's: none grows. */
+static void a_family_that_keeps_its_size_does_not_grow(void **state)
+{
+	struct fake fake = fake_new();
+	struct seep_growth *growth = seep_growth_new(AFTER_NS);
+	struct seep_profile_stack_entry entry = { 0 };
+	struct seep_profile_context *other;
+	struct seep_profile_growth one;
+
+	(void)state;
+	(void)seep_profile_add(fake.profile, SEEP_ARRAY_FRAMES);
+	other = seep_profile_add(fake.profile, SEEP_ARRAY_CONTEXTS);
+	fake.context = &fake.profile->contexts[0];
+	other->id = 8;
+	fake.context->stack = other->stack = &entry;
+	fake.context->stack_count = other->stack_count = 1;
+	other->allocs = other->live_blocks = 5000;
+	other->live_bytes = 500000;
+	for (int i = 0; i < 300; i++) {
+		tick(&fake);
+		allocate(&fake, 10, 100);
+		other->frees += 10;
+		other->live_blocks -= 10;
+		other->live_bytes -= 1000;
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	assert_false(seep_growth_of(growth, 7, &one));
+	/* The other one keeps what it has from here on: now it is growth. */
+	for (int i = 0; i < 300; i++) {
+		tick(&fake);
+		allocate(&fake, 10, 100);
+		seep_growth_observe(growth, fake.profile, now_of(&fake));
+	}
+	assert_true(seep_growth_of(growth, 7, &one));
+	seep_growth_free(growth);
+	seep_profile_free(fake.profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +451,9 @@ int main(void)
 		cmocka_unit_test(readings_far_apart_do_no_harm),
 		cmocka_unit_test(a_late_viewer_learns_the_past),
 		cmocka_unit_test(stale_blocks_are_counted_and_told_when_freed),
+		cmocka_unit_test(blocks_of_a_stopped_program_are_not_stale),
+		cmocka_unit_test(cohorts_tell_a_leak_that_the_load_hides),
+		cmocka_unit_test(a_family_that_keeps_its_size_does_not_grow),
 		cmocka_unit_test(a_rate_is_in_the_unit_that_suits),
 	};
 
