@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-
 static long threads = 64, stacks = 200000, seconds = 60, burst = 1;
 static pthread_barrier_t met;
 static void **blocks;
@@ -31,10 +30,10 @@ static void **blocks;
 	} while (0)
 
 /* A function for each level: recursion would be folded. */
-#define LEVEL(number, next)                                                             \
-	__attribute__((noinline)) static void level_##number(uint32_t path, long at)    \
-	{                                                                               \
-		TWO_SITES(path & 1, next(path >> 1, at));                               \
+#define LEVEL(number, next)                                                          \
+	__attribute__((noinline)) static void level_##number(uint32_t path, long at) \
+	{                                                                            \
+		TWO_SITES(path & 1, next(path >> 1, at));                            \
 	}
 
 __attribute__((noinline)) static void keep(uint32_t path, long at)
