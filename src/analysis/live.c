@@ -147,9 +147,9 @@ static char *fate_of(const struct seep_profile_process *process)
 			       ? seep_xasprintf("exited with status %d", process->status_code)
 			       : seep_xstrdup("exited");
 	case SEEP_ENDED_EXEC:
-		return seep_xstrdup("became another program (exec)");
+		return seep_xstrdup("ended by exec");
 	default:
-		return seep_xstrdup("was killed: it ended without a word");
+		return seep_xstrdup("was killed");
 	}
 }
 

@@ -80,8 +80,8 @@ const struct seep_option_table cmd_top_options = {
 	.count = SEEP_OPTION_COUNT_OF(options),
 	.max_operands = 1,
 	.details =
-		"Without an operand: the only process that is recorded. Its children are watched with\n"
-		"it. The process is not stopped or slowed: seep reads its ledger.\n"
+		"Without an operand: the only process that is recorded. Its children are watched\n"
+		"with it. The process is not stopped or slowed: seep reads its ledger.\n"
 		"\n"
 		"CMD finds what it is about in its environment: SEEP_PID, SEEP_EXE, SEEP_FUNCTION,\n"
 		"SEEP_FILE, SEEP_LINE, SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE and\n"

@@ -88,10 +88,10 @@ static int check_file(const struct seep_ledger_live *live, struct seep_error *er
 	if (!header)
 		return 0;
 	if (fstat(live->ledger.fd, &st) == 0 && (uint64_t)st.st_size < live->ledger.bytes)
-		return seep_fail(err, SEEP_ETRUNC, "%s was truncated", live->ledger.file_name);
+		return seep_fail(err, SEEP_ETRUNC, "its ledger was truncated");
 	if (memcmp(header->magic, live->load.view.header.magic, sizeof(header->magic)) != 0 ||
 	    memcmp(header->table, live->load.view.header.table, sizeof(header->table)) != 0)
-		return seep_fail(err, SEEP_ECORRUPT, "%s was written over", live->ledger.file_name);
+		return seep_fail(err, SEEP_ECORRUPT, "its ledger was written over");
 	return 0;
 }
 

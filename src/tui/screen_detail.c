@@ -18,7 +18,7 @@
 #include "view/frame_text.h"
 #include "view/live_view.h"
 
-enum { SOURCE_AROUND = 3, SOURCE_LINE_BYTES = 200, AGES_SHOWN = 8 };
+enum { SOURCE_AROUND = 3, SOURCE_LINE_BYTES = 200, SOURCE_INDENT = 4, AGES_SHOWN = 8 };
 #define SOURCE_BYTES_MAX (8u << 20)
 
 static bool is_there(const struct seep_tui *tui)
@@ -165,15 +165,13 @@ static void add_source(struct seep_lines *page, const struct seep_profile_frame 
 		if (next)
 			*next++ = '\0';
 		if (number + SOURCE_AROUND >= frame->line) {
-			struct seep_line *added;
+			/* What is a tab further in is an indent further in. */
+			const int tabs = (int)strspn(line, "\t");
 
-			for (char *at = line; *at; at++)
-				if (*at == '\t')
-					*at = ' ';
-			added = seep_lines_add(page, SEEP_STYLE_PLAIN, "  %c%5u  %.*s",
-					       number == frame->line ? '>' : ' ', number,
-					       SOURCE_LINE_BYTES, line);
-			added->cut = true;
+			seep_lines_add(page, SEEP_STYLE_PLAIN, "  %c%5u  %*s%.*s",
+				       number == frame->line ? '>' : ' ', number,
+				       tabs * SOURCE_INDENT, "", SOURCE_LINE_BYTES, line + tabs)
+				->cut = true;
 		}
 		number++;
 	}

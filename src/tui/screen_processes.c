@@ -8,13 +8,17 @@
 #include "tui/tui_draw.h"
 #include "view/live_view.h"
 
+enum { TREND = SEEP_GROWTH_RECENT + 2, TREND_NEEDS = 100 };
+
 static void draw(struct seep_tui *tui)
 {
 	const struct seep_live *live = tui->live;
+	const bool trend = tui->columns >= TREND_NEEDS;
 
 	seep_tui_list_fit(tui, &tui->processes, live->count);
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD,
-		     "       PID     LIVE    CHANGE  ALLOC/s  %-16s  PROGRAM", "TREND");
+		     "       PID     LIVE    CHANGE  ALLOC/s  %-*sPROGRAM", trend ? TREND : 0,
+		     trend ? "TREND" : "");
 	for (uint32_t i = tui->processes.first;
 	     i < live->count && i < tui->processes.first + (uint32_t)seep_tui_room(tui); i++) {
 		const struct seep_live_process *process = live->processes[i];
@@ -22,14 +26,16 @@ static void draw(struct seep_tui *tui)
 		char spark[SEEP_SPARK_BYTES];
 
 		seep_spark(process->recent, tui->utf8, spark);
+		if (!trend)
+			spark[0] = '\0';
 		seep_tui_row(tui, SEEP_TUI_BODY + (int)(i - tui->processes.first),
 			     i == tui->processes.chosen		? SEEP_LOOK_BAR
 			     : process->state == SEEP_LIVE_RUNS ? SEEP_LOOK_PLAIN
 								: SEEP_LOOK_DIM,
-			     "%c%9u %8s %9s %8s  %s  %s %s", process == live->only ? '*' : ' ',
+			     "%c%9u %8s %9s %8s  %s%s%s %s", process == live->only ? '*' : ' ',
 			     process->profile->process.pid, seep_bytes_text(sum.live_bytes).text,
 			     seep_change_text(sum.change_bytes, seep_bytes_text).text,
-			     seep_count_text(sum.allocs_per_s).text, spark,
+			     seep_count_text(sum.allocs_per_s).text, spark, trend ? "  " : "",
 			     process->profile->process.exe
 				     ? seep_path_base(process->profile->process.exe)
 				     : "?",

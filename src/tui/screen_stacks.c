@@ -26,7 +26,7 @@ static const struct column {
 	{ "AGE", 11, 130, offsetof(struct seep_live_cells, age), SEEP_LIVE_BY_AGE },
 };
 
-enum { TREND_NARROW = 8, VERDICT = 7, WIDE = 120 };
+enum { TREND_NARROW = 8, VERDICT = 7, NAME_LEAST = 12, WIDE = 120 };
 
 static int draw_columns(struct seep_tui *tui, int row, const struct seep_live_cells *cells,
 			enum seep_look look)
@@ -54,23 +54,25 @@ static const char *end_of(const struct seep_tui *tui, const char *spark, int wid
 	return strlen(spark) > skip ? spark + skip : spark;
 }
 
-/* Function and place get a half each; what one does not need the other has. */
+/* What one does not need the other has. A wide terminal has places in a column of their own. */
 static void draw_name(struct seep_tui *tui, int row, int at, enum seep_look look, const char *name,
 		      const char *place)
 {
+	const bool wide = tui->columns >= WIDE;
 	const int room = tui->columns - at;
-	const char *shown = tui->columns < WIDE ? seep_path_base(place) : place;
+	const char *shown = wide ? place : seep_path_base(place);
 	const int needs = (int)seep_display_width(name, strlen(name));
 	int width = (int)seep_display_width(shown, strlen(shown));
 
-	if (width > room / 2 && needs + 1 + width > room)
-		width = needs < room / 2 ? room - needs - 1 : room / 2;
-	if (room < 12)
+	if (room < NAME_LEAST)
 		width = 0;
+	else if (wide)
+		width = room / 2;
+	else if (width > room / 2 && needs + 1 + width > room)
+		width = needs < room / 2 ? room - needs - 1 : room / 2;
 	seep_tui_put(tui, row, at, room - width - 1, look, false, name);
-	if (width)
-		seep_tui_put(tui, row, tui->columns - width, width,
-			     look == SEEP_LOOK_BAR ? look : SEEP_LOOK_DIM, true, shown);
+	seep_tui_put(tui, row, tui->columns - width, width,
+		     look == SEEP_LOOK_BAR ? look : SEEP_LOOK_DIM, true, shown);
 }
 
 static enum seep_look look_of(const char *verdict)
@@ -98,6 +100,15 @@ static void draw_line(struct seep_tui *tui, int row, const struct seep_live_line
 	seep_live_cells_done(&cells);
 }
 
+/* The chosen stack stays chosen wherever it goes, but for the first one. */
+static void follow(struct seep_tui *tui, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && tui->stacks.chosen > 0 && tui->followed; i++)
+		if (tui->lines[i].process == tui->followed &&
+		    tui->lines[i].context == tui->followed_context)
+			tui->stacks.chosen = i;
+}
+
 static void draw(struct seep_tui *tui)
 {
 	const struct seep_live_choice choice = { .sort = tui->sort, .filter = tui->filter };
@@ -113,6 +124,7 @@ static void draw(struct seep_tui *tui)
 				      ? wanted
 				      : SEEP_TUI_LINES,
 			      tui->lines);
+	follow(tui, count);
 	seep_tui_list_fit(tui, &tui->stacks, count);
 	seep_tui_row(tui, heading, SEEP_LOOK_BOLD, "%s", "");
 	at = draw_columns(tui, heading, NULL, SEEP_LOOK_BOLD);
@@ -134,10 +146,14 @@ static void draw(struct seep_tui *tui)
 
 static bool key(struct seep_tui *tui, int key)
 {
-	if (key != SEEP_KEY_ENTER)
-		return seep_tui_list_key(tui, &tui->stacks, key);
-	if (tui->stacks.count == 0)
-		return true;
+	const bool moved = seep_tui_list_key(tui, &tui->stacks, key);
+
+	if (moved && tui->stacks.count > 0) {
+		tui->followed = tui->lines[tui->stacks.chosen].process;
+		tui->followed_context = tui->lines[tui->stacks.chosen].context;
+	}
+	if (key != SEEP_KEY_ENTER || tui->stacks.count == 0)
+		return moved;
 	tui->process = tui->lines[tui->stacks.chosen].process;
 	tui->context = tui->lines[tui->stacks.chosen].context;
 	tui->page_first = 0;

@@ -88,10 +88,17 @@ static void add_rows(struct seep_tui_branches *b, uint32_t first, uint32_t depth
 	}
 }
 
-static void make_rows(struct seep_tui_branches *b)
+/* The chosen row stays chosen wherever it goes, but for the first one. */
+static void make_rows(struct seep_tui *tui, struct seep_tui_branches *b)
 {
+	const uint32_t chosen = tui->tree.chosen;
+	const uint64_t key = chosen > 0 && chosen < b->count ? b->rows[chosen].key : 0;
+
 	b->count = 0;
 	add_rows(b, b->tree->nodes[0].first_child, 0, 0);
+	for (uint32_t i = 0; i < b->count && key; i++)
+		if (b->rows[i].key == key)
+			tui->tree.chosen = i;
 }
 
 static void make_tree(struct seep_tui *tui, struct seep_tui_branches *b,
@@ -109,7 +116,7 @@ static void make_tree(struct seep_tui *tui, struct seep_tui_branches *b,
 	b->tree = seep_tree_new(process->sites, false, SEEP_BY_LIVE,
 				(int64_t)(process->profile->totals.live_bytes / LEAST_PARTS));
 	b->next_ns = now_ns + (seep_monotonic_ns() - now_ns) * REST_TIMES;
-	make_rows(b);
+	make_rows(tui, b);
 }
 
 static void draw_row(struct seep_tui *tui, const struct seep_tui_branches *b, const struct row *row,
@@ -189,7 +196,7 @@ static bool key(struct seep_tui *tui, int key)
 	} else if (b->tree->nodes[row->node].first_child &&
 		   (key == SEEP_KEY_ENTER || row->open == (key == SEEP_KEY_LEFT))) {
 		turn(b, row->key);
-		make_rows(b);
+		make_rows(tui, b);
 	}
 	return true;
 }

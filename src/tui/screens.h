@@ -66,6 +66,8 @@ struct seep_tui {
 	char filter[SEEP_TUI_TEXT_BYTES];
 	struct seep_live_line *lines;
 	struct seep_tui_list stacks;
+	const struct seep_live_process *followed; /* only compared */
+	uint32_t followed_context;
 	struct seep_tui_list processes;
 	/* Of the detail. */
 	struct seep_live_process *process;

@@ -70,7 +70,7 @@ static void draw_head(struct seep_tui *tui)
 	const struct seep_live_totals sum = seep_live_total(tui->live);
 	const struct seep_live_process *process = seep_tui_process(tui);
 	const char *exe = process ? process->profile->process.exe : NULL;
-	char since[64] = "";
+	char since[64] = "", *text, *grown;
 
 	if (process && process->since_ns)
 		(void)snprintf(since, sizeof(since), " since %s ago",
@@ -78,20 +78,26 @@ static void draw_head(struct seep_tui *tui)
 	seep_tui_row(tui, 0, SEEP_LOOK_BAR, " seep top  %s (pid %u%s)  %s%s",
 		     exe ? seep_path_base(exe) : "?", process ? process->profile->process.pid : 0,
 		     sum.processes > 1 ? " and others" : "", tui->screen->name,
-		     tui->frozen ? "  FROZEN" : "");
+		     !seep_live_runs(tui->live) ? "  ENDED"
+		     : tui->frozen		? "  FROZEN"
+						: "");
 	seep_tui_row(tui, 1, SEEP_LOOK_PLAIN, " %s live, %s%s   peak %s   %s allocs/s  %s frees/s",
 		     seep_bytes_text(sum.live_bytes).text,
 		     seep_change_text(sum.change_bytes, seep_bytes_text).text, since,
 		     seep_bytes_text(sum.peak_bytes).text, seep_count_text(sum.allocs_per_s).text,
 		     seep_count_text(sum.frees_per_s).text);
-	seep_tui_row(
-		tui, 2, sum.grown.contexts ? SEEP_LOOK_BAD : SEEP_LOOK_PLAIN,
-		" %s   %s   every %s   %u growing%s%s",
-		seep_things_text(sum.processes, sum.processes == 1 ? "process" : "processe").text,
-		seep_things_text(sum.threads, "thread").text,
-		seep_duration_text(tui->interval_ns).text, sum.grown.contexts,
-		sum.grown.contexts ? ": " : "",
-		sum.grown.contexts ? seep_growth_rate_text(sum.grown.bytes_per_hour).text : "");
+	text = seep_xasprintf(" %s   %s   every %s   ",
+			      sum.processes == 1 ? "1 process"
+						 : seep_things_text(sum.processes, "processe").text,
+			      seep_things_text(sum.threads, "thread").text,
+			      seep_duration_text(tui->interval_ns).text);
+	seep_tui_row(tui, 2, SEEP_LOOK_PLAIN, "%s%u growing", text, sum.grown.contexts);
+	grown = seep_xasprintf("%u growing: %s", sum.grown.contexts,
+			       seep_growth_rate_text(sum.grown.bytes_per_hour).text);
+	if (sum.grown.contexts > 0)
+		seep_tui_put(tui, 2, (int)strlen(text), tui->columns, SEEP_LOOK_BAD, false, grown);
+	free(grown);
+	free(text);
 }
 
 static void draw(struct seep_tui *tui)
@@ -323,18 +329,22 @@ static bool take_keys(struct seep_tui *tui, int timeout_ms)
 		return false;
 	while ((key = getch()) != ERR) {
 		any = true;
-		if (key == KEY_RESIZE)
+		if (key == KEY_RESIZE) {
+			draw(tui);
 			continue;
+		}
 		key = key_of(tui, key);
 		if (tui->prompt)
 			prompt_key(tui, key);
 		else if (key && (!tui->screen->key || !tui->screen->key(tui, key)))
 			common_key(tui, key);
+		/* The next key may be about what is drawn now. */
+		draw(tui);
 	}
 	/* Ready, and nothing to read: the end of the file. */
 	if (ready > 0 && !any)
 		return false;
-	if (any || ready < 0)
+	if (ready < 0)
 		draw(tui);
 	return true;
 }

@@ -3,6 +3,7 @@
 stands on the screen comes out.
 """
 
+import itertools
 import os
 import subprocess
 
@@ -13,8 +14,12 @@ from running import wait_until
 class Screen:
     """A terminal of so many columns and rows with one command in it."""
 
+    made = itertools.count()
+
     def __init__(self, folder, columns, rows, command, env):
-        self.words = [need("tmux"), "-S", str(folder / "tmux.sock"), "-f", os.devnull]
+        # A server that is about to end still has its socket.
+        socket = folder / f"tmux-{next(self.made)}"
+        self.words = [need("tmux"), "-S", str(socket), "-f", os.devnull]
         self.columns, self.rows = columns, rows
         # Kept when the command ends, so that what it left can be looked at.
         self.call("new-session", "-d", "-x", str(columns), "-y", str(rows), "sleep 600")

@@ -17,7 +17,7 @@ QUICK = ("--interval", "100ms", "--growth-after", "2s")
 class Told:
     """A recorded program that reads lines and answers; without a recorder unless asked for."""
 
-    def __init__(self, seep, name, recorder=False, path=None):
+    def __init__(self, seep, name, recorder=False, path=None, cwd=None):
         command = [path or program(name)]
         if recorder:
             command = [SEEP, "run", "-q", "-o", seep.directory / f"{name}.seep", "--", *command]
@@ -25,7 +25,7 @@ class Told:
         self.seep = seep
         self.process = subprocess.Popen(
             [os.fspath(word) for word in command], env={**os.environ, **seep.environment(env)},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd,
         )
         self.answer()
 

@@ -2,7 +2,8 @@
 // build: -pthread
 /*
  * Two leaks that hide among blocks that come and go, until standard input ends: remember() adds to a
- * list that nobody empties, produce() makes three messages where consume() frees two. serve() and
+ * list that nobody empties, produce() makes three messages where consume() frees two. forget() loses
+ * some at the start. serve() and
  * fill_cache() are as they should be. A line "stop" ends the leaks only: figures hold still from then
  * on, and the truth is printed.
  */
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { NODE = 120, MESSAGE = 200, REQUESTS = 32, CACHE = 256 };
+enum { NODE = 120, MESSAGE = 200, REQUESTS = 32, CACHE = 256, FORGOTTEN = 10 };
 
 struct node {
 	struct node *next;
@@ -29,6 +30,12 @@ static void *cache[CACHE];
 static void pause_ns(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+__attribute__((noinline)) static void forget(void)
+{
+	for (volatile int i = 0; i < FORGOTTEN; i++)
+		*(volatile char *)malloc(64 + i) = 1;
 }
 
 __attribute__((noinline)) static void remember(void)
@@ -120,6 +127,7 @@ int main(void)
 	pthread_t threads[3];
 	char line[16];
 
+	forget();
 	for (int i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, work[i], NULL);
 	printf("ready\n");
