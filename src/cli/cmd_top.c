@@ -83,9 +83,10 @@ const struct seep_option_table cmd_top_options = {
 		"Without an operand: the only process that is recorded. Its children are watched\n"
 		"with it. The process is not stopped or slowed: seep reads its ledger.\n"
 		"\n"
-		"CMD finds what it is about in its environment: SEEP_PID, SEEP_EXE, SEEP_FUNCTION,\n"
-		"SEEP_FILE, SEEP_LINE, SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE and\n"
-		"SEEP_HASH. Names come from the program: quote them (\"$SEEP_FUNCTION\").\n",
+		"CMD finds what it is about in its environment: SEEP_PID, SEEP_EXE,\n"
+		"SEEP_FUNCTION, SEEP_FILE, SEEP_LINE, SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR,\n"
+		"SEEP_EVIDENCE and SEEP_HASH. Names come from the program: quote them\n"
+		"(\"$SEEP_FUNCTION\").\n",
 };
 
 static volatile sig_atomic_t stopped;
