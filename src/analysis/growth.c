@@ -402,14 +402,11 @@ void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *
 	}
 }
 
-uint32_t seep_growth_count(const struct seep_profile *profile)
+uint32_t seep_growth_list_growing(const struct seep_growth_list *list)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		const struct seep_profile_growth *growth = profile->contexts[i].growth;
-
-		count += growth && growth->verdict == SEEP_GROWTH_GROWING;
-	}
+	for (uint32_t i = 0; i < list->count; i++)
+		count += list->items[i].growth.verdict == SEEP_GROWTH_GROWING;
 	return count;
 }

@@ -78,7 +78,7 @@ void seep_growth_list_done(struct seep_growth_list *list);
 /* Set the growth, with evidence, of all contexts of @profile, which is of the observed ledger. */
 void seep_growth_fill(const struct seep_growth_list *list, struct seep_profile *profile);
 
-/* How many contexts of @profile are GROWING, or were until they gave it back. */
-uint32_t seep_growth_count(const struct seep_profile *profile);
+/* How many of the list are GROWING, or were until they gave it back. */
+uint32_t seep_growth_list_growing(const struct seep_growth_list *list);
 
 #endif

@@ -280,6 +280,8 @@ static int hold(const struct side *from, const struct side *until, const struct 
 		rc = read_blocks(from, &blocks, err);
 	if (rc == 0)
 		rc = load(from, &profile, err);
+	if (rc == 0 && rounds && profile->process.pid != from->found.entry->pid)
+		rc = seep_fail(err, SEEP_ENOTFOUND, "the ledger of %s was replaced", from->what);
 	if (rc == 0 && !rounds)
 		rc = find_between(profile, from, until, &view, &between, err);
 	if (rc == 0)

@@ -100,9 +100,9 @@ static struct seep_table *make_table(const struct seep_census *census, bool belo
 	static const struct seep_column columns[] = {
 		{ "PID", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
 		{ "STATE", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
-		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 2 },
-		{ "AGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 1 },
-		{ "TREND", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 3 },
+		{ "LIVE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "AGE", SEEP_ALIGN_RIGHT, SEEP_CUT_NEVER, 0 },
+		{ "TREND", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
 		{ "PROGRAM", SEEP_ALIGN_LEFT, SEEP_CUT_START, 0 },
 		{ "LEDGER", SEEP_ALIGN_LEFT, SEEP_CUT_NEVER, 0 },
 	};

@@ -502,6 +502,12 @@ int cmd_run(char **operands)
 		wait_status = W_EXITCODE((int)asked.leaks.error_exitcode, 0);
 	else if (asked.growth_exitcode && result.growing_count && WIFEXITED(wait_status))
 		wait_status = W_EXITCODE((int)asked.growth_exitcode, 0);
+	if (asked.growth_exitcode && !result.growing_count && result.profile &&
+	    result.profile->growth_after_ns == 0)
+		seep_complainf("run",
+			       "growth was not judged: the program did not run for "
+			       "--growth-after, %s",
+			       seep_duration_text(asked.growth_after_ns).text);
 	/* The writer is still at work with what it borrows. */
 	if (result.gave_up)
 		seep_spawn_end_as(wait_status);

@@ -59,6 +59,9 @@ static int run(char **command, bool *failed, struct seep_error *err)
 	(void)sigaction(SIGQUIT, &before[1], NULL);
 	if (rc != 0)
 		return seep_fail_errno(err, rc, "cannot run %s", command[0]);
+	/* Who interrupts the command means all of this. */
+	if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGQUIT))
+		(void)raise(WTERMSIG(status));
 	if (WIFSIGNALED(status))
 		seep_complainf("diff", "%s was killed by signal %d", command[0], WTERMSIG(status));
 	else if (WEXITSTATUS(status) != 0)
@@ -109,6 +112,11 @@ int seep_cycle_run(const struct seep_ledger_operand *process, const struct seep_
 			rc = mark(&ledger, i + 1, " end", &ret_epochs[i].end, err);
 		if (rc == 0)
 			settle(cycle->settle_ns);
+		else if (i > 0)
+			seep_error_prefix(err,
+					  "after %" PRIu32 " rounds, whose marks are there "
+					  "(seep diff %u@'cycle 1')",
+					  i, ledger.view.header.pid);
 	}
 	seep_ledger_close(&ledger);
 	return rc;

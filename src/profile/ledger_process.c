@@ -2,6 +2,7 @@
 /* What a ledger says about its process, apart from figures. */
 #include "profile/ledger_parts.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,11 @@ void seep_ledger_load_marks(struct seep_ledger_load *load)
 			to->name = seep_profile_strndup(profile, from->name, sizeof(from->name));
 		to->exact = unexact == 0 || to->epoch < unexact;
 	}
+	if (count > 0 && count == load->view.header.table[LEDGER_TABLE_MARKS].capacity)
+		seep_profile_add_unseen(profile, "marks-full",
+					"the ledger has room for %" PRIu64
+					" marks; later ones were not recorded",
+					count);
 	if (profile->mark_count > 1)
 		qsort(profile->marks, profile->mark_count, sizeof(*profile->marks), by_epoch);
 }

@@ -153,13 +153,13 @@ static void write_recording(struct seep_finish_job *job, struct seep_profile *pr
 	seep_profile_hash_contexts(profile);
 	seep_growth_fill(&job->image.gathered.growth, profile);
 	add_leaks(job, profile);
+	/* Whether or not they can be written down. */
+	job->leak_verdicts = seep_leak_check_verdicts(profile);
 	if (make_folder(job) < 0)
 		return;
 	if (seep_recording_write(job->output, profile, job->plan->force, &job->err) < 0)
 		return;
 	job->recorded = true;
-	job->leak_verdicts = seep_leak_check_verdicts(profile);
-	job->growing_count = seep_growth_count(profile);
 	job->unscanned = job->plan->leak_check && !profile->scan.done;
 }
 

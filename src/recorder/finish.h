@@ -37,7 +37,6 @@ struct seep_finish_job {
 	/* What came of it. */
 	bool recorded;
 	uint32_t leak_verdicts; /* bits of enum seep_verdict */
-	uint32_t growing_count; /* contexts that are GROWING, or were until they gave it back */
 	bool unscanned;		/* a leak check was asked for, and could not be made */
 	bool became_unrecorded; /* by exec it became a program that was not recorded */
 	struct seep_profile_other share;

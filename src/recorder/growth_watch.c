@@ -35,7 +35,8 @@ struct seep_growth_watch *seep_growth_watch_new(const struct seep_ledger *ledger
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	watch->growth = seep_growth_new(after_ns);
 	watch->after_ns = after_ns;
-	watch->next_ns = ledger->view.header.created_ns + after_ns / YOUNG_SHARE;
+	/* By our clock: a time namespace may have another. */
+	watch->next_ns = seep_monotonic_ns() + after_ns / YOUNG_SHARE;
 	return watch;
 }
 

@@ -182,7 +182,7 @@ static void collect(struct seep_recorder *recorder, struct seep_finish_job *job)
 	if (job->became_unrecorded && !job->recorded && job->err.code == 0)
 		add_unrecorded(result, image);
 	result->leak_verdicts |= job->leak_verdicts;
-	result->growing_count += job->growing_count;
+	result->growing_count += seep_growth_list_growing(&image->gathered.growth);
 	if (job->keep_profile) {
 		result->profile = job->profile;
 		result->recorded = job->recorded;
@@ -354,6 +354,8 @@ static void leave_the_living(struct seep_recorder *recorder)
 		if (image->state != SEEP_IMAGE_LIVE || image->left)
 			continue;
 		seep_session_leave(session, image);
+		recorder->result->growing_count +=
+			seep_growth_list_growing(&image->gathered.growth);
 		if (image->followed)
 			seep_texts_take(&recorder->result->left,
 					seep_xasprintf("%u   # %s", image->pid, image->exe));

@@ -17,7 +17,7 @@ struct seep_recorder_result {
 	struct seep_profile *profile; /* the main program's; NULL when there is none */
 	bool recorded;		      /* FILE is written */
 	uint32_t leak_verdicts; /* of all processes with a recording: bits of enum seep_verdict */
-	uint64_t growing_count; /* of all those: contexts that are GROWING */
+	uint64_t growing_count; /* of all processes: contexts that are or were GROWING */
 	bool gave_up; /* interrupted while recordings were written; the writer still runs */
 	char *folder; /* of the others' recordings */
 	struct seep_profile_other *others;

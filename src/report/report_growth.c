@@ -10,7 +10,7 @@
 #include "view/view_foot.h"
 #include "view/view_head.h"
 
-enum { INDENT = 5 };
+enum { INDENT = 5, TOP_DEFAULT = 10 };
 
 void seep_report_few_growing(const struct seep_printer *printer, const struct seep_view *view,
 			     const struct seep_growth_view *growth)
@@ -26,12 +26,14 @@ void seep_report_few_growing(const struct seep_printer *printer, const struct se
 	for (uint32_t i = 0; i < growth->count; i++) {
 		const struct seep_growing_stack *item = &growth->items[i];
 
-		if (item->growth.verdict != SEEP_GROWTH_GROWING)
+		if (item->growth.verdict == SEEP_GROWTH_NONE)
 			break;
 		seep_table_add(table, seep_bytes_text(item->growth.bytes).text);
-		seep_table_add(
-			table,
-			seep_growth_rate_text(seep_growth_bytes_per_hour(&item->growth)).text);
+		seep_table_add(table, item->growth.verdict == SEEP_GROWTH_GROWING
+					      ? seep_growth_rate_text(
+							seep_growth_bytes_per_hour(&item->growth))
+							.text
+					      : seep_growth_verdict_name(item->growth.verdict));
 		seep_report_add_chain(table, view, &item->stack);
 	}
 	if (seep_table_rows(table) > 0) {
@@ -56,7 +58,7 @@ void seep_report_growth(const struct seep_printer *printer, const struct seep_si
 	char *answer;
 
 	seep_view_init(&view, sites->profile, sites, options);
-	seep_growth_view_init(&growth, &view, options->top);
+	seep_growth_view_init(&growth, &view, options->top > 0 ? options->top : TOP_DEFAULT);
 	seep_view_add_head(&view, "", true);
 	seep_lines_print(&view.head, printer);
 	answer = seep_growth_answer(&growth, sites->profile);
@@ -69,6 +71,9 @@ void seep_report_growth(const struct seep_printer *printer, const struct seep_si
 		seep_report_print_stack(printer, &view, &growth.items[i].stack, INDENT);
 	}
 	fputc('\n', printer->out);
+	if (growth.count < growth.all)
+		seep_line_print(printer, "%s more; --top shows them",
+				seep_things_text(growth.all - growth.count, "call stack").text);
 	seep_growth_view_done(&growth);
 	seep_view_add_unseen(&view, 0);
 	seep_view_add_next(&view, next, 2);

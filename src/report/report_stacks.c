@@ -44,7 +44,7 @@ static void print_stacks(const struct seep_printer *printer, const struct seep_v
 
 static bool is_growing(const struct seep_growth_view *growth)
 {
-	return growth->count > 0 && growth->items[0].growth.verdict == SEEP_GROWTH_GROWING;
+	return growth->count > 0 && growth->items[0].growth.verdict != SEEP_GROWTH_NONE;
 }
 
 void seep_report_stacks(const struct seep_printer *printer, const struct seep_sites *sites,

@@ -145,8 +145,13 @@ char *seep_growth_answer(const struct seep_growth_view *growth, const struct see
 	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	if (growing == 0 && profile->growth_after_ns == 0)
-		seep_strbuf_adds(&line, "Growth was not judged: that needs \"seep run\" to watch "
-					"the process for longer than --growth-after (60s)");
+		seep_strbuf_addf(
+			&line,
+			profile->process.ended == SEEP_ENDED_RUNNING
+				? "Growth is not judged here: seep top %u watches the process"
+				: "Growth was not judged: process %u was not watched for "
+				  "--growth-after, or not at all",
+			profile->process.pid);
 	else if (growing == 0)
 		seep_strbuf_addf(&line, "No call stack %s for %s", then,
 				 seep_duration_text(profile->growth_after_ns).text);

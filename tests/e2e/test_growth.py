@@ -73,7 +73,7 @@ def test_growth_is_not_looked_for_unless_there_is_time(seep):
     _, recordings = seep.run([program("growth_list"), str(UNIT_MS), "1"])
     assert growth_of(recordings.main()) == {}
     text = seep.command("report", "--by", "growth", recordings.path).stdout.decode()
-    assert "Growth was not judged" in text
+    assert "Growth was not judged: process" in text
 
 
 def test_wrong_use_is_refused(seep):
