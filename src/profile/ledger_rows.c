@@ -344,7 +344,7 @@ static void retry_moved_rows(struct reader *r)
 }
 
 /*
- * Looked at once, after the slots: what a slot had that was empty then would have changed the
+ * Looked at once, after the slots: what a slot had and was flushed meanwhile has changed the
  * sequence. Row 0 is counted without one, too.
  */
 static bool holds(const struct reader *r, uint64_t index)
