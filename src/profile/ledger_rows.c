@@ -8,6 +8,7 @@
 #include "profile/ledger_rows.h"
 
 #include "base/clock.h"
+#include "base/idtable.h"
 #include "base/xalloc.h"
 
 #include <stdlib.h>
@@ -26,8 +27,8 @@ enum {
 enum { DONE = 0, WANTED = 1, REDONE = 2 };
 
 /*
- * Whether a row's sum holds as long as its sequence does: no slot had anything of it, and it was read
- * in peace. HELD_AT_CUT: its figures at the cut are in it, so as long as there is no other cut, too.
+ * Whether a row's sum holds as long as its sequence does, and no slot of it changes. HELD_AT_CUT:
+ * figures at the cut are in it, so as long as there is no other cut, too.
  */
 enum { HELD_NOT = 0, HELD = 1, HELD_AT_CUT = 2, CHANGED = 4 };
 
@@ -143,6 +144,17 @@ static uint64_t find_slots(const struct reader *r, const struct ledger_cache *ca
 	return ledger_view_cache_slots(r->view, cache, ret_first);
 }
 
+/* Something of the row has figures at the cut @turn. */
+static void hold_as(const struct reader *r, uint64_t row, uint64_t turn)
+{
+	uint8_t *held = &r->rows->held[row];
+
+	if (turn > r->turn)
+		*held &= CHANGED;
+	else if (turn == r->turn && *held & HELD)
+		*held = HELD_AT_CUT | (*held & CHANGED);
+}
+
 static void read_cache_slots(const struct reader *r, const struct ledger_cache *cache,
 			     uint64_t cache_index)
 {
@@ -166,34 +178,54 @@ static void read_cache_slots(const struct reader *r, const struct ledger_cache *
 			continue;
 		read_slot(r, slot, &values);
 		add(r, row, &values);
-		if (values.allocs | values.alloc_bytes | values.frees | values.freed_bytes |
-		    values.temporaries)
-			r->rows->held[row] &= CHANGED;
+		hold_as(r, row, values.turn);
 	}
 }
 
-static bool is_empty(const struct ledger_slot *slot)
+static uint64_t hash_slot(const struct ledger_slot *slot)
 {
-	return (LEDGER_GET(slot->allocs) | LEDGER_GET(slot->alloc_bytes) | LEDGER_GET(slot->frees) |
-		LEDGER_GET(slot->freed_bytes) | LEDGER_GET(slot->temporaries)) == 0;
+	uint64_t hash = seep_hash_mix(LEDGER_GET(slot->allocs), LEDGER_GET(slot->frees));
+
+	hash = seep_hash_mix(hash ^ LEDGER_GET(slot->alloc_bytes), LEDGER_GET(slot->freed_bytes));
+	hash = seep_hash_mix(hash ^ LEDGER_GET(slot->at_bytes), LEDGER_GET(slot->at_blocks));
+	return seep_hash_mix(hash ^ LEDGER_GET(slot->turn),
+			     (uint64_t)LEDGER_GET(slot->row) << 32 | LEDGER_GET(slot->temporaries));
 }
 
-/* Rows of which a slot of this cache has something are to be read. */
+/*
+ * Rows of which a slot of this cache has changed are to be read. The hash is older than the reading:
+ * what changes in between is seen by both. Its row's sequence is part of it, since between a look and
+ * the reading a slot may be flushed, and after it have the very same again.
+ */
 static void want_cache_slots(const struct reader *r, const struct ledger_cache *cache,
 			     uint64_t cache_index)
 {
+	struct seep_rows *rows = r->rows;
 	uint64_t first = 0;
 	const uint64_t count = find_slots(r, cache, &first);
 
 	(void)cache_index;
 	for (uint64_t i = first; i < first + count; i++) {
 		const struct ledger_slot *slot = ledger_view_slot(r->view, i);
-		const uint64_t row = slot ? (uint64_t)LEDGER_GET(slot->row) -
-						     r->view->header.first_row
-					  : UINT64_MAX;
+		uint64_t hash, row;
+		uint32_t id;
 
-		if (row < r->rows->count && !is_empty(slot))
-			r->rows->in_doubt[row] = WANTED;
+		if (!slot)
+			continue;
+		id = LEDGER_GET(slot->row);
+		row = (uint64_t)id - r->view->header.first_row;
+		hash = hash_slot(slot);
+		if (row < rows->count)
+			hash = seep_hash_mix(hash, rows->sequences[row]);
+		if (i < rows->slot_count && rows->slots[i] == hash)
+			continue;
+		/* It went from one row to another meanwhile: look again the next time. */
+		if (LEDGER_GET(slot->row) != id)
+			hash = 0;
+		if (i < rows->slot_count)
+			rows->slots[i] = hash;
+		if (row < rows->count)
+			rows->in_doubt[row] = WANTED;
 	}
 }
 
@@ -257,10 +289,9 @@ static bool end_row(const struct reader *r, uint64_t index)
 		return true;
 	COPY_VALUES(&values, row);
 	add(r, index, &values);
-	if (values.turn > r->turn || sum->context == 0)
+	hold_as(r, index, values.turn);
+	if (sum->context == 0)
 		r->rows->held[index] &= CHANGED;
-	else if (values.turn == r->turn && r->rows->held[index] & HELD)
-		r->rows->held[index] = HELD_AT_CUT | CHANGED;
 	if (sequence & LEDGER_SEQ_ODD)
 		return was_left_alone(r, index, sequence);
 	return LEDGER_GET(row->sequence) == sequence;
@@ -313,7 +344,7 @@ static void retry_moved_rows(struct reader *r)
 }
 
 /*
- * Looked at once, after the slots: what a slot had that was empty then would have changed the
+ * Looked at once, after the slots: what a slot had and was flushed meanwhile has changed the
  * sequence. Row 0 is counted without one, too.
  */
 static bool holds(const struct reader *r, uint64_t index)
@@ -350,9 +381,24 @@ static void note_change(struct seep_rows *rows, uint32_t index)
 	rows->changes[rows->change_count - 1].before = (uint32_t)rows->before_count;
 }
 
+static void *grow(void *array, uint64_t old, uint64_t wanted, size_t item_bytes)
+{
+	if (!array)
+		return seep_xcalloc(wanted, item_bytes);
+	array = seep_xrealloc(array, wanted, item_bytes);
+	memset((char *)array + old * item_bytes, 0, (wanted - old) * item_bytes);
+	return array;
+}
+
 static void read_rows(struct reader *r)
 {
 	struct seep_rows *rows = r->rows;
+	const uint64_t slots = r->view->count[LEDGER_TABLE_SLOTS];
+
+	if (r->live && slots > rows->slot_count) {
+		rows->slots = grow(rows->slots, rows->slot_count, slots, sizeof(*rows->slots));
+		rows->slot_count = slots;
+	}
 
 	if (r->live)
 		each_cache(r, want_cache_slots);
@@ -409,15 +455,6 @@ static void read_caches(const struct reader *r)
 	}
 	sum->live_bytes = plus(sum->live_bytes, LEDGER_GET(state->live_bytes));
 	r->rows->peak_is_now = sum->live_bytes >= LEDGER_GET(state->peak_bytes);
-}
-
-static void *grow(void *array, uint64_t old, uint64_t wanted, size_t item_bytes)
-{
-	if (!array)
-		return seep_xcalloc(wanted, item_bytes);
-	array = seep_xrealloc(array, wanted, item_bytes);
-	memset((char *)array + old * item_bytes, 0, (wanted - old) * item_bytes);
-	return array;
 }
 
 static void make_room(struct seep_rows *rows, uint64_t count)
@@ -486,6 +523,7 @@ void seep_rows_done(struct seep_rows *rows)
 	free(rows->sequences);
 	free(rows->in_doubt);
 	free(rows->held);
+	free(rows->slots);
 	free(rows->wanted);
 	free(rows->changes);
 	free(rows->before);

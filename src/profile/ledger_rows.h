@@ -60,6 +60,8 @@ struct seep_rows {
 	uint64_t count;
 	uint64_t capacity;
 	uint64_t in_doubt_count;
+	uint64_t *slots; /* by slot: a hash of what it had when it was looked at last */
+	uint64_t slot_count;
 	uint64_t turn;	 /* of the last pass */
 	uint64_t halves; /* not live: operations that were left half done, at least */
 	struct seep_cache_sum caches;
@@ -75,7 +77,7 @@ struct seep_rows {
  *
  * Live, the whole is read again at most 8 times while the peak turn moves, and single rows that
  * were flushed meanwhile for at most 50 ms each time. Rows whose sequence is what it was, and of
- * which no slot has anything, keep their sums: rows->changes are the others. Never fails.
+ * which no slot has changed, keep their sums: rows->changes are the others. Never fails.
  */
 void seep_rows_read(struct ledger_view *view, bool live, struct seep_rows *rows);
 
