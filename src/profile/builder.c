@@ -36,8 +36,9 @@ void seep_builder_init(struct seep_builder *b, uint64_t held_bytes)
 
 void seep_builder_hold(struct seep_builder *b, uint64_t held_bytes)
 {
-	if (held_bytes > b->held_bytes)
-		b->text_left += held_bytes - b->held_bytes;
+	/* What swings is no ledger that grows: it gives no room twice. */
+	held_bytes = core_larger(held_bytes, b->held_bytes);
+	b->text_left += held_bytes - b->held_bytes;
 	b->held_bytes = held_bytes;
 	/* Enough for stacks that are deep and many, not what a small file can name. */
 	b->entries_max =

@@ -5,9 +5,10 @@
  */
 #include "profile/ledger_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum { THREAD_NAME_BYTES_MAX = 64 };
+enum { THREAD_NAME_BYTES_MAX = 64, FALLS_MAX = 1000 };
 
 static bool is_zero(const struct seep_row_sum *sum)
 {
@@ -211,11 +212,36 @@ static void lift_peak(struct seep_profile_context *context, const struct seep_le
 	context->in_doubt |= context->damaged;
 }
 
+static int by_epoch(const void *left, const void *right, void *user)
+{
+	const struct seep_row_sum *sums = user;
+	const uint32_t a = sums[((const struct seep_row_change *)left)->row].epoch;
+	const uint32_t b = sums[((const struct seep_row_change *)right)->row].epoch;
+
+	return (a > b) - (a < b);
+}
+
+/*
+ * Rows are made in the order of their epochs, but for races; each epoch that comes before others of
+ * its context moves those. A ledger that was written over may have any order.
+ */
+static void order_changes(struct seep_rows *rows)
+{
+	uint64_t falls = 0;
+
+	for (uint64_t i = 1; i < rows->change_count; i++)
+		falls += by_epoch(&rows->changes[i - 1], &rows->changes[i], rows->sums) > 0;
+	if (falls > FALLS_MAX)
+		qsort_r(rows->changes, rows->change_count, sizeof(*rows->changes), by_epoch,
+			rows->sums);
+}
+
 void seep_ledger_load_contexts(struct seep_ledger_load *load)
 {
 	struct seep_profile *profile = load->profile;
-	const struct seep_rows *rows = &load->rows;
+	struct seep_rows *rows = &load->rows;
 
+	order_changes(rows);
 	load->places =
 		seep_ledger_grow(load->places, &load->place_count,
 				 load->view.count[LEDGER_TABLE_CONTEXTS] + LEDGER_CONTEXT_FIRST,

@@ -24,6 +24,9 @@ static void make_piece(struct seep_ledger_load *load, uint32_t index)
 		return;
 	/* A parent comes before its children; so a loop is damage, and no walk. */
 	parent = load->nodes[ready <= index ? ready - 1 : 0];
+	/* Published since we passed it, and of no context that was read: the next time. */
+	if (load->live && ready > 1 && ready <= index && !parent.piece)
+		return;
 	node->damaged = ready > index || parent.damaged || (ready > 1 && !parent.piece);
 	*seep_builder_room(&load->builder, 1) =
 		(struct seep_profile_stack_entry){ frame_of(load, item), item->period, 0 };

@@ -205,7 +205,7 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 				line.text);
 	else
 		seep_line_print(printer,
-				"No call stack has more or less than before by %s; --by compares "
+				"No call stack differs by %s; --by compares "
 				"live, peak, allocs and temporary.",
 				diff->measure == SEEP_BY_LIVE
 					? "bytes live"

@@ -245,7 +245,7 @@ def test_the_same_recording_twice_under_two_names_has_no_change(seep):
     for name in ("a.seep", "b.seep"):
         (seep.directory / name).write_bytes(data)
     assert diff(seep, "a.seep", "b.seep")["changes"] == []
-    assert "No call stack has more or less than before; --by peak" in text(seep, "a.seep", "b.seep")
+    assert "No call stack differs by bytes live; --by compares" in text(seep, "a.seep", "b.seep")
 
 
 @pytest.mark.fast
@@ -350,7 +350,7 @@ def test_an_unknown_mark_names_those_that_there_are(seep, steps):
     assert "has no mark other; last" in refused(seep, f"{steps.pid}@warm", f"{steps.pid}@other")
     swapped = refused(seep, f"{steps.pid}@steady state", f"{steps.pid}@warm")
     assert f"seep diff {steps.pid}@warm {steps.pid}@steady state" in swapped
-    assert "does not come after" in refused(seep, f"{steps.pid}@warm", f"{steps.pid}@warm")
+    assert "both are the mark warm" in refused(seep, f"{steps.pid}@warm", f"{steps.pid}@warm")
 
 
 @pytest.mark.fast
@@ -415,4 +415,4 @@ def test_a_mark_that_is_not_exact_says_so(seep):
         steps.do(*work)
     shown = text(seep, f"{steps.pid}@m")
     steps.end()
-    assert "Not exact: from the mark " in shown
+    assert "Not exact: since the mark " in shown
