@@ -36,8 +36,20 @@ static bool is_called(const struct seep_census_entry *entry, const char *name)
 	       (seep_procfs_stat(entry->pid, &stat) && strcmp(stat.name, name) == 0);
 }
 
-/* The only process that runs the program @name now. */
-static int find_by_name(const struct seep_census *census, const char *name,
+/* Is it @ancestor, or was it started by it, directly or not, as far as they are recorded? */
+static bool descends(const struct seep_census *census, const struct seep_census_entry *entry,
+		     const struct seep_census_entry *ancestor)
+{
+	for (size_t i = 0; i < census->count && entry; i++) {
+		if (entry == ancestor)
+			return true;
+		entry = seep_census_find(census, entry->ppid);
+	}
+	return false;
+}
+
+/* The only process that runs the program @name now; @tree: or the one that started all others. */
+static int find_by_name(const struct seep_census *census, const char *name, bool tree,
 			const struct seep_census_entry **ret_entry, struct seep_error *err)
 {
 	const struct seep_census_entry *found = NULL;
@@ -45,21 +57,26 @@ static int find_by_name(const struct seep_census *census, const char *name,
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];
 
-		if (!is_running(census, entry) || !is_called(entry, name))
+		if (is_running(census, entry) && is_called(entry, name) &&
+		    (!found || (tree && descends(census, found, entry))))
+			found = entry;
+	}
+	for (size_t i = 0; i < census->count; i++) {
+		const struct seep_census_entry *entry = &census->entries[i];
+
+		if (entry == found || !is_running(census, entry) || !is_called(entry, name) ||
+		    (tree && descends(census, entry, found)))
 			continue;
-		if (found)
-			return seep_fail(err, SEEP_EUSAGE,
-					 "several processes run %s, pid %u and %u among them: say "
-					 "which",
-					 name, found->pid, entry->pid);
-		found = entry;
+		return seep_fail(err, SEEP_EUSAGE,
+				 "several processes run %s, pid %u and %u among them: say which",
+				 name, found->pid, entry->pid);
 	}
 	*ret_entry = found;
 	return 0;
 }
 
-int seep_ledger_operand_find(const struct seep_census *census, const char *operand,
-			     struct seep_ledger_operand *ret, struct seep_error *err)
+static int find(const struct seep_census *census, const char *operand, bool tree,
+		struct seep_ledger_operand *ret, struct seep_error *err)
 {
 	uint64_t pid;
 	const bool is_pid = seep_parse_count(operand, UINT32_MAX, &pid, NULL) == 0;
@@ -72,7 +89,7 @@ int seep_ledger_operand_find(const struct seep_census *census, const char *opera
 		if (is_same_file(census->entries[i].path, operand))
 			ret->entry = &census->entries[i];
 	if (!ret->entry && !is_pid && !seep_profile_file_kind(operand))
-		rc = find_by_name(census, operand, &ret->entry, err);
+		rc = find_by_name(census, operand, tree, &ret->entry, err);
 	if (rc < 0)
 		return rc;
 	if (ret->entry && ret->entry->state == SEEP_CENSUS_ENDING)
@@ -86,6 +103,18 @@ int seep_ledger_operand_find(const struct seep_census *census, const char *opera
 	}
 	ret->path = seep_xstrdup(ret->entry ? ret->entry->path : operand);
 	return 0;
+}
+
+int seep_ledger_operand_find(const struct seep_census *census, const char *operand,
+			     struct seep_ledger_operand *ret, struct seep_error *err)
+{
+	return find(census, operand, false, ret, err);
+}
+
+int seep_ledger_operand_find_tree(const struct seep_census *census, const char *operand,
+				  struct seep_ledger_operand *ret, struct seep_error *err)
+{
+	return find(census, operand, true, ret, err);
 }
 
 int seep_ledger_operand_check(const struct seep_ledger_operand *ledger, struct seep_error *err)

@@ -31,6 +31,12 @@ SEEP_NODISCARD int seep_ledger_operand_find(const struct seep_census *census, co
 					    struct seep_ledger_operand *ret,
 					    struct seep_error *err);
 
+/* The same, but of several processes with a name, the one that started all others is meant. */
+SEEP_NODISCARD int seep_ledger_operand_find_tree(const struct seep_census *census,
+						 const char *operand,
+						 struct seep_ledger_operand *ret,
+						 struct seep_error *err);
+
 /*
  * 0; -SEEP_ENOTFOUND: its program does not run (any more), or there is no such file;
  * -SEEP_EUNSUPPORTED: it is in another container.
