@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "analysis/live.h"
 
+#include "analysis/counts.h"
 #include "analysis/rank.h"
 #include "base/clock.h"
 #include "base/path.h"
@@ -65,49 +66,12 @@ void seep_live_free(struct seep_live *live)
 static void tell(struct seep_live *live, const struct seep_live_process *process, const char *what)
 {
 	const char *exe = process->profile->process.exe;
-
 	char *before = live->news;
 
 	live->news = seep_xasprintf("%s%s%s (pid %u) %s", before ? before : "", before ? "; " : "",
 				    exe ? seep_path_base(exe) : "a process",
 				    process->profile->process.pid, what);
 	free(before);
-}
-
-int seep_live_add(struct seep_live *live, const char *path, struct seep_error *err)
-{
-	struct seep_live_process *process;
-	struct seep_ledger_live *ledger;
-	int r;
-
-	for (uint32_t i = 0; i < live->count; i++)
-		if (strcmp(live->processes[i]->path, path) == 0)
-			return 0;
-	r = seep_ledger_live_open(path, &ledger, err);
-	if (r < 0)
-		return r;
-	process = seep_xcalloc(1, sizeof(*process));
-	process->path = seep_xstrdup(path);
-	process->ledger = ledger;
-	process->profile = seep_ledger_live_profile(ledger);
-	process->growth = seep_growth_new(live->options.growth_after_ns);
-	live->processes = seep_xgrow(live->processes, &live->capacity, live->count + 1,
-				     sizeof(struct seep_live_process *));
-	live->processes[live->count++] = process;
-	if (live->readings > 0)
-		tell(live, process, "is new");
-	return 0;
-}
-
-static struct seep_live_figures figures_of(const struct seep_profile_context *context)
-{
-	return (struct seep_live_figures){ context->live_bytes, context->allocs, context->frees };
-}
-
-static struct seep_live_figures total_figures(const struct seep_profile *profile)
-{
-	return (struct seep_live_figures){ profile->totals.live_bytes, profile->totals.allocs,
-					   profile->totals.frees };
 }
 
 /* In the arrays by context. */
@@ -126,17 +90,48 @@ static void make_room(struct seep_live_process *process)
 	process->room = room;
 }
 
+int seep_live_add(struct seep_live *live, const char *path, struct seep_error *err)
+{
+	struct seep_live_process *process;
+	struct seep_ledger_live *ledger;
+	int r;
+
+	for (uint32_t i = 0; i < live->count; i++)
+		if (strcmp(live->processes[i]->path, path) == 0)
+			return 0;
+	r = seep_ledger_live_open(path, &ledger, err);
+	if (r < 0)
+		return r;
+	process = seep_xcalloc(1, sizeof(*process));
+	process->number = ++live->met;
+	process->path = seep_xstrdup(path);
+	process->ledger = ledger;
+	process->profile = seep_ledger_live_profile(ledger);
+	process->growth = seep_growth_new(live->options.growth_after_ns);
+	make_room(process);
+	live->processes = seep_xgrow(live->processes, &live->capacity, live->count + 1,
+				     sizeof(struct seep_live_process *));
+	live->processes[live->count++] = process;
+	if (live->readings > 0)
+		tell(live, process, "is new");
+	return 0;
+}
+
 /* What the next reading is compared with. */
 static void remember(struct seep_live_process *process)
 {
 	const struct seep_profile *profile = process->profile;
-	const uint32_t count = profile->context_count;
+	const struct seep_profile_totals *totals = &profile->totals;
 
-	make_room(process);
-	for (uint32_t i = 0; i < count; i++)
-		process->before[i] = figures_of(&profile->contexts[i]);
-	process->before_count = count;
-	process->total_before = total_figures(profile);
+	for (uint32_t i = 0; i < profile->context_count; i++) {
+		const struct seep_profile_context *now = &profile->contexts[i];
+
+		process->before[i] = (struct seep_live_figures){ now->live_bytes, now->allocs,
+								 now->frees };
+	}
+	process->before_count = profile->context_count;
+	process->total_before = (struct seep_live_figures){ totals->live_bytes, totals->allocs,
+							    totals->frees };
 }
 
 static char *fate_of(const struct seep_profile_process *process)
@@ -168,8 +163,6 @@ static void tell_grown(struct seep_live *live, struct seep_live_process *process
 	process->grown = seep_growth_sum(process->growth);
 	if (before.contexts + process->grown.contexts == 0)
 		return;
-	live->ever_grown = true;
-	make_room(process);
 	for (uint32_t i = 0; i < process->profile->context_count; i++) {
 		struct seep_profile_growth growth;
 		const bool is = seep_growth_of(process->growth, process->profile->contexts[i].id,
@@ -189,10 +182,13 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 	/* Before it is read: what is read of a dead one is its last state. */
 	const bool runs = seep_ledger_live_runs(process->ledger);
 	const bool replaced = runs && seep_ledger_live_is_replaced(process->ledger);
+	int r;
 
 	if (process->read_ns)
 		remember(process);
-	if (seep_ledger_live_refresh(process->ledger, &err) < 0) {
+	r = seep_ledger_live_refresh(process->ledger, &err);
+	make_room(process);
+	if (r < 0) {
 		/* One that is cut after its end is nobody's loss. */
 		lose(live, process, seep_xasprintf("is not read any more: %s", err.text),
 		     SEEP_LIVE_LOST);
@@ -203,8 +199,8 @@ static void read_again(struct seep_live *live, struct seep_live_process *process
 	memmove(process->recent, process->recent + 1,
 		sizeof(process->recent) - sizeof(process->recent[0]));
 	process->recent[SEEP_GROWTH_RECENT - 1] = process->profile->totals.live_bytes;
-	if (!process->met_ns) {
-		process->met_ns = now_ns;
+	/* What comes later begins with nothing: its first reading is a change of the sums. */
+	if (live->readings == 0) {
 		remember(process);
 		for (int i = 0; i < SEEP_GROWTH_RECENT; i++)
 			process->recent[i] = process->profile->totals.live_bytes;
@@ -238,6 +234,7 @@ static void let_go(struct seep_live *live)
 		}
 		ended--;
 		live->left_out_count++;
+		live->left_out_grown |= process->grown.contexts > 0;
 		process_free(process);
 	}
 	live->count = kept;
@@ -267,6 +264,7 @@ void seep_live_refresh(struct seep_live *live, uint64_t now_ns)
 		if (live->processes[i]->state == SEEP_LIVE_RUNS)
 			read_again(live, live->processes[i], now_ns);
 	let_go(live);
+	live->read_ns = now_ns;
 	take_sample(live, now_ns);
 }
 
@@ -276,6 +274,29 @@ bool seep_live_runs(const struct seep_live *live)
 		if (live->processes[i]->state == SEEP_LIVE_RUNS)
 			return true;
 	return false;
+}
+
+bool seep_live_has_grown(const struct seep_live *live)
+{
+	for (uint32_t i = 0; i < live->count; i++)
+		if (live->processes[i]->grown.contexts > 0)
+			return true;
+	return live->left_out_grown;
+}
+
+struct seep_live_process *seep_live_find(const struct seep_live *live, uint64_t number)
+{
+	for (uint32_t i = 0; i < live->count; i++)
+		if (live->processes[i]->number == number)
+			return live->processes[i];
+	return NULL;
+}
+
+void seep_live_choose(struct seep_live *live, struct seep_live_process *process)
+{
+	live->only = process;
+	live->sample_count = 0;
+	live->sample_every = 1;
 }
 
 bool seep_live_is_current(const struct seep_live *live, const struct seep_live_process *process)
@@ -295,12 +316,20 @@ bool seep_live_is_current(const struct seep_live *live, const struct seep_live_p
 	return process == last;
 }
 
+struct seep_live_process *seep_live_first(const struct seep_live *live)
+{
+	for (uint32_t i = 0; i < live->count; i++)
+		if (seep_live_is_current(live, live->processes[i]))
+			return live->processes[i];
+	return NULL;
+}
+
 void seep_live_reset(struct seep_live *live, bool again)
 {
+	live->since_ns = again ? 0 : live->read_ns;
 	for (uint32_t i = 0; i < live->count; i++) {
 		struct seep_live_process *process = live->processes[i];
 
-		process->since_ns = again ? 0 : process->read_ns;
 		process->total_since = process->profile->totals.live_bytes;
 		for (uint32_t k = 0; k < process->room; k++)
 			process->since[k] = k < process->profile->context_count
@@ -311,12 +340,24 @@ void seep_live_reset(struct seep_live *live, bool again)
 
 static uint64_t per_second(uint64_t now, uint64_t before, uint64_t span_ns)
 {
+	double rate;
+
 	if (span_ns == 0 || now < before)
 		return 0;
-	return (uint64_t)((double)(now - before) * SEEP_NS_PER_S / (double)span_ns + 0.5);
+	rate = (double)(now - before) * SEEP_NS_PER_S / (double)span_ns + 0.5;
+	return rate < (double)INT64_MAX ? (uint64_t)rate : INT64_MAX;
 }
 
-struct seep_live_totals seep_live_process_total(const struct seep_live_process *process)
+/* A ledger may say anything. */
+static int64_t difference(uint64_t now, uint64_t before)
+{
+	const uint64_t size = core_smaller(now < before ? before - now : now - before, INT64_MAX);
+
+	return now < before ? -(int64_t)size : (int64_t)size;
+}
+
+struct seep_live_totals seep_live_process_total(const struct seep_live *live,
+						const struct seep_live_process *process)
 {
 	const struct seep_profile_totals *totals = &process->profile->totals;
 	const struct seep_live_figures *before = &process->total_before;
@@ -328,9 +369,8 @@ struct seep_live_totals seep_live_process_total(const struct seep_live_process *
 		.peak_bytes = totals->peak_bytes,
 		.allocs = totals->allocs,
 		.frees = totals->frees,
-		.change_bytes =
-			(int64_t)(totals->live_bytes -
-				  (process->since_ns ? process->total_since : before->live_bytes)),
+		.change_bytes = difference(totals->live_bytes, live->since_ns ? process->total_since
+									      : before->live_bytes),
 		.allocs_per_s = per_second(totals->allocs, before->allocs, process->span_ns),
 		.frees_per_s = per_second(totals->frees, before->frees, process->span_ns),
 		.threads = process->threads,
@@ -347,17 +387,11 @@ struct seep_live_totals seep_live_total(const struct seep_live *live)
 
 		if (!seep_live_is_current(live, live->processes[i]))
 			continue;
-		one = seep_live_process_total(live->processes[i]);
+		one = seep_live_process_total(live, live->processes[i]);
 		sum.processes++;
-		sum.live_bytes += one.live_bytes;
-		sum.live_blocks += one.live_blocks;
-		sum.peak_bytes += one.peak_bytes;
-		sum.allocs += one.allocs;
-		sum.frees += one.frees;
-		sum.change_bytes += one.change_bytes;
-		sum.allocs_per_s += one.allocs_per_s;
-		sum.frees_per_s += one.frees_per_s;
-		sum.threads += one.threads;
+		for (size_t k = 0; k < SEEP_LIVE_SUMS; k++)
+			sum.sums[k] += one.sums[k];
+		seep_counts_sum(&sum.change_bytes, one.change_bytes);
 		sum.grown.contexts += one.grown.contexts;
 		sum.grown.bytes += one.grown.bytes;
 		sum.grown.bytes_per_hour += one.grown.bytes_per_hour;
@@ -399,23 +433,23 @@ static struct seep_live_figures before_of(const struct seep_live_process *proces
 					       : (struct seep_live_figures){ 0 };
 }
 
-static int64_t change_of(const struct seep_live_process *process, uint32_t context)
+static int64_t change_of(const struct seep_live *live, const struct seep_live_process *process,
+			 uint32_t context)
 {
-	uint64_t from = before_of(process, context).live_bytes;
-
-	if (process->since_ns)
-		from = context < process->room ? process->since[context] : 0;
-	return (int64_t)(process->profile->contexts[context].live_bytes - from);
+	return difference(process->profile->contexts[context].live_bytes,
+			  live->since_ns ? process->since[context]
+					 : before_of(process, context).live_bytes);
 }
 
-struct seep_live_line seep_live_line(struct seep_live_process *process, uint32_t index)
+struct seep_live_line seep_live_line(const struct seep_live *live,
+				     struct seep_live_process *process, uint32_t index)
 {
 	const struct seep_profile_context *context = &process->profile->contexts[index];
 	const struct seep_live_figures before = before_of(process, index);
 	struct seep_live_line line = {
 		.process = process,
 		.context = index,
-		.change_bytes = change_of(process, index),
+		.change_bytes = change_of(live, process, index),
 		.allocs_per_s = per_second(context->allocs, before.allocs, process->span_ns),
 		.frees_per_s = per_second(context->frees, before.frees, process->span_ns),
 		.age_ns = age_ns(process, context),
@@ -425,31 +459,31 @@ struct seep_live_line seep_live_line(struct seep_live_process *process, uint32_t
 	return line;
 }
 
-static int64_t value_of(const struct seep_live_process *process, uint32_t index,
-			enum seep_live_sort sort)
+static int64_t value_of(const struct seep_live *live, const struct seep_live_process *process,
+			uint32_t index, enum seep_live_sort sort)
 {
 	const struct seep_profile_context *context = &process->profile->contexts[index];
 	struct seep_profile_growth growth;
 
 	switch (sort) {
 	case SEEP_LIVE_BY_CHANGE:
-		return change_of(process, index);
+		return change_of(live, process, index);
 	case SEEP_LIVE_BY_ALLOCS:
-		return (int64_t)(context->allocs - before_of(process, index).allocs);
+		return difference(context->allocs, before_of(process, index).allocs);
 	case SEEP_LIVE_BY_AGE:
-		return (int64_t)age_ns(process, context);
+		return difference(age_ns(process, context), 0);
 	case SEEP_LIVE_BY_BLOCKS:
-		return (int64_t)context->live_blocks;
+		return difference(context->live_blocks, 0);
 	case SEEP_LIVE_BY_GROWTH:
 		if (!seep_growth_of(process->growth, context->id, &growth))
-			return change_of(process, index);
+			return change_of(live, process, index);
 		if (growth.verdict == SEEP_GROWTH_GROWING && !growth.returned)
 			return GROWING_RANK + (int64_t)(seep_growth_bytes_per_hour(&growth) >> 2);
 		return growth.verdict == SEEP_GROWTH_STALE
 			       ? STALE_RANK + (int64_t)(growth.bytes >> 4)
-			       : change_of(process, index);
+			       : change_of(live, process, index);
 	default:
-		return (int64_t)context->live_bytes;
+		return difference(context->live_bytes, 0);
 	}
 }
 
@@ -515,7 +549,7 @@ uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *ch
 			for (uint32_t i = 0; i < contexts; i++)
 				if (is_shown(process, i, filtered))
 					ranked[count++] = (struct seep_ranked){
-						.value = value_of(process, i, choice->sort),
+						.value = value_of(live, process, i, choice->sort),
 						.tie = ~process->profile->contexts[i].live_bytes,
 						.index = first + i,
 					};
@@ -528,7 +562,7 @@ uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *ch
 
 		while (index >= live->processes[p]->profile->context_count)
 			index -= live->processes[p++]->profile->context_count;
-		ret_lines[k] = seep_live_line(live->processes[p], index);
+		ret_lines[k] = seep_live_line(live, live->processes[p], index);
 	}
 	free(ranked);
 	return top;
@@ -538,7 +572,9 @@ void seep_live_name(const struct seep_live *live, struct seep_live_process *proc
 {
 	struct seep_profile *profile = process->profile;
 
-	if (process->sites && profile->context_count == process->named_contexts)
+	/* Frames may come a reading before the contexts that they are of. */
+	if (process->sites && profile->context_count == process->named_contexts &&
+	    profile->frame_count == process->named_frames)
 		return;
 	/* All stacks together too long: the last ones lack inlined calls. */
 	(void)!seep_profile_symbolise(profile, live->options.symbols, false, NULL, NULL, NULL);

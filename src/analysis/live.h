@@ -53,7 +53,8 @@ struct seep_live_figures {
 };
 
 struct seep_live_process {
-	char *path; /* of its ledger */
+	uint64_t number; /* from 1, and never that of another one; 0 is none's */
+	char *path;	 /* of its ledger */
 	struct seep_ledger_live *ledger;
 	struct seep_profile *profile; /* the ledger's */
 	struct seep_sites *sites;     /* of all frames, once seep_live_name() was called */
@@ -61,12 +62,10 @@ struct seep_live_process {
 	enum seep_live_state state;
 	char *fate;    /* a sentence: how it ended, or why it is not read any more; NULL: it runs */
 	bool replaced; /* another file has the ledger's name; this one is read on */
-	uint32_t threads;  /* now; 0 not known */
-	uint64_t met_ns;   /* the first reading */
-	uint64_t read_ns;  /* the last one */
-	uint64_t span_ns;  /* between that and the one before; 0: there was none */
-	uint64_t since_ns; /* changes count from here */
-	struct seep_live_figures total_before; /* of the reading before */
+	uint32_t threads; /* now; 0 not known */
+	uint64_t read_ns; /* the last reading */
+	uint64_t span_ns; /* between that and the one before; 0: there was none */
+	struct seep_live_figures total_before; /* of the reading before; zeroes: it came since */
 	struct seep_live_figures *before;      /* by context */
 	uint64_t *since;		       /* by context: live bytes that changes count from */
 	uint8_t *told;			       /* by context: that it became GROWING */
@@ -99,18 +98,21 @@ struct seep_live_sample {
 	uint64_t live_bytes;
 };
 
-enum { SEEP_LIVE_SAMPLES = 2048, SEEP_LIVE_ENDED_KEPT = 64 };
+enum { SEEP_LIVE_SAMPLES = 2048, SEEP_LIVE_ENDED_KEPT = 8 };
 
-/* Fields are for reading, but for only. */
+/* Fields are for reading. */
 struct seep_live {
 	struct seep_live_options options;
 	struct seep_live_process **processes; /* in the order in which they were met */
 	size_t capacity;
 	uint32_t count;
 	uint32_t left_out_count;	/* ended ones that were let go */
+	bool left_out_grown;		/* a context of one of those was GROWING */
+	uint64_t met;			/* how many there ever were */
 	struct seep_live_process *only; /* look at this one; NULL: all that are current */
-	char *news; /* what happened at the last refresh, a sentence; NULL: nothing */
-	bool ever_grown;
+	char *news;	   /* what happened at the last refresh, a sentence; NULL: nothing */
+	uint64_t read_ns;  /* the last refresh */
+	uint64_t since_ns; /* changes count from here; 0: from reading to reading */
 	/* Of all current ones; at most SEEP_LIVE_SAMPLES, each second one is dropped then. */
 	struct seep_live_sample *samples;
 	uint32_t sample_count;
@@ -127,11 +129,23 @@ void seep_live_free(struct seep_live *live);
 /* A process's ledger; one that is there is no error. Errors as of seep_ledger_live_open(). */
 SEEP_NODISCARD int seep_live_add(struct seep_live *live, const char *path, struct seep_error *err);
 
-/* Read all processes that run, at @now_ns. */
+/*
+ * Read all processes that run, at @now_ns. Pointers to processes and lines from before are void, as
+ * the first of those that ended are let go: keep numbers.
+ */
 void seep_live_refresh(struct seep_live *live, uint64_t now_ns);
 
 /* Does any process run that can be read? */
 bool seep_live_runs(const struct seep_live *live);
+
+/* Is anything GROWING, or was it when its process ended? */
+bool seep_live_has_grown(const struct seep_live *live);
+
+/* The process with this number; NULL: it was let go. */
+struct seep_live_process *seep_live_find(const struct seep_live *live, uint64_t number);
+
+/* Look at @process alone, NULL: at all that are current. Samples begin anew. */
+void seep_live_choose(struct seep_live *live, struct seep_live_process *process);
 
 /*
  * Is it one of those whose figures are summed and listed: it runs or its ledger was lost, or it is
@@ -139,27 +153,40 @@ bool seep_live_runs(const struct seep_live *live);
  */
 bool seep_live_is_current(const struct seep_live *live, const struct seep_live_process *process);
 
-/* Changes count from the last reading on, or, with @again, from one reading to the next. */
+/* The one that stands for all: the chosen one, or the first that is current. NULL: there is none. */
+struct seep_live_process *seep_live_first(const struct seep_live *live);
+
+/*
+ * Changes count from the last reading on, or, with @again, from one reading to the next. All of a
+ * process that comes later is a change.
+ */
 void seep_live_reset(struct seep_live *live, bool again);
 
 /* Sums of the current ones. */
+enum { SEEP_LIVE_SUMS = 8 };
 struct seep_live_totals {
 	uint32_t processes;
-	uint64_t live_bytes;
-	uint64_t live_blocks;
-	uint64_t peak_bytes; /* of each its own peak */
-	uint64_t allocs;
-	uint64_t frees;
+	union {
+		struct {
+			uint64_t live_bytes;
+			uint64_t live_blocks;
+			uint64_t peak_bytes; /* of each its own peak */
+			uint64_t allocs;
+			uint64_t frees;
+			uint64_t allocs_per_s;
+			uint64_t frees_per_s;
+			uint64_t threads;
+		};
+		uint64_t sums[SEEP_LIVE_SUMS];
+	};
 	int64_t change_bytes;
-	uint64_t allocs_per_s;
-	uint64_t frees_per_s;
-	uint64_t threads;
 	struct seep_growth_sum grown;
 };
 struct seep_live_totals seep_live_total(const struct seep_live *live);
 
 /* The same of one. */
-struct seep_live_totals seep_live_process_total(const struct seep_live_process *process);
+struct seep_live_totals seep_live_process_total(const struct seep_live *live,
+						const struct seep_live_process *process);
 
 struct seep_live_line {
 	struct seep_live_process *process;
@@ -167,7 +194,7 @@ struct seep_live_line {
 	int64_t change_bytes;
 	uint64_t allocs_per_s;
 	uint64_t frees_per_s;
-	uint64_t age_ns; /* at least, of the oldest live block; 0: nothing is alive */
+	uint64_t age_ns; /* at most, of the oldest live block; 0: nothing is alive */
 	bool judged;
 	struct seep_profile_growth growth; /* without evidence */
 };
@@ -185,7 +212,8 @@ uint32_t seep_live_top(struct seep_live *live, const struct seep_live_choice *ch
 		       struct seep_live_line *ret_lines);
 
 /* The line of one context. */
-struct seep_live_line seep_live_line(struct seep_live_process *process, uint32_t context);
+struct seep_live_line seep_live_line(const struct seep_live *live,
+				     struct seep_live_process *process, uint32_t context);
 
 /* See to it that all frames of @process have names, and that its sites are there. */
 void seep_live_name(const struct seep_live *live, struct seep_live_process *process);

@@ -99,11 +99,22 @@ static void stop(int signal_number)
 
 static void watch_signals(void)
 {
-	struct sigaction action = { .sa_handler = stop };
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction action = { .sa_handler = stop };
+	struct sigaction old;
 
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
-	(void)sigaction(SIGHUP, &action, NULL);
+	/* What nohup and the like ignore stays ignored. */
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &action, NULL);
+}
+
+/* When the step behind @at_ns ends. Who was stopped for a while makes up for nothing. */
+static uint64_t next_ns(uint64_t at_ns, uint64_t step_ns)
+{
+	const uint64_t now_ns = seep_monotonic_ns();
+
+	return (now_ns > at_ns + step_ns ? now_ns : at_ns) + step_ns;
 }
 
 static void sleep_until(uint64_t at_ns)
@@ -143,6 +154,12 @@ static void find_more(void *user, struct seep_live *live)
 	struct watching *watching = user;
 
 	seep_top_find_more(&watching->find, live);
+}
+
+static void poll_commands(void *user)
+{
+	struct watching *watching = user;
+
 	seep_on_growth_poll(&watching->on_growth);
 }
 
@@ -205,11 +222,15 @@ static void watch(struct watching *watching)
 		seep_report_live_csv_head(stdout);
 	seep_live_refresh(watching->live, at_ns);
 	while (!stopped && seep_live_runs(watching->live)) {
-		at_ns += asked.interval_ns;
+		at_ns = next_ns(at_ns, asked.interval_ns);
 		if (asked.for_ns && at_ns > begun_ns + asked.for_ns)
 			at_ns = begun_ns + asked.for_ns;
 		sleep_until(at_ns);
+		/* A table says of how long it is; a row is of an interval. */
+		if (stopped && asked.csv)
+			break;
 		seep_live_refresh(watching->live, seep_monotonic_ns());
+		poll_commands(watching);
 		tell_news(watching->live);
 		if (asked.csv) {
 			choose_lines(watching);
@@ -235,23 +256,43 @@ static void print(struct watching *watching)
 		seep_report_live(&printer, watching->live, watching->lines, watching->line_count);
 }
 
+/* What is watched, for more than a look: it has to run, under its name, what the ledger is about. */
+static int open_again(const struct seep_live_process *process, enum seep_ledger_access access,
+		      struct seep_ledger *ret, uint32_t *ret_pid, struct seep_error *err)
+{
+	int r;
+
+	if (seep_ledger_live_is_replaced(process->ledger))
+		return seep_fail(err, SEEP_ENOTFOUND, "the ledger's file was replaced");
+	r = seep_ledger_open(AT_FDCWD, process->path, access, ret, err);
+	if (r < 0)
+		return r;
+	if (atomic_load_explicit(&ret->state->ended, memory_order_acquire) != LEDGER_ENDED_RUNNING)
+		r = seep_fail(err, SEEP_ENOTFOUND, "the process has ended");
+	else if (seep_profile_process_life(&ret->view.header, ret_pid) != SEEP_PROCESS_RUNNING)
+		r = seep_fail(err, SEEP_ENOTFOUND, "the process cannot be found from here");
+	if (r < 0)
+		seep_ledger_close(ret);
+	return r;
+}
+
 static int mark(void *user, struct seep_live_process *process, const char *name,
 		struct seep_error *err)
 {
 	struct seep_ledger ledger;
-	int r = seep_ledger_open(AT_FDCWD, process->path, SEEP_LEDGER_WRITE, &ledger, err);
+	int r = *name ? seep_mark_name_check(name, err) : 0;
 
 	(void)user;
+	if (r == 0)
+		r = open_again(process, SEEP_LEDGER_WRITE, &ledger, NULL, err);
 	if (r < 0)
 		return r;
-	r = seep_mark_name_check(name, err);
-	if (r == 0)
-		r = seep_ledger_mark(&ledger, name, seep_monotonic_ns(), NULL, err);
+	r = seep_ledger_mark(&ledger, *name ? name : NULL, seep_monotonic_ns(), NULL, err);
 	seep_ledger_close(&ledger);
 	return r;
 }
 
-/* As "seep leaks PID". */
+/* As "seep leaks PID" without options. */
 static int check_leaks(void *user, struct seep_live_process *process,
 		       struct seep_profile **ret_profile, struct seep_error *err)
 {
@@ -261,14 +302,11 @@ static int check_leaks(void *user, struct seep_live_process *process,
 	struct seep_profile *profile = NULL;
 	struct seep_ledger ledger;
 	uint32_t pid = 0;
-	int r = seep_ledger_open(AT_FDCWD, process->path, SEEP_LEDGER_READ, &ledger, err);
+	int r = open_again(process, SEEP_LEDGER_READ, &ledger, &pid, err);
 
 	if (r < 0)
 		return r;
-	if (seep_profile_process_life(&ledger.view.header, &pid) != SEEP_PROCESS_RUNNING)
-		r = seep_fail(err, SEEP_ENOTFOUND, "the process cannot be found from here");
-	if (r == 0)
-		r = seep_leak_check_scan(&ledger, pid, SEEP_SCAN_LIVE, &plan, &found, err);
+	r = seep_leak_check_scan(&ledger, pid, SEEP_SCAN_LIVE, &plan, &found, err);
 	if (r == 0)
 		r = seep_profile_load_ledger(process->path, false, &profile, err);
 	if (r == 0)
@@ -292,7 +330,10 @@ static int show(struct watching *watching, struct seep_error *err)
 		.for_ns = asked.for_ns,
 		.sort = (enum seep_live_sort)asked.sort,
 		.stopped = &stopped,
-		.actions = { .mark = mark, .check_leaks = check_leaks, .user = watching },
+		.actions = { .poll = poll_commands,
+			     .mark = mark,
+			     .check_leaks = check_leaks,
+			     .user = watching },
 	};
 
 	watching->on_growth.quiet = true;
@@ -311,15 +352,20 @@ static int check_options(char **operands, struct seep_error *err)
 	return asked.once || asked.csv ? 0 : seep_tui_check(err);
 }
 
-/* The pid of the process that was waited for, as an operand; NULL: it was not to be. */
-static char *wait_for(const char *name)
+/* @ret: the pid of the process that was waited for, as an operand; unset: it was not to be. */
+static int wait_for(const char *name, char **ret, struct seep_error *err)
 {
 	uint64_t at_ns = seep_monotonic_ns();
 	uint32_t pid = 0;
+	int r = seep_top_find_named(name, &pid, err);
 
-	while (!stopped && (pid = seep_top_find_named(name)) == 0)
-		sleep_until(at_ns += WAIT_STEP_NS);
-	return pid ? seep_xasprintf("%u", pid) : NULL;
+	while (r == 0 && !pid && !stopped) {
+		sleep_until(at_ns = next_ns(at_ns, WAIT_STEP_NS));
+		r = seep_top_find_named(name, &pid, err);
+	}
+	if (r == 0 && pid)
+		*ret = seep_xasprintf("%u", pid);
+	return r;
 }
 
 int cmd_top(char **operands)
@@ -331,7 +377,9 @@ int cmd_top(char **operands)
 	int r = check_options(operands, &err);
 
 	watch_signals();
-	if (r == 0 && asked.wait && !(waited = wait_for(asked.wait)))
+	if (r == 0 && asked.wait)
+		r = wait_for(asked.wait, &waited, &err);
+	if (r == 0 && asked.wait && !waited)
 		return SEEP_EXIT_OK;
 	if (r == 0)
 		r = begin(waited ? waited : operands[0], &watching, &err);
@@ -341,7 +389,7 @@ int cmd_top(char **operands)
 		watch(&watching);
 	if (r == 0) {
 		print(&watching);
-		if (asked.growth_exitcode && seep_live_total(watching.live).grown.contexts > 0)
+		if (asked.growth_exitcode && seep_live_has_grown(watching.live))
 			status = (int)asked.growth_exitcode;
 	} else {
 		status = seep_complain("top", &err);

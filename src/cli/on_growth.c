@@ -18,7 +18,8 @@
 
 extern char **environ;
 
-enum { VALUES = 9, END_WAIT_S = 5, PAUSE_NS = 5 * 1000 * 1000 };
+/* The kernel takes no string of 128 KB. */
+enum { VALUES = 9, VALUE_MAX = 4096, END_WAIT_S = 5, PAUSE_NS = 5 * 1000 * 1000 };
 
 static void environment_free(char **list)
 {
@@ -43,14 +44,15 @@ static char **environment_of(const struct seep_profile *profile,
 		count++;
 	list = seep_xcalloc(count + VALUES + 1, sizeof(*list));
 	list[0] = seep_xasprintf("SEEP_PID=%" PRIu32, profile->process.pid);
-	list[1] = seep_xasprintf("SEEP_EXE=%s", profile->process.exe ? profile->process.exe : "");
-	list[2] = seep_xasprintf("SEEP_FUNCTION=%s", function);
-	list[3] = seep_xasprintf("SEEP_FILE=%s", file);
+	list[1] = seep_xasprintf("SEEP_EXE=%.*s", VALUE_MAX,
+				 profile->process.exe ? profile->process.exe : "");
+	list[2] = seep_xasprintf("SEEP_FUNCTION=%.*s", VALUE_MAX, function);
+	list[3] = seep_xasprintf("SEEP_FILE=%.*s", VALUE_MAX, file);
 	list[4] = seep_xasprintf("SEEP_LINE=%" PRIu32, blamed ? blamed->line : 0);
 	list[5] = seep_xasprintf("SEEP_GROWN_BYTES=%" PRIu64, growth->bytes);
 	list[6] = seep_xasprintf("SEEP_BYTES_PER_HOUR=%" PRIu64,
 				 seep_growth_bytes_per_hour(growth));
-	list[7] = seep_xasprintf("SEEP_EVIDENCE=%s", evidence);
+	list[7] = seep_xasprintf("SEEP_EVIDENCE=%.*s", VALUE_MAX, evidence);
 	list[8] = seep_xasprintf("SEEP_HASH=%016" PRIx64, context->hash);
 	free(evidence);
 	for (size_t i = 0; i < count; i++) {

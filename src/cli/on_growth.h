@@ -3,11 +3,11 @@
  * The command of --on-growth: run by /bin/sh -c, once for each context that grows. What it is told
  * stands in its environment (SEEP_PID, SEEP_EXE, SEEP_FUNCTION, SEEP_FILE, SEEP_LINE,
  * SEEP_GROWN_BYTES, SEEP_BYTES_PER_HOUR, SEEP_EVIDENCE, SEEP_HASH), as names come from the program
- * under study. One runs at a time; the next ones wait for it.
+ * under study; at most 4 KB of each. One runs at a time; the next ones wait for it.
  *
  *	struct seep_on_growth on = { .command = "logger \"$SEEP_EVIDENCE\"" };
  *
- *	seep_on_growth_add(&on, &event);	now and then
+ *	seep_on_growth_add(&on, profile, context, blamed, growth);
  *	seep_on_growth_poll(&on);		now and then
  *	seep_on_growth_done(&on);
  */

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
@@ -101,6 +103,8 @@ int seep_top_find_begin(const char *operand, struct seep_top_find *find, struct 
 		r = seep_ledger_operand_find(&census, operand, &found, err);
 	else if (r == 0)
 		r = find_only(&census, &entry, err);
+	if (r == 0 && operand && !found.entry && access(found.path, F_OK) < 0)
+		r = seep_ledger_operand_check(&found, err);
 	find->path = entry ? seep_xstrdup(entry->path) : found.path;
 	seep_census_done(&census);
 	if (r == 0)
@@ -120,32 +124,52 @@ void seep_top_find_done(struct seep_top_find *find)
 	free(find->dir);
 }
 
-uint32_t seep_top_find_named(const char *name)
+int seep_top_find_named(const char *name, uint32_t *ret_pid, struct seep_error *err)
 {
-	struct seep_ledger_operand found;
-	struct seep_census census;
-	uint32_t pid = 0;
+	struct seep_ledger_operand found = { 0 };
+	struct seep_census census = { 0 };
+	int r = seep_census_take(&census, err);
 
-	if (seep_census_take(&census, NULL) < 0)
-		return 0;
-	if (seep_ledger_operand_find(&census, name, &found, NULL) == 0 && found.runs)
-		pid = found.entry->pid;
-	if (pid)
-		free(found.path);
+	if (r == 0)
+		r = seep_ledger_operand_find(&census, name, &found, err);
+	if (r == -SEEP_ENOTFOUND || r == -SEEP_EEXIST)
+		r = 0;
+	if (r == 0)
+		*ret_pid = found.runs ? found.entry->pid : 0;
+	free(found.path);
 	seep_census_done(&census);
-	return pid;
+	return r;
 }
 
-/* Started by, or the next program of, one that is there. */
+/*
+ * Can what was made at @created_ns have been started by this one, or be its next program? A pid is
+ * somebody else's after an end, but for an exec's, until the end of the next program.
+ */
+static bool was_there(const struct seep_live *live, uint32_t index, uint64_t created_ns)
+{
+	const struct seep_live_process *process = live->processes[index];
+	const struct seep_profile_process *about = &process->profile->process;
+
+	if (created_ns < about->start_ns)
+		return false;
+	if (process->state != SEEP_LIVE_ENDED ||
+	    created_ns <= (about->end_ns ? about->end_ns : process->read_ns))
+		return true;
+	for (uint32_t i = index + 1; i < live->count; i++)
+		if (live->processes[i]->profile->process.pid == about->pid)
+			return false;
+	return about->ended == SEEP_ENDED_EXEC;
+}
+
 static bool comes_from(const struct seep_live *live, const struct ledger_header *header)
 {
 	for (uint32_t i = 0; i < live->count; i++) {
-		const struct seep_profile_process *process = &live->processes[i]->profile->process;
+		const struct seep_live_process *process = live->processes[i];
+		const uint32_t pid = process->profile->process.pid;
 
-		if (header->created_ns >= process->start_ns &&
-		    (header->ppid == process->pid || header->pid == process->pid))
-			return true;
-		if (strcmp(header->parent, seep_path_base(live->processes[i]->path)) == 0)
+		if (((header->ppid == pid || header->pid == pid) &&
+		     was_there(live, i, header->created_ns)) ||
+		    strcmp(header->parent, seep_path_base(process->path)) == 0)
 			return true;
 	}
 	return false;
@@ -164,49 +188,86 @@ static bool belongs(struct seep_top_find *find, const struct seep_live *live,
 	       (same && !find->is_child && header->created_ns >= find->created_ns);
 }
 
-/* Returns whether it belongs to the tree. */
-static bool look_at(struct seep_top_find *find, struct seep_live *live, int dir_fd,
-		    const char *name, bool last)
-{
-	const uint64_t hash = seep_hash_text(0, name);
-	size_t at = SEEP_IDTABLE_START;
-	struct seep_ledgerdir_name parts;
-	struct seep_ledger ledger;
-	bool mine;
-	char *path;
+struct met {
+	uint64_t hash;
+	char *name; /* NULL: it belongs to the tree */
+	struct ledger_header header;
+};
 
-	if (!seep_ledgerdir_parse(name, &parts) ||
-	    seep_idtable_find(&find->others, hash, &at) != SEEP_IDTABLE_NONE ||
-	    seep_ledger_open(dir_fd, name, SEEP_LEDGER_READ, &ledger, NULL) < 0)
-		return false;
-	mine = belongs(find, live, &ledger.view.header);
-	seep_ledger_close(&ledger);
-	path = seep_xasprintf("%s%s", find->dir, name);
-	/* One that ended and was let go is not met again, nor is one that cannot be read. */
-	if (mine && seep_live_add(live, path, NULL) < 0)
-		mine = false;
-	free(path);
-	if (mine || last)
-		seep_idtable_add(&find->others, hash, 0);
-	return mine;
+/* Returns whether it is to be asked whose it is. One that cannot be read never is again. */
+static bool look_at(const struct seep_top_find *find, int dir_fd, const char *name, uint64_t hash,
+		    struct seep_idtable *known, struct met *ret)
+{
+	size_t at = SEEP_IDTABLE_START;
+	struct seep_ledger ledger;
+	int r = 0;
+
+	if (seep_idtable_find(&find->others, hash, &at) == SEEP_IDTABLE_NONE) {
+		r = seep_ledger_open(dir_fd, name, SEEP_LEDGER_READ, &ledger, NULL);
+		if (r == 0) {
+			*ret = (struct met){ hash, seep_xstrdup(name), ledger.view.header };
+			seep_ledger_close(&ledger);
+			return true;
+		}
+	}
+	if (r != -SEEP_ESYS)
+		seep_idtable_add(known, hash, 0);
+	return false;
 }
 
+static bool adopt(struct seep_top_find *find, struct seep_live *live, struct met *met)
+{
+	char *path;
+
+	if (!met->name || !belongs(find, live, &met->header))
+		return false;
+	path = seep_xasprintf("%s%s", find->dir, met->name);
+	/* What cannot be read is not met again either. */
+	(void)!seep_live_add(live, path, NULL);
+	free(path);
+	free(met->name);
+	met->name = NULL;
+	return true;
+}
+
+/* Names of files that are gone are forgotten: a build makes thousands. */
 void seep_top_find_more(void *user, struct seep_live *live)
 {
+	const uint64_t now_ns = seep_monotonic_ns();
 	struct seep_top_find *find = user;
-	bool more = true, last = false;
+	struct seep_ledgerdir_name parts;
+	struct seep_idtable known;
+	struct met *met = NULL;
+	size_t count = 0, capacity = 0;
 	DIR *dir = opendir(find->dir);
 	struct dirent *entry;
+	bool more = true;
 
 	if (!dir)
 		return;
-	/* A child may be listed before its parent: what is no part of the tree is known in the end. */
-	while (more || !last) {
-		last = !more;
-		more = false;
-		rewinddir(dir);
-		while ((entry = readdir(dir)) != NULL)
-			more |= look_at(find, live, dirfd(dir), entry->d_name, last);
+	seep_idtable_init(&known, find->others.count);
+	while ((entry = readdir(dir)) != NULL) {
+		const uint64_t hash = seep_hash_text(0, entry->d_name);
+
+		if (!seep_ledgerdir_parse(entry->d_name, &parts))
+			continue;
+		met = seep_xgrow(met, &capacity, count + 1, sizeof(*met));
+		count += look_at(find, dirfd(dir), entry->d_name, hash, &known, &met[count]);
 	}
 	(void)closedir(dir);
+	/* A child may be listed before its parent. */
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < count; i++)
+			more |= adopt(find, live, &met[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		/* The folder may have been read before the parent's ledger came. */
+		if (!met[i].name || met[i].header.created_ns + SEEP_NS_PER_S < now_ns)
+			seep_idtable_add(&known, met[i].hash, 0);
+		free(met[i].name);
+	}
+	free(met);
+	seep_idtable_done(&find->others);
+	find->others = known;
 }

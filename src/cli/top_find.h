@@ -18,7 +18,7 @@ struct seep_top_find {
 	uint64_t pid_namespace;
 	uint32_t uid;
 	bool is_child;		    /* another one of its session is older */
-	struct seep_idtable others; /* hashes of names of ledgers that do not belong to it */
+	struct seep_idtable others; /* hashes of names of ledgers that need no look any more */
 };
 
 /**
@@ -36,8 +36,15 @@ SEEP_NODISCARD int seep_top_find_begin(const char *operand, struct seep_top_find
 
 void seep_top_find_done(struct seep_top_find *find);
 
-/* Is a process that runs a program of this name recorded? Then its pid, else 0. */
-uint32_t seep_top_find_named(const char *name);
+/**
+ * seep_top_find_named - the process that runs a program of this name, if there is one by now
+ * @ret_pid: 0: there is none yet
+ *
+ * Returns: 0, or
+ *   -SEEP_EUSAGE  there are several
+ *   and the errors of seep_census_take()
+ */
+SEEP_NODISCARD int seep_top_find_named(const char *name, uint32_t *ret_pid, struct seep_error *err);
 
 /* As struct seep_live_options has it: programs after an exec, children, and theirs. */
 void seep_top_find_more(void *find, struct seep_live *live);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/table.h"
 #include "base/terminal.h"
@@ -27,7 +28,7 @@ static void print_processes(const struct seep_printer *printer, const struct see
 
 	for (uint32_t i = 0; i < live->count; i++) {
 		const struct seep_live_process *process = live->processes[i];
-		const struct seep_live_totals sum = seep_live_process_total(process);
+		const struct seep_live_totals sum = seep_live_process_total(live, process);
 		char *pid = seep_xasprintf("%u", process->profile->process.pid);
 
 		seep_table_add(table, pid);
@@ -82,19 +83,19 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 	if (live->count > 1 || !seep_live_runs(live))
 		print_processes(printer, live);
 	for (uint32_t i = 0; i < count; i++) {
-		struct seep_live_cells cells = seep_live_cells(&lines[i], total, true);
+		struct seep_live_texts texts = seep_live_texts(&lines[i], total, true);
 
-		seep_table_add(table, cells.live.text);
-		seep_table_add(table, cells.share.text);
-		seep_table_add(table, cells.change.text);
-		seep_table_add(table, cells.allocs.text);
-		seep_table_add(table, cells.frees.text);
-		seep_table_add(table, cells.blocks.text);
-		seep_table_add(table, cells.age.text);
-		seep_table_add(table, cells.verdict);
-		seep_table_add_styled(table, SEEP_STYLE_BOLD, cells.name, NULL);
-		seep_table_add(table, cells.place);
-		seep_live_cells_done(&cells);
+		seep_table_add(table, texts.live.text);
+		seep_table_add(table, texts.share.text);
+		seep_table_add(table, texts.change.text);
+		seep_table_add(table, texts.allocs.text);
+		seep_table_add(table, texts.frees.text);
+		seep_table_add(table, texts.blocks.text);
+		seep_table_add(table, texts.age.text);
+		seep_table_add(table, texts.verdict);
+		seep_table_add_styled(table, SEEP_STYLE_BOLD, texts.name, NULL);
+		seep_table_add(table, texts.place);
+		seep_live_texts_done(&texts);
 	}
 	seep_table_print(table, printer, 0);
 	seep_table_free(table);
@@ -120,10 +121,11 @@ static void write_totals(struct seep_json *json, const struct seep_live_totals *
 	seep_json_close(json);
 }
 
-static void write_process(struct seep_json *json, const struct seep_live_process *process)
+static void write_process(struct seep_json *json, const struct seep_live *live,
+			  const struct seep_live_process *process)
 {
 	const struct seep_profile_process *about = &process->profile->process;
-	const struct seep_live_totals totals = seep_live_process_total(process);
+	const struct seep_live_totals totals = seep_live_process_total(live, process);
 
 	seep_json_open_object(json, NULL);
 	seep_json_int(json, "pid", about->pid);
@@ -201,8 +203,8 @@ static void write_line(struct seep_json *json, const struct seep_live_line *line
 	seep_json_close(json);
 }
 
-void seep_report_live_json(FILE *out, const struct seep_live *live, struct seep_live_line *lines,
-			   uint32_t count, bool strings)
+void seep_report_live_json(FILE *out, const struct seep_live *live,
+			   const struct seep_live_line *lines, uint32_t count, bool strings)
 {
 	struct seep_json *json = seep_json_new(out, strings);
 	const struct seep_live_totals totals = seep_live_total(live);
@@ -214,20 +216,22 @@ void seep_report_live_json(FILE *out, const struct seep_live *live, struct seep_
 	seep_json_close(json);
 	seep_json_open_array(json, "processes");
 	for (uint32_t i = 0; i < live->count; i++)
-		write_process(json, live->processes[i]);
+		write_process(json, live, live->processes[i]);
 	seep_json_close(json);
 	seep_json_open_array(json, "contexts");
-	for (uint32_t i = 0; i < count; i++) {
-		seep_profile_hash_contexts(lines[i].process->profile);
+	/* Of those that have lines, whose names are all there. */
+	for (uint32_t i = 0; i < live->count; i++)
+		if (seep_live_is_current(live, live->processes[i]))
+			seep_profile_hash_contexts(live->processes[i]->profile);
+	for (uint32_t i = 0; i < count; i++)
 		write_line(json, &lines[i]);
-	}
 	seep_json_finish(json);
 }
 
 void seep_report_live_csv_head(FILE *out)
 {
 	(void)fputs("time_ns,pid,live_bytes,live_blocks,change_bytes,allocs_per_s,frees_per_s,"
-		    "age_ns,verdict,function,file,line\r\n",
+		    "age_ns,verdict,function,file,line,realtime_ns\r\n",
 		    out);
 }
 
@@ -248,6 +252,8 @@ static void write_text(FILE *out, const char *text)
 
 void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_t count)
 {
+	const uint64_t boot_ns = seep_clock_ns(CLOCK_REALTIME) - seep_monotonic_ns();
+
 	for (uint32_t i = 0; i < count; i++) {
 		const struct seep_live_line *line = &lines[i];
 		const struct seep_profile *profile = line->process->profile;
@@ -265,7 +271,8 @@ void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_
 		write_text(out, name);
 		(void)fputc(',', out);
 		write_text(out, frame ? frame->file : NULL);
-		(void)fprintf(out, ",%u\r\n", frame ? frame->line : 0);
+		(void)fprintf(out, ",%u,%" PRIu64 "\r\n", frame ? frame->line : 0,
+			      boot_ns + line->process->read_ns);
 		free(name);
 	}
 	(void)fflush(out);

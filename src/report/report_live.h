@@ -13,10 +13,10 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 		      const struct seep_live_line *lines, uint32_t count);
 
 /* As docs/json.md says under "seep top --once --json". */
-void seep_report_live_json(FILE *out, const struct seep_live *live, struct seep_live_line *lines,
-			   uint32_t count, bool strings);
+void seep_report_live_json(FILE *out, const struct seep_live *live,
+			   const struct seep_live_line *lines, uint32_t count, bool strings);
 
-/* Names of the columns, then a row for each line of each reading; quoted as RFC 4180 says. */
+/* Names of the columns, then a row for each line of each reading, as docs/top.md says. */
 void seep_report_live_csv_head(FILE *out);
 void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_t count);
 

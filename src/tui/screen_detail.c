@@ -21,12 +21,13 @@
 enum { SOURCE_AROUND = 3, SOURCE_LINE_BYTES = 200, SOURCE_INDENT = 4, AGES_SHOWN = 8 };
 #define SOURCE_BYTES_MAX (8u << 20)
 
-static bool is_there(const struct seep_tui *tui)
+void seep_screen_detail_choose(struct seep_tui *tui, const struct seep_live_line *line)
 {
-	for (uint32_t i = 0; i < tui->live->count; i++)
-		if (tui->live->processes[i] == tui->process)
-			return tui->context < tui->process->profile->context_count;
-	return false;
+	tui->detailed = line->process->number;
+	tui->context = line->context;
+	tui->page_first = 0;
+	seep_lines_done(&tui->source);
+	tui->source_read = false;
 }
 
 static void heading(struct seep_lines *page, const char *text)
@@ -151,7 +152,7 @@ static char *read_source(const char *path)
 	return text;
 }
 
-static void add_source(struct seep_lines *page, const struct seep_profile_frame *frame)
+static void read_lines(struct seep_lines *lines, const struct seep_profile_frame *frame)
 {
 	char *text = frame && frame->file && frame->line ? read_source(frame->file) : NULL;
 	uint32_t number = 1;
@@ -159,7 +160,7 @@ static void add_source(struct seep_lines *page, const struct seep_profile_frame 
 
 	if (!text)
 		return;
-	heading(page, "Source");
+	heading(lines, "Source");
 	for (char *line = text; line && number <= frame->line + SOURCE_AROUND; line = next) {
 		next = strchr(line, '\n');
 		if (next)
@@ -168,7 +169,7 @@ static void add_source(struct seep_lines *page, const struct seep_profile_frame 
 			/* What is a tab further in is an indent further in. */
 			const int tabs = (int)strspn(line, "\t");
 
-			seep_lines_add(page, SEEP_STYLE_PLAIN, "  %c%5u  %*s%.*s",
+			seep_lines_add(lines, SEEP_STYLE_PLAIN, "  %c%5u  %*s%.*s",
 				       number == frame->line ? '>' : ' ', number,
 				       tabs * SOURCE_INDENT, "", SOURCE_LINE_BYTES, line + tabs)
 				->cut = true;
@@ -178,31 +179,44 @@ static void add_source(struct seep_lines *page, const struct seep_profile_frame 
 	free(text);
 }
 
+/* Read once: it may be long, and is drawn at each key. */
+static void add_source(struct seep_tui *tui, const struct seep_profile_frame *frame)
+{
+	if (!tui->source_read)
+		read_lines(&tui->source, frame);
+	tui->source_read = true;
+	for (size_t i = 0; i < tui->source.count; i++) {
+		const struct seep_line *line = &tui->source.items[i];
+
+		seep_lines_add(&tui->page, line->style, "%s", line->text)->cut = line->cut;
+	}
+}
+
 static void draw(struct seep_tui *tui)
 {
 	const uint64_t total = seep_live_total(tui->live).live_bytes;
+	struct seep_live_process *process = seep_live_find(tui->live, tui->detailed);
 	struct seep_live_line line;
 	char *name;
 
 	seep_lines_done(&tui->page);
-	if (!tui->process || !is_there(tui)) {
+	if (!process) {
 		tui->screen = &seep_screen_stacks;
 		seep_tui_say(tui, "the process of that stack is not kept any more");
 		tui->screen->draw(tui);
 		return;
 	}
-	seep_live_name(tui->live, tui->process);
-	line = seep_live_line(tui->process, tui->context);
-	name = seep_live_name_text(tui->process, tui->context);
+	seep_live_name(tui->live, process);
+	line = seep_live_line(tui->live, process, tui->context);
+	name = seep_live_name_text(process, tui->context);
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, " %s", name);
 	free(name);
 	add_figures(&tui->page, &line, total);
 	add_growth(&tui->page, &line, tui->utf8);
-	add_stack(&tui->page, tui->process->profile,
-		  &tui->process->profile->contexts[tui->context]);
-	add_source(&tui->page, seep_live_blamed(tui->process, tui->context));
+	add_stack(&tui->page, process->profile, &process->profile->contexts[tui->context]);
+	add_source(tui, seep_live_blamed(process, tui->context));
 	add_ages(&tui->page, &line);
-	seep_tui_page_draw(tui);
+	seep_tui_page_draw(tui, &tui->page);
 }
 
 const struct seep_tui_screen seep_screen_detail = {

@@ -21,7 +21,7 @@ static void draw(struct seep_tui *tui)
 		"  + -         read half or twice as often",
 		"",
 		"What is done",
-		"  m           mark this moment with a name",
+		"  m           mark this moment, with a name or without",
 		"  l           look for leaks: the process is stopped for as long as a fork takes",
 		"  q           quit; the process goes on",
 		"",
@@ -34,7 +34,7 @@ static void draw(struct seep_tui *tui)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		(void)seep_lines_add(&tui->page, SEEP_STYLE_PLAIN, "%s", lines[i]);
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, "%s", " keys");
-	seep_tui_page_draw(tui);
+	seep_tui_page_draw(tui, &tui->page);
 }
 
 const struct seep_tui_screen seep_screen_help = {

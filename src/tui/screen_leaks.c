@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What the last leak check found, or why there was none. */
+/* What the last leak check found, or why there was none. It is put into words once. */
 #include <stdlib.h>
 
 #include "analysis/sites.h"
+#include "base/clock.h"
+#include "base/path.h"
+#include "base/units.h"
+#include "base/xalloc.h"
 #include "tui/screens.h"
 #include "tui/tui_draw.h"
 #include "view/frame_text.h"
@@ -55,18 +59,32 @@ static void add_leaks(struct seep_lines *page, const struct seep_profile *profil
 	seep_sites_free(sites);
 }
 
+void seep_screen_leaks_set(struct seep_tui *tui, const struct seep_live_process *process,
+			   const struct seep_profile *profile, const char *why_not)
+{
+	const char *exe = process->profile->process.exe;
+
+	seep_lines_done(&tui->leaks);
+	free(tui->leaks_of);
+	tui->leaks_of = seep_xasprintf("%s (pid %u)", exe ? seep_path_base(exe) : "?",
+				       process->profile->process.pid);
+	tui->leaks_ns = seep_monotonic_ns();
+	if (profile)
+		add_leaks(&tui->leaks, profile);
+	else
+		(void)seep_lines_add(&tui->leaks, SEEP_STYLE_PLAIN, "not checked: %s", why_not);
+}
+
 static void draw(struct seep_tui *tui)
 {
-	seep_lines_done(&tui->page);
-	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, "%s", " leaks");
-	if (tui->leaks)
-		add_leaks(&tui->page, tui->leaks);
+	if (tui->leaks_of)
+		seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, " leaks of %s, %s ago",
+			     tui->leaks_of,
+			     seep_duration_text(seep_monotonic_ns() - tui->leaks_ns).text);
 	else
-		(void)seep_lines_add(&tui->page, SEEP_STYLE_PLAIN, "%s%s",
-				     tui->leaks_refused ? "not checked: "
-							: "not checked yet; l looks for leaks",
-				     tui->leaks_refused ? tui->leaks_refused : "");
-	seep_tui_page_draw(tui);
+		seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD, "%s",
+			     " not checked yet; l looks for leaks");
+	seep_tui_page_draw(tui, &tui->leaks);
 }
 
 const struct seep_tui_screen seep_screen_leaks = {

@@ -22,7 +22,7 @@ static void draw(struct seep_tui *tui)
 	for (uint32_t i = tui->processes.first;
 	     i < live->count && i < tui->processes.first + (uint32_t)seep_tui_room(tui); i++) {
 		const struct seep_live_process *process = live->processes[i];
-		const struct seep_live_totals sum = seep_live_process_total(process);
+		const struct seep_live_totals sum = seep_live_process_total(live, process);
 		char spark[SEEP_SPARK_BYTES];
 
 		seep_spark(process->recent, tui->utf8, spark);
@@ -55,7 +55,7 @@ static bool key(struct seep_tui *tui, int key)
 	if (tui->processes.count == 0)
 		return true;
 	process = tui->live->processes[tui->processes.chosen];
-	tui->live->only = tui->live->only == process ? NULL : process;
+	seep_live_choose(tui->live, tui->live->only == process ? NULL : process);
 	seep_tui_say(tui,
 		     tui->live->only ? "only process %u is shown; Enter: all of them again"
 				     : "all processes are shown",

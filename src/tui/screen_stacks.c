@@ -14,29 +14,29 @@ static const struct column {
 	const char *heading;
 	int width;
 	int needs;   /* columns of the terminal */
-	size_t text; /* in struct seep_live_cells */
+	size_t text; /* in struct seep_live_texts */
 	enum seep_live_sort sort;
 } columns[] = {
-	{ "LIVE", 8, 0, offsetof(struct seep_live_cells, live), SEEP_LIVE_BY_BYTES },
-	{ "SHARE", 6, 100, offsetof(struct seep_live_cells, share), SEEP_LIVE_SORTS },
-	{ "CHANGE", 9, 0, offsetof(struct seep_live_cells, change), SEEP_LIVE_BY_CHANGE },
-	{ "ALLOC/s", 7, 60, offsetof(struct seep_live_cells, allocs), SEEP_LIVE_BY_ALLOCS },
-	{ "FREE/s", 7, 100, offsetof(struct seep_live_cells, frees), SEEP_LIVE_SORTS },
-	{ "BLOCKS", 7, 110, offsetof(struct seep_live_cells, blocks), SEEP_LIVE_BY_BLOCKS },
-	{ "AGE", 11, 130, offsetof(struct seep_live_cells, age), SEEP_LIVE_BY_AGE },
+	{ "LIVE", 8, 0, offsetof(struct seep_live_texts, live), SEEP_LIVE_BY_BYTES },
+	{ "SHARE", 6, 100, offsetof(struct seep_live_texts, share), SEEP_LIVE_SORTS },
+	{ "CHANGE", 9, 0, offsetof(struct seep_live_texts, change), SEEP_LIVE_BY_CHANGE },
+	{ "ALLOC/s", 7, 60, offsetof(struct seep_live_texts, allocs), SEEP_LIVE_BY_ALLOCS },
+	{ "FREE/s", 7, 100, offsetof(struct seep_live_texts, frees), SEEP_LIVE_SORTS },
+	{ "BLOCKS", 7, 110, offsetof(struct seep_live_texts, blocks), SEEP_LIVE_BY_BLOCKS },
+	{ "AGE", 11, 130, offsetof(struct seep_live_texts, age), SEEP_LIVE_BY_AGE },
 };
 
 enum { TREND_NARROW = 8, VERDICT = 7, NAME_LEAST = 12, WIDE = 120 };
 
-static int draw_columns(struct seep_tui *tui, int row, const struct seep_live_cells *cells,
+static int draw_columns(struct seep_tui *tui, int row, const struct seep_live_texts *texts,
 			enum seep_look look)
 {
 	int at = 0;
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
 		const struct column *column = &columns[i];
-		const char *text = cells ? (const char *)cells + column->text : column->heading;
-		const bool sorted = !cells && column->sort == tui->sort;
+		const char *text = texts ? (const char *)texts + column->text : column->heading;
+		const bool sorted = !texts && column->sort == tui->sort;
 
 		if (tui->columns < column->needs)
 			continue;
@@ -86,25 +86,25 @@ static void draw_line(struct seep_tui *tui, int row, const struct seep_live_line
 		      uint64_t total, bool chosen)
 {
 	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
-	struct seep_live_cells cells = seep_live_cells(line, total, tui->utf8);
+	struct seep_live_texts texts = seep_live_texts(line, total, tui->utf8);
 	const enum seep_look look = chosen ? SEEP_LOOK_BAR : SEEP_LOOK_PLAIN;
 	int at;
 
 	seep_tui_row(tui, row, look, "%s", "");
-	at = draw_columns(tui, row, &cells, look);
-	seep_tui_put(tui, row, at, trend, look, false, end_of(tui, cells.spark, trend));
+	at = draw_columns(tui, row, &texts, look);
+	seep_tui_put(tui, row, at, trend, look, false, end_of(tui, texts.spark, trend));
 	at += trend + 1;
-	seep_tui_put(tui, row, at, VERDICT, chosen ? look : look_of(cells.verdict), false,
-		     cells.verdict);
-	draw_name(tui, row, at + VERDICT + 1, look, cells.name, cells.place);
-	seep_live_cells_done(&cells);
+	seep_tui_put(tui, row, at, VERDICT, chosen ? look : look_of(texts.verdict), false,
+		     texts.verdict);
+	draw_name(tui, row, at + VERDICT + 1, look, texts.name, texts.place);
+	seep_live_texts_done(&texts);
 }
 
 /* The chosen stack stays chosen wherever it goes, but for the first one. */
 static void follow(struct seep_tui *tui, uint32_t count)
 {
 	for (uint32_t i = 0; i < count && tui->stacks.chosen > 0 && tui->followed; i++)
-		if (tui->lines[i].process == tui->followed &&
+		if (tui->lines[i].process->number == tui->followed &&
 		    tui->lines[i].context == tui->followed_context)
 			tui->stacks.chosen = i;
 }
@@ -112,18 +112,12 @@ static void follow(struct seep_tui *tui, uint32_t count)
 static void draw(struct seep_tui *tui)
 {
 	const struct seep_live_choice choice = { .sort = tui->sort, .filter = tui->filter };
-	const uint32_t wanted = tui->stacks.first + (uint32_t)tui->rows * 2;
 	const uint64_t total = seep_live_total(tui->live).live_bytes;
 	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
 	const int heading = SEEP_TUI_BODY - 1;
-	uint32_t count;
+	const uint32_t count = seep_live_top(tui->live, &choice, SEEP_TUI_LINES, tui->lines);
 	int at;
 
-	count = seep_live_top(tui->live, &choice,
-			      wanted < SEEP_TUI_LINES && tui->stacks.chosen + 1 < tui->stacks.count
-				      ? wanted
-				      : SEEP_TUI_LINES,
-			      tui->lines);
 	follow(tui, count);
 	seep_tui_list_fit(tui, &tui->stacks, count);
 	seep_tui_row(tui, heading, SEEP_LOOK_BOLD, "%s", "");
@@ -149,14 +143,12 @@ static bool key(struct seep_tui *tui, int key)
 	const bool moved = seep_tui_list_key(tui, &tui->stacks, key);
 
 	if (moved && tui->stacks.count > 0) {
-		tui->followed = tui->lines[tui->stacks.chosen].process;
+		tui->followed = tui->lines[tui->stacks.chosen].process->number;
 		tui->followed_context = tui->lines[tui->stacks.chosen].context;
 	}
 	if (key != SEEP_KEY_ENTER || tui->stacks.count == 0)
 		return moved;
-	tui->process = tui->lines[tui->stacks.chosen].process;
-	tui->context = tui->lines[tui->stacks.chosen].context;
-	tui->page_first = 0;
+	seep_screen_detail_choose(tui, &tui->lines[tui->stacks.chosen]);
 	tui->back = &seep_screen_stacks;
 	tui->screen = &seep_screen_detail;
 	return true;

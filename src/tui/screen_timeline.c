@@ -11,27 +11,38 @@
 
 enum { LABEL = 10, EIGHTHS = 8 };
 
+/* Which of @width columns @at_ns falls into; -1: none. */
+static int column_of(const struct seep_live *live, uint64_t at_ns, int width)
+{
+	const uint64_t from_ns = live->samples[0].at_ns;
+	const uint64_t span_ns = live->samples[live->sample_count - 1].at_ns - from_ns;
+
+	if (at_ns < from_ns || at_ns - from_ns > span_ns)
+		return -1;
+	/* As doubles, times of months would be rounded beyond the last one. */
+	return (int)((unsigned __int128)(at_ns - from_ns) * (unsigned)(width - 1) /
+		     (span_ns ? span_ns : 1));
+}
+
 /* The most of each column's time; what has no reading has the one before. */
 static uint64_t *columns_of(const struct seep_live *live, int width, uint64_t *ret_most)
 {
 	uint64_t *most = seep_xcalloc((size_t)width, sizeof(*most));
-	const struct seep_live_sample *samples = live->samples;
-	const uint64_t from_ns = samples[0].at_ns;
-	const uint64_t span_ns = samples[live->sample_count - 1].at_ns - from_ns + 1;
+	int reached = -1;
 
 	*ret_most = 1;
 	for (uint32_t i = 0; i < live->sample_count; i++) {
-		const double part = (double)(samples[i].at_ns - from_ns) / (double)span_ns;
-		uint64_t *column = &most[(int)(part * width)];
+		const uint64_t bytes = live->samples[i].live_bytes;
+		const int column = column_of(live, live->samples[i].at_ns, width);
 
-		if (samples[i].live_bytes > *column)
-			*column = samples[i].live_bytes;
-		if (samples[i].live_bytes > *ret_most)
-			*ret_most = samples[i].live_bytes;
+		for (int k = reached + 1; k < column; k++)
+			most[k] = most[reached];
+		if (column > reached || bytes > most[reached])
+			most[column] = bytes;
+		reached = column;
+		if (bytes > *ret_most)
+			*ret_most = bytes;
 	}
-	for (int i = 1; i < width; i++)
-		if (most[i] == 0)
-			most[i] = most[i - 1];
 	return most;
 }
 
@@ -59,17 +70,15 @@ static void draw_row(struct seep_tui *tui, int row, int height, const uint64_t *
 static void draw_marks(struct seep_tui *tui, int row, int width)
 {
 	const struct seep_live *live = tui->live;
-	const struct seep_live_process *process = seep_tui_process(tui);
-	const uint64_t from_ns = live->samples[0].at_ns;
-	const uint64_t span_ns = live->samples[live->sample_count - 1].at_ns - from_ns + 1;
+	const struct seep_live_process *process = seep_live_first(live);
 
 	for (uint32_t i = 0; process && i < process->profile->mark_count; i++) {
 		const struct seep_profile_mark *mark = &process->profile->marks[i];
-		int column;
+		int column = column_of(live, mark->at_ns, width);
 
-		if (mark->at_ns < from_ns || mark->at_ns - from_ns >= span_ns)
+		if (column < 0)
 			continue;
-		column = LABEL + (int)((double)(mark->at_ns - from_ns) / (double)span_ns * width);
+		column += LABEL;
 		seep_tui_put(tui, row, column, mark->name ? tui->columns : 1,
 			     mark->name ? SEEP_LOOK_BOLD : SEEP_LOOK_DIM, false, "^");
 		if (mark->name)

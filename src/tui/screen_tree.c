@@ -26,7 +26,8 @@ struct row {
 };
 
 struct seep_tui_branches {
-	struct seep_live_process *process;
+	struct seep_live_process *process; /* as it was drawn last */
+	uint64_t number;
 	uint64_t read_ns; /* of the reading that it is made from */
 	uint64_t next_ns; /* not made anew before */
 	struct seep_tree *tree;
@@ -105,13 +106,14 @@ static void make_tree(struct seep_tui *tui, struct seep_tui_branches *b,
 		      struct seep_live_process *process)
 {
 	const uint64_t now_ns = seep_monotonic_ns();
-	const bool same = b->process == process;
+	const bool same = b->number == process->number;
 
+	b->process = process;
 	if (same && b->tree && (b->read_ns == process->read_ns || now_ns < b->next_ns))
 		return;
 	seep_live_name(tui->live, process);
 	seep_tree_free(b->tree);
-	b->process = process;
+	b->number = process->number;
 	b->read_ns = process->read_ns;
 	b->tree = seep_tree_new(process->sites, false, SEEP_BY_LIVE,
 				(int64_t)(process->profile->totals.live_bytes / LEAST_PARTS));
@@ -146,7 +148,7 @@ static void draw_row(struct seep_tui *tui, const struct seep_tui_branches *b, co
 
 static void draw(struct seep_tui *tui)
 {
-	struct seep_live_process *process = seep_tui_process(tui);
+	struct seep_live_process *process = seep_live_first(tui->live);
 	struct seep_tui_branches *b = tui->branches;
 
 	if (!process)

@@ -53,6 +53,7 @@ struct seep_tui {
 	bool utf8;
 	bool color;
 	bool quit;
+	bool too_small; /* the terminal: nothing else is drawn */
 	bool frozen;
 	uint64_t interval_ns;
 	char status[SEEP_TUI_TEXT_BYTES];
@@ -66,17 +67,19 @@ struct seep_tui {
 	char filter[SEEP_TUI_TEXT_BYTES];
 	struct seep_live_line *lines;
 	struct seep_tui_list stacks;
-	const struct seep_live_process *followed; /* only compared */
+	uint64_t followed; /* the number of a process */
 	uint32_t followed_context;
 	struct seep_tui_list processes;
 	/* Of the detail. */
-	struct seep_live_process *process;
+	uint64_t detailed; /* the number of a process */
 	uint32_t context;
-	/* A text to scroll in: detail, leaks, help. */
-	struct seep_lines page;
+	struct seep_lines source; /* around the line that allocates; empty: there is none */
+	bool source_read;
+	struct seep_lines page; /* a text to scroll in: detail, help */
 	int page_first;
-	struct seep_profile *leaks; /* of the last check */
-	char *leaks_refused;	    /* why there is none */
+	struct seep_lines leaks; /* of the last check; empty: there was none */
+	char *leaks_of;		 /* whose that was */
+	uint64_t leaks_ns;	 /* and when */
 	struct seep_tui_branches *branches;
 	struct seep_tui_list tree;
 };
@@ -84,11 +87,15 @@ struct seep_tui {
 extern const struct seep_tui_screen seep_screen_stacks, seep_screen_detail, seep_screen_tree,
 	seep_screen_timeline, seep_screen_leaks, seep_screen_processes, seep_screen_help;
 
-/* Whose tree, leaks and marks are meant: the only one, or the first that is current; or NULL. */
-struct seep_live_process *seep_tui_process(const struct seep_tui *tui);
-
 /* What happened, for the status line. */
 void seep_tui_say(struct seep_tui *tui, const char *fmt, ...) SEEP_PRINTF(2, 3);
+
+/* The stack to show in detail. */
+void seep_screen_detail_choose(struct seep_tui *tui, const struct seep_live_line *line);
+
+/* The text of a leak check. @profile: with leaks, NULL: there was no check since @why_not. */
+void seep_screen_leaks_set(struct seep_tui *tui, const struct seep_live_process *process,
+			   const struct seep_profile *profile, const char *why_not);
 
 /* Forget what is kept of the tree. */
 void seep_screen_tree_done(struct seep_tui *tui);

@@ -23,6 +23,8 @@
 /* A signal between two looks at options->stopped is noticed so late. */
 enum { POLL_MAX_MS = 250, ESCAPE_MS = 25, COLUMNS_MIN = 20, ROWS_MIN = 8 };
 
+enum { ESCAPE = 27, DELETE = 127 };
+
 #define SAID_FOR_NS (UINT64_C(8) * SEEP_NS_PER_S)
 #define INTERVAL_LEAST_NS UINT64_C(50000000)
 #define INTERVAL_MOST_NS (UINT64_C(3600) * SEEP_NS_PER_S)
@@ -38,21 +40,15 @@ int seep_tui_check(struct seep_error *err)
 	const char *term = getenv("TERM");
 
 	if (!seep_terminal_is(STDIN_FILENO) || !seep_terminal_is(STDOUT_FILENO))
-		return seep_fail(err, SEEP_EUNSUPPORTED,
-				 "screens need a terminal; --once prints a table, --csv goes on");
+		return seep_fail(
+			err, SEEP_EUNSUPPORTED,
+			"screens need a terminal; --once prints a table, --csv prints lines "
+			"until it is stopped");
 	if (!term || !*term || strcmp(term, "dumb") == 0)
 		return seep_fail(err, SEEP_EUNSUPPORTED,
 				 "this terminal has no screens (TERM=%s); --once prints a table",
 				 term ? term : "");
 	return 0;
-}
-
-struct seep_live_process *seep_tui_process(const struct seep_tui *tui)
-{
-	for (uint32_t i = 0; i < tui->live->count; i++)
-		if (seep_live_is_current(tui->live, tui->live->processes[i]))
-			return tui->live->processes[i];
-	return NULL;
 }
 
 void seep_tui_say(struct seep_tui *tui, const char *fmt, ...)
@@ -68,13 +64,13 @@ void seep_tui_say(struct seep_tui *tui, const char *fmt, ...)
 static void draw_head(struct seep_tui *tui)
 {
 	const struct seep_live_totals sum = seep_live_total(tui->live);
-	const struct seep_live_process *process = seep_tui_process(tui);
+	const struct seep_live_process *process = seep_live_first(tui->live);
 	const char *exe = process ? process->profile->process.exe : NULL;
 	char since[64] = "", *text, *grown;
 
-	if (process && process->since_ns)
+	if (tui->live->since_ns)
 		(void)snprintf(since, sizeof(since), " since %s ago",
-			       seep_duration_text(process->read_ns - process->since_ns).text);
+			       seep_duration_text(tui->live->read_ns - tui->live->since_ns).text);
 	seep_tui_row(tui, 0, SEEP_LOOK_BAR, " seep top  %s (pid %u%s)  %s%s",
 		     exe ? seep_path_base(exe) : "?", process ? process->profile->process.pid : 0,
 		     sum.processes > 1 ? " and others" : "", tui->screen->name,
@@ -104,7 +100,8 @@ static void draw(struct seep_tui *tui)
 {
 	(void)erase();
 	getmaxyx(stdscr, tui->rows, tui->columns);
-	if (tui->rows < ROWS_MIN || tui->columns < COLUMNS_MIN) {
+	tui->too_small = tui->rows < ROWS_MIN || tui->columns < COLUMNS_MIN;
+	if (tui->too_small) {
 		seep_tui_row(tui, 0, SEEP_LOOK_PLAIN, "too small");
 		(void)refresh();
 		return;
@@ -140,17 +137,17 @@ static void set_filter(struct seep_tui *tui, const char *text)
 
 static void set_mark(struct seep_tui *tui, const char *text)
 {
-	struct seep_live_process *process = seep_tui_process(tui);
+	struct seep_live_process *process = seep_live_first(tui->live);
 	struct seep_error err = { 0 };
 
 	if (!process)
 		return;
 	if (process->state != SEEP_LIVE_RUNS)
-		seep_tui_say(tui, "no mark: the process is not running");
+		seep_tui_say(tui, "no mark: the process %s", process->fate);
 	else if (tui->options->actions.mark(tui->options->actions.user, process, text, &err) < 0)
 		seep_tui_say(tui, "no mark: %s", err.text);
 	else
-		seep_tui_say(tui, "marked%s%s", *text ? ": " : "", text);
+		seep_tui_say(tui, "marked%s%s", *text ? ": " : ", without a name", text);
 }
 
 static void change_interval(struct seep_tui *tui, bool longer)
@@ -184,26 +181,24 @@ static void next_screen(struct seep_tui *tui)
 
 static void check_leaks(struct seep_tui *tui)
 {
-	struct seep_live_process *process = seep_tui_process(tui);
+	const struct seep_tui_actions *actions = &tui->options->actions;
+	struct seep_live_process *process = seep_live_first(tui->live);
+	struct seep_profile *profile = NULL;
 	struct seep_error err = { 0 };
 
 	if (!process)
 		return;
 	seep_tui_say(tui, "looking for leaks ...");
 	draw(tui);
-	seep_profile_free(tui->leaks);
-	free(tui->leaks_refused);
-	tui->leaks = NULL;
-	tui->leaks_refused = NULL;
 	if (process->state != SEEP_LIVE_RUNS)
-		tui->leaks_refused = seep_xasprintf("the process is not running: it %s",
-						    process->fate);
-	else if (tui->options->actions.check_leaks(tui->options->actions.user, process, &tui->leaks,
-						   &err) < 0)
-		tui->leaks_refused = seep_xstrdup(err.text);
+		(void)seep_fail(&err, SEEP_ENOTFOUND, "the process %s", process->fate);
+	else if (actions->check_leaks(actions->user, process, &profile, &err) < 0)
+		profile = NULL;
+	seep_screen_leaks_set(tui, process, profile, err.text);
 	tui->page_first = 0;
 	show(tui, &seep_screen_leaks);
-	seep_tui_say(tui, tui->leaks_refused ? "the leak check was refused" : "leak check done");
+	seep_tui_say(tui, profile ? "leak check done" : "the leak check was refused");
+	seep_profile_free(profile);
 }
 
 /* Keys that mean the same on every screen. */
@@ -266,10 +261,10 @@ static void prompt_key(struct seep_tui *tui, int key)
 {
 	size_t used = strlen(tui->text);
 
-	if (key == '\n' || key == '\r' || key == SEEP_KEY_ENTER) {
+	if (key == SEEP_KEY_ENTER) {
 		tui->prompt = NULL;
 		tui->typed(tui, tui->text);
-	} else if (key == 27) {
+	} else if (key == ESCAPE) {
 		tui->prompt = NULL;
 		seep_tui_say(tui, "nothing was changed");
 	} else if (key == SEEP_KEY_BACK) {
@@ -277,7 +272,7 @@ static void prompt_key(struct seep_tui *tui, int key)
 		while (used > 0 && ((unsigned char)tui->text[--used] & 0xc0) == 0x80)
 			;
 		tui->text[used] = '\0';
-	} else if (key >= ' ' && key < 256 && key != 127 && used + 1 < sizeof(tui->text)) {
+	} else if (key >= ' ' && key < 256 && used + 1 < sizeof(tui->text)) {
 		tui->text[used] = (char)key;
 		tui->text[used + 1] = '\0';
 	}
@@ -285,36 +280,24 @@ static void prompt_key(struct seep_tui *tui, int key)
 
 static int key_of(const struct seep_tui *tui, int key)
 {
-	switch (key) {
-	case KEY_UP:
-		return SEEP_KEY_UP;
-	case KEY_DOWN:
-		return SEEP_KEY_DOWN;
-	case KEY_LEFT:
-		return SEEP_KEY_LEFT;
-	case KEY_RIGHT:
-		return SEEP_KEY_RIGHT;
-	case KEY_PPAGE:
-		return SEEP_KEY_PAGE_UP;
-	case KEY_NPAGE:
-		return SEEP_KEY_PAGE_DOWN;
-	case KEY_HOME:
-		return SEEP_KEY_HOME;
-	case KEY_END:
-		return SEEP_KEY_END;
-	case KEY_ENTER:
-	case '\n':
-	case '\r':
-		return SEEP_KEY_ENTER;
-	case KEY_BACKSPACE:
-	case 127:
-	case 8:
+	static const struct {
+		int from, to;
+	} keys[] = {
+		{ KEY_UP, SEEP_KEY_UP },	 { KEY_DOWN, SEEP_KEY_DOWN },
+		{ KEY_LEFT, SEEP_KEY_LEFT },	 { KEY_RIGHT, SEEP_KEY_RIGHT },
+		{ KEY_PPAGE, SEEP_KEY_PAGE_UP }, { KEY_NPAGE, SEEP_KEY_PAGE_DOWN },
+		{ KEY_HOME, SEEP_KEY_HOME },	 { KEY_END, SEEP_KEY_END },
+		{ KEY_ENTER, SEEP_KEY_ENTER },	 { '\n', SEEP_KEY_ENTER },
+		{ '\r', SEEP_KEY_ENTER },	 { KEY_BACKSPACE, SEEP_KEY_BACK },
+		{ DELETE, SEEP_KEY_BACK },	 { '\b', SEEP_KEY_BACK },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i].from == key)
+			return keys[i].to;
+	if (key == ESCAPE && !tui->prompt)
 		return SEEP_KEY_BACK;
-	case 27:
-		return tui->prompt ? 27 : SEEP_KEY_BACK;
-	default:
-		return key < 256 ? key : 0;
-	}
+	return key < 256 ? key : 0;
 }
 
 /* False: the terminal is gone. */
@@ -334,7 +317,10 @@ static bool take_keys(struct seep_tui *tui, int timeout_ms)
 			continue;
 		}
 		key = key_of(tui, key);
-		if (tui->prompt)
+		/* What other keys are about is not drawn: lists may be of processes that are gone. */
+		if (tui->too_small)
+			tui->quit |= key == 'q';
+		else if (tui->prompt)
 			prompt_key(tui, key);
 		else if (key && (!tui->screen->key || !tui->screen->key(tui, key)))
 			common_key(tui, key);
@@ -371,6 +357,7 @@ static void loop(struct seep_tui *tui)
 			draw(tui);
 			next_ns = now_ns + tui->interval_ns;
 		}
+		tui->options->actions.poll(tui->options->actions.user);
 		if (next_ns > now_ns + tui->interval_ns)
 			next_ns = now_ns + tui->interval_ns;
 		wait_ns = next_ns - now_ns;
@@ -443,8 +430,9 @@ int seep_tui_run(struct seep_live *live, const struct seep_tui_options *options,
 	delscreen(screen);
 	seep_screen_tree_done(&tui);
 	seep_lines_done(&tui.page);
-	seep_profile_free(tui.leaks);
-	free(tui.leaks_refused);
+	seep_lines_done(&tui.source);
+	seep_lines_done(&tui.leaks);
+	free(tui.leaks_of);
 	free(tui.lines);
 	return 0;
 }

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 struct seep_tui_actions {
+	/* What is to be done several times a second, also while nothing is read. */
+	void (*poll)(void *user);
 	/* Begin an epoch of @process called @name, "" for none. */
 	int (*mark)(void *user, struct seep_live_process *process, const char *name,
 		    struct seep_error *err);

@@ -91,33 +91,41 @@ int seep_tui_room(const struct seep_tui *tui)
 	return tui->rows - SEEP_TUI_BODY - 3 > 1 ? tui->rows - SEEP_TUI_BODY - 3 : 1;
 }
 
-bool seep_tui_list_key(const struct seep_tui *tui, struct seep_tui_list *list, int key)
+/* False: @key does not move. */
+static bool moves(const struct seep_tui *tui, int key, int64_t end, int64_t *at)
 {
 	const int64_t page = seep_tui_room(tui);
-	int64_t to = list->chosen;
 
 	switch (key) {
 	case SEEP_KEY_UP:
-		to--;
-		break;
+		--*at;
+		return true;
 	case SEEP_KEY_DOWN:
-		to++;
-		break;
+		++*at;
+		return true;
 	case SEEP_KEY_PAGE_UP:
-		to -= page;
-		break;
+		*at -= page;
+		return true;
 	case SEEP_KEY_PAGE_DOWN:
-		to += page;
-		break;
+		*at += page;
+		return true;
 	case SEEP_KEY_HOME:
-		to = 0;
-		break;
+		*at = 0;
+		return true;
 	case SEEP_KEY_END:
-		to = list->count;
-		break;
+		*at = end;
+		return true;
 	default:
 		return false;
 	}
+}
+
+bool seep_tui_list_key(const struct seep_tui *tui, struct seep_tui_list *list, int key)
+{
+	int64_t to = list->chosen;
+
+	if (!moves(tui, key, list->count, &to))
+		return false;
 	if (to >= list->count)
 		to = (int64_t)list->count - 1;
 	list->chosen = to > 0 ? (uint32_t)to : 0;
@@ -178,46 +186,27 @@ static int draw_folded(struct seep_tui *tui, const struct seep_line *line, int r
 	return count;
 }
 
-void seep_tui_page_draw(struct seep_tui *tui)
+void seep_tui_page_draw(struct seep_tui *tui, const struct seep_lines *page)
 {
 	const int room = seep_tui_room(tui) + 1;
 	int count = 0;
 
-	for (size_t i = 0; i < tui->page.count; i++)
-		count += draw_folded(tui, &tui->page.items[i], INT32_MIN / 2, 0);
+	for (size_t i = 0; i < page->count; i++)
+		count += draw_folded(tui, &page->items[i], INT32_MIN / 2, 0);
 	if (tui->page_first > count - room)
 		tui->page_first = count - room;
 	if (tui->page_first < 0)
 		tui->page_first = 0;
 	count = -tui->page_first;
-	for (size_t i = 0; i < tui->page.count; i++)
-		count += draw_folded(tui, &tui->page.items[i], count, room);
+	for (size_t i = 0; i < page->count; i++)
+		count += draw_folded(tui, &page->items[i], count, room);
 }
 
 bool seep_tui_page_key(struct seep_tui *tui, int key)
 {
-	const int page = seep_tui_room(tui);
+	int64_t to = tui->page_first;
+	const bool moved = moves(tui, key, INT32_MAX / 2, &to);
 
-	switch (key) {
-	case SEEP_KEY_UP:
-		tui->page_first--;
-		return true;
-	case SEEP_KEY_DOWN:
-		tui->page_first++;
-		return true;
-	case SEEP_KEY_PAGE_UP:
-		tui->page_first -= page;
-		return true;
-	case SEEP_KEY_PAGE_DOWN:
-		tui->page_first += page;
-		return true;
-	case SEEP_KEY_HOME:
-		tui->page_first = 0;
-		return true;
-	case SEEP_KEY_END:
-		tui->page_first = INT32_MAX / 2;
-		return true;
-	default:
-		return false;
-	}
+	tui->page_first = (int)to;
+	return moved;
 }

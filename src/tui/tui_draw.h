@@ -33,14 +33,14 @@ void seep_tui_row(struct seep_tui *tui, int row, enum seep_look look, const char
 /* Rows for a screen's own part below its headings. */
 int seep_tui_room(const struct seep_tui *tui);
 
-/* Move in the list, if @key does that. */
+/* Move in the list, or in what seep_tui_page_draw() drew, if @key does that. */
 bool seep_tui_list_key(const struct seep_tui *tui, struct seep_tui_list *list, int key);
 
 /* There are @count now: keep the chosen one in sight. */
 void seep_tui_list_fit(const struct seep_tui *tui, struct seep_tui_list *list, uint32_t count);
 
-/* Draw tui->page from SEEP_TUI_BODY on, folded; scroll in it. */
-void seep_tui_page_draw(struct seep_tui *tui);
+/* Draw @page from SEEP_TUI_BODY on, folded, as far as it is scrolled. */
+void seep_tui_page_draw(struct seep_tui *tui, const struct seep_lines *page);
 bool seep_tui_page_key(struct seep_tui *tui, int key);
 
 #endif

@@ -52,13 +52,13 @@ const char *seep_live_verdict(const struct seep_live_line *line)
 	return seep_growth_verdict_name(line->growth.verdict);
 }
 
-struct seep_live_cells seep_live_cells(const struct seep_live_line *line, uint64_t total, bool utf8)
+struct seep_live_texts seep_live_texts(const struct seep_live_line *line, uint64_t total, bool utf8)
 {
 	const struct seep_profile *profile = line->process->profile;
 	const struct seep_profile_context *context = &profile->contexts[line->context];
 	const struct seep_profile_frame *frame = seep_live_blamed(line->process, line->context);
 	uint64_t recent[SEEP_GROWTH_RECENT];
-	struct seep_live_cells cells = {
+	struct seep_live_texts texts = {
 		.live = seep_bytes_text(context->live_bytes),
 		.share = seep_percent_text(context->live_bytes, total),
 		.change = seep_change_text(line->change_bytes, seep_bytes_text),
@@ -71,41 +71,36 @@ struct seep_live_cells seep_live_cells(const struct seep_live_line *line, uint64
 	};
 
 	if (line->age_ns)
-		cells.age = seep_duration_text(line->age_ns);
+		texts.age = seep_duration_text(line->age_ns);
 	if (seep_growth_recent(line->process->growth, context->id, recent))
-		seep_spark(recent, utf8, cells.spark);
-	return cells;
+		seep_spark(recent, utf8, texts.spark);
+	return texts;
 }
 
-void seep_live_cells_done(struct seep_live_cells *cells)
+void seep_live_texts_done(struct seep_live_texts *texts)
 {
-	free(cells->name);
-	free(cells->place);
+	free(texts->name);
+	free(texts->place);
 }
 
 char *seep_live_headline(const struct seep_live *live)
 {
 	const struct seep_live_totals sum = seep_live_total(live);
-	const struct seep_live_process *first = live->only;
+	const struct seep_live_process *first = seep_live_first(live);
 	const char *exe;
 	struct seep_strbuf text;
 
-	for (uint32_t i = 0; i < live->count && !first; i++)
-		if (seep_live_is_current(live, live->processes[i]))
-			first = live->processes[i];
 	if (!first)
 		return seep_xstrdup("no process");
 	exe = first->profile->process.exe;
 	seep_strbuf_init(&text, HEADLINE_BYTES_MAX);
-	seep_strbuf_addf(&text, "%.200s (pid %u%s): %s live, %s", exe ? seep_path_base(exe) : "?",
+	seep_strbuf_addf(&text, "%.200s (pid %u%s): %s live", exe ? seep_path_base(exe) : "?",
 			 first->profile->process.pid, sum.processes > 1 ? " and children" : "",
-			 seep_bytes_text(sum.live_bytes).text,
-			 seep_change_text(sum.change_bytes, seep_bytes_text).text);
-	if (first->since_ns)
-		seep_strbuf_addf(&text, " since %s ago",
-				 seep_duration_text(first->read_ns - first->since_ns).text);
-	else
-		seep_strbuf_addf(&text, " in %s", seep_duration_text(first->span_ns).text);
+			 seep_bytes_text(sum.live_bytes).text);
+	if (first->span_ns)
+		seep_strbuf_addf(&text, ", %s in %s",
+				 seep_change_text(sum.change_bytes, seep_bytes_text).text,
+				 seep_duration_text(first->span_ns).text);
 	seep_strbuf_addf(&text, ", peak %s, %s allocs/s", seep_bytes_text(sum.peak_bytes).text,
 			 seep_count_text(sum.allocs_per_s).text);
 	if (sum.threads)

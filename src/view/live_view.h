@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cells of a line of "seep top", for its screens and its tables alike. */
+/* The texts of a line of "seep top", for its screens and its tables alike. */
 #ifndef SEEP_VIEW_LIVE_VIEW_H
 #define SEEP_VIEW_LIVE_VIEW_H
 
@@ -9,7 +9,7 @@
 
 enum { SEEP_SPARK_BYTES = SEEP_GROWTH_RECENT * 3 + 1 };
 
-struct seep_live_cells {
+struct seep_live_texts {
 	struct seep_unit_text live, share, change, allocs, frees, blocks, age;
 	char spark[SEEP_SPARK_BYTES]; /* live bytes of the last readings */
 	const char *verdict;	      /* "GROWING", "STALE" or "" */
@@ -18,9 +18,9 @@ struct seep_live_cells {
 };
 
 /* @total: live bytes that the share is of. @utf8: block characters in the spark, else ASCII. */
-struct seep_live_cells seep_live_cells(const struct seep_live_line *line, uint64_t total,
+struct seep_live_texts seep_live_texts(const struct seep_live_line *line, uint64_t total,
 				       bool utf8);
-void seep_live_cells_done(struct seep_live_cells *cells);
+void seep_live_texts_done(struct seep_live_texts *texts);
 
 /* The name of the function to blame; "(no stack)" where there is none. */
 char *seep_live_name_text(const struct seep_live_process *process,
@@ -34,7 +34,7 @@ void seep_spark(const uint64_t values[SEEP_GROWTH_RECENT], bool utf8, char *ret)
 
 /*
  * "pc (pid 12): 1.2 MB live, +3.0 KB in 1.0 s, peak 2.0 MB, 12.3 k allocs/s, 4 threads, 1 growing";
- * not escaped.
+ * not escaped. After one reading without the change.
  */
 char *seep_live_headline(const struct seep_live *live) SEEP_RETURNS_MEMORY;
 

@@ -10,11 +10,12 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
-from harness import LIMIT_S, SEEP, parse_truth, program, run_plain
-from running import wait_until
+from harness import LIMIT_S, RUNTIME, SEEP, parse_truth, program, run_plain
+from running import wait_until, watched
 from top_watch import QUICK, Told, blamed, told, top_json
 
 
@@ -28,6 +29,36 @@ def start_top(seep, *words, **how):
 def finish(process):
     out, err = process.communicate(timeout=LIMIT_S)
     return process.returncode, out.decode(), err.decode()
+
+
+class Viewer:
+    """`seep top` in the background; what it has printed so far is in two files."""
+
+    def __init__(self, seep, folder, *words, before=()):
+        self.files = [folder / "viewer.out", folder / "viewer.err"]
+        with open(self.files[0], "wb") as out, open(self.files[1], "wb") as err:
+            self.process = subprocess.Popen(
+                [*before, SEEP, "top", *words], env={**os.environ, **seep.environment()},
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+
+    def out(self):
+        return self.files[0].read_bytes().decode()
+
+    def said(self, *texts):
+        wait_until(lambda: all(t in self.files[1].read_bytes().decode() for t in texts), texts)
+
+    def rows(self):
+        """Of --csv, those that are whole."""
+        whole = self.out().rpartition("\r\n")[0]
+        return list(csv.DictReader(io.StringIO(whole, newline="")))
+
+    def readings(self):
+        return sorted({int(row["time_ns"]) for row in self.rows()})
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        status = self.process.wait(timeout=LIMIT_S)
+        return status, self.out(), self.files[1].read_bytes().decode()
 
 
 @pytest.mark.fast
@@ -51,7 +82,6 @@ def test_two_hidden_leaks_are_named_while_the_program_runs(seep):
     with told(seep, "top_leaks") as target:
         done = seep.command("top", target.pid, "--once", "--for", "5s", *QUICK)
         text = done.stdout.decode()
-        source = (program("top_leaks").parents[2] / "tests/programs/top_leaks.c")
         document = top_json(seep, target.pid, "--for", "5s", *QUICK, "--sort", "growth")
     growing = [c for c in document["contexts"] if (c.get("growth") or {}).get("verdict") == "GROWING"]
     assert {c["blamed"]["function"] for c in growing} == {"remember", "produce"}
@@ -64,11 +94,11 @@ def test_two_hidden_leaks_are_named_while_the_program_runs(seep):
         assert re.search(rf"GROWING +{name} .*top_leaks\.c:\d+$", text, re.M), text
         assert re.search(rf"^GROWING {name}: \+.* ever freed", text, re.M), text
     assert "GROWING fill_cache" not in text and "GROWING serve" not in text
-    assert source.name == "top_leaks.c"
 
 
 @pytest.mark.fast
 def test_csv_has_a_line_for_each_stack_and_interval(seep):
+    begun_ns = time.time_ns()
     with told(seep, "top_leaks") as target:
         done = seep.command("top", target.pid, "--csv", "--for", "1s", "--interval", "250ms", "--top", "3")
     assert done.status == 0 and b"\r\n" in done.stdout
@@ -76,8 +106,9 @@ def test_csv_has_a_line_for_each_stack_and_interval(seep):
     assert head[:4] == ["time_ns", "pid", "live_bytes", "live_blocks"]
     assert all(len(row) == len(head) for row in rows)
     times = sorted({int(row[0]) for row in rows})
-    assert len(times) == 4 and len(rows) == 12
-    assert all(150e6 < b - a < 1000e6 for a, b in zip(times, times[1:]))
+    # Fewer where the machine had no time for it.
+    assert 1 <= len(times) <= 4 and len(rows) == 3 * len(times)
+    assert all(begun_ns < int(row[head.index("realtime_ns")]) < time.time_ns() for row in rows)
     assert {"remember", "produce"} <= {row[head.index("function")] for row in rows}
 
 
@@ -87,6 +118,37 @@ def test_wait_begins_with_the_process_of_that_name(seep):
         status, out, err = finish(top)
         assert status == 0, err
         assert f'"pid":{target.process.pid},' in out
+
+
+@pytest.mark.fast
+def test_wait_says_that_several_processes_have_the_name(seep):
+    with told(seep, "top_family"), told(seep, "top_family"):
+        done = seep.command("top", "--once", "--wait", "top_family")
+    assert done.status == 2 and b"several processes run top_family" in done.stderr
+
+
+def test_a_viewer_that_was_stopped_makes_up_for_nothing(seep, tmp_path):
+    with told(seep, "top_leaks") as target:
+        top = Viewer(seep, tmp_path, target.pid, "--csv", "--interval", "200ms", "--top", "1")
+        before = len(wait_until(top.readings, "a reading"))
+        top.process.send_signal(signal.SIGSTOP)
+        resumed_ns = time.monotonic_ns() + 3 * 10**9
+        wait_until(lambda: time.monotonic_ns() > resumed_ns, "some intervals")
+        top.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: len(top.readings()) > before + 2, "more readings")
+        status, _, _ = top.end()
+        ran_ns = time.monotonic_ns() - resumed_ns
+    after = [at for at in top.readings() if at > resumed_ns]
+    assert status == 0 and len(after) <= ran_ns // (200 * 10**6) + 2
+
+
+def test_nohup_keeps_the_viewer(seep, tmp_path):
+    with told(seep, "top_leaks") as target:
+        top = Viewer(seep, tmp_path, target.pid, "--csv", "--interval", "50ms", before=["nohup"])
+        before = len(wait_until(top.readings, "a reading"))
+        top.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: len(top.readings()) > before + 3, "more readings")
+        assert top.end()[0] == 0
 
 
 @pytest.mark.fast
@@ -113,13 +175,38 @@ def test_without_a_terminal_screens_are_refused_and_once_is_named(seep):
     assert done.status == 2 and b"--once" in done.stderr
 
 
-def test_growth_decides_the_status_where_it_is_asked_for(seep):
+def grown(top, *names):
+    """Once these functions are GROWING."""
+    wait_until(lambda: {row["function"] for row in top.rows() if row["verdict"] == "GROWING"} >=
+               set(names), f"growth of {names}")
+
+
+def test_growth_decides_the_status_where_it_is_asked_for(seep, tmp_path):
     with told(seep, "top_leaks") as target:
-        done = seep.command("top", target.pid, "--once", "--for", "4s", *QUICK, "--growth-exitcode", "77")
-        assert done.status == 77
+        top = Viewer(seep, tmp_path, target.pid, "--csv", *QUICK, "--growth-exitcode", "77")
+        grown(top, "remember", "produce")
+        assert top.end()[0] == 77
     with told(seep, "top_family") as target:
         done = seep.command("top", target.pid, "--once", "--for", "3s", *QUICK, "--growth-exitcode", "77")
         assert done.status == 0
+
+
+def test_a_child_that_grew_until_it_died_counts_for_the_status(seep, tmp_path):
+    parent = subprocess.Popen(
+        ["sh", "-c", f"exec 3<&0; {program('top_leaks')} <&3 >&2 & wait; read line"],
+        env={**os.environ, **seep.environment({"LD_PRELOAD": str(RUNTIME)})},
+        stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        (child,) = wait_until(lambda: {p["pid"] for p in watched(seep, "running")
+                                       if p["pid"] != parent.pid}, "the child")
+        top = Viewer(seep, tmp_path, str(parent.pid), "--csv", *QUICK, "--growth-exitcode", "77")
+        grown(top, "remember")
+        os.kill(child, signal.SIGKILL)
+        top.said("was killed")
+        assert top.end()[0] == 77
+    finally:
+        parent.kill()
+        parent.communicate(timeout=LIMIT_S)
 
 
 EVIL = b"evil$HOME`touch pwned`;touch pwned;'\"\x1b]0;t\x07,%s\\"
@@ -157,9 +244,10 @@ def test_on_growth_runs_once_and_names_stay_values(seep, tmp_path):
 def test_a_command_that_hangs_holds_nobody_up(seep, tmp_path):
     pids = tmp_path / "pids"
     with told(seep, "top_leaks") as target:
-        top = start_top(seep, target.pid, "--csv", "--for", "4s", *QUICK,
-                        "--on-growth", f"echo $$ >> {pids}; exec sleep 600 >&- 2>&-")
-        status, _, err = finish(top)
+        top = Viewer(seep, tmp_path, target.pid, "--csv", *QUICK,
+                     "--on-growth", f"echo $$ >> {pids}; exec sleep 600 >&- 2>&-")
+        grown(top, "remember", "produce")
+        status, _, err = top.end()
     (pid,) = pids.read_text().split()
     os.kill(int(pid), signal.SIGKILL)
     assert status == 0 and "--on-growth: not run" in err
@@ -195,33 +283,36 @@ def test_how_a_process_ended_is_said(seep):
     assert status == 0 and "exited with status 3" in err, err
 
 
-def test_an_exec_is_followed(seep):
+def test_an_exec_is_followed(seep, tmp_path):
     with told(seep, "top_family") as target:
         target.tell("keep 3000")
         ledger, pid = target.ledger()
-        top = start_top(seep, target.pid, "--once", "--json", "--for", "6s", "--interval", "50ms")
-        wait_until(lambda: is_open(top.pid, ledger), "the viewer")
+        top = Viewer(seep, tmp_path, target.pid, "--once", "--json", "--for", "60s", "--interval", "50ms")
+        wait_until(lambda: is_open(top.process.pid, ledger), "the viewer")
         target.tell("exec")
         target.tell("keep 7000")
-        status, out, err = finish(top)
-    assert status == 0 and "ended by exec" in err and "is new" in err
+        top.said("ended by exec", "is new")
+        status, out, _ = top.end()
+    assert status == 0
     assert out.count(f'"pid":{pid},"ppid"') == 2
     assert re.search(r'"live_bytes":7000000,"live_blocks":7000', out), out
 
 
-def test_children_appear_and_are_summed(seep):
+def test_children_appear_and_are_summed(seep, tmp_path):
     with told(seep, "top_family") as target:
         target.tell("keep 2000")
         ledger, pid = target.ledger()
-        top = start_top(seep, target.pid, "--once", "--json", "--for", "4s", "--interval", "50ms")
-        wait_until(lambda: is_open(top.pid, ledger), "the viewer")
+        top = Viewer(seep, tmp_path, target.pid, "--csv", "--interval", "50ms")
+        wait_until(top.rows, "the viewer")
         target.tell("fork")
-        status, out, err = finish(top)
+        top.said("is new")
+        new = wait_until(lambda: [r for r in top.rows() if r["pid"] != str(pid)], "the child")[0]
+        assert int(new["change_bytes"]) == int(new["live_bytes"]) > 0
+        assert top.end()[0] == 0
         document = top_json(seep, str(pid), "--interval", "50ms")
         child = [p for p in document["processes"] if p["pid"] != pid]
         assert [p["ppid"] for p in child] == [pid]
         alone = top_json(seep, str(child[0]["pid"]), "--interval", "50ms")
-    assert "is new" in err
     assert len(document["processes"]) == 2 and document["totals"]["processes"] == 2
     parent, = (p for p in document["processes"] if p["pid"] == pid)
     assert child[0]["live_bytes"] >= 3000 * 1000
@@ -259,8 +350,8 @@ def test_what_happens_to_the_ledger_is_said_and_what_was_read_stays(seep, tmp_pa
         path, pid = target.ledger()
         copy = tmp_path / os.path.basename(path)
         shutil.copyfile(path, copy)
-        top = start_top(seep, str(copy), "--once", "--for", "3s", "--interval", "50ms")
-        wait_until(lambda: is_open(top.pid, str(copy)), "the viewer")
+        top = Viewer(seep, tmp_path, str(copy), "--once", "--for", "60s", "--interval", "50ms")
+        wait_until(lambda: is_open(top.process.pid, str(copy)), "the viewer")
         if harm == "cut":
             os.truncate(copy, 8192)
         elif harm == "garbage":
@@ -269,9 +360,10 @@ def test_what_happens_to_the_ledger_is_said_and_what_was_read_stays(seep, tmp_pa
         else:
             shutil.copyfile(path, tmp_path / "other")
             os.replace(tmp_path / "other", copy)
-        status, out, err = finish(top)
+        top.said(said)
+        status, out, _ = top.end()
         assert target.tell("keep 1") == "done\n"
-    assert status == 0 and said in err, err
+    assert status == 0
     assert re.search(r"3\.8 MB +.* 4000 .* keep", out), out
 
 
@@ -293,7 +385,8 @@ def test_another_users_ledger_can_be_watched_by_root(seep, tmp_path):
     (["--wait", "x", "1"], "names the process already"),
     (["--interval", "1ms", "--once"], "--interval"),
     (["--once", "0"], "no ledger of process 0"),
-    (["--once", "/no/such"], "/no/such"),
+    (["--once", "/no/such"], "no process that is recorded is called /no/such"),
+    (["--once", "nosuch"], "no process that is recorded is called nosuch"),
 ])
 def test_wrong_usage_is_explained(seep, words, said):
     done = seep.command("top", *words)

@@ -2,6 +2,7 @@
 """The screens of `seep top` in a terminal: keys go in, and what matters of a screen is compared, not
 figures that move. Names and verdicts are those of the program's own source."""
 
+import json
 import os
 import re
 import shutil
@@ -10,10 +11,10 @@ import signal
 import pytest
 
 from harness import SEEP
-from running import wait_until
+from running import wait_until, watched
 from screens import Screen
 from test_top import is_open
-from top_watch import QUICK, told
+from top_watch import QUICK, told, top_json
 
 SIZES = [(80, 24), (200, 60)]
 
@@ -75,13 +76,18 @@ def test_every_screen_shows_what_it_is_for(seep, show, columns, rows):
         screen.keys("3")
         text = screen.wait("live bytes while watched", "most seen", "█")
         assert "0 B " in text
-        screen.keys("m")
-        screen.keys("warm", "Enter")
-        screen.wait("marked: warm", "^")
+        screen.keys("m", "now", "Enter")
+        screen.wait("no mark: ")
+        screen.keys("m", "Enter")
+        screen.wait("marked, without a name", "^")
+        screen.keys("m", "warm", "Enter")
+        screen.wait("marked: warm", "^warm")
+        report = json.loads(seep.command("report", target.ledger()[0], "--json").stdout)
+        assert [m["name"] for m in report["marks"]][-2:] == [None, "warm"]
         screen.keys("4")
         screen.wait("not checked yet")
         screen.keys("l")
-        text = screen.wait("1 leak:", "LOST:", "forget")
+        text = screen.wait("1 leak:", "LOST:", "forget", f"leaks of top_leaks (pid {target.pid}), ")
         assert re.search(r"in 10 blocks", text)
         screen.keys("5")
         screen.wait(target.pid, "top_leaks runs", "PROGRAM")
@@ -110,6 +116,9 @@ def test_keys_change_what_is_shown(seep, show):
         screen.wait("from reading to reading", gone=["ago"])
         screen.keys("Space")
         frozen = screen.wait("FROZEN")
+        allocs = top_json(seep, target.pid, "--interval", "50ms")["totals"]["allocs"]
+        wait_until(lambda: top_json(seep, target.pid, "--interval", "50ms")["totals"]["allocs"] > allocs,
+                   "more allocations")
         assert screen.text() == frozen
         screen.keys("Space")
         screen.wait("reading again", gone=["FROZEN"])
@@ -126,6 +135,29 @@ def test_keys_change_what_is_shown(seep, show):
         screen.resize(200, 50)
         screen.wait("Call stack", "Source", "Age of the live blocks")
 
+
+def test_keys_do_nothing_to_what_a_small_terminal_does_not_show(seep, show):
+    with told(seep, "top_family") as target:
+        screen = show(100, 40, target.pid, "--interval", "50ms")
+        for _ in range(12):
+            target.tell("fork")
+        screen.keys("5")
+        screen.wait("13 processes")
+        screen.keys("End")
+        screen.resize(100, 5)
+        screen.wait("too small")
+        # More than are kept of those that ended.
+        for entry in watched(seep, "running"):
+            if entry["pid"] != target.process.pid:
+                os.kill(entry["pid"], signal.SIGKILL)
+        screen.keys("Enter", "4", "m")
+        screen.resize(100, 40)
+        text = screen.wait("1 process ", "and 4 that ended earlier", "PROGRAM")
+        assert "is shown" not in text and "name of the mark" not in text
+        screen.resize(100, 5)
+        screen.wait("too small")
+        screen.keys("q")
+        assert screen.status() == 0
 
 
 @pytest.mark.parametrize("how", ["q", "SIGTERM", "SIGINT", "SIGHUP"])
@@ -202,7 +234,9 @@ def test_what_becomes_of_the_process_is_said_and_its_last_state_stays(seep, show
         target.process.kill()
         screen.wait("was killed", "keep")
         screen.keys("l")
-        screen.wait("not checked: the process is not running")
+        screen.wait("not checked: the process was killed")
+        screen.keys("m", "Enter")
+        screen.wait("no mark: the process was killed")
         screen.keys("q")
         assert screen.status() == 0
 
