@@ -19,13 +19,6 @@
 const char *const seep_live_sort_names[] = { "live", "change", "allocs", "growth",
 					     "age",  "blocks", NULL };
 
-const char *seep_live_state_name(enum seep_live_state state)
-{
-	static const char *const names[] = { "runs", "ended", "lost" };
-
-	return names[state];
-}
-
 struct seep_live *seep_live_new(const struct seep_live_options *options)
 {
 	struct seep_live *live = seep_xcalloc(1, sizeof(*live));
@@ -268,10 +261,18 @@ void seep_live_refresh(struct seep_live *live, uint64_t now_ns)
 	take_sample(live, now_ns);
 }
 
+/* Its next program may be recorded too, and the ledger of that be not there yet. */
+static bool may_go_on(const struct seep_live_process *process)
+{
+	return process->state == SEEP_LIVE_ENDED &&
+	       process->profile->process.ended == SEEP_ENDED_EXEC &&
+	       seep_monotonic_ns() < process->read_ns + 2 * SEEP_NS_PER_S;
+}
+
 bool seep_live_runs(const struct seep_live *live)
 {
 	for (uint32_t i = 0; i < live->count; i++)
-		if (live->processes[i]->state == SEEP_LIVE_RUNS)
+		if (live->processes[i]->state == SEEP_LIVE_RUNS || may_go_on(live->processes[i]))
 			return true;
 	return false;
 }

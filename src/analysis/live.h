@@ -225,7 +225,4 @@ const struct seep_profile_frame *seep_live_blamed(const struct seep_live_process
 /* When @epoch began. */
 uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch);
 
-/* "runs", "ended", "lost". */
-const char *seep_live_state_name(enum seep_live_state state);
-
 #endif

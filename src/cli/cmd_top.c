@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "analysis/live.h"
 #include "base/clock.h"
 #include "base/terminal.h"
+#include "base/units.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
@@ -93,13 +95,12 @@ static volatile sig_atomic_t stopped;
 
 static void stop(int signal_number)
 {
-	(void)signal_number;
-	stopped = 1;
+	stopped = signal_number;
 }
 
 static void watch_signals(void)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	const struct sigaction action = { .sa_handler = stop };
 	struct sigaction old;
 
@@ -107,6 +108,17 @@ static void watch_signals(void)
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			(void)sigaction(signals[i], &action, NULL);
+}
+
+/* Each process that is watched takes a descriptor. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* When the step behind @at_ns ends. Who was stopped for a while makes up for nothing. */
@@ -192,6 +204,9 @@ static void done(struct watching *watching)
 	if (watching->on_growth.left_out_count > 0)
 		seep_complainf("top", "--on-growth: not run %zu times",
 			       watching->on_growth.left_out_count);
+	if (watching->find.refused_count > 0)
+		seep_complainf("top", "%zu processes of the tree were not watched: %s",
+			       watching->find.refused_count, watching->find.refusal.text);
 	seep_live_free(watching->live);
 	seep_symbols_free(watching->symbols);
 	seep_top_find_done(&watching->find);
@@ -346,6 +361,8 @@ static int check_options(char **operands, struct seep_error *err)
 		return seep_fail(err, SEEP_EUSAGE, "--json needs --once");
 	if (asked.once && asked.csv)
 		return seep_fail(err, SEEP_EUSAGE, "--once and --csv exclude each other");
+	if (asked.wait && !*asked.wait)
+		return seep_fail(err, SEEP_EUSAGE, "--wait needs the name of a program");
 	if (asked.wait && operands[0])
 		return seep_fail(err, SEEP_EUSAGE, "--wait %s names the process already",
 				 asked.wait);
@@ -355,13 +372,20 @@ static int check_options(char **operands, struct seep_error *err)
 /* @ret: the pid of the process that was waited for, as an operand; unset: it was not to be. */
 static int wait_for(const char *name, char **ret, struct seep_error *err)
 {
-	uint64_t at_ns = seep_monotonic_ns();
+	const uint64_t begun_ns = seep_monotonic_ns();
+	uint64_t at_ns = begun_ns;
 	uint32_t pid = 0;
 	int r = seep_top_find_named(name, &pid, err);
 
+	if (r == 0 && !pid)
+		seep_complainf("top", "waiting for a process that runs %s", name);
 	while (r == 0 && !pid && !stopped) {
 		sleep_until(at_ns = next_ns(at_ns, WAIT_STEP_NS));
 		r = seep_top_find_named(name, &pid, err);
+		if (r == 0 && !pid && asked.for_ns && at_ns > begun_ns + asked.for_ns)
+			r = seep_fail(err, SEEP_ENOTFOUND,
+				      "no process that runs %s was recorded in %s", name,
+				      seep_duration_text(asked.for_ns).text);
 	}
 	if (r == 0 && pid)
 		*ret = seep_xasprintf("%u", pid);
@@ -377,6 +401,7 @@ int cmd_top(char **operands)
 	int r = check_options(operands, &err);
 
 	watch_signals();
+	raise_descriptors();
 	if (r == 0 && asked.wait)
 		r = wait_for(asked.wait, &waited, &err);
 	if (r == 0 && asked.wait && !waited)
@@ -399,5 +424,10 @@ int cmd_top(char **operands)
 	}
 	done(&watching);
 	free(waited);
+	/* Nothing that was interrupted has passed. */
+	if (asked.growth_exitcode && stopped && status == SEEP_EXIT_OK) {
+		(void)signal(stopped, SIG_DFL);
+		(void)raise(stopped);
+	}
 	return status;
 }

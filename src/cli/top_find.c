@@ -100,7 +100,7 @@ int seep_top_find_begin(const char *operand, struct seep_top_find *find, struct 
 
 	*find = (struct seep_top_find){ 0 };
 	if (r == 0 && operand)
-		r = seep_ledger_operand_find(&census, operand, &found, err);
+		r = seep_ledger_operand_find_tree(&census, operand, &found, err);
 	else if (r == 0)
 		r = find_only(&census, &entry, err);
 	if (r == 0 && operand && !found.entry && access(found.path, F_OK) < 0)
@@ -131,7 +131,7 @@ int seep_top_find_named(const char *name, uint32_t *ret_pid, struct seep_error *
 	int r = seep_census_take(&census, err);
 
 	if (r == 0)
-		r = seep_ledger_operand_find(&census, name, &found, err);
+		r = seep_ledger_operand_find_tree(&census, name, &found, err);
 	if (r == -SEEP_ENOTFOUND || r == -SEEP_EEXIST)
 		r = 0;
 	if (r == 0)
@@ -223,7 +223,8 @@ static bool adopt(struct seep_top_find *find, struct seep_live *live, struct met
 		return false;
 	path = seep_xasprintf("%s%s", find->dir, met->name);
 	/* What cannot be read is not met again either. */
-	(void)!seep_live_add(live, path, NULL);
+	if (seep_live_add(live, path, &find->refusal) == -SEEP_ESYS)
+		find->refused_count++;
 	free(path);
 	free(met->name);
 	met->name = NULL;

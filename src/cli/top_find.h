@@ -19,6 +19,8 @@ struct seep_top_find {
 	uint32_t uid;
 	bool is_child;		    /* another one of its session is older */
 	struct seep_idtable others; /* hashes of names of ledgers that need no look any more */
+	size_t refused_count;	    /* processes of the tree that could not be watched, */
+	struct seep_error refusal;  /* and why the last one could not */
 };
 
 /**

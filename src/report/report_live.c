@@ -83,7 +83,7 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 	if (live->count > 1 || !seep_live_runs(live))
 		print_processes(printer, live);
 	for (uint32_t i = 0; i < count; i++) {
-		struct seep_live_texts texts = seep_live_texts(&lines[i], total, true);
+		struct seep_live_texts texts = seep_live_texts(live, &lines[i], total, true);
 
 		seep_table_add(table, texts.live.text);
 		seep_table_add(table, texts.share.text);
@@ -124,6 +124,7 @@ static void write_totals(struct seep_json *json, const struct seep_live_totals *
 static void write_process(struct seep_json *json, const struct seep_live *live,
 			  const struct seep_live_process *process)
 {
+	static const char *const states[] = { "runs", "ended", "lost" };
 	const struct seep_profile_process *about = &process->profile->process;
 	const struct seep_live_totals totals = seep_live_process_total(live, process);
 
@@ -132,7 +133,7 @@ static void write_process(struct seep_json *json, const struct seep_live *live,
 	seep_json_int(json, "ppid", about->ppid);
 	seep_json_text(json, "exe", about->exe);
 	seep_json_text(json, "ledger", process->path);
-	seep_json_text(json, "state", seep_live_state_name(process->state));
+	seep_json_text(json, "state", states[process->state]);
 	seep_json_text(json, "fate", process->fate);
 	seep_json_u64(json, "interval_ns", process->span_ns);
 	write_totals(json, &totals);

@@ -86,7 +86,7 @@ static void draw_line(struct seep_tui *tui, int row, const struct seep_live_line
 		      uint64_t total, bool chosen)
 {
 	const int trend = tui->columns < WIDE ? TREND_NARROW : SEEP_GROWTH_RECENT;
-	struct seep_live_texts texts = seep_live_texts(line, total, tui->utf8);
+	struct seep_live_texts texts = seep_live_texts(tui->live, line, total, tui->utf8);
 	const enum seep_look look = chosen ? SEEP_LOOK_BAR : SEEP_LOOK_PLAIN;
 	int at;
 

@@ -76,14 +76,12 @@ static void draw_marks(struct seep_tui *tui, int row, int width)
 		const struct seep_profile_mark *mark = &process->profile->marks[i];
 		int column = column_of(live, mark->at_ns, width);
 
-		if (column < 0)
+		/* Automatic ones are of no interest here. */
+		if (column < 0 || !mark->name)
 			continue;
 		column += LABEL;
-		seep_tui_put(tui, row, column, mark->name ? tui->columns : 1,
-			     mark->name ? SEEP_LOOK_BOLD : SEEP_LOOK_DIM, false, "^");
-		if (mark->name)
-			seep_tui_put(tui, row, column + 1, tui->columns, SEEP_LOOK_BOLD, false,
-				     mark->name);
+		seep_tui_put(tui, row, column, tui->columns, SEEP_LOOK_BOLD, false, "^");
+		seep_tui_put(tui, row, column + 1, tui->columns, SEEP_LOOK_BOLD, false, mark->name);
 	}
 }
 

@@ -158,8 +158,9 @@ static void draw(struct seep_tui *tui)
 	make_tree(tui, b, process);
 	seep_tui_list_fit(tui, &tui->tree, b->count);
 	seep_tui_row(tui, SEEP_TUI_BODY - 1, SEEP_LOOK_BOLD,
-		     "     LIVE  SHARE  FUNCTION, callers first (process %u)",
-		     process->profile->process.pid);
+		     "     LIVE  SHARE  FUNCTION, callers first (process %u%s)",
+		     process->profile->process.pid,
+		     tui->live->count > 1 ? "; 5 and Enter choose another" : "");
 	for (uint32_t i = tui->tree.first;
 	     i < b->count && i < tui->tree.first + (uint32_t)seep_tui_room(tui); i++)
 		draw_row(tui, b, &b->rows[i], SEEP_TUI_BODY + (int)(i - tui->tree.first),

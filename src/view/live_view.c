@@ -52,8 +52,22 @@ const char *seep_live_verdict(const struct seep_live_line *line)
 	return seep_growth_verdict_name(line->growth.verdict);
 }
 
-struct seep_live_texts seep_live_texts(const struct seep_live_line *line, uint64_t total, bool utf8)
+/* "[1234] work" where there are several processes. */
+static char *name_of(const struct seep_live_line *line, bool several)
 {
+	char *name = seep_live_name_text(line->process, line->context), *with_pid;
+
+	if (!several)
+		return name;
+	with_pid = seep_xasprintf("[%u] %s", line->process->profile->process.pid, name);
+	free(name);
+	return with_pid;
+}
+
+struct seep_live_texts seep_live_texts(const struct seep_live *live,
+				       const struct seep_live_line *line, uint64_t total, bool utf8)
+{
+	const bool several = live->count > 1 && !live->only;
 	const struct seep_profile *profile = line->process->profile;
 	const struct seep_profile_context *context = &profile->contexts[line->context];
 	const struct seep_profile_frame *frame = seep_live_blamed(line->process, line->context);
@@ -66,7 +80,7 @@ struct seep_live_texts seep_live_texts(const struct seep_live_line *line, uint64
 		.frees = seep_count_text(line->frees_per_s),
 		.blocks = seep_count_text(context->live_blocks),
 		.verdict = seep_live_verdict(line),
-		.name = seep_live_name_text(line->process, line->context),
+		.name = name_of(line, several),
 		.place = frame ? seep_frame_place(profile, frame, true) : seep_xstrdup(""),
 	};
 

@@ -18,7 +18,8 @@ struct seep_live_texts {
 };
 
 /* @total: live bytes that the share is of. @utf8: block characters in the spark, else ASCII. */
-struct seep_live_texts seep_live_texts(const struct seep_live_line *line, uint64_t total,
+struct seep_live_texts seep_live_texts(const struct seep_live *live,
+				       const struct seep_live_line *line, uint64_t total,
 				       bool utf8);
 void seep_live_texts_done(struct seep_live_texts *texts);
 

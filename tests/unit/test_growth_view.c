@@ -91,8 +91,7 @@ static void the_gravest_verdict_counts_in_any_order(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
-		check(orders[i], 3,
-		      "GROWING: +60.0 KB/min for 1 min, 150 of 300 blocks ever freed",
+		check(orders[i], 3, "GROWING: +60.0 KB/min for 1 min, 150 of 300 blocks ever freed",
 		      "GROWING: 1 call stack, 60.0 KB at +60.0 KB/min");
 	for (size_t i = 0; i < 2; i++)
 		check(orders[i] + 1 - i, 2,
