@@ -58,6 +58,13 @@ static void print_evidence(const struct seep_printer *printer, const struct seep
 	free(name);
 }
 
+static void print_unseen(const struct seep_printer *printer, const struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->unseen_count; i++)
+		seep_line_print(printer, "Not seen in process %u: %s", profile->process.pid,
+				profile->unseen[i].detail);
+}
+
 void seep_report_live(const struct seep_printer *printer, const struct seep_live *live,
 		      const struct seep_live_line *lines, uint32_t count)
 {
@@ -101,6 +108,8 @@ void seep_report_live(const struct seep_printer *printer, const struct seep_live
 	seep_table_free(table);
 	for (uint32_t i = 0; i < count; i++)
 		print_evidence(printer, &lines[i]);
+	for (uint32_t i = 0; i < live->count; i++)
+		print_unseen(printer, live->processes[i]->profile);
 }
 
 static void write_totals(struct seep_json *json, const struct seep_live_totals *totals)
@@ -137,6 +146,9 @@ static void write_process(struct seep_json *json, const struct seep_live *live,
 	seep_json_text(json, "fate", process->fate);
 	seep_json_u64(json, "interval_ns", process->span_ns);
 	write_totals(json, &totals);
+	seep_json_open_array(json, "unseen");
+	seep_json_unseen(json, process->profile, NULL);
+	seep_json_close(json);
 	seep_json_close(json);
 }
 

@@ -98,6 +98,8 @@ static void draw_head(struct seep_tui *tui)
 
 static void draw(struct seep_tui *tui)
 {
+	const struct seep_live_process *process = seep_live_first(tui->live);
+
 	(void)erase();
 	getmaxyx(stdscr, tui->rows, tui->columns);
 	tui->too_small = tui->rows < ROWS_MIN || tui->columns < COLUMNS_MIN;
@@ -110,8 +112,11 @@ static void draw(struct seep_tui *tui)
 	tui->screen->draw(tui);
 	if (tui->prompt)
 		seep_tui_row(tui, tui->rows - 2, SEEP_LOOK_BOLD, "%s: %s_", tui->prompt, tui->text);
-	else
+	else if (*tui->status || !process || process->profile->unseen_count == 0)
 		seep_tui_row(tui, tui->rows - 2, SEEP_LOOK_BOLD, "%s", tui->status);
+	else
+		seep_tui_row(tui, tui->rows - 2, SEEP_LOOK_DIM, " Not seen: %s",
+			     process->profile->unseen[0].detail);
 	seep_tui_row(tui, tui->rows - 1, SEEP_LOOK_BAR, " ? help  q quit  Tab screens  %s",
 		     tui->screen->keys);
 	(void)refresh();

@@ -367,6 +367,24 @@ def test_what_happens_to_the_ledger_is_said_and_what_was_read_stays(seep, tmp_pa
     assert re.search(r"3\.8 MB +.* 4000 .* keep", out), out
 
 
+def test_a_ledger_that_is_full_is_said_and_all_is_counted(seep):
+    """20,000 call stacks, of which 512 KB have room for some."""
+    env = seep.environment({"LD_PRELOAD": str(RUNTIME), "SEEP_OPTIONS": "ledger_max=512K"})
+    process = subprocess.Popen([program("many_contexts"), "2", "20000", "60"],
+                               env={**os.environ, **env}, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline().startswith(b"stacks=20000")
+        document = top_json(seep, str(process.pid), "--interval", "50ms")
+        text = seep.command("top", str(process.pid), "--once", "--interval", "50ms").stdout.decode()
+    finally:
+        process.kill()
+        process.wait()
+    (watched_one,) = document["processes"]
+    assert "ledger-full" in [entry["code"] for entry in watched_one["unseen"]]
+    assert "(ledger full)" in text and f"Not seen in process {process.pid}: " in text
+    assert document["totals"]["live_blocks"] >= 20000
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_another_users_ledger_can_be_watched_by_root(seep, tmp_path):
     with told(seep, "top_family") as target:
