@@ -8,13 +8,10 @@ planted leaks, or its figures do not count.
 
 import argparse
 import json
-import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 import machine
@@ -134,16 +131,11 @@ def scans_table(seep, folder, options):
 
 
 def measure(seep, folder, options):
-    neighbours = machine.Neighbours()
     yield TITLE
     yield INTRO.format(rounds=options.rounds, scans=SCANS * options.rounds)
     yield from ends_table(seep, folder, options)
     yield ""
     yield from scans_table(seep, folder, options)
-    where = machine.describe(seep.parent)
-    where["others on the machine"] = f"{neighbours.share():.0%} of its CPU time"
-    where["load"] = f"{os.getloadavg()[2]:.1f}"
-    yield f"\nMeasured on: {', '.join(f'{k}: {v}' for k, v in where.items())}."
 
 
 def main(arguments):
@@ -159,18 +151,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     if options.quick:
         options.rounds, options.counts, options.megabytes = 1, [100000], [64]
-    seep = pathlib.Path(options.build).resolve() / "seep"
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="seep-bench-"))
-    try:
-        build(folder)
-        lines = []
-        for line in measure(seep, folder, options):
-            print(line, flush=True)
-            lines.append(line)
-        if options.markdown:
-            machine.put(options.markdown, TITLE, lines)
-    finally:
-        shutil.rmtree(folder)
+    machine.measure(options, TITLE, None, build, measure)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import pathlib
 import platform
 import re
 import resource
+import shutil
+import tempfile
 import time
 
 from workloads import HERE, Failure, sh
@@ -77,3 +79,25 @@ def put(page, title, lines):
     """A section of a page, in the place of the one that is there, else at the end."""
     text = re.sub(rf"^{title}\n.*?(?=^## |\Z)", "", page.read_text(), flags=re.M | re.S)
     page.write_text(text.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
+
+
+def measure(options, title, scratch, build, lines_of):
+    """Print a section line by line, with where it was measured, and put it into options.markdown."""
+    neighbours = Neighbours()
+    seep = pathlib.Path(options.build).resolve() / "seep"
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="seep-bench-", dir=scratch))
+    try:
+        build(folder)
+        lines = []
+        for line in lines_of(seep, folder, options):
+            print(line, flush=True)
+            lines.append(line)
+        where = describe(seep.parent)
+        where["others on the machine"] = f"{neighbours.share():.0%} of its CPU time"
+        where["load"] = f"{os.getloadavg()[2]:.1f}"
+        lines.append(f"\nMeasured on: {', '.join(f'{k}: {v}' for k, v in where.items())}.")
+        print(lines[-1], flush=True)
+        if options.markdown:
+            put(options.markdown, title, lines)
+    finally:
+        shutil.rmtree(folder)

@@ -9,11 +9,9 @@ beside a program with 200,000 call stacks and 64 threads.
 import argparse
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 import machine
@@ -118,18 +116,7 @@ def main(arguments):
     options = parser.parse_args(arguments)
     if options.quick:
         options.rounds, options.operations, options.seconds = 3, 2000000, 3
-    seep = pathlib.Path(options.build).resolve() / "seep"
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="seep-bench-", dir="/dev/shm"))
-    try:
-        build(folder)
-        lines = []
-        for line in measure(seep, folder, options):
-            print(line, flush=True)
-            lines.append(line)
-        if options.markdown:
-            machine.put(options.markdown, TITLE, lines)
-    finally:
-        shutil.rmtree(folder)
+    machine.measure(options, TITLE, "/dev/shm", build, measure)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include "analysis/growth_ages.h"
 #include "analysis/growth_series.h"
+#include "analysis/growth_text.h"
 #include "base/xalloc.h"
 #include "core/bits.h"
 
@@ -95,8 +96,7 @@ static void make_room(struct seep_growth *growth, const struct seep_profile *pro
 	if (wanted == growth->count)
 		return;
 	wanted += wanted / 2;
-	growth->seen = seep_xrealloc(growth->seen, wanted, sizeof(*growth->seen));
-	memset(growth->seen + growth->count, 0, (wanted - growth->count) * sizeof(*growth->seen));
+	growth->seen = seep_xextend(growth->seen, growth->count, wanted, sizeof(*growth->seen));
 	growth->count = wanted;
 }
 
@@ -172,9 +172,8 @@ static uint32_t join_family(struct seep_growth *growth, const struct seep_profil
 	if (frame >= growth->frame_count) {
 		const uint32_t wanted = profile->frame_count + profile->frame_count / 2 + 1;
 
-		growth->family_of = seep_xrealloc(growth->family_of, wanted, sizeof(uint32_t));
-		memset(growth->family_of + growth->frame_count, 0,
-		       (wanted - growth->frame_count) * sizeof(uint32_t));
+		growth->family_of = seep_xextend(growth->family_of, growth->frame_count, wanted,
+						 sizeof(*growth->family_of));
 		growth->frame_count = wanted;
 	}
 	if (growth->family_of[frame] == 0) {

@@ -7,7 +7,6 @@
 #ifndef SEEP_ANALYSIS_GROWTH_H
 #define SEEP_ANALYSIS_GROWTH_H
 
-#include "analysis/growth_text.h"
 #include "profile/profile.h"
 
 #include <stdbool.h>
@@ -43,8 +42,8 @@ bool seep_growth_of(const struct seep_growth *growth, uint32_t id,
 		    struct seep_profile_growth *ret_growth);
 
 /*
- * The live bytes of the last readings, oldest first; before the first reading what it had then. Returns
- * false when they never changed, or were never read.
+ * The live bytes of the last readings, oldest first; before the first reading what it had then.
+ * Returns false when they never changed, or were never read.
  */
 bool seep_growth_recent(const struct seep_growth *growth, uint32_t id,
 			uint64_t ret_bytes[SEEP_GROWTH_RECENT]);

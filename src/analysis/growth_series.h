@@ -44,8 +44,8 @@ struct seep_growth_series {
 };
 
 /*
- * A reading: @bytes in @blocks were alive at @now_ns, one that is older than the last is
- * left out. @after_ns: for so long, at least, it has to grow; 12 ns or more. Zeroed storage is a series without readings.
+ * A reading: @bytes in @blocks were alive at @now_ns; one that is older than the last is left out.
+ * @after_ns: for so long, at least, it has to grow. Zeroed storage is a series without readings.
  */
 void seep_growth_series_add(struct seep_growth_series *series, uint64_t after_ns, uint64_t now_ns,
 			    uint64_t bytes, uint64_t blocks);

@@ -2,6 +2,8 @@
 #include "analysis/live.h"
 
 #include "analysis/counts.h"
+#include "analysis/growth_ages.h"
+#include "analysis/growth_text.h"
 #include "analysis/rank.h"
 #include "base/clock.h"
 #include "base/path.h"
@@ -76,10 +78,8 @@ static void make_room(struct seep_live_process *process)
 	if (count <= old)
 		return;
 	process->before = seep_xrealloc(process->before, room, sizeof(*process->before));
-	process->since = seep_xrealloc(process->since, room, sizeof(*process->since));
-	process->told = seep_xrealloc(process->told, room, 1);
-	memset(process->since + old, 0, (room - old) * sizeof(*process->since));
-	memset(process->told + old, 0, room - old);
+	process->since = seep_xextend(process->since, old, room, sizeof(*process->since));
+	process->told = seep_xextend(process->told, old, room, 1);
 	process->room = room;
 }
 
@@ -402,18 +402,9 @@ struct seep_live_totals seep_live_total(const struct seep_live *live)
 
 uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch)
 {
-	uint32_t low = 0, high = profile->mark_count;
+	const uint64_t start_ns = seep_epoch_start_ns(profile, epoch);
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (profile->marks[middle].epoch < epoch)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return epoch && low < profile->mark_count ? profile->marks[low].at_ns
-						  : profile->process.start_ns;
+	return start_ns == UINT64_MAX ? profile->process.start_ns : start_ns;
 }
 
 static uint64_t age_ns(const struct seep_live_process *process,

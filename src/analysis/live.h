@@ -222,7 +222,7 @@ void seep_live_name(const struct seep_live *live, struct seep_live_process *proc
 const struct seep_profile_frame *seep_live_blamed(const struct seep_live_process *process,
 						  uint32_t context);
 
-/* When @epoch began. */
+/* When @epoch began; of one without a mark, when the process did. */
 uint64_t seep_live_epoch_ns(const struct seep_profile *profile, uint32_t epoch);
 
 #endif

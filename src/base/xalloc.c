@@ -55,6 +55,16 @@ void *seep_xgrow(void *array, size_t *capacity, size_t needed, size_t item_bytes
 	return array;
 }
 
+void *seep_xextend(void *array, size_t old, size_t wanted, size_t item_bytes)
+{
+	/* Pages of a large one that nobody touches are not made real. */
+	if (!array)
+		return seep_xcalloc(wanted, item_bytes);
+	array = seep_xrealloc(array, wanted, item_bytes);
+	memset((char *)array + old * item_bytes, 0, (wanted - old) * item_bytes);
+	return array;
+}
+
 char *seep_xstrdup(const char *text)
 {
 	return checked(strdup(text));

@@ -38,6 +38,10 @@ void *seep_xrealloc(void *old, size_t count, size_t item_bytes)
 void *seep_xgrow(void *array, size_t *capacity, size_t needed, size_t item_bytes)
 	__attribute__((returns_nonnull, warn_unused_result));
 
+/* From @old items to @wanted, which are no fewer; the new ones are zeroed. @array may be NULL. */
+void *seep_xextend(void *array, size_t old, size_t wanted, size_t item_bytes)
+	__attribute__((returns_nonnull, warn_unused_result));
+
 char *seep_xstrdup(const char *text) SEEP_RETURNS_MEMORY;
 
 /* At most @max bytes of @text, and a terminator. */

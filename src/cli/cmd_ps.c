@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/growth.h"
+#include "analysis/growth_text.h"
 #include "base/table.h"
 #include "base/terminal.h"
 #include "base/units.h"

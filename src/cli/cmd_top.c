@@ -271,7 +271,9 @@ static void print(struct watching *watching)
 		seep_report_live(&printer, watching->live, watching->lines, watching->line_count);
 }
 
-/* What is watched, for more than a look: it has to run, under its name, what the ledger is about. */
+/*
+ * What is watched, for more than a look: it has to run, under its name, what the ledger is about.
+ */
 static int open_again(const struct seep_live_process *process, enum seep_ledger_access access,
 		      struct seep_ledger *ret, uint32_t *ret_pid, struct seep_error *err)
 {
@@ -392,6 +394,16 @@ static int wait_for(const char *name, char **ret, struct seep_error *err)
 	return r;
 }
 
+/* What was interrupted has not passed. */
+static int end(int status)
+{
+	if (asked.growth_exitcode && stopped && status == SEEP_EXIT_OK) {
+		(void)signal(stopped, SIG_DFL);
+		(void)raise(stopped);
+	}
+	return status;
+}
+
 int cmd_top(char **operands)
 {
 	struct watching watching = { 0 };
@@ -405,7 +417,7 @@ int cmd_top(char **operands)
 	if (r == 0 && asked.wait)
 		r = wait_for(asked.wait, &waited, &err);
 	if (r == 0 && asked.wait && !waited)
-		return SEEP_EXIT_OK;
+		return end(SEEP_EXIT_OK);
 	if (r == 0)
 		r = begin(waited ? waited : operands[0], &watching, &err);
 	if (r == 0 && !asked.once && !asked.csv)
@@ -424,10 +436,5 @@ int cmd_top(char **operands)
 	}
 	done(&watching);
 	free(waited);
-	/* Nothing that was interrupted has passed. */
-	if (asked.growth_exitcode && stopped && status == SEEP_EXIT_OK) {
-		(void)signal(stopped, SIG_DFL);
-		(void)raise(stopped);
-	}
-	return status;
+	return end(status);
 }

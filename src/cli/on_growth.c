@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/growth.h"
+#include "analysis/growth_text.h"
 #include "base/clock.h"
 #include "base/xalloc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A look at the folder costs a list of its names, and a page of each ledger that is new: the figures
- * of all ledgers, which the census reads, would take long.
+ * A look at the folder costs a list of its names, and a page of each ledger that is new: the
+ * figures of all ledgers, which the census reads, would take long.
  */
 #include "cli/top_find.h"
 

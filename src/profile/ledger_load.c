@@ -28,11 +28,7 @@ void *seep_ledger_grow(void *array, uint64_t *count, uint64_t wanted, size_t ite
 	if (array && wanted <= old)
 		return array;
 	*count = wanted;
-	if (!array)
-		return seep_xcalloc(wanted, item_bytes);
-	array = seep_xrealloc(array, wanted, item_bytes);
-	memset((char *)array + old * item_bytes, 0, (wanted - old) * item_bytes);
-	return array;
+	return seep_xextend(array, old, wanted, item_bytes);
 }
 
 static uint64_t held_bytes(const struct ledger_view *view)

@@ -30,7 +30,7 @@ enum { DONE = 0, WANTED = 1, REDONE = 2 };
  * Whether a row's sum holds as long as its sequence does, and no slot of it changes. HELD_AT_CUT:
  * figures at the cut are in it, so as long as there is no other cut, too.
  */
-enum { HELD_NOT = 0, HELD = 1, HELD_AT_CUT = 2, CHANGED = 4 };
+enum { HELD = 1, HELD_AT_CUT = 2, CHANGED = 4 };
 
 struct reader {
 	struct ledger_view *view; /* counts are taken again as the ledger grows */
@@ -193,18 +193,17 @@ static uint64_t hash_slot(const struct ledger_slot *slot)
 }
 
 /*
- * Rows of which a slot of this cache has changed are to be read. The hash is older than the reading:
- * what changes in between is seen by both. Its row's sequence is part of it, since between a look and
- * the reading a slot may be flushed, and after it have the very same again.
+ * Rows of which a slot of this cache has changed are to be read. The hash is older than the
+ * reading: what changes in between is seen by both. Its row's sequence is part of it, since between
+ * a look and the reading a slot may be flushed, and after it have the very same again.
  */
 static void want_cache_slots(const struct reader *r, const struct ledger_cache *cache,
-			     uint64_t cache_index)
+			     uint64_t index __attribute__((unused)))
 {
 	struct seep_rows *rows = r->rows;
 	uint64_t first = 0;
 	const uint64_t count = find_slots(r, cache, &first);
 
-	(void)cache_index;
 	for (uint64_t i = first; i < first + count; i++) {
 		const struct ledger_slot *slot = ledger_view_slot(r->view, i);
 		uint64_t hash, row;
@@ -381,25 +380,16 @@ static void note_change(struct seep_rows *rows, uint32_t index)
 	rows->changes[rows->change_count - 1].before = (uint32_t)rows->before_count;
 }
 
-static void *grow(void *array, uint64_t old, uint64_t wanted, size_t item_bytes)
-{
-	if (!array)
-		return seep_xcalloc(wanted, item_bytes);
-	array = seep_xrealloc(array, wanted, item_bytes);
-	memset((char *)array + old * item_bytes, 0, (wanted - old) * item_bytes);
-	return array;
-}
-
 static void read_rows(struct reader *r)
 {
 	struct seep_rows *rows = r->rows;
 	const uint64_t slots = r->view->count[LEDGER_TABLE_SLOTS];
 
 	if (r->live && slots > rows->slot_count) {
-		rows->slots = grow(rows->slots, rows->slot_count, slots, sizeof(*rows->slots));
+		rows->slots = seep_xextend(rows->slots, rows->slot_count, slots,
+					   sizeof(*rows->slots));
 		rows->slot_count = slots;
 	}
-
 	if (r->live)
 		each_cache(r, want_cache_slots);
 	r->wanted_count = 0;
@@ -466,11 +456,12 @@ static void make_room(struct seep_rows *rows, uint64_t count)
 		return;
 	/* In a dead ledger exactly; of one that grows, not with every reading. */
 	rows->capacity = rows->sums ? count + count / 2 : count;
-	rows->sums = grow(rows->sums, old, rows->capacity, sizeof(*rows->sums));
-	rows->sequences = grow(rows->sequences, old, rows->capacity, sizeof(*rows->sequences));
-	rows->in_doubt = grow(rows->in_doubt, old, rows->capacity, sizeof(*rows->in_doubt));
-	rows->held = grow(rows->held, old, rows->capacity, sizeof(*rows->held));
-	rows->wanted = grow(rows->wanted, old, rows->capacity, sizeof(*rows->wanted));
+	rows->sums = seep_xextend(rows->sums, old, rows->capacity, sizeof(*rows->sums));
+	rows->sequences = seep_xextend(rows->sequences, old, rows->capacity,
+				       sizeof(*rows->sequences));
+	rows->in_doubt = seep_xextend(rows->in_doubt, old, rows->capacity, sizeof(*rows->in_doubt));
+	rows->held = seep_xextend(rows->held, old, rows->capacity, sizeof(*rows->held));
+	rows->wanted = seep_xextend(rows->wanted, old, rows->capacity, sizeof(*rows->wanted));
 }
 
 /* What was changed by the last reading is not by this one. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/growth.h"
+#include "analysis/growth_text.h"
 #include "analysis/rank.h"
 #include "base/xalloc.h"
 #include "profile/verdict.h"

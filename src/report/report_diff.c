@@ -177,6 +177,9 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 		[SEEP_DIFF_GONE] = "gone",
 	};
 	const struct seep_diff *diff = view->diff;
+	const char *const what = view->diff->measure == SEEP_BY_LIVE
+					 ? "bytes live"
+					 : seep_measure_words(after->profile, view->diff->measure);
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
@@ -198,18 +201,12 @@ static void print_verdicts(const struct seep_printer *printer, const struct seep
 						 .text);
 	}
 	if (diff->count > 0)
-		seep_line_print(printer, "Call stacks by %s: %s",
-				diff->measure == SEEP_BY_LIVE
-					? "bytes live"
-					: seep_measure_words(after->profile, diff->measure),
-				line.text);
+		seep_line_print(printer, "Call stacks by %s: %s", what, line.text);
 	else
 		seep_line_print(printer,
 				"No call stack differs by %s; --by compares "
 				"live, peak, allocs and temporary.",
-				diff->measure == SEEP_BY_LIVE
-					? "bytes live"
-					: seep_measure_words(after->profile, diff->measure));
+				what);
 	seep_strbuf_done(&line);
 }
 

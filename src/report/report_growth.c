@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/growth_text.h"
 #include "base/units.h"
 #include "report/report.h"
 #include "report/report_parts.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/growth_text.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/table.h"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/growth_text.h"
 #include "base/file.h"
 #include "base/path.h"
 #include "base/units.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/growth_text.h"
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/terminal.h"
@@ -82,9 +83,8 @@ static void draw_head(struct seep_tui *tui)
 		     seep_change_text(sum.change_bytes, seep_bytes_text).text, since,
 		     seep_bytes_text(sum.peak_bytes).text, seep_count_text(sum.allocs_per_s).text,
 		     seep_count_text(sum.frees_per_s).text);
-	text = seep_xasprintf(" %s   %s   every %s   ",
-			      sum.processes == 1 ? "1 process"
-						 : seep_things_text(sum.processes, "processe").text,
+	text = seep_xasprintf(" %u process%s   %s   every %s   ", sum.processes,
+			      sum.processes == 1 ? "" : "es",
 			      seep_things_text(sum.threads, "thread").text,
 			      seep_duration_text(tui->interval_ns).text);
 	seep_tui_row(tui, 2, SEEP_LOOK_PLAIN, "%s%u growing", text, sum.grown.contexts);

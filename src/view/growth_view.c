@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "analysis/growth_text.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/xalloc.h"
@@ -84,16 +85,26 @@ static int by_growth(const void *a, const void *b)
 	return (x->group > y->group) - (x->group < y->group);
 }
 
+static bool has_growth(const struct seep_profile *profile)
+{
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		if (profile->contexts[i].growth)
+			return true;
+	return false;
+}
+
 void seep_growth_view_init(struct seep_growth_view *growth, const struct seep_view *view,
 			   uint32_t top)
 {
 	const struct seep_profile *profile = view->profile;
 	size_t capacity = 0;
 
-	*growth = (struct seep_growth_view){
-		.groups = seep_groups_new(view->sites, !view->options->full,
-					  view->options->by_thread),
-	};
+	*growth = (struct seep_growth_view){ 0 };
+	/* Most often there is none: groups are a pass over all stacks. */
+	if (!has_growth(profile))
+		return;
+	growth->groups = seep_groups_new(view->sites, !view->options->full,
+					 view->options->by_thread);
 	for (uint32_t i = 0; i < growth->groups->count; i++) {
 		struct seep_growing_stack item = { .group = &growth->groups->items[i] };
 

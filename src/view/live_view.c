@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/growth_text.h"
 #include "base/path.h"
 #include "base/strbuf.h"
 #include "view/frame_text.h"

@@ -191,6 +191,16 @@ def test_growth_decides_the_status_where_it_is_asked_for(seep, tmp_path):
         assert done.status == 0
 
 
+def test_a_soak_test_that_was_interrupted_has_not_passed(seep, tmp_path):
+    with told(seep, "top_family") as target:
+        top = Viewer(seep, tmp_path, target.pid, "--csv", *QUICK, "--growth-exitcode", "77")
+        wait_until(top.out, "its first line")
+        assert top.end()[0] == -signal.SIGTERM
+    top = Viewer(seep, tmp_path, "--wait", "nosuch", "--csv", "--growth-exitcode", "77")
+    wait_until(lambda: b"waiting for a process" in top.files[1].read_bytes(), "its word")
+    assert top.end()[0] == -signal.SIGTERM
+
+
 def test_a_child_that_grew_until_it_died_counts_for_the_status(seep, tmp_path):
     parent = subprocess.Popen(
         ["sh", "-c", f"exec 3<&0; {program('top_leaks')} <&3 >&2 & wait; read line"],

@@ -10,6 +10,7 @@
 
 #include "analysis/growth.h"
 #include "analysis/growth_series.h"
+#include "analysis/growth_text.h"
 #include "base/clock.h"
 
 #define AFTER_NS (60 * SEEP_NS_PER_S)

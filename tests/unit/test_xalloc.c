@@ -39,6 +39,18 @@ static void copies_are_equal_and_terminated(void **state)
 	free(bytes);
 }
 
+static void what_an_array_is_extended_by_is_zeroed(void **state)
+{
+	uint32_t *items = seep_xextend(NULL, 0, 2, sizeof(*items));
+
+	(void)state;
+	items[0] = items[1] = 7;
+	items = seep_xextend(items, 2, 5, sizeof(*items));
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(items[i], i < 2 ? 7 : 0);
+	free(items);
+}
+
 /* What a child that asks for too much says on stderr; *ret_status as from waitpid(). */
 static size_t say_when_out_of_memory(size_t count, size_t item_bytes, char *said, size_t said_bytes,
 				     int *ret_status)
@@ -86,6 +98,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(zero_bytes_give_a_pointer_to_free),
 		cmocka_unit_test(copies_are_equal_and_terminated),
+		cmocka_unit_test(what_an_array_is_extended_by_is_zeroed),
 		cmocka_unit_test(overflowing_product_is_one_line_and_an_abort),
 	};
 
