@@ -6,7 +6,7 @@ DESTDIR ?=
 # More options of bench/run, such as BENCH="--rows list2 --peers none".
 BENCH ?=
 
-.PHONY: all help test lint check bench fuzz soak programs install clean
+.PHONY: all help test lint check bench fuzz soak programs web install clean
 
 #| make            build/seep and build/libseep.so
 #| make lint       format, names, includes and the like: half a minute
@@ -15,6 +15,7 @@ BENCH ?=
 #| make programs   38 loads of real programs: 15 to 30 minutes
 #| make fuzz       damaged files to the readers, MINUTES=10 for each of five: an hour
 #| make bench      speed beside plain runs and other tools: hours; BENCH=--quick: minutes
+#| make web        assets/report.html from web/, by node and npm
 #| make soak       what check leaves out, fuzz, and an hour of work: three hours
 #| make install    a release, to PREFIX=/usr/local; DESTDIR= goes before it
 #| make clean      remove the build folders
@@ -47,6 +48,10 @@ fuzz: all
 
 soak: all
 	@tests/soak/run build
+
+# The page of seep report --html. It is committed, so that building seep needs no node.
+web:
+	@cd web && npm ci --ignore-scripts --silent && node build.mjs
 
 programs: all
 	@/usr/bin/python3 tests/soak/programs.py build

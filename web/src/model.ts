@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// What the page knows of a profile: the JSON document as columns, and the questions that views ask.
+//
+// weigh() answers a state's measure and filters once; trees, tables and totals are made from the
+// weights it returns. Numbers of contexts are indexes into document.contexts (of a diff
+// document.changes). Nothing that a file holds makes a call throw: what is wrong reads as nothing
+// and is told in `damage`.
+import type { Change, Context, DiffDocument, ReportDocument, View } from "./document";
+import type { Measure, State } from "./state";
+import { type Column, Contexts, CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, TRUNCATED } from "./model/contexts";
+import { Frames, type FrameText } from "./model/frames";
+import { Functions, type FunctionTable, type LineRow } from "./model/functions";
+import { Damage, isObject, type Loose, object } from "./model/read";
+import { ROOT, Tree, TreeBuilder } from "./model/tree";
+
+export { CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, ROOT, Tree, TRUNCATED };
+export type { FrameText, FunctionTable, LineRow, Measure };
+
+const SPECIAL: Record<number, string> = {
+	[ROOT]: "all",
+	[NO_STACK]: "(no stack)",
+	[OTHER]: "(stacks met after the ledger was full)",
+	[TRUNCATED]: "(callers unknown)",
+	[CUT]: "(callers not stored)",
+	[ELSEWHERE]: "(call stack not in this report)",
+};
+
+/** The part of the state that decides what a context weighs. */
+export type Selection = Pick<State, "measure" | "thread" | "scope" | "module" | "epochs">;
+
+/** What each context weighs in a measure: 0 where filters leave it out. */
+export interface Weights extends Column {
+	measure: Measure;
+	/** By context 1 where the filters keep it; null: all. */
+	keep: Uint8Array | null;
+	/** Sums of the two columns. */
+	total: number;
+	blockTotal: number;
+	/** How many contexts have a value. */
+	count: number;
+	/** Lost bytes of call stacks that are not in the document; in the total. */
+	elsewhere: number;
+	/** Of a diff the sum of all changes whatever their sign; else the total. */
+	width: number;
+}
+
+export class Model {
+	readonly doc: ReportDocument | DiffDocument;
+	readonly view: View;
+	readonly isDiff: boolean;
+	readonly frames: Frames;
+	readonly contexts: Contexts;
+	readonly functions: Functions;
+	/** Measures with anything in them; of a diff the first stands for its own. */
+	readonly measures: Measure[];
+	/** What is wrong with the file, in sentences; empty: nothing. */
+	readonly damage: string[];
+
+	#trees: { weights: Weights; whole: boolean; tree: Tree }[] = [];
+	#weights: { key: string; weights: Weights }[] = [];
+
+	constructor(input: unknown) {
+		const damage = new Damage();
+		const both = object(input);
+		const document = object(both.document);
+		const view = object(both.view);
+
+		if (!isObject(both.document)) damage.note("the file has no document");
+		if (!isObject(both.view)) damage.note("the file has no view");
+		this.doc = document as unknown as ReportDocument | DiffDocument;
+		this.view = view as unknown as View;
+		this.isDiff = view.kind === "diff" || (Array.isArray(document.changes) && !document.contexts);
+		this.frames = new Frames(document, view, damage);
+		this.contexts = new Contexts(document, view, this.frames, this.isDiff, damage);
+		this.functions = new Functions(this.frames, this.contexts);
+		this.measures = this.isDiff ? [this.#diffMeasure()] : this.#withAnything();
+		this.damage = damage.sentences;
+	}
+
+	get report(): ReportDocument | null {
+		return this.isDiff ? null : (this.doc as ReportDocument);
+	}
+
+	get diff(): DiffDocument | null {
+		return this.isDiff ? (this.doc as DiffDocument) : null;
+	}
+
+	#diffMeasure(): Measure {
+		const measure = (this.doc as DiffDocument).measure;
+		return measure === "allocs" ? "allocated" : MEASURES.includes(measure) ? measure : "live";
+	}
+
+	#withAnything(): Measure[] {
+		const { lostElsewhere } = this.contexts;
+		return MEASURES.filter(
+			(measure) =>
+				this.contexts.column(measure).value.some((value) => value !== 0) ||
+				(measure === "lost" && lostElsewhere.value > 0),
+		);
+	}
+
+	/** Whether figures of the measure are bytes; else they count allocations. */
+	isBytes(measure: Measure): boolean {
+		return measure !== "temporary" && !(this.isDiff && measure === "allocated");
+	}
+
+	/** Whether numbers of blocks belong to the measure. */
+	hasBlocks(measure: Measure): boolean {
+		return this.isBytes(measure) && measure !== "growing";
+	}
+
+	context(i: number): Context | Change {
+		return this.contexts.raw[i] as unknown as Context | Change;
+	}
+
+	/** What each context weighs. The same object for the same selection. */
+	weigh(selection: Selection): Weights {
+		const { measure, thread, scope, module, epochs } = selection;
+		const key = JSON.stringify([measure, thread, scope, module, epochs]);
+		const known = this.#weights.find((entry) => entry.key === key);
+
+		if (known) return known.weights;
+		const weights = this.#weighAnew(selection);
+		this.#weights.unshift({ key, weights });
+		this.#weights.length = Math.min(this.#weights.length, 8);
+		return weights;
+	}
+
+	#weighAnew(selection: Selection): Weights {
+		const { measure, epochs } = selection;
+		const inEpochs = measure === "live" && !this.isDiff ? epochs : null;
+		const all = inEpochs ? this.contexts.inEpochs(...inEpochs) : this.contexts.column(measure);
+		const keep = this.#keep(selection);
+		const blind = keep === null && measure === "lost" && !this.isDiff;
+		const elsewhere = blind ? this.contexts.lostElsewhere : { value: 0, blocks: 0 };
+		const value = keep ? all.value.map((item, i) => (keep[i] ? item : 0)) : all.value;
+		const blocks = keep ? all.blocks.map((item, i) => (keep[i] ? item : 0)) : all.blocks;
+		const weights = {
+			measure, keep, value, blocks,
+			total: elsewhere.value, blockTotal: elsewhere.blocks, count: 0,
+			elsewhere: elsewhere.value, width: elsewhere.value,
+		};
+
+		for (let i = 0; i < value.length; i++) {
+			weights.total += value[i];
+			weights.blockTotal += blocks[i];
+			weights.width += Math.abs(value[i]);
+			if (value[i] !== 0) weights.count++;
+		}
+		return weights;
+	}
+
+	/** Threads and scopes by name, modules by index: a frame of it from main inwards is needed. */
+	#keep({ thread, scope, module }: Selection): Uint8Array | null {
+		const { contexts, frames } = this;
+
+		if (thread === null && scope === null && module === null) return null;
+		const keep = new Uint8Array(contexts.count).fill(1);
+		const threadAt = thread === null ? -1 : contexts.threads.list.indexOf(thread);
+		const scopeAt = scope === null ? -1 : contexts.scopes.list.indexOf(scope);
+		const moduleAt = module === null ? -1 : Number(module);
+		for (let i = 0; i < contexts.count; i++) {
+			if (thread !== null && contexts.threadOf[i] !== threadAt) keep[i] = 0;
+			if (scope !== null && contexts.scopeOf[i] !== scopeAt) keep[i] = 0;
+			if (module === null || !keep[i]) continue;
+			let met = 0;
+			for (let k = contexts.start[i]; k < contexts.end[i] && !met; k++)
+				if (frames.moduleOf[contexts.stacks[k]] === moduleAt) met = 1;
+			keep[i] = met;
+		}
+		return keep;
+	}
+
+	/** The call tree, from the root inwards. The same object for the same weights. */
+	tree(weights: Weights, whole: boolean): Tree {
+		const known = this.#trees.find((entry) => entry.weights === weights && entry.whole === whole);
+
+		if (known) return known.tree;
+		const tree = new Tree(this.#grow(weights, whole));
+		this.#trees.unshift({ weights, whole, tree });
+		this.#trees.length = Math.min(this.#trees.length, 4);
+		return tree;
+	}
+
+	#grow(weights: Weights, whole: boolean): TreeBuilder {
+		const { contexts, frames } = this;
+		const { stacks, special } = contexts;
+		const { functionOf } = frames;
+		const builder = new TreeBuilder();
+		// The path of the context before: what both share need not be looked up.
+		let lastFn: number[] = [];
+		let lastNode: number[] = [];
+
+		for (let i = 0; i < contexts.count; i++) {
+			const value = weights.value[i];
+			if (value === 0) continue;
+			const from = whole ? contexts.start[i] : contexts.first[i];
+			const to = whole ? contexts.start[i + 1] : contexts.end[i];
+			let depth = 0;
+			let node = 0;
+			let shared = true;
+			if (special[i] !== 0) {
+				shared = lastFn[0] === special[i];
+				node = builder.child(0, special[i], -1);
+				lastFn[0] = special[i];
+				lastNode[0] = node;
+				depth = 1;
+			}
+			for (let k = to - 1; k >= from; k--, depth++) {
+				const frame = stacks[k];
+				const fn = functionOf[frame];
+				if (shared && lastFn[depth] === fn) {
+					node = lastNode[depth];
+					continue;
+				}
+				shared = false;
+				node = builder.child(node, fn, frame);
+				lastFn[depth] = fn;
+				lastNode[depth] = node;
+			}
+			lastFn.length = lastNode.length = depth;
+			builder.end(node, value, weights.blocks[i], Math.abs(value));
+		}
+		if (weights.elsewhere > 0)
+			builder.end(builder.child(0, ELSEWHERE, -1), weights.elsewhere, 0, weights.elsewhere);
+		return builder;
+	}
+
+	/** Brief name of a function, or of what stands in the place of one. */
+	functionName(fn: number): string {
+		return fn < 0 ? (SPECIAL[fn] ?? "") : this.frames.name(fn);
+	}
+
+	frameText(frame: number): FrameText {
+		return this.frames.text(frame);
+	}
+
+	/** Every function with what it allocated itself and what it and all that it calls allocated. */
+	functionTable(weights: Weights): FunctionTable {
+		return this.functions.table(weights);
+	}
+
+	/** Trees out of one function: the root is the function itself. */
+	callers(weights: Weights, fn: number, whole: boolean): Tree {
+		return this.functions.around(weights, fn, whole, true);
+	}
+
+	callees(weights: Weights, fn: number, whole: boolean): Tree {
+		return this.functions.around(weights, fn, whole, false);
+	}
+
+	/** Source lines of a function, the largest first. */
+	lines(weights: Weights, fn: number): LineRow[] {
+		return this.functions.lines(weights, fn);
+	}
+}
+
+/** Never throws: of what is no JSON, or of another shape, the model is empty and `damage` says so. */
+export function loadModel(input: string | object): Model {
+	if (typeof input !== "string") return new Model(input);
+	try {
+		return new Model(JSON.parse(input) as Loose);
+	} catch (error) {
+		const model = new Model({ view: {}, document: {} });
+		model.damage.unshift(`the file is no JSON: ${String(error).slice(0, 200)}`);
+		return model;
+	}
+}

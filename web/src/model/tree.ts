@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// A tree of functions with sums: top down from the root, or out of one function towards its callers
+// or callees. Nodes are columns; a child is found by an open-addressing table keyed by its parent and
+// function. Parents always come before their children, so sums run backwards over the columns once.
+
+/** The function of node 0. */
+export const ROOT = -1;
+const FIRST_NODES = 1 << 12;
+
+const grown = <T extends Int32Array | Float64Array>(old: T, length: number): T => {
+	const next = new (old.constructor as new (length: number) => T)(length);
+	next.set(old);
+	return next;
+};
+
+/** Grows a tree path by path, from the outermost function inwards. */
+export class TreeBuilder {
+	count = 1;
+	parent = new Int32Array(FIRST_NODES);
+	fn = new Int32Array(FIRST_NODES);
+	/** One frame of the node, -1 for one that is no function. */
+	frame = new Int32Array(FIRST_NODES);
+	/** Value, blocks and width of the stacks that end at the node. */
+	value = new Float64Array(FIRST_NODES);
+	blocks = new Float64Array(FIRST_NODES);
+	width = new Float64Array(FIRST_NODES);
+	#slots = new Int32Array(4 * FIRST_NODES);
+	#mask = 4 * FIRST_NODES - 1;
+
+	constructor() {
+		this.parent[0] = -1;
+		this.fn[0] = ROOT;
+		this.frame[0] = -1;
+	}
+
+	/** The child of `parent` for `fn`, made if need be. */
+	child(parent: number, fn: number, frame: number): number {
+		let slot = this.#slot(parent, fn);
+		for (let node = this.#slots[slot]; node !== 0; node = this.#slots[slot]) {
+			if (this.parent[node] === parent && this.fn[node] === fn) return node;
+			slot = (slot + 1) & this.#mask;
+		}
+		if (this.count === this.parent.length) {
+			this.#grow();
+			return this.child(parent, fn, frame);
+		}
+		const node = this.count++;
+		this.#slots[slot] = node;
+		this.parent[node] = parent;
+		this.fn[node] = fn;
+		this.frame[node] = frame;
+		return node;
+	}
+
+	#slot(parent: number, fn: number): number {
+		const hash = Math.imul(Math.imul(parent, 0x9e3779b1) ^ fn, 0x85ebca6b);
+		return (hash ^ (hash >>> 15)) & this.#mask;
+	}
+
+	#grow(): void {
+		const length = 2 * this.parent.length;
+		this.parent = grown(this.parent, length);
+		this.fn = grown(this.fn, length);
+		this.frame = grown(this.frame, length);
+		this.value = grown(this.value, length);
+		this.blocks = grown(this.blocks, length);
+		this.width = grown(this.width, length);
+		this.#slots = new Int32Array(4 * length);
+		this.#mask = 4 * length - 1;
+		for (let node = 1; node < this.count; node++) {
+			let slot = this.#slot(this.parent[node], this.fn[node]);
+			while (this.#slots[slot] !== 0) slot = (slot + 1) & this.#mask;
+			this.#slots[slot] = node;
+		}
+	}
+
+	/** A stack ends at `node`. */
+	end(node: number, value: number, blocks: number, width: number): void {
+		this.value[node] += value;
+		this.blocks[node] += blocks;
+		this.width[node] += width;
+	}
+}
+
+/** A finished tree. Of a report width and value are the same; of a diff width is what changed. */
+export class Tree {
+	readonly count: number;
+	readonly parent: Int32Array;
+	/** Number of the function, or below zero ROOT, NO_STACK ... */
+	readonly fn: Int32Array;
+	readonly frame: Int32Array;
+	readonly self: Float64Array;
+	readonly value: Float64Array;
+	readonly blocks: Float64Array;
+	/** What decides about the size of a node: never below zero. */
+	readonly width: Float64Array;
+	readonly depth: Int32Array;
+	/** Where the node begins, from the left edge of the root, in units of width. */
+	readonly x: Float64Array;
+	/** Nodes in the order of a walk, the widest child first. */
+	readonly order: Int32Array;
+	/** By node: its place in `order`, and the place behind all that is below it. */
+	readonly place: Int32Array;
+	readonly past: Int32Array;
+	/** Nodes by depth, then from left to right; those of depth d are rows[rowStart[d]..rowStart[d + 1]). */
+	readonly rows: Int32Array;
+	readonly rowStart: Int32Array;
+
+	constructor(from: TreeBuilder) {
+		const n = from.count;
+
+		this.count = n;
+		this.parent = from.parent.subarray(0, n);
+		this.fn = from.fn.subarray(0, n);
+		this.frame = from.frame.subarray(0, n);
+		this.self = from.value.slice(0, n);
+		this.value = from.value.subarray(0, n);
+		this.blocks = from.blocks.subarray(0, n);
+		this.width = from.width.subarray(0, n);
+		for (let node = n - 1; node > 0; node--) {
+			const parent = this.parent[node];
+			this.value[parent] += this.value[node];
+			this.blocks[parent] += this.blocks[node];
+			this.width[parent] += this.width[node];
+		}
+		this.depth = new Int32Array(n);
+		for (let node = 1; node < n; node++) this.depth[node] = this.depth[this.parent[node]] + 1;
+		this.x = new Float64Array(n);
+		this.order = new Int32Array(n);
+		this.place = new Int32Array(n);
+		this.past = new Int32Array(n);
+		this.#walk(...this.#childLists());
+		[this.rows, this.rowStart] = this.#byDepth();
+	}
+
+	/** Children of each node beside each other, the widest first. */
+	#childLists(): [children: Int32Array, start: Int32Array] {
+		const n = this.count;
+		const start = new Int32Array(n + 1);
+		const children = new Int32Array(n);
+		for (let node = 1; node < n; node++) start[this.parent[node] + 1]++;
+		for (let node = 0; node < n; node++) start[node + 1] += start[node];
+		const next = start.slice(0, n);
+		for (let node = 1; node < n; node++) children[next[this.parent[node]]++] = node;
+		const { width } = this;
+		for (let node = 0; node < n; node++) {
+			const length = start[node + 1] - start[node];
+			if (length < 2) continue;
+			children
+				.subarray(start[node], start[node + 1])
+				.sort((a, b) => width[b] - width[a] || a - b);
+		}
+		return [children, start];
+	}
+
+	#walk(children: Int32Array, start: Int32Array): void {
+		const stack = [0];
+		let place = 0;
+
+		while (stack.length > 0) {
+			const node = stack.pop()!;
+			let x = this.x[node];
+			this.place[node] = place;
+			this.order[place++] = node;
+			for (let k = start[node]; k < start[node + 1]; k++) {
+				this.x[children[k]] = x;
+				x += this.width[children[k]];
+			}
+			for (let k = start[node + 1] - 1; k >= start[node]; k--) stack.push(children[k]);
+		}
+		for (let node = 0; node < this.count; node++) this.past[node] = this.place[node] + 1;
+		for (let k = this.count - 1; k > 0; k--) {
+			const node = this.order[k];
+			const parent = this.parent[node];
+			if (this.past[node] > this.past[parent]) this.past[parent] = this.past[node];
+		}
+	}
+
+	#byDepth(): [rows: Int32Array, rowStart: Int32Array] {
+		let deepest = 0;
+		for (let node = 0; node < this.count; node++)
+			if (this.depth[node] > deepest) deepest = this.depth[node];
+		const start = new Int32Array(deepest + 2);
+		for (let node = 0; node < this.count; node++) start[this.depth[node] + 1]++;
+		for (let d = 0; d <= deepest; d++) start[d + 1] += start[d];
+		const next = start.slice();
+		const rows = new Int32Array(this.count);
+		for (let k = 0; k < this.count; k++) {
+			const node = this.order[k];
+			rows[next[this.depth[node]]++] = node;
+		}
+		return [rows, start];
+	}
+
+	get height(): number {
+		return this.rowStart.length - 1;
+	}
+
+	/** The path of a node: from the root to itself. */
+	path(node: number): number[] {
+		const path: number[] = [];
+		for (let at = node; at >= 0; at = this.parent[at]) path.push(at);
+		return path.reverse();
+	}
+
+	/** Children, the widest first. */
+	children(node: number): number[] {
+		const children: number[] = [];
+		for (let place = this.place[node] + 1; place < this.past[node]; place = this.past[this.order[place]])
+			children.push(this.order[place]);
+		return children;
+	}
+
+	/** The node whose path below the root has these functions; the nearest ancestor there is. */
+	find(functions: readonly number[]): number {
+		let node = 0;
+		for (const fn of functions) {
+			const child = this.children(node).find((candidate) => this.fn[candidate] === fn);
+			if (child === undefined) break;
+			node = child;
+		}
+		return node;
+	}
+
+	/** What the nodes of these functions have together; what is below one of them counts once. */
+	union(matches: Uint8Array): { value: number; width: number; nodes: number } {
+		let value = 0;
+		let width = 0;
+		let nodes = 0;
+		for (let place = 1, covered = 0; place < this.count; place++) {
+			const node = this.order[place];
+			if (!(this.fn[node] >= 0 && matches[this.fn[node]])) continue;
+			nodes++;
+			if (place < covered) continue;
+			covered = this.past[node];
+			value += this.value[node];
+			width += this.width[node];
+		}
+		return { value, width, nodes };
+	}
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// What the user chose: one small store, which every view reads by useSeep().
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import type { Model } from "./model";
+
+export type Measure = "live" | "lost" | "growing" | "peak" | "allocated" | "temporary";
+export type Tab =
+	| "overview"
+	| "flame"
+	| "timeline"
+	| "stacks"
+	| "functions"
+	| "leaks"
+	| "growth"
+	| "findings"
+	| "scopes"
+	| "processes"
+	| "about"
+	| "changes";
+
+export interface State {
+	tab: Tab;
+	measure: Measure;
+	direction: "icicle" | "flame";
+	search: string;
+	thread: string | null;
+	scope: string | null;
+	/** Index into document.modules, as a decimal number, or null. */
+	module: string | null;
+	/** First and last epoch, both included: only what was allocated then and still lives. */
+	epochs: [number, number] | null;
+	/** Function numbers from the root. */
+	zoom: number[];
+	/** The function of the sandwich view. */
+	function: number | null;
+	/** Whether plumbing (operator new, containers, what comes before main) is shown. */
+	whole: boolean;
+	/** Index of a context of the document (of a diff: a change). */
+	selected: number | null;
+}
+
+export const initialState: State = {
+	tab: "overview",
+	measure: "live",
+	direction: "icicle",
+	search: "",
+	thread: null,
+	scope: null,
+	module: null,
+	epochs: null,
+	zoom: [],
+	function: null,
+	whole: false,
+	selected: null,
+};
+
+export class Store {
+	state: State;
+	#listeners = new Set<() => void>();
+
+	constructor(state: State = initialState) {
+		this.state = state;
+	}
+
+	set = (patch: Partial<State>): void => {
+		this.state = { ...this.state, ...patch };
+		for (const listener of [...this.#listeners]) listener();
+	};
+
+	/** Returns what ends the subscription. */
+	subscribe = (listener: () => void): (() => void) => {
+		this.#listeners.add(listener);
+		return () => this.#listeners.delete(listener);
+	};
+}
+
+export interface Seep {
+	model: Model;
+	store: Store;
+}
+
+export const SeepContext = createContext<Seep>(null as unknown as Seep);
+
+/** The model, the present state, and how to change it; the caller renders again on each change. */
+export function useSeep(): { model: Model; state: State; set: (patch: Partial<State>) => void } {
+	const { model, store } = useContext(SeepContext);
+	const [state, update] = useState(store.state);
+
+	useEffect(() => {
+		update(store.state);
+		return store.subscribe(() => update(store.state));
+	}, [store]);
+	return { model, state, set: store.set };
+}
