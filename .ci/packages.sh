@@ -14,7 +14,8 @@ export PATH
 
 # libdw-dev: <dwarf.h>, the numbers of DWARF, to build; it and libelf for a unit test.
 build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libiberty-dev
-	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libncurses-dev"
+	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libncurses-dev libprotobuf-c-dev
+	protobuf-c-compiler"
 fast_packages="$build_packages binutils libelf-dev python3 libcmocka-dev python3-pytest"
 # Programs that tests record, compilers whose output they read, and oracles that they compare with.
 check_packages="$fast_packages bubblewrap clang clang-format dwz gdb git jq libdebuginfod1 libgc-dev

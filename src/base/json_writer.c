@@ -173,9 +173,9 @@ void seep_json_close(struct seep_json *json)
 	put(json, &json->close[json->depth], 1);
 }
 
-void seep_json_open_document(struct seep_json *json)
+void seep_json_open_document(struct seep_json *json, const char *key)
 {
-	seep_json_open_object(json, NULL);
+	seep_json_open_object(json, key);
 	seep_json_open_object(json, "seep");
 	seep_json_text(json, "version", SEEP_VERSION);
 	seep_json_int(json, "schema", SCHEMA);

@@ -35,7 +35,7 @@ struct seep_json {
 struct seep_json *seep_json_new(FILE *out, bool strings) __attribute__((returns_nonnull));
 
 /* Open the document's object, with its member "seep": this version and the promised keys'. */
-void seep_json_open_document(struct seep_json *json);
+void seep_json_open_document(struct seep_json *json, const char *key);
 
 /*
  * Close what is open, hand everything to the stream, whose ferror() tells whether all was written,

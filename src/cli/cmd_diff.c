@@ -14,11 +14,13 @@
 #include "cli/diff_cycle.h"
 #include "cli/json_report.h"
 #include "cli/ledger_operand.h"
+#include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "core/nearest.h"
 #include "profile/context_hash.h"
 #include "profile/ledger_load.h"
 #include "recording/recording.h"
+#include "report/page.h"
 #include "report/report.h"
 #include "target/block_list.h"
 
@@ -36,6 +38,7 @@ static struct {
 	uint64_t settle_ns;
 	const char *blocks;
 	const char *json;
+	const char *html;
 	struct seep_symbol_option_values symbols;
 } asked;
 
@@ -58,6 +61,8 @@ static const struct seep_option options[] = {
 	SEEP_OPTION("json", 0, OPTIONAL, "JSON", asked.json,
 		    "Write everything as JSON to the file JSON, else (or with -) to standard "
 		    "output; \"strings\": to standard output, large numbers as strings"),
+	SEEP_OPTION("html", 0, TEXT, "HTML", asked.html,
+		    "Write a page to the file HTML, for a browser; it needs no other file"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
@@ -159,6 +164,11 @@ static void write_json(FILE *out, const void *what, bool strings)
 	seep_report_diff_json(out, what, strings);
 }
 
+static void write_page(FILE *out, const void *view)
+{
+	seep_page_diff(out, view);
+}
+
 static int show(struct seep_diff_view *view, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
@@ -167,6 +177,8 @@ static int show(struct seep_diff_view *view, struct seep_error *err)
 	view->full = asked.full;
 	if (asked.json)
 		return seep_json_write(asked.json, write_json, view, err);
+	if (asked.html)
+		return seep_output_write(asked.html, "a page", write_page, view, err);
 	seep_report_diff(&printer, view);
 	return 0;
 }
@@ -354,6 +366,15 @@ static int cycle(char **operands, const struct seep_census *census, struct side 
 	return rc == 0 ? hold(side, NULL, epochs, plan.rounds, err) : rc;
 }
 
+/* Before anything is waited for. */
+static int check_outputs(struct seep_error *err)
+{
+	if (asked.json && asked.html)
+		return seep_fail(err, SEEP_EUSAGE, "--json and --html exclude each other");
+	return asked.html ? seep_output_check(asked.html, "a page", err)
+			  : seep_json_check(asked.json, err);
+}
+
 int cmd_diff(char **operands)
 {
 	struct seep_census census = { 0 };
@@ -363,7 +384,7 @@ int cmd_diff(char **operands)
 	int status = SEEP_EXIT_OK;
 	int rc;
 
-	rc = seep_json_check(asked.json, &err);
+	rc = check_outputs(&err);
 	if (rc == 0)
 		rc = seep_census_take(&census, &err);
 	if (rc == 0)

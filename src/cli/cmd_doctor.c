@@ -260,7 +260,7 @@ static void print_json(const struct seep_facts *facts, const struct seep_finding
 {
 	struct seep_json *json = seep_json_new(stdout, strings);
 
-	seep_json_open_document(json);
+	seep_json_open_document(json, NULL);
 	write_subject(json, facts);
 	seep_json_int(json, "problems", (int64_t)count(found, SEEP_FINDING_PROBLEM));
 	seep_json_int(json, "notes", (int64_t)count(found, SEEP_FINDING_NOTE));

@@ -54,7 +54,7 @@ static void print_json(const struct seep_census *census, bool strings)
 {
 	struct seep_json *json = seep_json_new(stdout, strings);
 
-	seep_json_open_document(json);
+	seep_json_open_document(json, NULL);
 	seep_json_open_array(json, "processes");
 	for (size_t i = 0; i < census->count; i++) {
 		const struct seep_census_entry *entry = &census->entries[i];

@@ -12,6 +12,7 @@
 #include "cli/complain.h"
 #include "cli/json_report.h"
 #include "cli/leak_options.h"
+#include "cli/page_file.h"
 #include "cli/symbol_options.h"
 #include "profile/context_hash.h"
 #include "profile/profile.h"
@@ -32,6 +33,7 @@ static struct {
 	struct seep_option_list threads;
 	uint64_t top_count;
 	const char *json;
+	const char *html;
 	struct seep_leak_option_values leaks;
 	struct seep_symbol_option_values symbols;
 } asked = { .by = SEEP_BY_CHOICE };
@@ -64,6 +66,8 @@ static const struct seep_option options[] = {
 		"json", 0, OPTIONAL, "JSON", asked.json,
 		"Write everything as JSON to the file JSON, else (or with -) to standard output; "
 		"\"strings\": to standard output, large numbers as strings"),
+	SEEP_OPTION("html", 0, TEXT, "HTML", asked.html,
+		    "Write a page to the file HTML, for a browser; it needs no other file"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
@@ -77,8 +81,8 @@ const struct seep_option_table cmd_report_options = {
 		"(\"seep ps\" lists them). A stack starts at the function to look at: containers,\n"
 		"wrappers of malloc and what comes before main are left out; --full shows them.\n"
 		"\n"
-		"--json=JSON replaces a file, but no recording or ledger; into a link, pipe or\n"
-		"device it writes as the shell's > does.\n"
+		"--json=JSON and --html replace a file, but no recording or ledger; into a link,\n"
+		"pipe or device they write as the shell's > does.\n"
 		"\n"
 		"A recording holds its names. With --symbols or --debuginfod seep looks again for\n"
 		"those of programs and libraries whose names or lines are missing.\n",
@@ -89,11 +93,11 @@ static int check(struct seep_view_options *view, struct seep_error *err)
 	const char *form = asked.tree ? "tree" : asked.flat ? "flat" : asked.raw ? "raw" : NULL;
 	struct seep_leak_check_plan plan;
 
-	if (asked.tree + asked.flat + asked.raw + (asked.json != NULL) > 1)
+	if (asked.tree + asked.flat + asked.raw + (asked.json != NULL) + (asked.html != NULL) > 1)
 		return seep_fail(err, SEEP_EUSAGE,
-				 "--tree, --flat, --raw and --json exclude each other");
+				 "--tree, --flat, --raw, --json and --html exclude each other");
 	/* Nothing else has a use for them. */
-	if (!asked.json && asked.by == SEEP_BY_CHOICE &&
+	if (!asked.json && !asked.html && asked.by == SEEP_BY_CHOICE &&
 	    (asked.leaks.kinds || asked.leaks.why || asked.leaks.blocks ||
 	     asked.leaks.gen_suppressions))
 		asked.by = SEEP_BY_LOST;
@@ -157,6 +161,8 @@ static int print(const struct seep_profile *profile, const struct seep_sites *si
 
 	if (asked.json != NULL)
 		return seep_json_report(asked.json, profile, view, err);
+	if (asked.html != NULL)
+		return seep_page_write(asked.html, sites, view, err);
 	if (asked.raw) {
 		seep_report_raw(stdout, profile, view);
 		return 0;

@@ -66,6 +66,9 @@ extern const struct seep_option_table cmd_leaks_options;
 int cmd_mark(char **operands);
 extern const struct seep_option_table cmd_mark_options;
 
+int cmd_open(char **operands);
+extern const struct seep_option_table cmd_open_options;
+
 int cmd_ps(char **operands);
 extern const struct seep_option_table cmd_ps_options;
 

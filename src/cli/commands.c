@@ -16,6 +16,7 @@ const struct seep_command seep_commands[] = {
 	 */
 	{ "run",        cmd_run,        "[options] [--] PROGRAM …", "Run a program and record its heap", &cmd_run_options },
 	{ "report",     cmd_report,     "[options] FILE",           "Show where the memory went", &cmd_report_options },
+	{ "open",       cmd_open,       "[options] FILE",           "Show a recording in a browser", &cmd_open_options },
 	{ "leaks",      cmd_leaks,      "[options] PID|NAME|FILE",  "Show what a process has lost, now or at its end", &cmd_leaks_options },
 	{ "diff",       cmd_diff,       "[options] A [B]",          "Show what changed between two recordings, or since a mark", &cmd_diff_options },
 	{ "mark",       cmd_mark,       "[options] PID|NAME MARK",  "Name this moment, to see later what was allocated since", &cmd_mark_options },

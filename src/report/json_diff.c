@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A diff as JSON, in the order of docs/json.md. */
-#include "report/report.h"
+#include "report/json_diff.h"
 
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
-#include "report/json_parts.h"
 
 enum { BEFORE, AFTER };
 
@@ -98,9 +97,15 @@ static void write_row(struct seep_json *json, const struct seep_diff_view *view,
 	seep_json_close(json);
 }
 
-/* The stacks of those rows, each from one side. */
-static void choose(const struct seep_diff *diff, uint32_t count, struct seep_json_shown *shown)
+static uint32_t row_count(const struct seep_diff_view *view)
 {
+	return view->top && view->top < view->diff->count ? view->top : view->diff->count;
+}
+
+void seep_json_diff_shown_init(struct seep_json_shown shown[2], const struct seep_diff_view *view)
+{
+	const struct seep_diff *diff = view->diff;
+	const uint32_t count = row_count(view);
 	uint32_t *contexts[2], counts[2] = { 0, 0 };
 
 	contexts[BEFORE] = seep_xcalloc(count, sizeof(uint32_t));
@@ -120,12 +125,11 @@ static void choose(const struct seep_diff *diff, uint32_t count, struct seep_jso
 	shown[AFTER].modules_before = diff->profiles[BEFORE]->module_count;
 }
 
-static void write_changes(struct seep_json *json, const struct seep_diff_view *view, uint32_t count)
+static void write_changes(struct seep_json *json, const struct seep_diff_view *view,
+			  const struct seep_json_shown shown[2])
 {
 	const struct seep_diff *diff = view->diff;
-	struct seep_json_shown shown[2];
 
-	choose(diff, count, shown);
 	seep_json_open_array(json, "modules");
 	for (int at = BEFORE; at <= AFTER; at++)
 		if (diff->profiles[at])
@@ -136,20 +140,17 @@ static void write_changes(struct seep_json *json, const struct seep_diff_view *v
 		seep_json_frames(json, &shown[at]);
 	seep_json_close(json);
 	seep_json_open_array(json, "changes");
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < row_count(view); i++)
 		write_row(json, view, &diff->rows[i], shown);
 	seep_json_close(json);
-	for (int at = BEFORE; at <= AFTER; at++)
-		seep_json_shown_done(&shown[at]);
 }
 
-void seep_report_diff_json(FILE *out, const struct seep_diff_view *view, bool strings)
+void seep_json_diff(struct seep_json *json, const char *key, const struct seep_diff_view *view,
+		    const struct seep_json_shown shown[2])
 {
 	const struct seep_diff *diff = view->diff;
-	const uint32_t count = view->top && view->top < diff->count ? view->top : diff->count;
-	struct seep_json *json = seep_json_new(out, strings);
 
-	seep_json_open_document(json);
+	seep_json_open_document(json, key);
 	write_profile(json, "before", view->names[BEFORE], diff->profiles[BEFORE]);
 	write_profile(json, "after", view->names[AFTER], diff->profiles[AFTER]);
 	seep_json_mark(json, "from", view->from);
@@ -159,9 +160,9 @@ void seep_report_diff_json(FILE *out, const struct seep_diff_view *view, bool st
 	seep_json_open_object(json, "totals");
 	write_sides(json, diff->counts, !diff->profiles[BEFORE]);
 	seep_json_close(json);
-	write_changes(json, view, count);
+	write_changes(json, view, shown);
 	seep_json_open_object(json, "left_out");
-	seep_json_int(json, "changes", diff->count - count);
+	seep_json_int(json, "changes", diff->count - row_count(view));
 	seep_json_int(json, "partial", diff->partial_count);
 	seep_json_u64(json, "partial_bytes", (uint64_t)diff->partial_bytes);
 	seep_json_u64(json, "undated_blocks", diff->undated_blocks);
@@ -172,5 +173,17 @@ void seep_report_diff_json(FILE *out, const struct seep_diff_view *view, bool st
 			seep_json_unseen(json, diff->profiles[at],
 					 at == BEFORE ? "before" : "after");
 	seep_json_close(json);
+	seep_json_close(json);
+}
+
+void seep_report_diff_json(FILE *out, const struct seep_diff_view *view, bool strings)
+{
+	struct seep_json *json = seep_json_new(out, strings);
+	struct seep_json_shown shown[2];
+
+	seep_json_diff_shown_init(shown, view);
+	seep_json_diff(json, NULL, view, shown);
 	seep_json_finish(json);
+	seep_json_shown_done(&shown[BEFORE]);
+	seep_json_shown_done(&shown[AFTER]);
 }

@@ -53,7 +53,9 @@ static void write_origin(struct seep_json *json, const struct seep_json_shown *s
 		seep_json_hash(json, "hash", leak->hash);
 	else
 		seep_json_null(json, "hash");
-	if (context)
+	if (context && shown->context_places)
+		seep_json_known(json, "context", shown->context_places[leak->context - 1]);
+	else if (context)
 		seep_json_int(json, "context", context->id);
 	else
 		seep_json_null(json, "context");

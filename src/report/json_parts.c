@@ -94,8 +94,70 @@ void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profi
 	choose_frames(shown);
 }
 
+/* By the places of the frames in the document, outermost first; then as they were. */
+static int compare_stacks(const void *a, const void *b, void *data)
+{
+	const struct seep_json_shown *shown = data;
+	const uint32_t indexes[2] = { *(const uint32_t *)a, *(const uint32_t *)b };
+	const struct seep_profile_context *of[2];
+	uint32_t i, j;
+
+	for (int side = 0; side < 2; side++)
+		of[side] = &shown->profile->contexts[indexes[side]];
+	for (i = of[0]->stack_count, j = of[1]->stack_count; i > 0 && j > 0; i--, j--) {
+		const uint32_t places[2] = { seep_json_frame_place(shown, &of[0]->stack[i - 1]),
+					     seep_json_frame_place(shown, &of[1]->stack[j - 1]) };
+
+		if (places[0] != places[1])
+			return places[0] < places[1] ? -1 : 1;
+	}
+	if (i != j)
+		return i == 0 ? -1 : 1;
+	return indexes[0] < indexes[1] ? -1 : 1;
+}
+
+/* The next one, if it has no place yet. */
+static void take_frame(struct seep_json_shown *shown, uint32_t frame, bool *seen, uint32_t *count)
+{
+	if (seen[frame])
+		return;
+	seen[frame] = true;
+	shown->frame_places[frame] = *count;
+	shown->frames[(*count)++] = frame;
+}
+
+/* Those of leaks are those of their contexts, but for leaks of contexts that are not shown. */
+static void order_frames(struct seep_json_shown *shown)
+{
+	bool *seen = seep_xcalloc(shown->profile->frame_count, sizeof(*seen));
+	uint32_t *old = shown->frames, count = 0;
+
+	shown->frames = seep_xcalloc(shown->frame_count, sizeof(uint32_t));
+	for (uint32_t i = 0; i < shown->context_count; i++) {
+		const struct seep_profile_context *context =
+			&shown->profile->contexts[shown->contexts[i]];
+
+		for (uint32_t at = context->stack_count; at-- > 0;)
+			take_frame(shown, context->stack[at].frame, seen, &count);
+	}
+	for (uint32_t i = 0; i < shown->frame_count; i++)
+		take_frame(shown, old[i], seen, &count);
+	free(old);
+	free(seen);
+}
+
+void seep_json_shown_sort(struct seep_json_shown *shown)
+{
+	qsort_r(shown->contexts, shown->context_count, sizeof(uint32_t), compare_stacks, shown);
+	shown->context_places = seep_xcalloc(shown->profile->context_count, sizeof(uint32_t));
+	for (uint32_t i = 0; i < shown->context_count; i++)
+		shown->context_places[shown->contexts[i]] = i + 1;
+	order_frames(shown);
+}
+
 void seep_json_shown_done(struct seep_json_shown *shown)
 {
+	free(shown->context_places);
 	free(shown->frame_places);
 	free(shown->frames);
 	free(shown->leak_places);
@@ -148,8 +210,9 @@ static void write_frame(struct seep_json *json, const struct seep_json_shown *sh
 	} else {
 		seep_json_int(json, "module", shown->modules_before + frame->module - 1);
 		seep_json_u64(json, "offset", frame->address);
-		seep_json_u64(json, "address",
-			      frame->address + profile->modules[frame->module - 1].bias);
+		if (!shown->context_places)
+			seep_json_u64(json, "address",
+				      frame->address + profile->modules[frame->module - 1].bias);
 	}
 	seep_json_bool(json, "exact", frame->exact);
 	seep_json_bool(json, "inlined", frame->inlined);
@@ -181,50 +244,61 @@ void seep_json_unseen(struct seep_json *json, const struct seep_profile *profile
 }
 
 /*
- * The fold that the entry at @at ends, as places in frames: it stands for its physical frame, with
- * what is inlined into that, and the period - 1 outside of it.
+ * It stands for the entry's physical frame, with what is inlined into that, and the period - 1
+ * outside of it.
  */
-static void write_fold(struct seep_json *json, const struct seep_profile *profile,
-		       const struct seep_profile_context *context, uint32_t at)
+struct seep_json_fold seep_json_fold_at(const struct seep_profile *profile,
+					const struct seep_profile_context *context, uint32_t at)
 {
 	const struct seep_profile_stack_entry *entry = &context->stack[at];
-	uint32_t from = at;
-	uint32_t to = at;
+	struct seep_json_fold fold = { at, at, entry->repeats + UINT32_C(1) };
 	unsigned physical = 1;
 
-	while (from > 0 && profile->frames[context->stack[from - 1].frame].inlined)
-		from--;
-	while (physical < entry->period && to + 1 < context->stack_count)
-		physical += !profile->frames[context->stack[++to].frame].inlined;
+	while (fold.from > 0 && profile->frames[context->stack[fold.from - 1].frame].inlined)
+		fold.from--;
+	while (physical < entry->period && fold.to + 1 < context->stack_count)
+		physical += !profile->frames[context->stack[++fold.to].frame].inlined;
+	return fold;
+}
+
+static void write_fold(struct seep_json *json, struct seep_json_fold fold)
+{
 	seep_json_open_object(json, NULL);
-	seep_json_int(json, "from", from);
-	seep_json_int(json, "to", to);
-	seep_json_int(json, "times", entry->repeats + INT64_C(1));
-	seep_json_bool(json, "or_more", entry->repeats == REPEATS_SATURATED);
+	seep_json_int(json, "from", fold.from);
+	seep_json_int(json, "to", fold.to);
+	seep_json_int(json, "times", fold.times);
+	seep_json_bool(json, "or_more", fold.times > REPEATS_SATURATED);
 	seep_json_close(json);
+}
+
+static void write_folds(struct seep_json *json, const struct seep_profile *profile,
+			const struct seep_profile_context *context)
+{
+	bool folded = false;
+
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		if (context->stack[i].period == 0)
+			continue;
+		if (!folded)
+			seep_json_open_array(json, "folded");
+		folded = true;
+		write_fold(json, seep_json_fold_at(profile, context, i));
+	}
+	if (folded)
+		seep_json_close(json);
 }
 
 void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown,
 		     const struct seep_profile_context *context)
 {
 	const uint32_t count = context ? context->stack_count : 0;
-	bool folded = false;
 
 	seep_json_open_array(json, "frames");
 	for (uint32_t i = 0; i < count; i++)
-		seep_json_int(json, NULL,
-			      shown->frames_before + shown->frame_places[context->stack[i].frame]);
+		seep_json_int(json, NULL, seep_json_frame_place(shown, &context->stack[i]));
 	seep_json_close(json);
-	for (uint32_t i = 0; i < count; i++) {
-		if (context->stack[i].period == 0)
-			continue;
-		if (!folded)
-			seep_json_open_array(json, "folded");
-		folded = true;
-		write_fold(json, shown->profile, context, i);
-	}
-	if (folded)
-		seep_json_close(json);
+	if (context)
+		write_folds(json, shown->profile, context);
 }
 
 void seep_json_known(struct seep_json *json, const char *key, uint64_t value)
@@ -235,15 +309,19 @@ void seep_json_known(struct seep_json *json, const char *key, uint64_t value)
 		seep_json_u64(json, key, value);
 }
 
+uint64_t seep_json_figure(const void *from, const struct seep_json_figure *figure)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)from + figure->offset, sizeof(value));
+	return value;
+}
+
 void seep_json_figures(struct seep_json *json, const void *from,
 		       const struct seep_json_figure *figures, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint64_t value;
-
-		memcpy(&value, (const char *)from + figures[i].offset, sizeof(value));
-		seep_json_u64(json, figures[i].key, value);
-	}
+	for (size_t i = 0; i < count; i++)
+		seep_json_u64(json, figures[i].key, seep_json_figure(from, &figures[i]));
 }
 
 void seep_json_growth(struct seep_json *json, const struct seep_profile_context *context,

@@ -18,6 +18,7 @@ struct seep_json_shown {
 	uint32_t *frames;      /* of both, most used first: the smallest numbers for them */
 	uint32_t *frame_places;
 	uint32_t frame_count;
+	uint32_t *context_places; /* in columns: by context, its place among these + 1; 0: none */
 	/* How many of other profiles stand before its own in the document. */
 	uint32_t frames_before;
 	uint32_t modules_before;
@@ -28,10 +29,23 @@ void seep_json_shown_init(struct seep_json_shown *shown, const struct seep_profi
 /* The same with these contexts, which become the shown one's, and without leaks. */
 void seep_json_shown_take(struct seep_json_shown *shown, const struct seep_profile *profile,
 			  uint32_t *contexts, uint32_t count);
+/*
+ * For contexts in columns: order them by their stacks, outermost frame first, and the frames by
+ * where they come up then, so that what is alike stands together; leave out what follows from the
+ * rest.
+ */
+void seep_json_shown_sort(struct seep_json_shown *shown);
 void seep_json_shown_done(struct seep_json_shown *shown);
 
 /* @mark NULL: null. */
 void seep_json_mark(struct seep_json *json, const char *key, const struct seep_profile_mark *mark);
+
+/* The index of its frame among the document's frames. */
+static inline uint32_t seep_json_frame_place(const struct seep_json_shown *shown,
+					     const struct seep_profile_stack_entry *entry)
+{
+	return shown->frames_before + shown->frame_places[entry->frame];
+}
 
 /* Elements of the arrays "modules" and "frames". */
 void seep_json_modules(struct seep_json *json, const struct seep_profile *profile);
@@ -45,6 +59,17 @@ void seep_json_unseen_line(struct seep_json *json, const char *code, const char 
 /* Members "frames" and, where there is recursion, "folded". @context NULL: no frames. */
 void seep_json_stack(struct seep_json *json, const struct seep_json_shown *shown,
 		     const struct seep_profile_context *context);
+
+/* Recursion: frames of a stack, by their places in it, which stand for so many repetitions. */
+struct seep_json_fold {
+	uint32_t from;
+	uint32_t to;
+	uint32_t times; /* 65536: that or more */
+};
+
+/* The one that the entry at @at ends, whose period is not 0. */
+struct seep_json_fold seep_json_fold_at(const struct seep_profile *profile,
+					const struct seep_profile_context *context, uint32_t at);
 
 /* Member "growth" of @context. */
 void seep_json_growth(struct seep_json *json, const struct seep_profile_context *context,
@@ -63,6 +88,9 @@ struct seep_json_figure {
 #define FIGURE(type, member) { #member, offsetof(struct type, member) }
 /* clang-format on */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The value of one of them in the struct at @from. */
+uint64_t seep_json_figure(const void *from, const struct seep_json_figure *figure);
 
 void seep_json_figures(struct seep_json *json, const void *from,
 		       const struct seep_json_figure *figures, size_t count);

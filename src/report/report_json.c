@@ -3,7 +3,7 @@
  * The JSON document: one function per top-level member, in the order of docs/json.md. Its schema is
  * docs/json-schema.json; whoever adds a key here adds it there.
  */
-#include "report/report.h"
+#include "report/report_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,8 +12,9 @@
 #include "base/xalloc.h"
 #include "profile/kind_name.h"
 #include "profile/total_fields.h"
+#include "report/json_contexts.h"
 #include "report/json_leaks.h"
-#include "report/json_parts.h"
+#include "report/report.h"
 
 static void write_status(struct seep_json *json, const struct seep_profile_process *process)
 {
@@ -176,84 +177,6 @@ static void write_run(struct seep_json *json, const struct seep_profile *profile
 	seep_json_close(json);
 }
 
-static void write_epochs(struct seep_json *json, const struct seep_profile_context *context)
-{
-	seep_json_open_array(json, "epochs");
-	for (uint32_t i = 0; i < context->epoch_count; i++) {
-		seep_json_open_object(json, NULL);
-		seep_json_int(json, "epoch", context->epochs[i].epoch);
-		seep_json_u64(json, "blocks", context->epochs[i].blocks);
-		seep_json_u64(json, "bytes", context->epochs[i].bytes);
-		seep_json_close(json);
-	}
-	seep_json_close(json);
-}
-
-/* What is unusual about it; nothing is for most. */
-static void write_flags(struct seep_json *json, const struct seep_profile_context *context)
-{
-	const struct {
-		bool set;
-		const char *name;
-	} flags[] = {
-		{ context->cut, "cut" },
-		{ context->by_frame_pointer, "by-frame-pointer" },
-		{ context->no_stack, "no-stack" },
-		{ context->other, "other" },
-		{ context->in_doubt, "in-doubt" },
-	};
-	bool any = false;
-
-	for (size_t i = 0; i < COUNT_OF(flags); i++) {
-		if (flags[i].set && !any)
-			seep_json_open_array(json, "flags");
-		any |= flags[i].set;
-		if (flags[i].set)
-			seep_json_text(json, NULL, flags[i].name);
-	}
-	if (any)
-		seep_json_close(json);
-}
-
-/* Contexts are nearly all of a document: what does not apply to one is left out. */
-static void write_context(struct seep_json *json, const struct seep_json_shown *shown,
-			  const struct seep_profile_context *context)
-{
-	static const struct seep_json_figure figures[] = {
-		FIGURE(seep_profile_context, first_ns),
-		FIGURE(seep_profile_context, allocs),
-		FIGURE(seep_profile_context, alloc_bytes),
-		FIGURE(seep_profile_context, frees),
-		FIGURE(seep_profile_context, freed_bytes),
-		FIGURE(seep_profile_context, live_blocks),
-		FIGURE(seep_profile_context, live_bytes),
-		FIGURE(seep_profile_context, peak_blocks),
-		FIGURE(seep_profile_context, peak_bytes),
-		FIGURE(seep_profile_context, temporary),
-	};
-
-	seep_json_open_object(json, NULL);
-	seep_json_int(json, "id", context->id);
-	seep_json_hash(json, "hash", context->hash);
-	seep_json_text(json, "kind", seep_profile_kind_name(context->kind));
-	if (context->align_log2 > 0 && context->align_log2 < 64)
-		seep_json_u64(json, "align_bytes", UINT64_C(1) << context->align_log2);
-	if (context->thread)
-		seep_json_text(json, "thread", context->thread);
-	if (context->scope)
-		seep_json_text(json, "scope", context->scope);
-	seep_json_figures(json, context, figures, COUNT_OF(figures));
-	if (context->truncated)
-		seep_json_bool(json, "truncated", true);
-	write_flags(json, context);
-	if (context->epoch_count > 0)
-		write_epochs(json, context);
-	if (context->growth)
-		seep_json_growth(json, context, context->growth, context->growth->evidence);
-	seep_json_stack(json, shown, context);
-	seep_json_close(json);
-}
-
 static void write_stacks(struct seep_json *json, const struct seep_json_shown *shown)
 {
 	const struct seep_profile *profile = shown->profile;
@@ -264,10 +187,10 @@ static void write_stacks(struct seep_json *json, const struct seep_json_shown *s
 	seep_json_open_array(json, "frames");
 	seep_json_frames(json, shown);
 	seep_json_close(json);
-	seep_json_open_array(json, "contexts");
-	for (uint32_t i = 0; i < shown->context_count; i++)
-		write_context(json, shown, &profile->contexts[shown->contexts[i]]);
-	seep_json_close(json);
+	if (shown->context_places)
+		seep_json_context_columns(json, shown);
+	else
+		seep_json_contexts(json, shown);
 }
 
 /* Members that nothing fills yet; they are there so that readers need not ask. */
@@ -320,6 +243,25 @@ static void write_unseen(struct seep_json *json, const struct seep_profile *prof
 	seep_json_close(json);
 }
 
+void seep_json_profile(struct seep_json *json, const char *key, const struct seep_json_shown *shown,
+		       const struct seep_view_options *options)
+{
+	const struct seep_profile *profile = shown->profile;
+
+	seep_json_open_document(json, key);
+	write_process(json, &profile->process);
+	write_totals(json, &profile->totals);
+	write_forked(json, &profile->forked);
+	write_run(json, profile);
+	write_stacks(json, shown);
+	seep_json_leaks(json, shown);
+	write_empty(json);
+	write_marks(json, profile);
+	write_timeline(json, profile);
+	write_unseen(json, profile, profile->context_count - shown->context_count, options->shown);
+	seep_json_close(json);
+}
+
 void seep_report_json(FILE *out, const struct seep_profile *profile,
 		      const struct seep_view_options *options, bool strings)
 {
@@ -327,17 +269,7 @@ void seep_report_json(FILE *out, const struct seep_profile *profile,
 	struct seep_json_shown shown;
 
 	seep_json_shown_init(&shown, profile, options);
-	seep_json_open_document(json);
-	write_process(json, &profile->process);
-	write_totals(json, &profile->totals);
-	write_forked(json, &profile->forked);
-	write_run(json, profile);
-	write_stacks(json, &shown);
-	seep_json_leaks(json, &shown);
-	write_empty(json);
-	write_marks(json, profile);
-	write_timeline(json, profile);
-	write_unseen(json, profile, profile->context_count - shown.context_count, options->shown);
+	seep_json_profile(json, NULL, &shown, options);
 	seep_json_finish(json);
 	seep_json_shown_done(&shown);
 }

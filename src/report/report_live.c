@@ -223,7 +223,7 @@ void seep_report_live_json(FILE *out, const struct seep_live *live,
 	struct seep_json *json = seep_json_new(out, strings);
 	const struct seep_live_totals totals = seep_live_total(live);
 
-	seep_json_open_document(json);
+	seep_json_open_document(json, NULL);
 	seep_json_open_object(json, "totals");
 	seep_json_int(json, "processes", totals.processes);
 	write_totals(json, &totals);

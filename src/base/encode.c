@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/encode.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+enum {
+	/* The largest window, and in a gzip file rather than a zlib stream. */
+	GZIP_WINDOW_BITS = 15 + 16,
+	GZIP_MEMORY_LEVEL = 9,
+	BASE64_CHUNK_BYTES = 3 * 4096,
+};
+
+/* The next @bytes of input or output, as much as zlib's counters hold. */
+static uInt piece(size_t bytes)
+{
+	return bytes < UINT_MAX ? (uInt)bytes : UINT_MAX;
+}
+
+static voidpf zlib_take(voidpf unused, uInt count, uInt item_bytes)
+{
+	(void)unused;
+	return seep_xcalloc(count, item_bytes);
+}
+
+static void zlib_give(voidpf unused, voidpf memory)
+{
+	(void)unused;
+	free(memory);
+}
+
+char *seep_gzip(const void *data, size_t bytes, size_t *ret_bytes)
+{
+	z_stream stream = { .next_in = (void *)(uintptr_t)data,
+			    .zalloc = zlib_take,
+			    .zfree = zlib_give };
+	size_t left = bytes, capacity, done = 0;
+	char *out;
+	int rc;
+
+	/* Only a lack of memory, which zlib_take() does not tell of, could make it fail. */
+	(void)deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
+			   GZIP_MEMORY_LEVEL, Z_DEFAULT_STRATEGY);
+	capacity = deflateBound(&stream, bytes);
+	out = seep_xmalloc(capacity);
+	do {
+		const uInt in = piece(left), room = piece(capacity - done);
+
+		stream.avail_in = in;
+		stream.next_out = (Bytef *)out + done;
+		stream.avail_out = room;
+		rc = deflate(&stream, in == left ? Z_FINISH : Z_NO_FLUSH);
+		left -= in - stream.avail_in;
+		done += room - stream.avail_out;
+	} while (rc == Z_OK);
+	(void)deflateEnd(&stream);
+	*ret_bytes = done;
+	return out;
+}
+
+static size_t encode(const uint8_t *from, size_t bytes, char *to)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t length = 0;
+
+	for (size_t i = 0; i < bytes; i += 3) {
+		const size_t left = bytes - i;
+		const uint32_t bits = (uint32_t)from[i] << 16 |
+				      (left > 1 ? (uint32_t)from[i + 1] << 8 : 0) |
+				      (left > 2 ? (uint32_t)from[i + 2] : 0);
+
+		to[length++] = digits[bits >> 18];
+		to[length++] = digits[bits >> 12 & 63];
+		to[length++] = left > 1 ? digits[bits >> 6 & 63] : '=';
+		to[length++] = left > 2 ? digits[bits & 63] : '=';
+	}
+	return length;
+}
+
+void seep_base64_write(FILE *out, const void *data, size_t bytes)
+{
+	char text[BASE64_CHUNK_BYTES / 3 * 4];
+	const uint8_t *from = data;
+
+	while (bytes > 0) {
+		const size_t chunk = bytes < BASE64_CHUNK_BYTES ? bytes : BASE64_CHUNK_BYTES;
+
+		(void)fwrite(text, 1, encode(from, chunk, text), out);
+		from += chunk;
+		bytes -= chunk;
+	}
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes in the two forms that other formats want: gzip files, and base64. */
+#ifndef SEEP_BASE_ENCODE_H
+#define SEEP_BASE_ENCODE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/xalloc.h"
+
+/*
+ * @data as a gzip file, without name or time, so that the same bytes give the same file. Release
+ * with free(). Never fails.
+ */
+char *seep_gzip(const void *data, size_t bytes, size_t *ret_bytes) SEEP_RETURNS_MEMORY;
+
+/* @data in base64 (RFC 4648, padded), without line ends. */
+void seep_base64_write(FILE *out, const void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* "seep open": the page of a recording, in a browser. */
+#include <errno.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/terminal.h"
+#include "base/xalloc.h"
+#include "cli/command.h"
+#include "cli/complain.h"
+#include "cli/page_file.h"
+#include "cli/symbol_options.h"
+#include "profile/context_hash.h"
+#include "recording/recording.h"
+
+/* What has not failed by then is a browser that the user looks at. */
+enum { FAILS_WITHIN_MS = 3000 };
+
+static struct {
+	const char *output;
+	struct seep_symbol_option_values symbols;
+} asked;
+
+static const struct seep_option options[] = {
+	SEEP_OPTION("output", 'o', TEXT, "HTML", asked.output,
+		    "Write the page to the file HTML (default: in ~/.cache/seep)"),
+	SEEP_SYMBOL_OPTIONS(asked.symbols),
+};
+
+const struct seep_option_table cmd_open_options = {
+	.options = options,
+	.count = SEEP_OPTION_COUNT_OF(options),
+	.min_operands = 1,
+	.max_operands = 1,
+	.details = "FILE is a recording or a ledger. The page is one file that you can send to\n"
+		   "others. The browser is $BROWSER, else what xdg-open starts. Where there is no\n"
+		   "display the page is written all the same, and its name printed: copy it to a\n"
+		   "machine that has one.\n",
+};
+
+/* A folder of the user's own, which is made. */
+static int cache_folder(char **ret_folder, struct seep_error *err)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *parent;
+
+	if (cache && *cache == '/')
+		parent = seep_xstrdup(cache);
+	else if (home && *home == '/')
+		parent = seep_xasprintf("%s/.cache", home);
+	else
+		return seep_fail(err, SEEP_ENOTFOUND, "HOME is not set: name a file with -o");
+	*ret_folder = seep_xasprintf("%s/seep", parent);
+	(void)mkdir(parent, 0700);
+	free(parent);
+	if (mkdir(*ret_folder, 0700) == 0 || errno == EEXIST)
+		return 0;
+	(void)seep_fail_errno(err, errno, "cannot make the folder %s", *ret_folder);
+	free(*ret_folder);
+	*ret_folder = NULL;
+	return -SEEP_ESYS;
+}
+
+static int choose_output(const char *file, char **ret_output, struct seep_error *err)
+{
+	char *folder = NULL;
+	int rc;
+
+	if (asked.output) {
+		*ret_output = seep_xstrdup(asked.output);
+		return 0;
+	}
+	rc = cache_folder(&folder, err);
+	if (rc < 0)
+		return rc;
+	*ret_output = seep_xasprintf("%s/%s.html", folder, seep_path_base(file));
+	free(folder);
+	return 0;
+}
+
+static int write_page(const char *file, const char *output, struct seep_error *err)
+{
+	struct seep_view_options view = { .path = file, .by = SEEP_BY_CHOICE };
+	struct seep_profile *profile = NULL;
+	struct seep_sites *sites;
+	int rc = seep_profile_open(file, &profile, err);
+
+	if (rc == 0)
+		rc = seep_symbol_options_name(&asked.symbols, profile, err);
+	if (rc == 0) {
+		seep_profile_hash_contexts(profile);
+		sites = seep_sites_new(profile);
+		rc = seep_page_write(output, sites, &view, err);
+		seep_sites_free(sites);
+	}
+	seep_profile_free(profile);
+	return rc;
+}
+
+/* What is to start, NULL where nobody would see it. */
+static const char *find_browser(void)
+{
+	static const char *const displays[] = { "DISPLAY", "WAYLAND_DISPLAY" };
+	const char *browser = getenv("BROWSER");
+
+	if (browser && *browser)
+		return browser;
+	for (size_t i = 0; i < sizeof(displays) / sizeof(displays[0]); i++) {
+		const char *display = getenv(displays[i]);
+
+		if (display && *display)
+			return "xdg-open";
+	}
+	return NULL;
+}
+
+/* Wait for @pid to fail, but not for a browser to be closed. Returns its wait status, or 0. */
+static int wait_a_little(pid_t pid)
+{
+	struct pollfd ends = { .fd = pidfd_open(pid, 0), .events = POLLIN };
+	int status = 0;
+
+	if (ends.fd >= 0 && poll(&ends, 1, FAILS_WITHIN_MS) > 0)
+		(void)waitpid(pid, &status, 0);
+	if (ends.fd >= 0)
+		(void)close(ends.fd);
+	return status;
+}
+
+static int start_browser(const char *browser, const char *page, struct seep_error *err)
+{
+	char *const argv[] = { (char *)(uintptr_t)browser, (char *)(uintptr_t)page, NULL };
+	pid_t pid;
+	int status = posix_spawnp(&pid, browser, NULL, NULL, argv, environ);
+
+	if (status != 0)
+		return seep_fail_errno(err, status, "cannot start %s", browser);
+	status = wait_a_little(pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	return WIFEXITED(status) ? seep_fail(err, SEEP_ESYS, "%s ended with status %d", browser,
+					     WEXITSTATUS(status))
+				 : seep_fail(err, SEEP_ESYS, "%s was killed by signal %d", browser,
+					     WTERMSIG(status));
+}
+
+static void print_path(const char *path)
+{
+	char *escaped = seep_escape_dup(path);
+
+	printf("%s\n", escaped);
+	(void)fflush(stdout);
+	free(escaped);
+}
+
+int cmd_open(char **operands)
+{
+	const char *browser = find_browser();
+	struct seep_error err = { 0 };
+	char *output = NULL;
+	int rc, status;
+
+	rc = choose_output(operands[0], &output, &err);
+	if (rc == 0)
+		rc = write_page(operands[0], output, &err);
+	if (rc == 0) {
+		print_path(output);
+		if (browser)
+			rc = start_browser(browser, output, &err);
+	}
+	status = rc < 0 ? seep_complain("open", &err) : SEEP_EXIT_OK;
+	if (rc == 0 && !browser)
+		seep_hint("there is no display: open this file in a browser");
+	free(output);
+	return status;
+}

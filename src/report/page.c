@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/page.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/encode.h"
+#include "base/idtable.h"
+#include "base/path.h"
+#include "base/text.h"
+#include "base/texts.h"
+#include "base/xalloc.h"
+#include "report/json_diff.h"
+#include "report/report_json.h"
+#include "view/frame_text.h"
+#include "view/leaks_view.h"
+#include "view/view_foot.h"
+#include "view/view_head.h"
+
+/* assets/report.html, and where it ends. */
+extern const char seep_page_start[], seep_page_end[];
+
+__asm__(".pushsection .rodata\n"
+	"seep_page_start: .incbin \"" SEEP_PAGE_FILE "\"\n"
+	"seep_page_end: .byte 0\n"
+	".popsection\n");
+
+static const char placeholder[] = "@@SEEP_DATA@@";
+
+/* The functions of the frames of one page, which may be of two profiles. */
+struct functions {
+	struct seep_texts names; /* whole name and module, by number */
+	struct seep_texts brief;
+	struct seep_idtable by_name; /* hash of names → number */
+};
+
+/* What a profile's frames become, by its frames' indexes. */
+struct side {
+	const struct seep_sites *sites;
+	const struct seep_json_shown *shown;
+};
+
+static uint32_t function_number(struct functions *functions, const struct seep_profile *profile,
+				const struct seep_profile_frame *frame)
+{
+	const char *path = seep_profile_frame_path(profile, frame);
+	char *whole = seep_frame_name(profile, frame, SEEP_NAME_WHOLE);
+	char *name = seep_xasprintf("%s\n%s", whole, path ? seep_path_base(path) : "");
+	const uint64_t hash = seep_hash_text(0, name);
+	size_t at = SEEP_IDTABLE_START;
+	uint32_t id;
+
+	free(whole);
+	while ((id = seep_idtable_find(&functions->by_name, hash, &at)) != SEEP_IDTABLE_NONE)
+		if (strcmp(functions->names.items[id], name) == 0) {
+			free(name);
+			return id;
+		}
+	id = (uint32_t)functions->names.count;
+	seep_idtable_add(&functions->by_name, hash, id);
+	seep_texts_take(&functions->names, name);
+	seep_texts_take(&functions->brief, seep_frame_name(profile, frame, SEEP_NAME_BRIEF));
+	return id;
+}
+
+/* A number for each function of the sites is looked up once. */
+static void write_side_functions(struct seep_json *json, struct functions *functions,
+				 const struct side *side)
+{
+	const struct seep_profile *profile = side->shown->profile;
+	/* by function of the sites: its number + 1 */
+	uint32_t *numbers = seep_xcalloc(side->sites->function_count, sizeof(uint32_t));
+
+	for (uint32_t i = 0; i < side->shown->frame_count; i++) {
+		const uint32_t frame = side->shown->frames[i];
+		uint32_t *number = &numbers[side->sites->of_frame[frame].function];
+
+		if (*number == 0)
+			*number = function_number(functions, profile, &profile->frames[frame]) + 1;
+		seep_json_int(json, NULL, *number - INT64_C(1));
+	}
+	free(numbers);
+}
+
+static void write_functions(struct seep_json *json, const struct side *sides, size_t count)
+{
+	struct functions functions = { 0 };
+
+	seep_idtable_init(&functions.by_name, 1024);
+	seep_json_open_array(json, "function");
+	for (size_t i = 0; i < count; i++)
+		write_side_functions(json, &functions, &sides[i]);
+	seep_json_close(json);
+	seep_json_open_array(json, "functions");
+	for (size_t i = 0; i < functions.brief.count; i++)
+		seep_json_text(json, NULL, functions.brief.items[i]);
+	seep_json_close(json);
+	seep_idtable_done(&functions.by_name);
+	seep_texts_done(&functions.names);
+	seep_texts_done(&functions.brief);
+}
+
+static char origin_of(const struct seep_site *site)
+{
+	return site->startup	 ? 'p'
+	       : site->allocator ? 'a'
+	       : site->system	 ? 's'
+	       : site->library	 ? 'l'
+	       : site->own	 ? 'o'
+				 : 'i';
+}
+
+static void write_origins(struct seep_json *json, const struct side *sides, size_t count)
+{
+	char *letters = seep_xcalloc((size_t)sides[0].shown->frame_count +
+					     (count > 1 ? sides[1].shown->frame_count : 0) + 1,
+				     1);
+	size_t length = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (uint32_t j = 0; j < sides[i].shown->frame_count; j++)
+			letters[length++] =
+				origin_of(&sides[i].sites->of_frame[sides[i].shown->frames[j]]);
+	seep_json_text(json, "origin", letters);
+	free(letters);
+}
+
+/* How many frames are left out at the inner end, and at the outer one. */
+static void write_trim(struct seep_json *json, const struct seep_sites *sites,
+		       const struct seep_profile_context *context)
+{
+	uint32_t first, end;
+
+	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
+	seep_json_int(json, NULL, first);
+	seep_json_int(json, NULL, context->stack_count - end);
+}
+
+static void write_lines(struct seep_json *json, const char *key, const struct seep_lines *lines)
+{
+	seep_json_open_array(json, key);
+	for (size_t i = 0; i < lines->count; i++)
+		seep_json_text(json, NULL, lines->items[i].text);
+	seep_json_close(json);
+}
+
+/* The words around a report, as the terminal has them. */
+static void write_words(struct seep_json *json, const struct seep_sites *sites,
+			const struct seep_view_options *options)
+{
+	char *answer = seep_leaks_answer(sites->profile);
+	struct seep_view view;
+
+	seep_view_init(&view, sites->profile, sites, options);
+	seep_view_add_head(&view, "", true);
+	seep_view_add_start_at(&view);
+	seep_view_add_unseen(&view, 0);
+	seep_view_add_scan(&view);
+	seep_view_add_own(&view);
+	seep_json_text(json, "answer", answer);
+	write_lines(json, "head", &view.head);
+	write_lines(json, "foot", &view.foot);
+	seep_view_done(&view);
+	free(answer);
+}
+
+/* Packs what @json wrote, and puts it in its place. */
+static void write_page(FILE *out, const char *data, size_t bytes)
+{
+	const char *at = strstr(seep_page_start, placeholder);
+	size_t packed_bytes;
+	char *packed;
+
+	assert(at != NULL);
+	packed = seep_gzip(data, bytes, &packed_bytes);
+	(void)fwrite(seep_page_start, 1, (size_t)(at - seep_page_start), out);
+	seep_base64_write(out, packed, packed_bytes);
+	at += strlen(placeholder);
+	(void)fwrite(at, 1, (size_t)(seep_page_end - at), out);
+	free(packed);
+}
+
+/* The data of a page is written by @write to the writer that this begins. */
+struct page {
+	FILE *stream;
+	char *data;
+	size_t bytes;
+	struct seep_json *json;
+};
+
+static void page_begin(struct page *page, const char *kind)
+{
+	*page = (struct page){ 0 };
+	page->stream = open_memstream(&page->data, &page->bytes);
+	page->json = seep_json_new(page->stream, false);
+	seep_json_open_object(page->json, NULL);
+	seep_json_open_object(page->json, "view");
+	seep_json_text(page->json, "kind", kind);
+}
+
+static void page_end(struct page *page, FILE *out)
+{
+	seep_json_finish(page->json);
+	(void)fclose(page->stream);
+	write_page(out, page->data, page->bytes);
+	free(page->data);
+}
+
+void seep_page_report(FILE *out, const struct seep_sites *sites,
+		      const struct seep_view_options *options)
+{
+	struct seep_json_shown shown;
+	const struct side side = { sites, &shown };
+	struct page page;
+
+	seep_json_shown_init(&shown, sites->profile, options);
+	seep_json_shown_sort(&shown);
+	page_begin(&page, "report");
+	seep_json_text(page.json, "file", options->path);
+	write_words(page.json, sites, options);
+	seep_json_open_array(page.json, "trim");
+	for (uint32_t i = 0; i < shown.context_count; i++)
+		write_trim(page.json, sites, &sites->profile->contexts[shown.contexts[i]]);
+	seep_json_close(page.json);
+	write_functions(page.json, &side, 1);
+	write_origins(page.json, &side, 1);
+	seep_json_close(page.json);
+	seep_json_profile(page.json, "document", &shown, options);
+	page_end(&page, out);
+	seep_json_shown_done(&shown);
+}
+
+static void write_diff_view(struct seep_json *json, const struct seep_diff_view *view,
+			    const struct side sides[2], uint32_t count)
+{
+	seep_json_open_array(json, "file");
+	for (int at = 0; at < 2; at++)
+		seep_json_text(json, NULL, view->names[at]);
+	seep_json_close(json);
+	seep_json_open_array(json, "trim");
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t *contexts = view->diff->rows[i].context;
+		const int at = contexts[1] ? 1 : 0;
+
+		write_trim(json, sides[at].sites,
+			   &view->diff->profiles[at]->contexts[contexts[at] - 1]);
+	}
+	seep_json_close(json);
+	write_functions(json, sides, 2);
+	write_origins(json, sides, 2);
+}
+
+void seep_page_diff(FILE *out, const struct seep_diff_view *view)
+{
+	struct seep_json_shown shown[2];
+	struct side sides[2];
+	struct seep_sites *sites[2];
+	struct page page;
+
+	seep_json_diff_shown_init(shown, view);
+	for (int at = 0; at < 2; at++) {
+		sites[at] = seep_sites_new(shown[at].profile);
+		sides[at] = (struct side){ sites[at], &shown[at] };
+	}
+	page_begin(&page, "diff");
+	write_diff_view(page.json, view, sides, shown[0].context_count + shown[1].context_count);
+	seep_json_close(page.json);
+	seep_json_diff(page.json, "document", view, shown);
+	page_end(&page, out);
+	for (int at = 0; at < 2; at++) {
+		seep_sites_free(sites[at]);
+		seep_json_shown_done(&shown[at]);
+	}
+}

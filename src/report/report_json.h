@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The document of a profile, alone or in a page. */
+#ifndef SEEP_REPORT_REPORT_JSON_H
+#define SEEP_REPORT_REPORT_JSON_H
+
+#include "report/json_parts.h"
+
+/*
+ * @key: NULL where nothing is around the document. Contexts are in columns after
+ * seep_json_shown_sort().
+ */
+void seep_json_profile(struct seep_json *json, const char *key, const struct seep_json_shown *shown,
+		       const struct seep_view_options *options);
+
+#endif

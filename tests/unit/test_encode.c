@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/encode.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "base/xalloc.h"
+
+static void check_gzip(const uint8_t *data, size_t bytes)
+{
+	size_t packed_bytes;
+	char *packed = seep_gzip(data, bytes, &packed_bytes);
+	uint8_t *back = seep_xmalloc(bytes + 1);
+	z_stream stream = { .next_in = (Bytef *)packed,
+			    .avail_in = (uInt)packed_bytes,
+			    .next_out = back,
+			    .avail_out = (uInt)bytes + 1 };
+
+	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(stream.avail_in, 0);
+	assert_int_equal(stream.total_out, bytes);
+	assert_memory_equal(back, data, bytes);
+	(void)inflateEnd(&stream);
+	free(back);
+	free(packed);
+}
+
+static void gzip_gives_the_bytes_back(void **state)
+{
+	const size_t bytes = 3 << 20;
+	uint8_t *data = seep_xmalloc(bytes);
+	uint32_t word = 1;
+
+	(void)state;
+	for (size_t i = 0; i < bytes; i++) {
+		word = word * 1664525 + 1013904223;
+		data[i] = (uint8_t)(word >> 24);
+	}
+	check_gzip(data, 0);
+	check_gzip(data, 1);
+	check_gzip(data, bytes);
+	memset(data, 'a', bytes);
+	check_gzip(data, bytes);
+	free(data);
+}
+
+static void gzip_of_the_same_bytes_is_the_same_file(void **state)
+{
+	size_t bytes[2];
+	char *files[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		files[i] = seep_gzip("seep", 4, &bytes[i]);
+	assert_int_equal(bytes[0], bytes[1]);
+	assert_memory_equal(files[0], files[1], bytes[0]);
+	free(files[0]);
+	free(files[1]);
+}
+
+static void check_base64(const void *data, size_t bytes, const char *expected)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	seep_base64_write(out, data, bytes);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void base64_is_padded(void **state)
+{
+	(void)state;
+	check_base64("", 0, "");
+	check_base64("f", 1, "Zg==");
+	check_base64("fo", 2, "Zm8=");
+	check_base64("foo", 3, "Zm9v");
+	check_base64("\xff\xfe\xfb", 3, "//77");
+}
+
+/* Longer than what is encoded at a time. */
+static void base64_of_much_has_no_seams(void **state)
+{
+	const size_t bytes = 100003;
+	char *zeros = seep_xcalloc(bytes, 1), *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	(void)state;
+	seep_base64_write(out, zeros, bytes);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(length, (bytes + 2) / 3 * 4);
+	assert_int_equal(strspn(text, "A"), length - 2);
+	assert_string_equal(text + length - 2, "==");
+	free(zeros);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gzip_gives_the_bytes_back),
+		cmocka_unit_test(gzip_of_the_same_bytes_is_the_same_file),
+		cmocka_unit_test(base64_is_padded),
+		cmocka_unit_test(base64_of_much_has_no_seams),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
