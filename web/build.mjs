@@ -22,7 +22,7 @@ async function bundle(entry) {
 		jsx: "automatic",
 		jsxImportSource: "preact",
 		legalComments: "none",
-		target: ["es2021", "chrome103", "firefox113", "safari16.4"],
+		target: ["chrome103", "firefox113", "safari16.4"],
 		logLevel: "warning",
 	});
 	return result.outputFiles[0].text.trim();

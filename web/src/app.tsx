@@ -1,4 +1,259 @@
 // SPDX-License-Identifier: MIT
-export function App({ data }: { data: any }) {
-	return <pre>{data.view.head.join("\n")}</pre>;
+// The page: its head, its tabs, the bar of filters, and the view that is open.
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Facts, gather } from "./facts";
+import { FlameView } from "./flame/view";
+import { digits, duration, moment } from "./format";
+import { loadModel, type Model } from "./model";
+import { array, figure, object } from "./model/read";
+import { initialState, SeepContext, Store, type Tab, useSeep } from "./state";
+import { About, endedWords, Findings, Processes, Scopes } from "./views/about";
+import { Changes, DiffOverview, diffFacts } from "./views/changes";
+import { Filters } from "./views/filters";
+import { Growth } from "./views/growth";
+import { Help } from "./views/help";
+import { setAnnouncer } from "./views/hooks";
+import { Leaks } from "./views/leaks";
+import { Overview } from "./views/overview";
+import { Paper } from "./views/paper";
+import { Functions, Stacks } from "./views/stacks";
+import { Timeline } from "./views/timeline";
+
+interface View {
+	tab: Tab;
+	name: string;
+	/** How many there are to see. */
+	badge?: number;
+	warn?: boolean;
+	/** Whether the bar of filters is above it. */
+	filters?: boolean;
+	show: () => ComponentChildren;
+}
+
+function reportViews(facts: Facts, model: Model): View[] {
+	const { doc } = facts;
+	const count = (key: string) => array(doc[key]).length;
+	const others = array(object(doc.run).others).length;
+	const views: (View | false)[] = [
+		{ tab: "overview", name: "Overview", show: () => <Overview facts={facts} /> },
+		{ tab: "flame", name: "Flame graph", filters: true, show: () => <FlameView /> },
+		{ tab: "timeline", name: "Timeline", filters: true, show: () => <Timeline facts={facts} /> },
+		{ tab: "stacks", name: "Stacks", badge: model.contexts.count, filters: true, show: () => <Stacks facts={facts} /> },
+		{ tab: "functions", name: "Functions", filters: true, show: () => <Functions facts={facts} /> },
+		{ tab: "leaks", name: "Leaks", badge: facts.roots.length, warn: facts.roots.length > 0, filters: true, show: () => <Leaks facts={facts} /> },
+		{ tab: "growth", name: "Growth", badge: facts.growth.length, warn: facts.growth.length > 0, filters: true, show: () => <Growth facts={facts} /> },
+		count("findings") > 0 && { tab: "findings", name: "Findings", badge: count("findings"), warn: true, show: () => <Findings facts={facts} /> },
+		count("scopes") > 0 && { tab: "scopes", name: "Scopes", badge: count("scopes"), show: () => <Scopes facts={facts} /> },
+		others > 0 && { tab: "processes", name: "Processes", badge: others, show: () => <Processes facts={facts} /> },
+		{ tab: "about", name: facts.unseen.length ? "Not seen, about" : "About", badge: facts.unseen.length || undefined, show: () => <About facts={facts} /> },
+	];
+	return views.filter((view): view is View => view !== false);
+}
+
+function diffViews(facts: Facts, model: Model): View[] {
+	return [
+		{ tab: "overview", name: "Overview", show: () => <DiffOverview facts={facts} /> },
+		{ tab: "changes", name: "Changes", badge: model.contexts.count, filters: true, show: () => <Changes facts={facts} /> },
+		{ tab: "flame", name: "Flame graph", filters: true, show: () => <FlameView /> },
+		{ tab: "functions", name: "Functions", filters: true, show: () => <Functions facts={facts} /> },
+		{ tab: "about", name: facts.unseen.length ? "Not seen, about" : "About", badge: facts.unseen.length || undefined, show: () => <About facts={facts} /> },
+	];
+}
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+
+/** The user's choice stays in this browser where that is allowed; otherwise it is the system's. */
+function chosenTheme(): string | null {
+	try {
+		return localStorage.getItem("seep-theme");
+	} catch {
+		return null;
+	}
+}
+
+function useThemeToggle(): [string, () => void] {
+	const [chosen, choose] = useState(chosenTheme);
+	const [dark, setDark] = useState(prefersDark.matches);
+	const theme = chosen === "light" || chosen === "dark" ? chosen : dark ? "dark" : "light";
+
+	useEffect(() => {
+		const listen = () => setDark(prefersDark.matches);
+		prefersDark.addEventListener("change", listen);
+		return () => prefersDark.removeEventListener("change", listen);
+	}, []);
+	document.documentElement.dataset.theme = theme;
+	return [
+		theme,
+		() => {
+			const next = theme === "dark" ? "light" : "dark";
+			choose(next);
+			try {
+				localStorage.setItem("seep-theme", next);
+			} catch {
+				// A page from a file may be forbidden to keep anything.
+			}
+		},
+	];
+}
+
+function Head(props: { facts: Facts; theme: string; toggleTheme: () => void; help: () => void }) {
+	const { facts } = props;
+	const process = object(facts.doc.process);
+	const words = facts.diff
+		? diffFacts(facts)
+		: [
+				`pid ${figure(process.pid)}`,
+				moment(figure(process.start_realtime_ns)),
+				`ran ${duration(facts.endNs - facts.startNs)}`,
+				endedWords(facts),
+			].join(" · ");
+
+	return (
+		<header class="head">
+			<h1 title={facts.title}>{facts.diff ? "What changed" : facts.title}</h1>
+			<p class="facts" title={words}>{words}</p>
+			<div class="buttons controls">
+				<button class="quiet" title="Print (p)" onClick={() => print()}>Print</button>
+				<button class="quiet" aria-pressed={props.theme === "dark"} title="Light or dark (t)" onClick={props.toggleTheme}>
+					{props.theme === "dark" ? "Light" : "Dark"}
+				</button>
+				<button class="quiet" title="Keys (?)" aria-label="Keys" onClick={props.help}>?</button>
+			</div>
+		</header>
+	);
+}
+
+function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
+	const { set } = useSeep();
+	const list = useRef<HTMLDivElement>(null);
+
+	useEffect(() => {
+		list.current!.querySelector('[aria-selected="true"]')!.scrollIntoView({ block: "nearest", inline: "nearest" });
+	}, [tab]);
+
+	function key(event: KeyboardEvent): void {
+		const at = views.findIndex((view) => view.tab === tab);
+		const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: views.length - 1 }[event.key];
+		if (to === undefined) return;
+		const next = views[(to + views.length) % views.length];
+		set({ tab: next.tab });
+		document.getElementById(`tab-${next.tab}`)!.focus();
+		event.preventDefault();
+	}
+
+	return (
+		<div class="tabs controls" role="tablist" aria-label="Views" ref={list} onKeyDown={key}>
+			{views.map((view) => (
+				<button
+					key={view.tab}
+					id={`tab-${view.tab}`}
+					role="tab"
+					aria-selected={view.tab === tab}
+					aria-controls={`panel-${view.tab}`}
+					tabIndex={view.tab === tab ? 0 : -1}
+					onClick={() => set({ tab: view.tab })}
+				>
+					{view.name}
+					{view.badge !== undefined && <span class={`badge${view.warn ? " warn" : ""}`}>{digits(view.badge)}</span>}
+				</button>
+			))}
+		</div>
+	);
+}
+
+/** Whether a key is meant for what has the focus. */
+function isTyping(event: KeyboardEvent): boolean {
+	const target = event.target as HTMLElement;
+	return event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName) || target.isContentEditable;
+}
+
+function useKeys(keys: Record<string, () => void>): void {
+	const latest = useRef(keys);
+	latest.current = keys;
+
+	useEffect(() => {
+		const listen = (event: KeyboardEvent) => {
+			const act = latest.current[event.key];
+			if (!act || isTyping(event) || document.querySelector("dialog[open]")) return;
+			act();
+			event.preventDefault();
+		};
+		addEventListener("keydown", listen);
+		return () => removeEventListener("keydown", listen);
+	}, []);
+}
+
+function Shell({ facts }: { facts: Facts }) {
+	const { model, state, set } = useSeep();
+	const views = useMemo(() => (facts.diff ? diffViews : reportViews)(facts, model), [facts]);
+	const view = views.find((one) => one.tab === state.tab) ?? views[0];
+	const [theme, toggleTheme] = useThemeToggle();
+	const [help, setHelp] = useState(false);
+	const visited = useRef(new Set<Tab>()).current;
+	visited.add(view.tab);
+
+	useEffect(() => {
+		document.title = `${facts.title} – seep`;
+		const listen = () => {
+			const tab = location.hash.slice(1) as Tab;
+			if (views.some((one) => one.tab === tab)) set({ tab });
+		};
+		listen();
+		addEventListener("hashchange", listen);
+		return () => removeEventListener("hashchange", listen);
+	}, []);
+	useEffect(() => {
+		if (location.hash.slice(1) !== view.tab && (location.hash || view.tab !== "overview")) location.hash = view.tab;
+	}, [view.tab]);
+	useKeys({
+		"?": () => setHelp(true),
+		t: toggleTheme,
+		p: () => print(),
+		"/": () => {
+			if (!view.filters) set({ tab: facts.diff ? "changes" : "stacks" });
+			setTimeout(() => document.getElementById("search")?.focus());
+		},
+		...Object.fromEntries(views.slice(0, 9).map((one, i) => [`${i + 1}`, () => set({ tab: one.tab })])),
+	});
+
+	return (
+		<>
+			<Head facts={facts} theme={theme} toggleTheme={toggleTheme} help={() => setHelp(true)} />
+			<Tabs views={views} tab={view.tab} />
+			{view.filters && <Filters facts={facts} />}
+			{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
+				<div
+					key={one.tab}
+					id={`panel-${one.tab}`}
+					class={`panel panel-${one.tab}`}
+					role="tabpanel"
+					aria-labelledby={`tab-${one.tab}`}
+					hidden={one !== view}
+				>
+					{one.show()}
+				</div>
+			))}
+			<div class="print-only">
+				{facts.diff ? <DiffOverview facts={facts} /> : <Overview facts={facts} print />}
+				<Paper facts={facts} />
+			</div>
+			<div class="hidden-text" role="status" aria-live="polite" ref={setAnnouncer} />
+			<Help open={help} close={() => setHelp(false)} />
+		</>
+	);
+}
+
+export function App({ data }: { data: unknown }) {
+	const seep = useMemo(() => {
+		const model = loadModel(data as object);
+		const measure = model.isDiff ? model.measures[0] : figure(object(object(model.doc).totals).live_bytes) ? "live" : "peak";
+		return { model, facts: gather(model), store: new Store({ ...initialState, measure }) };
+	}, [data]);
+
+	return (
+		<SeepContext.Provider value={seep}>
+			<Shell facts={seep.facts} />
+		</SeepContext.Provider>
+	);
 }

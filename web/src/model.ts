@@ -186,10 +186,10 @@ export class Model {
 		const { contexts, frames } = this;
 		const { stacks, special } = contexts;
 		const { functionOf } = frames;
-		const builder = new TreeBuilder();
+		const builder = new TreeBuilder(contexts.count);
 		// The path of the context before: what both share need not be looked up.
-		let lastFn: number[] = [];
-		let lastNode: number[] = [];
+		const lastFn: number[] = [];
+		const lastNode: number[] = [];
 
 		for (let i = 0; i < contexts.count; i++) {
 			const value = weights.value[i];
@@ -219,10 +219,12 @@ export class Model {
 				lastNode[depth] = node;
 			}
 			lastFn.length = lastNode.length = depth;
-			builder.end(node, value, weights.blocks[i], Math.abs(value));
+			builder.end(node, i, value, weights.blocks[i]);
 		}
 		if (weights.elsewhere > 0)
-			builder.end(builder.child(0, ELSEWHERE, -1), weights.elsewhere, 0, weights.elsewhere);
+			builder.add(
+				builder.child(0, ELSEWHERE, -1), weights.elsewhere, contexts.lostElsewhere.blocks,
+			);
 		return builder;
 	}
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the user chose: one small store, which every view reads by useSeep().
+//
+// The bar above the views (views/filters.tsx) sets measure, search, thread, scope, module, epochs and
+// whole, for all views alike. The flame graph (flame/flame.tsx, FlameView without properties) has a
+// bar of its own for direction, zoom and the function of its sandwich view.
+// Keys: the shell takes ? / t and 1 to 9 (tabs) where no field has the focus; views take the others.
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { Model } from "./model";

@@ -90,7 +90,7 @@ export class Functions {
 	around(weights: Weighed, fn: number, whole: boolean, outwards: boolean): Tree {
 		const { start, first, end, stacks, count } = this.#contexts;
 		const { functionOf } = this.#frames;
-		const builder = new TreeBuilder();
+		const builder = new TreeBuilder(count);
 
 		builder.fn[0] = fn;
 		for (let i = 0; i < count; i++) {
@@ -105,7 +105,7 @@ export class Functions {
 			if (builder.frame[0] < 0) builder.frame[0] = stacks[at];
 			for (let k = at + step; k !== stop; k += step)
 				node = builder.child(node, functionOf[stacks[k]], stacks[k]);
-			builder.end(node, value, weights.blocks[i], Math.abs(value));
+			builder.end(node, i, value, weights.blocks[i]);
 		}
 		return new Tree(builder);
 	}

@@ -24,10 +24,13 @@ export class TreeBuilder {
 	value = new Float64Array(FIRST_NODES);
 	blocks = new Float64Array(FIRST_NODES);
 	width = new Float64Array(FIRST_NODES);
+	/** By context the node at which its stack ends; -1: it is not in the tree. */
+	readonly ends: Int32Array;
 	#slots = new Int32Array(4 * FIRST_NODES);
 	#mask = 4 * FIRST_NODES - 1;
 
-	constructor() {
+	constructor(contexts: number) {
+		this.ends = new Int32Array(contexts).fill(-1);
 		this.parent[0] = -1;
 		this.fn[0] = ROOT;
 		this.frame[0] = -1;
@@ -74,11 +77,17 @@ export class TreeBuilder {
 		}
 	}
 
-	/** A stack ends at `node`. */
-	end(node: number, value: number, blocks: number, width: number): void {
+	/** The stack of a context ends at `node`. */
+	end(node: number, context: number, value: number, blocks: number): void {
+		this.ends[context] = node;
+		this.add(node, value, blocks);
+	}
+
+	/** Something without a context belongs to `node`. */
+	add(node: number, value: number, blocks: number): void {
 		this.value[node] += value;
 		this.blocks[node] += blocks;
-		this.width[node] += width;
+		this.width[node] += Math.abs(value);
 	}
 }
 
@@ -95,6 +104,8 @@ export class Tree {
 	/** What decides about the size of a node: never below zero. */
 	readonly width: Float64Array;
 	readonly depth: Int32Array;
+	/** By context the node at which its stack ends; -1: it is not in the tree. */
+	readonly ends: Int32Array;
 	/** Where the node begins, from the left edge of the root, in units of width. */
 	readonly x: Float64Array;
 	/** Nodes in the order of a walk, the widest child first. */
@@ -117,6 +128,7 @@ export class Tree {
 		this.value = from.value.subarray(0, n);
 		this.blocks = from.blocks.subarray(0, n);
 		this.width = from.width.subarray(0, n);
+		this.ends = from.ends;
 		for (let node = n - 1; node > 0; node--) {
 			const parent = this.parent[node];
 			this.value[parent] += this.value[node];
@@ -211,15 +223,38 @@ export class Tree {
 		return children;
 	}
 
-	/** The node whose path below the root has these functions; the nearest ancestor there is. */
+	#child(node: number, fn: number): number {
+		for (let place = this.place[node] + 1; place < this.past[node]; place = this.past[this.order[place]])
+			if (this.fn[this.order[place]] === fn) return this.order[place];
+		return -1;
+	}
+
+	/**
+	 * The node whose path below the root has these functions; the nearest ancestor there is.
+	 * Functions that come before main may be missing in the tree, and so may NO_STACK ... in the path.
+	 */
 	find(functions: readonly number[]): number {
-		let node = 0;
-		for (const fn of functions) {
-			const child = this.children(node).find((candidate) => this.fn[candidate] === fn);
-			if (child === undefined) break;
-			node = child;
-		}
-		return node;
+		const roots = [0, ...this.children(0).filter((child) => this.fn[child] < 0)];
+		let best = 0;
+
+		for (let skip = 0; skip < functions.length && best === 0; skip++)
+			for (const root of roots) {
+				let node = root;
+				for (let at = skip, next = 0; at < functions.length; at++, node = next) {
+					next = this.#child(node, functions[at]);
+					if (next < 0) break;
+				}
+				if (node !== root && this.depth[node] > this.depth[best]) best = node;
+			}
+		return best;
+	}
+
+	/** By node the sum of a column of contexts. */
+	sum(column: Float64Array): Float64Array {
+		const sums = new Float64Array(this.count);
+		for (let i = 0; i < this.ends.length; i++) if (this.ends[i] >= 0) sums[this.ends[i]] += column[i];
+		for (let node = this.count - 1; node > 0; node--) sums[this.parent[node]] += sums[node];
+		return sums;
 	}
 
 	/** What the nodes of these functions have together; what is below one of them counts once. */

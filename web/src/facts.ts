@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// What the views ask of the document beyond the model's columns: epochs, leaks, growth, the run's
+// course. Read with the same care as the model: a file can hold anything.
+import { basename, duration, visible } from "./format";
+import type { Model } from "./model";
+import { array, figure, isIndex, isObject, type Loose, object, text } from "./model/read";
+
+export const LOST = ["LOST", "LOST-CYCLE", "LOST-WITH"];
+const LEAKS_MAX = 200_000;
+
+export interface Epoch {
+	number: number;
+	fromNs: number;
+	toNs: number;
+	/** Of the mark that began it; null where that has none, and of the first. */
+	name: string | null;
+	exact: boolean;
+}
+
+export interface LeakRow {
+	index: number;
+	verdict: string;
+	flags: string[];
+	/** Index into the contexts, or -1. */
+	context: number;
+	/** Index into the leaks, or -1. */
+	root: number;
+	blocks: number;
+	bytes: number;
+	withBlocks: number;
+	withBytes: number;
+	rule: string | null;
+	evidence: string | null;
+	suppressedBy: string | null;
+	chain: Loose[];
+	blockList: Loose[];
+	/** The part of the stack that is worth reading, innermost first. */
+	frames: number[];
+	wholeFrames: number[];
+}
+
+export interface GrowthRow {
+	context: number;
+	verdict: string;
+	confidence: string;
+	bytes: number;
+	rate: number;
+	freedShare: number;
+	sinceNs: number;
+	untilNs: number;
+	returned: boolean;
+	staleBlocks: number;
+	evidence: string;
+}
+
+export interface Facts {
+	diff: boolean;
+	doc: Loose;
+	title: string;
+	/** Of a report; zeros where not known. */
+	startNs: number;
+	endNs: number;
+	running: boolean;
+	epochs: Epoch[];
+	leaks: LeakRow[];
+	/** Leaks that count: lost, and not kept by another. */
+	roots: LeakRow[];
+	growth: GrowthRow[];
+	/** By context the index of its mapping in `growth`. */
+	unseen: { code: string; detail: string; side: string | null }[];
+	/** Positions of contexts by id. */
+	timeline: { at: number; live: number; rss: number; allocs: number; frees: number }[];
+	marks: { name: string | null; at: number }[];
+}
+
+/** Text of the document, made visible; null where there is none. */
+export function said(value: unknown): string | null {
+	const raw = text(value);
+	return raw === null ? null : visible(raw);
+}
+
+export const saidOf = (list: unknown): string[] =>
+	array(list).flatMap((item) => (typeof item === "string" ? [visible(item)] : []));
+
+function epochsOf(doc: Loose, startNs: number, endNs: number): Epoch[] {
+	const epochs: Epoch[] = [{ number: 0, fromNs: startNs, toNs: endNs, name: null, exact: true }];
+	const marks = array(doc.marks)
+		.map(object)
+		.filter((mark) => typeof mark.epoch === "number")
+		.sort((a, b) => figure(a.at_ns) - figure(b.at_ns));
+
+	for (const mark of marks) {
+		const at = figure(mark.at_ns);
+		epochs[epochs.length - 1].toNs = at;
+		epochs.push({
+			number: figure(mark.epoch),
+			fromNs: at,
+			toNs: endNs,
+			name: said(mark.name),
+			exact: mark.exact === true,
+		});
+	}
+	return epochs;
+}
+
+function leaksOf(model: Model, doc: Loose): LeakRow[] {
+	const byId = new Map<unknown, number>();
+	const frameCount = array(doc.frames).length;
+
+	array(doc.contexts).forEach((context, i) => byId.set(object(context).id, i));
+	return array(doc.leaks)
+		.slice(0, LEAKS_MAX)
+		.map((item, index) => {
+			const leak = object(item);
+			const context = leak.context == null ? -1 : (byId.get(leak.context) ?? -1);
+			const own = array(leak.frames).filter((frame) => isIndex(frame, frameCount)) as number[];
+			return {
+				index,
+				verdict: said(leak.verdict) ?? "unknown",
+				flags: saidOf(leak.flags),
+				context,
+				root: isIndex(leak.root, array(doc.leaks).length) ? leak.root : -1,
+				blocks: figure(leak.blocks),
+				bytes: figure(leak.bytes),
+				withBlocks: figure(leak.with_blocks),
+				withBytes: figure(leak.with_bytes),
+				rule: said(leak.rule),
+				evidence: said(leak.evidence),
+				suppressedBy: said(leak.suppressed_by),
+				chain: array(leak.chain).filter(isObject),
+				blockList: array(leak.block_list).filter(isObject),
+				frames: context >= 0 ? [...model.contexts.frames(context, false)] : own,
+				wholeFrames: context >= 0 ? [...model.contexts.frames(context, true)] : own,
+			};
+		});
+}
+
+function growthOf(doc: Loose): GrowthRow[] {
+	const rows: GrowthRow[] = [];
+
+	array(doc.contexts).forEach((item, context) => {
+		const growth = object(object(item).growth);
+		const verdict = said(growth.verdict);
+		if (!verdict) return;
+		rows.push({
+			context,
+			verdict,
+			confidence: said(growth.confidence) ?? "",
+			bytes: figure(growth.bytes),
+			rate: typeof growth.bytes_per_s === "number" ? growth.bytes_per_s : 0,
+			freedShare: typeof growth.freed_share === "number" ? growth.freed_share : 0,
+			sinceNs: figure(growth.since_ns),
+			untilNs: figure(growth.until_ns),
+			returned: growth.returned === true,
+			staleBlocks: figure(growth.stale_blocks),
+			evidence: said(growth.evidence) ?? "",
+		});
+	});
+	return rows.sort((a, b) => b.bytes - a.bytes);
+}
+
+export function gather(model: Model): Facts {
+	const doc = object(model.doc);
+	const process = object(doc.process);
+	const diff = object(model.view).kind === "diff";
+	const timeline = array(doc.timeline)
+		.map(object)
+		.map((sample) => ({
+			at: figure(sample.at_ns),
+			live: figure(sample.live_bytes),
+			rss: figure(sample.rss_bytes),
+			allocs: figure(sample.allocs),
+			frees: figure(sample.frees),
+		}))
+		.filter((sample) => sample.at > 0)
+		.sort((a, b) => a.at - b.at);
+	const startNs = figure(process.start_ns);
+	const last = timeline.length ? timeline[timeline.length - 1].at : startNs;
+	const endNs = process.end_ns == null ? last : figure(process.end_ns);
+	const leaks = diff ? [] : leaksOf(model, doc);
+	const file = object(model.view).file;
+
+	return {
+		diff,
+		doc,
+		title: diff ? saidOf(file).join(" → ") : basename(said(process.exe) ?? said(file) ?? "recording"),
+		startNs,
+		endNs,
+		running: process.ended === "running",
+		epochs: diff ? [] : epochsOf(doc, startNs, endNs),
+		leaks,
+		roots: leaks.filter((leak) => leak.root < 0 && LOST.includes(leak.verdict)),
+		growth: diff ? [] : growthOf(doc),
+		unseen: array(doc.unseen)
+			.map(object)
+			.map((one) => ({
+				code: said(one.code) ?? "",
+				detail: said(one.detail) ?? "",
+				side: said(one.side),
+			})),
+		timeline,
+		marks: array(doc.marks)
+			.map(object)
+			.map((mark) => ({ name: said(mark.name), at: figure(mark.at_ns) })),
+	};
+}
+
+/** A moment of the run: "2.5 s after the start". */
+export const after = (facts: Facts, ns: number) => duration(Math.max(0, ns - facts.startNs));
+
+export function epochName(facts: Facts, epoch: Epoch): string {
+	if (epoch.name) return epoch.name;
+	return epoch.number === 0 ? "start" : after(facts, epoch.fromNs);
+}
+
+/** When what still lives of a context was allocated: from, and until when; null where not known. */
+export function allocatedWhen(facts: Facts, context: number): [number, number] | null {
+	const raw = object(array(facts.doc.contexts)[context]);
+	const numbers = new Set(array(raw.epochs).map((share) => figure(object(share).epoch)));
+	const met = facts.epochs.filter((epoch) => numbers.has(epoch.number));
+	const first = figure(raw.first_ns);
+
+	if (!first && !met.length) return null;
+	const from = Math.max(first, met.length ? met[0].fromNs : 0);
+	return [from, met.length ? met[met.length - 1].toNs : facts.endNs];
+}
+
+/** The same in words. */
+export function sinceWords(facts: Facts, context: number): string | null {
+	const when = context >= 0 ? allocatedWhen(facts, context) : null;
+	if (!when) return null;
+	const until = when[1] >= facts.endNs ? "the end" : after(facts, when[1]);
+	return `allocated from ${after(facts, when[0])} on, up to ${until}`;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// What the colours of a flame graph say: only those that occur.
+import { useMemo } from "preact/hooks";
+import { basename, visible } from "../format";
+import { useTheme } from "../views/hooks";
+import type { Meaning } from "./box_facts";
+import type { Tint } from "./paint";
+import { dark, type Kind, light, moduleShades, type Palette, SHADES } from "./palette";
+
+const KINDS: [kind: Kind, name: string][] = [
+	["o", "own code"],
+	["i", "installed library"],
+	["l", "language library"],
+	["s", "C library"],
+	["a", "allocator"],
+	["p", "before main"],
+];
+const MODULES_MAX = 6;
+
+type Entry = [colour: string, name: string, hatched?: boolean];
+
+function originEntries({ tree, model }: Meaning, palette: Palette): Entry[] {
+	const met = new Set<string>();
+	for (let node = 1; node < tree.count; node++)
+		if (tree.fn[node] >= 0) met.add(model.frames.origin(tree.fn[node]));
+	return KINDS.filter(([kind]) => met.has(kind)).map(([kind, name]) => [palette.origin[kind][SHADES >> 1], name]);
+}
+
+/** The modules that own most of what is drawn. */
+function moduleEntries({ tree, model }: Meaning, palette: Palette): Entry[] {
+	const own = new Map<number, number>();
+	for (let node = 1; node < tree.count; node++) {
+		const module = tree.frame[node] < 0 ? -1 : model.frames.moduleOf[tree.frame[node]];
+		if (module >= 0) own.set(module, (own.get(module) ?? 0) + 1);
+	}
+	return [...own]
+		.sort((a, b) => b[1] - a[1])
+		.slice(0, MODULES_MAX)
+		.map(([module]) => [
+			moduleShades(palette, module)[SHADES >> 1],
+			visible(basename(model.frames.modules[module] ?? "")),
+		]);
+}
+
+const changeEntries = (palette: Palette): Entry[] => [
+	[palette.grew[7], "+ all of it new"],
+	[palette.grew[3], "+ grew"],
+	[palette.shrank[3], "− shrank"],
+	[palette.shrank[7], "− gone"],
+];
+
+function Swatch({ colour }: { colour: string }) {
+	return (
+		<svg width="12" height="12" aria-hidden="true">
+			<rect width="12" height="12" rx="2" fill={colour} />
+		</svg>
+	);
+}
+
+export function Legend({ meaning, tint, searching }: { meaning: Meaning; tint: Tint; searching: boolean }) {
+	const palette = useTheme() === "dark" ? dark : light;
+	const entries = useMemo((): Entry[] => {
+		if (searching) return [[palette.match, "matches the search"], [palette.dim, "does not"]];
+		if (meaning.sides) return changeEntries(palette);
+		const list = tint === "module" ? moduleEntries(meaning, palette) : originEntries(meaning, palette);
+		return meaning.lost ? [...list, [palette.lost, "lost", true]] : list;
+	}, [meaning, palette, tint, searching]);
+
+	return (
+		<ul class="legend" aria-label="Colours">
+			{entries.map(([colour, name, hatched]) => (
+				<li key={name}>
+					{hatched ? (
+						<svg width="16" height="12" aria-hidden="true">
+							<rect y="8" width="4" height="3" fill={colour} />
+							<rect x="6" y="8" width="4" height="3" fill={colour} />
+							<rect x="12" y="8" width="4" height="3" fill={colour} />
+						</svg>
+					) : (
+						<Swatch colour={colour} />
+					)}{" "}
+					{name}
+				</li>
+			))}
+		</ul>
+	);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The flame graph's tab: what is drawn and how, the way to the box that is zoomed to, what the search
+// found, the graph, and what is known of the box in focus. With a function chosen it is the sandwich.
+import { useMemo, useState } from "preact/hooks";
+import { percent, things } from "../format";
+import type { Tree, Weights } from "../model";
+import { type State, useSeep } from "../state";
+import { copyText } from "../views/hooks";
+import { Found, InFocus } from "./beside";
+import { boxFacts, foldedText, type Meaning, meaningOf, valueText } from "./box_facts";
+import { roomyTop } from "./geometry";
+import { Legend } from "./legend";
+import type { Tint } from "./paint";
+import { Pane } from "./pane";
+import { Sandwich } from "./sandwich";
+import { search } from "./search";
+
+/** The share of the width that a box found by search or named by another view has at least. */
+const SHARE_FOUND = 0.06;
+
+export function FlameView() {
+	const { model, state } = useSeep();
+	const weights = model.weigh(state);
+
+	if (weights.width === 0) return <p class="state">Nothing to draw: {emptyWords(state)}</p>;
+	if (state.function !== null && state.function < model.frames.functionCount)
+		return <Sandwich fn={state.function} />;
+	return <Whole weights={weights} />;
+}
+
+function emptyWords({ thread, scope, module, epochs }: State): string {
+	return thread !== null || scope !== null || module !== null || epochs
+		? "no call stack passes the filters."
+		: "no call stack has anything of this measure.";
+}
+
+/** Functions from the root: how the state names a box. */
+export const pathOf = (tree: Tree, node: number): number[] => tree.path(node).slice(1).map((at) => tree.fn[at]);
+
+/** The topmost boxes that match, the widest first. */
+function found(tree: Tree, matches: Uint8Array | null): number[] {
+	const nodes: number[] = [];
+	if (!matches) return nodes;
+	for (let place = 1; place < tree.count; ) {
+		const node = tree.order[place];
+		const hit = tree.fn[node] >= 0 && matches[tree.fn[node]] === 1;
+		if (hit) nodes.push(node);
+		place = hit ? tree.past[node] : place + 1;
+	}
+	return nodes.sort((a, b) => tree.width[b] - tree.width[a]);
+}
+
+function Whole({ weights }: { weights: Weights }) {
+	const { model, state, set } = useSeep();
+	const tree = model.tree(weights, state.whole);
+	const meaning = useMemo(() => meaningOf(model, weights, tree, "all"), [model, weights, tree]);
+	const named = useMemo(() => tree.find(state.zoom), [tree, state.zoom]);
+	const isLeaf = named !== 0 && tree.past[named] === tree.place[named] + 1;
+	const top = isLeaf ? roomyTop(tree, named, 0.2) : named;
+	const [focus, setFocus] = useState({ tree, node: -1 });
+	const [tint, setTint] = useState<Tint>("origin");
+	const matches = search(model, state.search);
+	const hits = useMemo(() => found(tree, matches.of), [tree, matches]);
+	const union = useMemo(() => (matches.of ? tree.union(matches.of) : null), [tree, matches]);
+	const node = focus.tree === tree ? focus.node : -1;
+	const shown = node >= 0 ? node : isLeaf ? named : top;
+
+	const focusOn = (at: number) => setFocus({ tree, node: at });
+	const zoom = (at: number) => {
+		if (tree.past[at] > tree.place[at] + 1) set({ zoom: pathOf(tree, at) });
+	};
+	const out = () => {
+		focusOn(top);
+		set({ zoom: pathOf(tree, Math.max(0, tree.parent[top])) });
+	};
+	const toHit = (step: number) => {
+		if (hits.length === 0) return;
+		const next = hits[(hits.indexOf(node) + step + hits.length + (hits.indexOf(node) < 0 && step < 0 ? 1 : 0)) % hits.length];
+		focusOn(next);
+		if (tree.place[next] < tree.place[top] || tree.place[next] >= tree.past[top] || tree.width[next] < SHARE_FOUND * tree.width[top])
+			set({ zoom: pathOf(tree, roomyTop(tree, next, SHARE_FOUND)) });
+	};
+	const copy = (at: number) => void copyText(foldedText(model, tree, at));
+	const key = (name: string, at: number): boolean => {
+		if (name === "Backspace" || name === "Escape") {
+			if (top === 0) return false;
+			out();
+		} else if (name === "n" || name === "N") toHit(name === "n" ? 1 : -1);
+		else if (name === "s" && tree.fn[at] >= 0) set({ function: tree.fn[at] });
+		else if (name === "c") copy(at);
+		else return false;
+		return true;
+	};
+
+	return (
+		<div class="flame">
+			<div class="flame-bar controls">
+				<Way meaning={meaning} top={top} onPick={(at) => { focusOn(at); set({ zoom: pathOf(tree, at) }); }} />
+				<Options tint={tint} setTint={setTint} />
+			</div>
+			{state.search && (
+				<Found
+					problem={matches.problem}
+					text={union ? foundWords(meaning, matches.functions, union) : ""}
+					step={hits.length > 1 ? toHit : null}
+				/>
+			)}
+			<Pane
+				label={`Flame graph, ${valueText(meaning, tree.value[0])}`}
+				meaning={meaning} top={top} focus={isLeaf && node < 0 ? named : node}
+				matches={matches.of} tint={tint} upwards={state.direction === "flame"}
+				onFocus={focusOn} onZoom={zoom} onKey={key}
+			/>
+			<Legend meaning={meaning} tint={tint} searching={matches.of !== null} />
+			<InFocus meaning={meaning} node={shown}>
+				{tree.fn[shown] >= 0 && (
+					<button onClick={() => set({ function: tree.fn[shown] })} title="Callers and callees of this function (s)">
+						Callers and callees
+					</button>
+				)}
+				<button onClick={() => copy(shown)} title="The path from the root as a folded stack (c)">Copy path</button>
+			</InFocus>
+		</div>
+	);
+}
+
+function foundWords(meaning: Meaning, functions: number, union: { value: number; width: number; nodes: number }): string {
+	if (functions === 0) return "No function matches.";
+	const here = union.nodes === 0 ? "none of them here" : valueText(meaning, union.value);
+	return `${things(functions, "function")} found: ${here}, ${percent(union.width, meaning.tree.width[0])} of all`;
+}
+
+const WAY_MAX = 5;
+
+/** The ancestors of the top: those in the middle of a long way are behind one button. */
+function Way({ meaning, top, onPick }: { meaning: Meaning; top: number; onPick: (node: number) => void }) {
+	const { model, tree } = meaning;
+	const path = tree.path(top);
+	const hidden = path.length > WAY_MAX ? path.length - WAY_MAX + 1 : 0;
+	const seen = hidden ? [path[0], ...path.slice(hidden + 1)] : path;
+
+	return (
+		<nav class="way" aria-label="Zoomed to">
+			{seen.map((node, at) => (
+				<>
+					{at > 0 && <span class="muted" aria-hidden="true">›</span>}
+					{at === 1 && hidden > 0 && (
+						<>
+							<button class="quiet" title={`${hidden} functions between`} onClick={() => onPick(path[hidden])}>…</button>
+							<span class="muted" aria-hidden="true">›</span>
+						</>
+					)}
+					<button
+						class="quiet"
+						aria-current={node === top ? "location" : undefined}
+						title={boxFacts(meaning, node).spoken}
+						onClick={() => onPick(node)}
+					>
+						{node === 0 ? valueText(meaning, tree.value[0]) : model.functionName(tree.fn[node])}
+					</button>
+				</>
+			))}
+		</nav>
+	);
+}
+
+function Options({ tint, setTint }: { tint: Tint; setTint: (tint: Tint) => void }) {
+	const { model, state, set } = useSeep();
+	const upwards = state.direction === "flame";
+
+	return (
+		<span class="flame-options">
+			<span class="segments" role="group" aria-label="Direction">
+				<button aria-pressed={!upwards} title="The root at the top" onClick={() => set({ direction: "icicle" })}>Icicle</button>
+				<button aria-pressed={upwards} title="The root at the bottom" onClick={() => set({ direction: "flame" })}>Flame</button>
+			</span>
+			{!model.isDiff && (
+				<span class="segments" role="group" aria-label="Colours">
+					<button aria-pressed={tint === "origin"} title="Colours tell own code from libraries" onClick={() => setTint("origin")}>By origin</button>
+					<button aria-pressed={tint === "module"} title="Colours tell modules apart" onClick={() => setTint("module")}>By module</button>
+				</span>
+			)}
+		</span>
+	);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// What the document has beside memory: the recording itself, what was not seen, processes, scopes,
+// findings. Views that have nothing to show are not offered.
+import { useMemo } from "preact/hooks";
+import { after, type Facts, said, saidOf } from "../facts";
+import { basename, bytes, count, digits, duration, exactBytes, moment, things, visible } from "../format";
+import { array, figure, object } from "../model/read";
+import { useSeep } from "../state";
+import { Figures, Stack } from "./parts";
+import { type Column, Table } from "./table";
+
+export function endedWords(facts: Facts): string {
+	const process = object(facts.doc.process);
+	const status = object(process.status);
+	const core = process.core_dumped === true ? ", core dumped" : "";
+
+	switch (process.ended) {
+		case "exit":
+			return status.code === undefined ? "exited" : `exited with status ${figure(status.code)}`;
+		case "signal":
+			return `killed by signal ${figure(status.signal)}${core}`;
+		case "exec":
+			return "became another program";
+		case "killed":
+			return "disappeared; its status is not known";
+		case "running":
+			return "still running";
+		default:
+			return "how it ended is not known";
+	}
+}
+
+function Histogram({ facts }: { facts: Facts }) {
+	const rows = array(object(facts.doc.totals).size_histogram)
+		.map(object)
+		.map((row) => ({ upto: figure(row.upto_bytes), allocs: figure(row.allocs) }));
+	const most = Math.max(1, ...rows.map((row) => row.allocs));
+
+	if (!rows.length) return null;
+	return (
+		<section class="card">
+			<h2>Sizes of requests</h2>
+			<table class="plain histogram">
+				<thead><tr><th class="num">Up to</th><th class="num">Allocations</th><th class="hidden-text">Share</th></tr></thead>
+				<tbody>
+					{rows.slice(0, 64).map((row) => (
+						<tr key={row.upto}>
+							<td class="num">{row.upto > 2 ** 62 ? "more" : bytes(row.upto)}</td>
+							<td class="num" title={digits(row.allocs)}>{count(row.allocs)}</td>
+							<td class="wide"><span class="solid" style={{ width: `${(100 * row.allocs) / most}%` }} /></td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</section>
+	);
+}
+
+function Modules() {
+	const { model } = useSeep();
+	const modules = array(object(model.doc).modules).map(object);
+
+	return (
+		<details class="card">
+			<summary>{things(modules.length, "module")}</summary>
+			<ul class="modules">
+				{modules.slice(0, 1000).map((module, i) => (
+					<li key={i}>
+						<span class="break">{said(module.path) ?? "not known"}</span> <code class="muted break">{said(module.build_id)}</code>
+					</li>
+				))}
+			</ul>
+		</details>
+	);
+}
+
+/** What was not seen, in a list; the text names the side in a diff. */
+export function UnseenList({ facts }: { facts: Facts }) {
+	const { model } = useSeep();
+
+	return (
+		<section class="card">
+			<h2>Not seen</h2>
+			{facts.unseen.length + model.damage.length === 0 && <p class="muted">Nothing is known to be missing from these figures.</p>}
+			<ul class="notes-list">
+				{model.damage.map((text) => <li key={text} class="warn">This file is damaged: {text}.</li>)}
+				{facts.unseen.map((one, i) => (
+					<li key={i}>
+						{one.side && <b>{one.side}: </b>}
+						{one.detail} <code class="muted">{one.code}</code>
+					</li>
+				))}
+			</ul>
+		</section>
+	);
+}
+
+function Text({ lines }: { lines: string[] }) {
+	if (!lines.length) return null;
+	return <pre class="text">{lines.join("\n")}</pre>;
+}
+
+export function About({ facts }: { facts: Facts }) {
+	const { model } = useSeep();
+	const process = object(facts.doc.process);
+	const totals = object(facts.doc.totals);
+	const seep = object(facts.doc.seep);
+	const view = object(model.view);
+	const forked = object(facts.doc.forked);
+	const argv = array(process.argv);
+	const f = (key: string) => figure(totals[key]);
+	const row = (name: string, value: unknown) => [name, value] as [string, string];
+
+	return (
+		<div class="about">
+			<UnseenList facts={facts} />
+			<section class="card">
+				<h2>The recording</h2>
+				<Text lines={[...saidOf(view.head), ...saidOf(view.foot)]} />
+			</section>
+			{!facts.diff && (
+				<section class="card">
+					<h2>The process</h2>
+					<Figures
+						of={[
+							row("Program", <span class="break">{said(process.exe) ?? "not known"}</span>),
+							row("Command", process.argv == null ? "withheld" : <code class="break">{argv.map((one) => visible(String(one))).join(" ")}</code>),
+							row("Folder", <span class="break">{said(process.cwd) ?? "not known"}</span>),
+							row("Process", `${figure(process.pid)}, of parent ${figure(process.ppid)}, user ${figure(process.uid)}`),
+							row("Started", moment(figure(process.start_realtime_ns))),
+							row("Ran for", duration(facts.endNs - facts.startNs)),
+							row("Ended", endedWords(facts)),
+							row("Allocator", <span class="break">{said(process.allocator) ?? "not known"}</span>),
+							row("Mode", said(process.mode) ?? ""),
+							...(said(process.options) ? [row("Options", <code class="break">{said(process.options)}</code>)] : []),
+							row("Frees of unknown blocks", digits(f("untracked_frees"))),
+							row("Missed frees", digits(f("missed_frees"))),
+							row("Operations in doubt", digits(f("in_doubt"))),
+							row("Stack walks", `${digits(f("walks"))}, ${digits(f("walks_truncated"))} cut short`),
+							...(figure(forked.processes) ? [row("Small forks", `${digits(figure(forked.processes))}, ${bytes(figure(forked.live_bytes))} live`)] : []),
+							row("seep's own memory", bytes(f("own_bytes"))),
+							row("Written by", `seep ${said(seep.version) ?? "?"}, schema ${figure(seep.schema)}`),
+						]}
+					/>
+				</section>
+			)}
+			<Histogram facts={facts} />
+			<Modules />
+		</div>
+	);
+}
+
+export function Processes({ facts }: { facts: Facts }) {
+	const run = object(facts.doc.run);
+	const others = useMemo(() => array(run.others).map(object), [facts]);
+	const rows = useMemo(() => others.map((_, i) => i), [others]);
+	const columns = useMemo((): Column[] => {
+		const f = (i: number, key: string) => figure(others[i][key]);
+		const size = (key: string, title: string, wide?: boolean): Column => ({
+			key, title, num: true, wide, width: "96px", value: (i) => f(i, key), cell: (i) => bytes(f(i, key)), exact: (i) => exactBytes(f(i, key)),
+		});
+		return [
+			{ key: "exe", title: "Program", width: "minmax(12em,1fr)", value: (i) => said(others[i].exe) ?? "",
+				cell: (i) => <span class="site"><span class="name"><b>{basename(said(others[i].exe) ?? "not known")}</b></span> <span class="place">{said(others[i].recording)}</span></span> },
+			{ key: "pid", title: "Process", num: true, width: "76px", value: (i) => f(i, "pid"), cell: (i) => f(i, "pid") },
+			{ key: "ppid", title: "Parent", num: true, wide: true, width: "76px", value: (i) => f(i, "ppid"), cell: (i) => f(i, "ppid") },
+			size("live_bytes", "Live at exit"), size("peak_bytes", "Peak", true), size("alloc_bytes", "Allocated", true),
+			{ key: "allocs", title: "Allocs", num: true, wide: true, width: "84px", value: (i) => f(i, "allocs"), cell: (i) => count(f(i, "allocs")), exact: (i) => digits(f(i, "allocs")) },
+			{ key: "start", title: "Started", hint: "After the start of this process", num: true, wide: true, width: "92px", value: (i) => f(i, "start_ns"), cell: (i) => after(facts, f(i, "start_ns")) },
+		];
+	}, [others]);
+
+	return (
+		<>
+			<p class="summary">
+				<b>{things(figure(run.processes), "process").replace("processs", "processes")}</b> in this run:{" "}
+				<b>{bytes(figure(run.live_bytes))}</b> live at their ends, peaks of {bytes(figure(run.peaks_bytes))} together, at most{" "}
+				{bytes(figure(run.peaks_at_once_bytes))} at one time. The others have recordings of their own, beside this one.
+			</p>
+			<Table label="Other processes of the run" columns={columns} rows={rows} sort="live_bytes" empty="No other process has a recording." />
+		</>
+	);
+}
+
+export function Scopes({ facts }: { facts: Facts }) {
+	const { set } = useSeep();
+	const scopes = useMemo(() => array(facts.doc.scopes).map(object), [facts]);
+	const rows = useMemo(() => scopes.map((_, i) => i), [scopes]);
+	const columns = useMemo((): Column[] => {
+		const f = (i: number, key: string) => figure(scopes[i][key]);
+		const size = (key: string, title: string, wide?: boolean): Column => ({
+			key, title, num: true, wide, width: "96px", value: (i) => f(i, key), cell: (i) => bytes(f(i, key)), exact: (i) => exactBytes(f(i, key)),
+		});
+		const time = (key: string, title: string): Column => ({
+			key, title, num: true, wide: true, width: "92px", value: (i) => f(i, key), cell: (i) => duration(f(i, key)),
+		});
+		return [
+			{ key: "tag", title: "Scope", width: "minmax(10em,1fr)", value: (i) => said(scopes[i].tag) ?? "",
+				cell: (i) => <span class="site"><span class="name"><b>{said(scopes[i].tag)}</b></span> <span class="place">{said(scopes[i].parent)}</span></span> },
+			{ key: "entries", title: "Entries", num: true, width: "84px", value: (i) => f(i, "entries"), cell: (i) => digits(f(i, "entries")) },
+			size("held_bytes", "Held"), size("allocated_bytes", "Allocated", true), size("peak_bytes", "Peak", true),
+			size("freed_own_bytes", "Freed in it", true), size("freed_foreign_bytes", "Freed outside", true), time("duration_ns", "Time"), time("max_ns", "Longest"),
+		];
+	}, [scopes]);
+
+	return (
+		<Table label="Scopes" columns={columns} rows={rows} sort="held_bytes" empty="There are no scopes."
+			detail={(i) => (
+				<p class="row-buttons"><button onClick={() => set({ scope: String(scopes[i].tag), tab: "stacks" })}>Its call stacks</button></p>
+			)} />
+	);
+}
+
+export function Findings({ facts }: { facts: Facts }) {
+	const findings = useMemo(() => array(facts.doc.findings).map(object), [facts]);
+	const rows = useMemo(() => findings.map((_, i) => i), [findings]);
+	const columns = useMemo((): Column[] => [
+		{ key: "kind", title: "Finding", width: "minmax(10em,1fr)", value: (i) => said(findings[i].kind) ?? "", cell: (i) => <b>▲ {said(findings[i].kind)}</b> },
+		{ key: "count", title: "Times", num: true, width: "76px", value: (i) => figure(findings[i].count), cell: (i) => digits(figure(findings[i].count)) },
+		{ key: "thread", title: "Thread", wide: true, width: "120px", value: (i) => said(findings[i].thread) ?? "", cell: (i) => said(findings[i].thread) },
+		{ key: "at", title: "First after", num: true, wide: true, width: "92px", value: (i) => figure(findings[i].at_ns), cell: (i) => after(facts, figure(findings[i].at_ns)) },
+	], [findings]);
+
+	return (
+		<Table label="Findings" columns={columns} rows={rows} sort="count" empty="There are no findings."
+			detail={(i) => {
+				const one = findings[i];
+				const stack = (name: string, key: string) =>
+					array(one[key]).length > 0 && <div><h3>{name}</h3><Stack context={-1} frames={array(one[key]) as number[]} /></div>;
+				return (
+					<div class="detail">
+						{stack("Here", "here_frames")}
+						{stack("Allocated", "alloc_frames")}
+						{stack("Freed", "free_frames")}
+						<Figures of={[["Expected", said(one.expected) ?? "–"], ["Actual", said(one.actual) ?? "–"], ["Block", object(one.block).size == null ? "–" : bytes(figure(object(one.block).size))]]} />
+					</div>
+				);
+			}} />
+	);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// What grew without coming back, or stays for far longer than its like.
+import { useMemo } from "preact/hooks";
+import { after, type Facts, type GrowthRow } from "../facts";
+import { bytes, digits, duration, exactBytes, percent, things } from "../format";
+import { useSeep } from "../state";
+import { searched } from "./filters";
+import { ContextDetail, ContextSite, contextName, stackText, Verdict } from "./parts";
+import { type Column, Table } from "./table";
+
+const perHour = (row: GrowthRow) =>
+	row.verdict === "GROWING" && row.untilNs > row.sinceNs
+		? Math.floor((row.bytes * 3600e9) / (row.untilNs - row.sinceNs))
+		: 0;
+
+/** Per minute, unless that is less than a KB or more than 60 MB; as the terminal says it. */
+export function rate(hourly: number): string {
+	const minute = Math.floor(hourly / 60);
+	if (minute >= 60 * 1024 ** 2) return `+${bytes(Math.floor(hourly / 3600))}/s`;
+	return minute < 1024 ? `+${bytes(hourly)}/h` : `+${bytes(minute)}/min`;
+}
+
+export const rateOf = (row: GrowthRow) => rate(perHour(row));
+
+export function growthWords(facts: Facts): string {
+	const growing = facts.growth.filter((row) => row.verdict === "GROWING");
+	const stale = facts.growth.filter((row) => row.verdict === "STALE");
+	const sum = growing.reduce((all, row) => all + row.bytes, 0);
+	const speed = growing.reduce((all, row) => all + perHour(row), 0);
+	const parts = [];
+
+	if (growing.length) parts.push(`${things(growing.length, "call stack")} grew by ${bytes(sum)} at ${rate(speed)}`);
+	if (stale.length)
+		parts.push(`${things(stale.length, "call stack")} with ${bytes(stale.reduce((all, row) => all + row.bytes, 0))} that stay for far longer than their like`);
+	return parts.join("; ");
+}
+
+export const whenWords = (facts: Facts, row: GrowthRow) =>
+	row.verdict === "STALE"
+		? `older than ${duration(row.untilNs - row.sinceNs)}`
+		: `since ${after(facts, row.sinceNs)} after the start`;
+
+export function NoGrowth({ facts }: { facts: Facts }) {
+	return (
+		<>
+			No call stack is GROWING. The program ran for {duration(facts.endNs - facts.startNs)}; a verdict needs a minute of
+			growth, or what <code>--growth-after</code> says.
+		</>
+	);
+}
+
+export function Growth({ facts }: { facts: Facts }) {
+	const { model, state } = useSeep();
+	const keep = useMemo(() => searched(model, state.search), [model, state.search]);
+	const weighed = model.weigh({ ...state, measure: "allocated", epochs: null });
+	const rows = useMemo(
+		() => facts.growth.map((_, i) => i).filter((i) => {
+			const { context } = facts.growth[i];
+			return (!keep || keep[context]) && (!weighed.keep || weighed.keep[context]);
+		}),
+		[facts, keep, weighed],
+	);
+	const columns = useMemo((): Column[] => {
+		const of = (i: number) => facts.growth[i];
+		return [
+			{ key: "name", title: "Call stack", width: "minmax(14em,1fr)", value: (i) => contextName(model, of(i).context),
+				cell: (i) => <ContextSite i={of(i).context} /> },
+			{ key: "verdict", title: "Verdict", wide: true, width: "104px", value: (i) => of(i).verdict,
+				cell: (i) => <Verdict word={of(i).verdict} /> },
+			{ key: "bytes", title: "By", hint: "By how much it grew, or how much is stale", num: true, width: "88px",
+				value: (i) => of(i).bytes, cell: (i) => <b>{bytes(of(i).bytes)}</b>, exact: (i) => exactBytes(of(i).bytes) },
+			{ key: "rate", title: "Rate", num: true, width: "120px", value: (i) => of(i).rate,
+				cell: (i) => (of(i).verdict === "GROWING" ? rateOf(of(i)) : "–"), exact: (i) => `${of(i).rate} bytes per second` },
+			{ key: "since", title: "Since", hint: "After the start of the process", num: true, wide: true, width: "92px",
+				value: (i) => of(i).sinceNs, cell: (i) => after(facts, of(i).sinceNs) },
+			{ key: "until", title: "Seen until", hint: "After the start of the process", num: true, wide: true, width: "92px",
+				value: (i) => of(i).untilNs, cell: (i) => after(facts, of(i).untilNs) },
+			{ key: "freed", title: "Ever freed", num: true, wide: true, width: "84px", value: (i) => of(i).freedShare,
+				cell: (i) => percent(of(i).freedShare, 1) },
+			{ key: "confidence", title: "Confidence", wide: true, width: "92px",
+				value: (i) => ["low", "medium", "high"].indexOf(of(i).confidence), cell: (i) => of(i).confidence },
+		];
+	}, [facts, model]);
+
+	return (
+		<>
+			<p class={`summary answer ${facts.growth.length ? "leak" : "unknown"}`} role="status">
+				{facts.growth.length ? <b>{growthWords(facts)}</b> : <NoGrowth facts={facts} />}
+			</p>
+			<Table
+				label="What grew"
+				columns={columns}
+				rows={rows}
+				sort="bytes"
+				detail={(i) => <GrowthDetail row={facts.growth[i]} />}
+				copy={(i) => stackText(model, facts.growth[i].context)}
+				empty={facts.growth.length ? "Nothing matches. Remove a filter or the search." : "Nothing to list."}
+			/>
+		</>
+	);
+}
+
+function GrowthDetail({ row }: { row: GrowthRow }) {
+	return (
+		<>
+			<p class="lead">
+				{row.returned && <b>It was given back: half of it or more was freed after that. </b>}
+				{row.staleBlocks > 0 && `${digits(row.staleBlocks)} blocks are stale. `}
+			</p>
+			<ContextDetail i={row.context} />
+		</>
+	);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The course of the run, and what of each part of it still lives.
+import { useMemo } from "preact/hooks";
+import { after, type Facts } from "../facts";
+import { bytes, digits, duration, exactBytes, percent, things } from "../format";
+import { array, figure, object } from "../model/read";
+import { useSeep } from "../state";
+import { epochsWords } from "./filters";
+import { announce, useNarrow } from "./hooks";
+import { ContextDetail, ContextSite, contextName, Share, stackText } from "./parts";
+import { epochLabel, Plot } from "./plot";
+import { type Column, Table } from "./table";
+
+/** By place in facts.epochs: live bytes and blocks that were allocated then. */
+function useEpochSums(facts: Facts): { bytes: number[]; blocks: number[] } {
+	const { model, state } = useSeep();
+	const { keep } = model.weigh({ ...state, measure: "live", epochs: null });
+
+	return useMemo(() => {
+		const place = new Map(facts.epochs.map((epoch, i) => [epoch.number, i]));
+		const sums = { bytes: facts.epochs.map(() => 0), blocks: facts.epochs.map(() => 0) };
+		for (let i = 0; i < model.contexts.count; i++) {
+			if (keep && !keep[i]) continue;
+			for (const item of array(object(model.contexts.raw[i]).epochs)) {
+				const share = object(item);
+				const at = place.get(figure(share.epoch));
+				if (at === undefined) continue;
+				sums.bytes[at] += figure(share.bytes);
+				sums.blocks[at] += figure(share.blocks);
+			}
+		}
+		return sums;
+	}, [facts, keep]);
+}
+
+function Legend() {
+	return (
+		<p class="legend muted">
+			<span class="key live" aria-hidden="true" /> live bytes <span class="key rss" aria-hidden="true" /> resident set{" "}
+			<span class="key peak" aria-hidden="true" /> peak <span class="key mark" aria-hidden="true" /> mark
+		</p>
+	);
+}
+
+export function Timeline({ facts }: { facts: Facts }) {
+	const { model, state, set } = useSeep();
+	const narrow = useNarrow();
+	const sums = useEpochSums(facts);
+	const one = facts.epochs.length < 2;
+	const brush = (epochs: [number, number] | null) => {
+		set({ epochs, measure: epochs ? "live" : state.measure });
+		announce(epochs ? `allocated from ${epochsWords(facts, epochs)}` : "whole run");
+	};
+
+	if (facts.timeline.length < 2 && one)
+		return <p class="summary">This recording has no timeline: the process ended before it was looked at twice, or nobody followed it.</p>;
+	return (
+		<div class="timeline">
+			<Brush facts={facts} brush={brush}>
+				<Legend />
+				<Plot facts={facts} height={narrow ? 170 : 210} what="bytes" epochs={state.epochs} brush={one ? undefined : brush} />
+				<h3>Allocations per second</h3>
+				<Plot facts={facts} height={narrow ? 80 : 92} what="rate" epochs={state.epochs} brush={one ? undefined : brush} />
+			</Brush>
+			{one ? (
+				<p class="summary">
+					The recording has one epoch only, so what still lives cannot be told apart by when it was allocated. Marks make
+					epochs: <code>seep mark PID NAME</code>, or <code>seep_mark("NAME")</code> in the program.
+				</p>
+			) : (
+				<Epochs facts={facts} sums={sums} brush={brush} />
+			)}
+			{!one && <Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />}
+		</div>
+	);
+}
+
+/** Arrow keys move the brush from epoch to epoch; with shift they stretch it. */
+function Brush(props: { facts: Facts; brush: (epochs: [number, number] | null) => void; children: preact.ComponentChildren }) {
+	const { state } = useSeep();
+	const numbers = props.facts.epochs.map((epoch) => epoch.number);
+	const last = numbers.length - 1;
+
+	function key(event: KeyboardEvent): void {
+		const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+		if (last < 1 || event.ctrlKey || event.metaKey || event.altKey) return;
+		if (event.key === "Escape") {
+			if (!state.epochs) return;
+			props.brush(null);
+		} else if (step) {
+			const from = state.epochs ? numbers.indexOf(state.epochs[0]) : step > 0 ? -1 : last + 1;
+			const to = state.epochs ? numbers.indexOf(state.epochs[1]) : from;
+			const clamp = (i: number) => Math.max(0, Math.min(last, i));
+			const next = event.shiftKey && state.epochs
+				? [from, Math.max(from, clamp(to + step))]
+				: [clamp((step > 0 ? to : from) + step), clamp((step > 0 ? to : from) + step)];
+			props.brush([numbers[next[0]], numbers[next[1]]]);
+		} else return;
+		event.preventDefault();
+		event.stopPropagation();
+	}
+
+	if (last < 1) return <div class="plots">{props.children}</div>;
+	return (
+		<div
+			class="plots brushable"
+			role="group"
+			tabIndex={0}
+			aria-label="Timeline. Left and right choose an epoch, with shift several, Escape all."
+			onKeyDown={key}
+		>
+			{props.children}
+			<p class="hint muted controls">Drag over the timeline, or press ← and →, to see what was allocated then and still lives.</p>
+		</div>
+	);
+}
+
+function Epochs(props: { facts: Facts; sums: { bytes: number[]; blocks: number[] }; brush: (epochs: [number, number] | null) => void }) {
+	const { facts, sums } = props;
+	const { state } = useSeep();
+	const rows = useMemo(() => facts.epochs.map((_, i) => i), [facts]);
+	const total = sums.bytes.reduce((all, one) => all + one, 0);
+	const columns = useMemo((): Column[] => [
+		{ key: "name", title: "Epoch", width: "minmax(8em,1fr)", value: (i) => i, cell: (i) => <b>{epochLabel(facts, i)}</b> },
+		{ key: "from", title: "From", num: true, wide: true, width: "96px", value: (i) => facts.epochs[i].fromNs, cell: (i) => after(facts, facts.epochs[i].fromNs) },
+		{ key: "length", title: "Length", num: true, width: "96px", value: (i) => facts.epochs[i].toNs - facts.epochs[i].fromNs,
+			cell: (i) => duration(facts.epochs[i].toNs - facts.epochs[i].fromNs) },
+		{ key: "bytes", title: "Still lives", hint: "Live bytes that were allocated then", num: true, width: "104px",
+			value: (i) => sums.bytes[i], cell: (i) => <b>{bytes(sums.bytes[i])}</b>, exact: (i) => exactBytes(sums.bytes[i]) },
+		{ key: "share", title: "Share", num: true, wide: true, width: "84px", value: (i) => sums.bytes[i], cell: (i) => <Share part={sums.bytes[i]} whole={total} /> },
+		{ key: "blocks", title: "Blocks", num: true, wide: true, width: "84px", value: (i) => sums.blocks[i], cell: (i) => digits(sums.blocks[i]) },
+	], [facts, sums]);
+	const picked = (i: number) =>
+		state.epochs !== null && facts.epochs[i].number >= state.epochs[0] && facts.epochs[i].number <= state.epochs[1];
+
+	function pick(i: number, extend: boolean): void {
+		const { number } = facts.epochs[i];
+		if (!extend && state.epochs?.[0] === number && state.epochs[1] === number) props.brush(null);
+		else if (extend && state.epochs) props.brush([Math.min(number, state.epochs[0]), Math.max(number, state.epochs[1])]);
+		else props.brush([number, number]);
+	}
+
+	return (
+		<section>
+			<h2>Epochs</h2>
+			<Table label="Epochs" columns={columns} rows={rows} sort="name" most={6} onPick={pick} picked={picked} empty="" />
+		</section>
+	);
+}
+
+function Survivors({ facts, total }: { facts: Facts; total: number }) {
+	const { model, state } = useSeep();
+	const weights = model.weigh({ ...state, measure: "live" });
+	const rows = useMemo(
+		() => Uint32Array.from({ length: model.contexts.count }, (_, i) => i).filter((i) => weights.value[i] !== 0),
+		[weights],
+	);
+	const columns = useMemo((): Column[] => [
+		{ key: "name", title: "Call stack", width: "minmax(14em,1fr)", value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} /> },
+		{ key: "bytes", title: "Still lives", num: true, width: "104px", value: (i) => weights.value[i],
+			cell: (i) => <b>{bytes(weights.value[i])}</b>, exact: (i) => exactBytes(weights.value[i]) },
+		{ key: "share", title: "Share", num: true, wide: true, width: "84px", value: (i) => weights.value[i], cell: (i) => <Share part={weights.value[i]} whole={weights.total} /> },
+		{ key: "blocks", title: "Blocks", num: true, width: "84px", value: (i) => weights.blocks[i], cell: (i) => digits(weights.blocks[i]) },
+	], [model, weights]);
+
+	return (
+		<section class="grow">
+			<h2 aria-live="polite">
+				{state.epochs ? `Allocated from ${epochsWords(facts, state.epochs)}, and still live` : "Still live, of the whole run"}:{" "}
+				{bytes(weights.total)} in {things(weights.blockTotal, "block")}
+				{state.epochs ? `, ${percent(weights.total, total)} of all that lives` : ""}
+			</h2>
+			<Table
+				label="What still lives"
+				columns={columns}
+				rows={rows}
+				sort="bytes"
+				most={12}
+				detail={(i) => <ContextDetail i={i} />}
+				copy={(i) => stackText(model, i)}
+				empty="Nothing of it is live any more."
+			/>
+		</section>
+	);
+}
