@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep check": whether recordings keep to budgets, for what runs checks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/path.h"
 #include "base/xalloc.h"
@@ -28,6 +33,10 @@ static struct {
 	bool no_children;
 	uint64_t top_count;
 	bool full;
+	const char *json;
+	const char *junit;
+	const char *sarif;
+	bool github;
 	const char *source_root;
 	struct seep_leak_option_values leaks;
 	struct seep_symbol_option_values symbols;
@@ -65,6 +74,15 @@ static const struct seep_option options[] = {
 		    "Show the N largest call stacks of a broken budget (default: 3; 0: all)",
 		    .max = TOP_MAX),
 	SEEP_OPTION("full", 0, FLAG, NULL, asked.full, "Show whole stacks and whole names"),
+	SEEP_OPTION("json", 0, OPTIONAL, "JSON", asked.json,
+		    "Write the result as JSON to the file JSON, else (or with -) to standard "
+		    "output; \"strings\": to standard output, large numbers as strings"),
+	SEEP_OPTION("junit", 0, TEXT, "XML", asked.junit,
+		    "Write the result as JUnit's XML to the file XML too"),
+	SEEP_OPTION("sarif", 0, TEXT, "SARIF", asked.sarif,
+		    "Write leaks and broken budgets as SARIF 2.1.0 to the file SARIF too"),
+	SEEP_OPTION("github", 0, FLAG, NULL, asked.github,
+		    "Print annotations for GitHub, and add to the file GITHUB_STEP_SUMMARY"),
 	SEEP_OPTION("source-root", 0, TEXT, "DIR", asked.source_root,
 		    "Name source files relative to DIR (default: the working directory)"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
@@ -326,13 +344,93 @@ static void job_done(struct job *job)
 	seep_budgets_done(&job->budgets);
 }
 
+static void write_json(FILE *out, const void *check, bool strings)
+{
+	seep_check_json(out, check, strings);
+}
+
+static void write_junit(FILE *out, const void *check, bool strings)
+{
+	(void)strings;
+	seep_check_junit(out, check);
+}
+
+static void write_sarif(FILE *out, const void *check, bool strings)
+{
+	(void)strings;
+	seep_check_sarif(out, check);
+}
+
+/* A command in a name would be one of the workflow's: until the token is said again none is. */
+static void show_to_github(const struct seep_printer *printer, const struct seep_check *check)
+{
+	uint64_t token[2] = { 0 };
+
+	if (getrandom(token, sizeof(token), 0) != sizeof(token))
+		token[0] = (uint64_t)getpid();
+	printf("::stop-commands::seep%016" PRIx64 "%016" PRIx64 "\n", token[0], token[1]);
+	seep_check_text(printer, check);
+	printf("::seep%016" PRIx64 "%016" PRIx64 "::\n", token[0], token[1]);
+	seep_check_github(stdout, check);
+}
+
+static int add_summary(const struct seep_check *check, struct seep_error *err)
+{
+	const char *path = getenv("GITHUB_STEP_SUMMARY");
+	FILE *out;
+
+	if (!path || !*path)
+		return 0;
+	out = fopen(path, "ae");
+	if (!out)
+		return seep_fail_errno(err, errno, "%s", path);
+	seep_check_markdown(out, check);
+	return fclose(out) == 0 ? 0 : seep_fail_errno(err, errno, "%s", path);
+}
+
+static int check_outputs(struct seep_error *err)
+{
+	const char *const outputs[] = { asked.json, asked.junit, asked.sarif };
+	int on_stdout = asked.github;
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]) && rc == 0; i++) {
+		on_stdout += outputs[i] && !seep_json_is_file(outputs[i]);
+		rc = seep_json_check(outputs[i], err);
+	}
+	if (rc == 0 && on_stdout > 1)
+		rc = seep_fail(
+			err, SEEP_EUSAGE,
+			"only one of --json, --junit, --sarif and --github can be on standard "
+			"output");
+	return rc;
+}
+
 static int show(const struct seep_check *check, struct seep_error *err)
 {
 	const struct seep_printer printer = seep_printer_for(stdout, 0);
+	const struct {
+		const char *where;
+		void (*write)(FILE *out, const void *what, bool strings);
+	} outputs[] = {
+		{ asked.json, write_json },
+		{ asked.junit, write_junit },
+		{ asked.sarif, write_sarif },
+	};
+	bool is_taken = false;
+	int rc = 0;
 
-	(void)err;
-	seep_check_text(&printer, check);
-	return 0;
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]) && rc == 0; i++) {
+		if (!outputs[i].where)
+			continue;
+		is_taken |= !seep_json_is_file(outputs[i].where);
+		rc = seep_json_write(outputs[i].where, outputs[i].write, check, err);
+	}
+	if (asked.github)
+		show_to_github(&printer, check);
+	else if (!is_taken)
+		seep_check_text(&printer, check);
+	return rc == 0 && asked.github ? add_summary(check, err) : rc;
 }
 
 int cmd_check(char **operands)
@@ -347,7 +445,9 @@ int cmd_check(char **operands)
 	int status;
 	int rc;
 
-	rc = prepare(&job, &err);
+	rc = check_outputs(&err);
+	if (rc == 0)
+		rc = prepare(&job, &err);
 	for (size_t i = 0; operands[i] && rc == 0; i++)
 		check_file(&job, operands[i], false);
 	if (rc == 0)

@@ -2,6 +2,7 @@
 /* What all outputs of a check say alike. */
 #include "report/check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -98,4 +99,47 @@ const struct seep_profile_context *seep_check_context(const struct seep_checked_
 						      const struct seep_budget_stack *stack)
 {
 	return stack->context ? &file->side.profile->contexts[stack->context - 1] : NULL;
+}
+
+void seep_check_each(const struct seep_check *check, seep_check_remark remark, void *user)
+{
+	for (size_t i = 0; i < check->count; i++)
+		for (size_t k = 0; k < check->budgets->count; k++) {
+			const struct seep_checked_file *file = &check->files[i];
+			const struct seep_budget_outcome *outcome = &file->outcomes[k];
+			const bool each = outcome->budget->measure == SEEP_BUDGET_LEAKS;
+
+			if (seep_check_result(check, outcome) == SEEP_BUDGET_KEPT)
+				continue;
+			if (outcome->stack_count == 0)
+				remark(user, check, file, outcome, NULL);
+			for (uint32_t n = 0; n < outcome->stack_count && (each || n == 0); n++)
+				remark(user, check, file, outcome, &outcome->stacks[n]);
+		}
+}
+
+char *seep_check_remark_text(const struct seep_checked_file *file,
+			     const struct seep_budget_outcome *outcome,
+			     const struct seep_budget_stack *stack)
+{
+	const char *program = *file->name ? file->name : file->path;
+	const bool is_one = stack && outcome->budget->measure == SEEP_BUDGET_LEAKS;
+	char *what = is_one ? seep_check_stack_figures(outcome, stack)
+			    : seep_check_sentence(outcome);
+	char *text = is_one ? seep_xasprintf("%s: %s", program, what)
+			    : seep_xasprintf("%s: %s%s: %s", program,
+					     outcome->reason ? "not known: " : "",
+					     outcome->budget->text, what);
+
+	free(what);
+	return text;
+}
+
+struct seep_source_place seep_check_place(const struct seep_check *check,
+					  const struct seep_checked_file *file,
+					  const struct seep_budget_stack *stack)
+{
+	return stack ? seep_source_place_of(&check->root, file->side.sites,
+					    seep_check_context(file, stack))
+		     : (struct seep_source_place){ 0 };
 }

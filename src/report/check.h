@@ -52,7 +52,44 @@ char *seep_check_stack_figures(const struct seep_budget_outcome *outcome,
 const struct seep_profile_context *seep_check_context(const struct seep_checked_file *file,
 						      const struct seep_budget_stack *stack);
 
+/* The largest call stacks of a broken budget, as text shows them, in lines; to free(). */
+char *seep_check_stacks(const struct seep_check *check, const struct seep_checked_file *file,
+			const struct seep_budget_outcome *outcome) SEEP_RETURNS_MEMORY;
+
+/* One thing to mend, or that is not known: @stack: a leak, or the largest one; may be NULL. */
+typedef void (*seep_check_remark)(void *user, const struct seep_check *check,
+				  const struct seep_checked_file *file,
+				  const struct seep_budget_outcome *outcome,
+				  const struct seep_budget_stack *stack);
+
+/* All that is not kept: each leak where leaks are counted, else each budget. */
+void seep_check_each(const struct seep_check *check, seep_check_remark remark, void *user);
+
+/* What a remark says, in one line, and where: the latter to be released with its _done. */
+char *seep_check_remark_text(const struct seep_checked_file *file,
+			     const struct seep_budget_outcome *outcome,
+			     const struct seep_budget_stack *stack) SEEP_RETURNS_MEMORY;
+struct seep_source_place seep_check_place(const struct seep_check *check,
+					  const struct seep_checked_file *file,
+					  const struct seep_budget_stack *stack);
+
 /* What is broken or not known, with the largest call stacks, and a line on the rest. */
 void seep_check_text(const struct seep_printer *printer, const struct seep_check *check);
+
+/* As docs/json.md says; @strings: as in seep_report_json(). */
+void seep_check_json(FILE *out, const struct seep_check *check, bool strings);
+
+/* A test suite for each file, a test case for each budget. */
+void seep_check_junit(FILE *out, const struct seep_check *check);
+
+/* SARIF 2.1.0: a result for each remark, a notification for what is not known. */
+void seep_check_sarif(FILE *out, const struct seep_check *check);
+
+/*
+ * GitHub's workflow commands, an annotation for each remark, no more than it shows; and the
+ * Markdown of the step's summary.
+ */
+void seep_check_github(FILE *out, const struct seep_check *check);
+void seep_check_markdown(FILE *out, const struct seep_check *check);
 
 #endif

@@ -60,6 +60,23 @@ static void print_stacks(const struct seep_printer *printer, const struct seep_c
 	seep_view_done(&view);
 }
 
+char *seep_check_stacks(const struct seep_check *check, const struct seep_checked_file *file,
+			const struct seep_budget_outcome *outcome)
+{
+	struct seep_printer printer = { 0 };
+	char *text = NULL;
+	size_t bytes;
+
+	if (outcome->stack_count == 0)
+		return seep_xstrdup("");
+	printer.out = open_memstream(&text, &bytes);
+	if (printer.out) {
+		print_stacks(&printer, check, file, outcome);
+		(void)fclose(printer.out);
+	}
+	return text ? text : seep_xstrdup("");
+}
+
 /* "  BROKEN  peak<24MB: 31.2 MB"; @words are escaped here. */
 static void print_line(const struct seep_printer *printer, bool is_broken, const char *budgets,
 		       const char *sentence)
