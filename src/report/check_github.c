@@ -88,8 +88,7 @@ void seep_check_github(FILE *out, const struct seep_check *check)
 
 	seep_check_each(check, annotate, &all);
 	if (all.count > ANNOTATIONS_MAX)
-		fprintf(out, "seep check: %u more are not shown as annotations\n",
-			all.count - ANNOTATIONS_MAX);
+		fprintf(out, "and %u more without an annotation\n", all.count - ANNOTATIONS_MAX);
 }
 
 /* @text has no control characters but the newlines that are ours. */
