@@ -51,6 +51,9 @@ const char *seep_command_nearest(const char *name);
  */
 int seep_command_run(const struct seep_command *command, int argc, char **argv);
 
+int cmd_check(char **operands);
+extern const struct seep_option_table cmd_check_options;
+
 int cmd_completion(char **operands);
 extern const struct seep_option_table cmd_completion_options;
 
