@@ -6,7 +6,7 @@ DESTDIR ?=
 # More options of bench/run, such as BENCH="--rows list2 --peers none".
 BENCH ?=
 
-.PHONY: all help test lint check bench fuzz soak programs install clean
+.PHONY: all help test lint check bench fuzz soak programs install uninstall deb clean
 
 #| make            build/seep and build/libseep.so
 #| make lint       format, names, includes and the like: half a minute
@@ -17,6 +17,8 @@ BENCH ?=
 #| make bench      speed beside plain runs and other tools: hours; BENCH=--quick: minutes
 #| make soak       what check leaves out, fuzz, and an hour of work: three hours
 #| make install    a release, to PREFIX=/usr/local; DESTDIR= goes before it
+#| make uninstall  of the same PREFIX and DESTDIR
+#| make deb        Debian packages, in build-deb: three minutes
 #| make clean      remove the build folders
 all:
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
@@ -57,9 +59,12 @@ release:
 	@cmake --build --preset release
 
 install:
-	@cmake --preset release --log-level=WARNING -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --preset release --log-level=WARNING -DCMAKE_INSTALL_PREFIX="$(PREFIX)" >/dev/null
 	@cmake --build --preset release
-	@DESTDIR=$(DESTDIR) cmake --install build-release
+	@cmake/install.sh install build-release "$(PREFIX)" "$(DESTDIR)"
+
+uninstall:
+	@cmake/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 clean:
-	@rm -rf build build-release build-asan build-tsan
+	@rm -rf build build-release build-asan build-tsan build-deb
