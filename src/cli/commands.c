@@ -27,7 +27,7 @@ const struct seep_command seep_commands[] = {
 	{ "check",      cmd_check,      "[options] FILE …",         "Check recordings against budgets, for CI", &cmd_check_options },
 	{ "query",      cmd_query,      "[options] FILE SQL",       "Query a recording in SQL",     &cmd_query_options },
 	{ "doctor",     cmd_doctor,     "[options] [PROGRAM|PID]",  "Say why recording would fail here, or show little", &cmd_doctor_options },
-	{ "completion", cmd_completion, "",                         "Print bash completion",      &cmd_completion_options },
+	{ "completion", cmd_completion, "[options] [bash|zsh|fish]", "Print the completion script of a shell", &cmd_completion_options },
 };
 /* clang-format on */
 

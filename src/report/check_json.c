@@ -119,7 +119,7 @@ void seep_check_json(FILE *out, const struct seep_check *check, bool strings)
 {
 	struct seep_json *json = seep_json_new(out, strings);
 
-	seep_json_open_document(json);
+	seep_json_open_document(json, NULL);
 	seep_json_text(json, "result", seep_budget_result_names[seep_check_all(check)]);
 	seep_json_open_array(json, "budgets");
 	for (size_t i = 0; i < check->budgets->count; i++)
