@@ -16,20 +16,31 @@ const grown = <T extends Int32Array | Float64Array>(old: T, length: number): T =
 /** Grows a tree path by path, from the outermost function inwards. */
 export class TreeBuilder {
 	count = 1;
-	parent = new Int32Array(FIRST_NODES);
-	fn = new Int32Array(FIRST_NODES);
+	parent: Int32Array;
+	fn: Int32Array;
 	/** One frame of the node, -1 for one that is no function. */
-	frame = new Int32Array(FIRST_NODES);
+	frame: Int32Array;
 	/** Value, blocks and width of the stacks that end at the node. */
-	value = new Float64Array(FIRST_NODES);
-	blocks = new Float64Array(FIRST_NODES);
-	width = new Float64Array(FIRST_NODES);
+	value: Float64Array;
+	blocks: Float64Array;
+	width: Float64Array;
 	/** By context the node at which its stack ends; -1: it is not in the tree. */
 	readonly ends: Int32Array;
-	#slots = new Int32Array(4 * FIRST_NODES);
-	#mask = 4 * FIRST_NODES - 1;
+	#slots: Int32Array;
+	#mask: number;
 
-	constructor(contexts: number) {
+	/** `nodes` is a guess at how many there will be. */
+	constructor(contexts: number, nodes: number) {
+		let room = FIRST_NODES;
+		while (room < nodes) room *= 2;
+		this.parent = new Int32Array(room);
+		this.fn = new Int32Array(room);
+		this.frame = new Int32Array(room);
+		this.value = new Float64Array(room);
+		this.blocks = new Float64Array(room);
+		this.width = new Float64Array(room);
+		this.#slots = new Int32Array(2 * room);
+		this.#mask = 2 * room - 1;
 		this.ends = new Int32Array(contexts).fill(-1);
 		this.parent[0] = -1;
 		this.fn[0] = ROOT;
@@ -68,8 +79,8 @@ export class TreeBuilder {
 		this.value = grown(this.value, length);
 		this.blocks = grown(this.blocks, length);
 		this.width = grown(this.width, length);
-		this.#slots = new Int32Array(4 * length);
-		this.#mask = 4 * length - 1;
+		this.#slots = new Int32Array(2 * length);
+		this.#mask = 2 * length - 1;
 		for (let node = 1; node < this.count; node++) {
 			let slot = this.#slot(this.parent[node], this.fn[node]);
 			while (this.#slots[slot] !== 0) slot = (slot + 1) & this.#mask;
