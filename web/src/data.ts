@@ -13,7 +13,11 @@ export class PageError extends Error {
 const AGAIN = "Write the page again, or see the same figures in a terminal: seep report FILE";
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+	type Newer = { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
+
 	try {
+		const newer = (Uint8Array as Newer).fromBase64;
+		if (newer) return newer.call(Uint8Array, text);
 		const binary = atob(text);
 		const out = new Uint8Array(binary.length);
 		for (let i = 0; i < binary.length; i++) out[i] = binary.charCodeAt(i);
