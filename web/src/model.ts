@@ -223,6 +223,27 @@ export class Model {
 		return builder;
 	}
 
+	/**
+	 * By node of a call tree how often what begins there was repeated in the deepest stack: "17", or
+	 * "65536+"; for what repeats several functions "17 by 2".
+	 */
+	repeats(tree: Tree, whole: boolean): Map<number, string> {
+		const { contexts } = this;
+		const most = new Map<number, number>();
+		const words = new Map<number, string>();
+
+		for (const i of contexts.folded) {
+			if (tree.ends[i] < 0) continue;
+			for (const { from, to, times, or_more } of contexts.folds(i)) {
+				const node = tree.up(tree.ends[i], to - (whole ? 0 : contexts.inner[i]));
+				if (node <= 0 || tree.fn[node] < 0 || (most.get(node) ?? 0) >= Number(times)) continue;
+				most.set(node, Number(times));
+				words.set(node, `${times}${or_more ? "+" : ""}${to > from ? ` by ${to - from + 1}` : ""}`);
+			}
+		}
+		return words;
+	}
+
 	/** By context 1 where a function of its stack is among the matching ones. */
 	passing(matches: Uint8Array): Uint8Array {
 		const { stacks, count } = this.contexts;

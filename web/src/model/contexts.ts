@@ -197,12 +197,12 @@ export class Contexts {
 			const inmost = this.stacks.depth[this.stacks.of[i]] - 1;
 			const folds: Fold[] = [];
 			for (let k = 0; k < count; k++, at += 3) {
-				const [place, extent, times] = list.slice(at, at + 3);
+				const place = list[at];
+				const extent = list[at + 1];
+				const times = figure(list[at + 2], damage);
 				if (!isIndex(place, inmost + 1) || !isIndex(extent, inmost - place + 1)) continue;
-				folds.push({
-					from: inmost - place - extent, to: inmost - place,
-					times: figure(times, damage), or_more: figure(times) >= FOLDED_OR_MORE,
-				});
+				const to = inmost - place;
+				folds.push({ from: to - extent, to, times, or_more: times >= FOLDED_OR_MORE });
 			}
 			this.#folds.set(i, folds.reverse());
 		}

@@ -6,6 +6,7 @@
 /** The function of node 0. */
 export const ROOT = -1;
 const FIRST_NODES = 1 << 12;
+const FEW = 24;
 
 const grown = <T extends Int32Array | Float64Array>(old: T, length: number): T => {
 	const next = new (old.constructor as new (length: number) => T)(length);
@@ -165,23 +166,32 @@ export class Tree {
 		for (let node = 0; node < n; node++) start[node + 1] += start[node];
 		const next = start.slice(0, n);
 		for (let node = 1; node < n; node++) children[next[this.parent[node]]++] = node;
-		const { width } = this;
-		for (let node = 0; node < n; node++) {
-			const length = start[node + 1] - start[node];
-			if (length < 2) continue;
-			children
-				.subarray(start[node], start[node + 1])
-				.sort((a, b) => width[b] - width[a] || a - b);
-		}
+		for (let node = 0; node < n; node++)
+			if (start[node + 1] - start[node] > 1) this.#sort(children, start[node], start[node + 1]);
 		return [children, start];
 	}
 
+	/** By width, the widest first. Nearly all nodes have few children: no call per comparison for them. */
+	#sort(children: Int32Array, from: number, to: number): void {
+		const { width } = this;
+		if (to - from > FEW) {
+			children.subarray(from, to).sort((a, b) => width[b] - width[a] || a - b);
+			return;
+		}
+		for (let k = from + 1; k < to; k++) {
+			const child = children[k];
+			let at = k;
+			for (; at > from && width[children[at - 1]] < width[child]; at--) children[at] = children[at - 1];
+			children[at] = child;
+		}
+	}
+
 	#walk(children: Int32Array, start: Int32Array): void {
-		const stack = [0];
+		const stack = new Int32Array(this.count);
 		let place = 0;
 
-		while (stack.length > 0) {
-			const node = stack.pop()!;
+		for (let left = 1; left > 0; ) {
+			const node = stack[--left];
 			let x = this.x[node];
 			this.place[node] = place;
 			this.order[place++] = node;
@@ -189,7 +199,7 @@ export class Tree {
 				this.x[children[k]] = x;
 				x += this.width[children[k]];
 			}
-			for (let k = start[node + 1] - 1; k >= start[node]; k--) stack.push(children[k]);
+			for (let k = start[node + 1] - 1; k >= start[node]; k--) stack[left++] = children[k];
 		}
 		for (let node = 0; node < this.count; node++) this.past[node] = this.place[node] + 1;
 		for (let k = this.count - 1; k > 0; k--) {
@@ -217,6 +227,14 @@ export class Tree {
 
 	get height(): number {
 		return this.rowStart.length - 1;
+	}
+
+	/** The ancestor so many levels up; -1: there is none. */
+	up(node: number, levels: number): number {
+		if (levels < 0 || levels > this.depth[node]) return -1;
+		let at = node;
+		for (let k = 0; k < levels; k++) at = this.parent[at];
+		return at;
 	}
 
 	/** The path of a node: from the root to itself. */
