@@ -152,7 +152,7 @@ function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
 					id={`tab-${view.tab}`}
 					role="tab"
 					aria-selected={view.tab === tab}
-					aria-controls={`panel-${view.tab}`}
+					aria-controls={view.tab === tab ? `panel-${view.tab}` : undefined}
 					tabIndex={view.tab === tab ? 0 : -1}
 					onClick={() => set({ tab: view.tab })}
 				>
@@ -232,6 +232,7 @@ function Shell({ facts }: { facts: Facts }) {
 					id={`panel-${one.tab}`}
 					class={`panel panel-${one.tab}`}
 					role="tabpanel"
+					tabIndex={one.filters ? undefined : 0}
 					aria-labelledby={`tab-${one.tab}`}
 					hidden={one !== view}
 				>

@@ -81,13 +81,15 @@ const listed = (names: string[]) =>
 export function Filters({ facts, measures }: { facts: Facts; measures: boolean }) {
 	const { model, state, set } = useSeep();
 	const modules = useMemo(() => modulesOf(model), [model]);
+	// When a block was allocated is known of live ones only.
+	const pickMeasure = (measure: Measure) => set(measure === "live" ? { measure } : { measure, epochs: null });
 
 	return (
 		<div class="filters controls" role="search" aria-label="Filters">
 			{measures && !facts.diff && model.measures.length > 1 && (
 				<label>
 					Measure
-					<select value={state.measure} onChange={(event) => set({ measure: event.currentTarget.value as Measure })}>
+					<select value={state.measure} onChange={(event) => pickMeasure(event.currentTarget.value as Measure)}>
 						{model.measures.map((measure) => (
 							<option key={measure} value={measure}>
 								{measureName(measure, facts)}

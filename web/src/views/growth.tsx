@@ -52,11 +52,11 @@ export function NoGrowth({ facts }: { facts: Facts }) {
 export function Growth({ facts }: { facts: Facts }) {
 	const { model, state } = useSeep();
 	const keep = useMemo(() => searched(model, state.search), [model, state.search]);
-	const weighed = model.weigh({ ...state, measure: "allocated", epochs: null });
+	const weighed = model.weigh({ ...state, measure: state.epochs ? "live" : "allocated" });
 	const rows = useMemo(
 		() => facts.growth.map((_, i) => i).filter((i) => {
 			const { context } = facts.growth[i];
-			return (!keep || keep[context]) && (!weighed.keep || weighed.keep[context]);
+			return (!keep || keep[context]) && weighed.value[context] !== 0;
 		}),
 		[facts, keep, weighed],
 	);

@@ -127,7 +127,7 @@ function Blocks({ leak }: { leak: LeakRow }) {
 			<summary>
 				{list.length < leak.blocks ? `The first ${digits(list.length)} of ${digits(leak.blocks)} blocks` : things(leak.blocks, "block")}
 			</summary>
-			<ul class="blocks">
+			<ul class={list.some((block) => block.bytes_hex) ? "blocks dumps" : "blocks"}>
 				{list.slice(0, 1000).map((block, i) => (
 					<li key={i}>
 						<code>{hex(block.address)}</code> <span title={exactBytes(figure(block.size))}>{bytes(figure(block.size))}</span>

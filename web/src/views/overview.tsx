@@ -9,7 +9,7 @@ import { type Tab, useSeep } from "../state";
 import { growthWords, NoGrowth, rateOf, whenWords } from "./growth";
 import { answerOf, withAll } from "./leaks";
 import { Bytes, Count, contextName, nameOf, Share, Site, Verdict } from "./parts";
-import { useNarrow } from "./hooks";
+import { useMedia, useNarrow } from "./hooks";
 import { epochSpan, Plot } from "./plot";
 import { useEpochSums } from "./timeline";
 
@@ -363,13 +363,14 @@ function Unseen({ facts }: { facts: Facts }) {
 
 export function Overview({ facts, print }: { facts: Facts; print?: boolean }) {
 	const narrow = useNarrow();
+	const tall = useMedia("(min-height: 1000px)");
 
 	return (
 		<div class="overview">
 			<div class="main">
 				<Answer facts={facts} print={print} />
 				<Grows facts={facts} />
-				<Largest facts={facts} most={print ? 20 : narrow ? 5 : facts.growth.length && facts.roots.length ? 6 : 12} />
+				<Largest facts={facts} most={print ? 20 : narrow ? 5 : tall ? 16 : facts.growth.length && facts.roots.length ? 6 : 12} />
 			</div>
 			<div class="side">
 				<Totals facts={facts} />

@@ -251,7 +251,6 @@ export function ContextDetail({ i }: { i: number }) {
 					["Allocated by", String(raw.kind ?? "")],
 					...(raw.thread ? [["Thread", model.contexts.threads.list[model.contexts.threadOf[i]]] as [string, string]] : []),
 					...(raw.scope ? [["Scope", model.contexts.scopes.list[model.contexts.scopeOf[i]]] as [string, string]] : []),
-					["Hash", <code>{String(raw.hash ?? "")}</code>],
 				]}
 			/>
 		</div>
