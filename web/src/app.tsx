@@ -2,9 +2,9 @@
 // The page: its head, its tabs, the bar of filters, and the view that is open.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Facts, gather } from "./facts";
+import { type Facts, gather, said } from "./facts";
 import { FlameView } from "./flame/view";
-import { digits, duration, moment } from "./format";
+import { basename, digits, duration, moment } from "./format";
 import { loadModel, type Model } from "./model";
 import { array, figure, object } from "./model/read";
 import { initialState, SeepContext, Store, type Tab, useSeep } from "./state";
@@ -26,8 +26,8 @@ interface View {
 	/** How many there are to see. */
 	badge?: number;
 	warn?: boolean;
-	/** Whether the bar of filters is above it. */
-	filters?: boolean;
+	/** Which bar of filters is above it: with the measure, or without. */
+	filters?: "all" | "kept";
 	show: () => ComponentChildren;
 }
 
@@ -37,12 +37,12 @@ function reportViews(facts: Facts, model: Model): View[] {
 	const others = array(object(doc.run).others).length;
 	const views: (View | false)[] = [
 		{ tab: "overview", name: "Overview", show: () => <Overview facts={facts} /> },
-		{ tab: "flame", name: "Flame graph", filters: true, show: () => <FlameView /> },
-		{ tab: "timeline", name: "Timeline", filters: true, show: () => <Timeline facts={facts} /> },
-		{ tab: "stacks", name: "Stacks", badge: model.contexts.count, filters: true, show: () => <Stacks facts={facts} /> },
-		{ tab: "functions", name: "Functions", filters: true, show: () => <Functions facts={facts} /> },
-		{ tab: "leaks", name: "Leaks", badge: facts.roots.length, warn: facts.roots.length > 0, filters: true, show: () => <Leaks facts={facts} /> },
-		{ tab: "growth", name: "Growth", badge: facts.growth.length, warn: facts.growth.length > 0, filters: true, show: () => <Growth facts={facts} /> },
+		{ tab: "flame", name: "Flame graph", filters: "all", show: () => <FlameView /> },
+		{ tab: "timeline", name: "Timeline", filters: "kept", show: () => <Timeline facts={facts} /> },
+		{ tab: "stacks", name: "Stacks", badge: model.contexts.count, filters: "all", show: () => <Stacks facts={facts} /> },
+		{ tab: "functions", name: "Functions", filters: "all", show: () => <Functions facts={facts} /> },
+		{ tab: "leaks", name: "Leaks", badge: facts.roots.length, warn: facts.roots.length > 0, filters: "kept", show: () => <Leaks facts={facts} /> },
+		{ tab: "growth", name: "Growth", badge: facts.growth.length, warn: facts.growth.length > 0, filters: "kept", show: () => <Growth facts={facts} /> },
 		count("findings") > 0 && { tab: "findings", name: "Findings", badge: count("findings"), warn: true, show: () => <Findings facts={facts} /> },
 		count("scopes") > 0 && { tab: "scopes", name: "Scopes", badge: count("scopes"), show: () => <Scopes facts={facts} /> },
 		others > 0 && { tab: "processes", name: "Processes", badge: others, show: () => <Processes facts={facts} /> },
@@ -54,9 +54,9 @@ function reportViews(facts: Facts, model: Model): View[] {
 function diffViews(facts: Facts, model: Model): View[] {
 	return [
 		{ tab: "overview", name: "Overview", show: () => <DiffOverview facts={facts} /> },
-		{ tab: "changes", name: "Changes", badge: model.contexts.count, filters: true, show: () => <Changes facts={facts} /> },
-		{ tab: "flame", name: "Flame graph", filters: true, show: () => <FlameView /> },
-		{ tab: "functions", name: "Functions", filters: true, show: () => <Functions facts={facts} /> },
+		{ tab: "changes", name: facts.doc.before == null ? "Held" : "Changes", badge: model.contexts.count, filters: "kept", show: () => <Changes facts={facts} /> },
+		{ tab: "flame", name: "Flame graph", filters: "all", show: () => <FlameView /> },
+		{ tab: "functions", name: "Functions", filters: "all", show: () => <Functions facts={facts} /> },
 		{ tab: "about", name: facts.unseen.length ? "Not seen, about" : "About", badge: facts.unseen.length || undefined, show: () => <About facts={facts} /> },
 	];
 }
@@ -99,15 +99,17 @@ function useThemeToggle(): [string, () => void] {
 
 function Head(props: { facts: Facts; theme: string; toggleTheme: () => void; help: () => void }) {
 	const { facts } = props;
+	const { model } = useSeep();
 	const process = object(facts.doc.process);
 	const words = facts.diff
 		? diffFacts(facts)
 		: [
+				basename(said(object(model.view).file) ?? ""),
 				`pid ${figure(process.pid)}`,
 				moment(figure(process.start_realtime_ns)),
 				`ran ${duration(facts.endNs - facts.startNs)}`,
 				endedWords(facts),
-			].join(" · ");
+			].filter(Boolean).join(" · ");
 
 	return (
 		<header class="head">
@@ -115,7 +117,7 @@ function Head(props: { facts: Facts; theme: string; toggleTheme: () => void; hel
 			<p class="facts" title={words}>{words}</p>
 			<div class="buttons controls">
 				<button class="quiet" title="Print (p)" onClick={() => print()}>Print</button>
-				<button class="quiet" aria-pressed={props.theme === "dark"} title="Light or dark (t)" onClick={props.toggleTheme}>
+				<button class="quiet" title="Light or dark (t)" onClick={props.toggleTheme}>
 					{props.theme === "dark" ? "Light" : "Dark"}
 				</button>
 				<button class="quiet" title="Keys (?)" aria-label="Keys" onClick={props.help}>?</button>
@@ -150,7 +152,7 @@ function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
 					id={`tab-${view.tab}`}
 					role="tab"
 					aria-selected={view.tab === tab}
-					aria-controls={`panel-${view.tab}`}
+					aria-controls={view.tab === tab ? `panel-${view.tab}` : undefined}
 					tabIndex={view.tab === tab ? 0 : -1}
 					onClick={() => set({ tab: view.tab })}
 				>
@@ -161,6 +163,9 @@ function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
 		</div>
 	);
 }
+
+/** The view is named in the address, so that reloading and going back keep it. */
+const hashTab = () => (location.hash.slice(1) || "overview") as Tab;
 
 /** Whether a key is meant for what has the focus. */
 function isTyping(event: KeyboardEvent): boolean {
@@ -196,15 +201,14 @@ function Shell({ facts }: { facts: Facts }) {
 	useEffect(() => {
 		document.title = `${facts.title} – seep`;
 		const listen = () => {
-			const tab = location.hash.slice(1) as Tab;
+			const tab = hashTab();
 			if (views.some((one) => one.tab === tab)) set({ tab });
 		};
-		listen();
 		addEventListener("hashchange", listen);
 		return () => removeEventListener("hashchange", listen);
 	}, []);
 	useEffect(() => {
-		if (location.hash.slice(1) !== view.tab && (location.hash || view.tab !== "overview")) location.hash = view.tab;
+		if (hashTab() !== view.tab) location.hash = view.tab;
 	}, [view.tab]);
 	useKeys({
 		"?": () => setHelp(true),
@@ -221,13 +225,14 @@ function Shell({ facts }: { facts: Facts }) {
 		<>
 			<Head facts={facts} theme={theme} toggleTheme={toggleTheme} help={() => setHelp(true)} />
 			<Tabs views={views} tab={view.tab} />
-			{view.filters && <Filters facts={facts} />}
+			{view.filters && <Filters facts={facts} measures={view.filters === "all"} />}
 			{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
 				<div
 					key={one.tab}
 					id={`panel-${one.tab}`}
 					class={`panel panel-${one.tab}`}
 					role="tabpanel"
+					tabIndex={one.filters ? undefined : 0}
 					aria-labelledby={`tab-${one.tab}`}
 					hidden={one !== view}
 				>
@@ -248,7 +253,7 @@ export function App({ data }: { data: unknown }) {
 	const seep = useMemo(() => {
 		const model = loadModel(data as object);
 		const measure = model.isDiff ? model.measures[0] : figure(object(object(model.doc).totals).live_bytes) ? "live" : "peak";
-		return { model, facts: gather(model), store: new Store({ ...initialState, measure }) };
+		return { model, facts: gather(model), store: new Store({ ...initialState, measure, tab: hashTab() }) };
 	}, [data]);
 
 	return (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The data block of the page: base64 of gzip of JSON. Each way in which it can fail has its sentence.
+// What the page carries in blocks of base64 of gzip: style, script and data. Each way in which reading
+// can fail has its sentence.
 
 export class PageError extends Error {
 	constructor(
@@ -13,31 +14,26 @@ export class PageError extends Error {
 const AGAIN = "Write the page again, or see the same figures in a terminal: seep report FILE";
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
-	try {
-		const binary = atob(text);
-		const out = new Uint8Array(binary.length);
-		for (let i = 0; i < binary.length; i++) out[i] = binary.charCodeAt(i);
-		return out;
-	} catch {
-		throw new PageError("The data in this page is damaged: it is not base64.", AGAIN);
-	}
+	type Newer = { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
+	const newer = (Uint8Array as Newer).fromBase64;
+
+	if (newer) return newer.call(Uint8Array, text);
+	const binary = atob(text);
+	const out = new Uint8Array(binary.length);
+	for (let i = 0; i < binary.length; i++) out[i] = binary.charCodeAt(i);
+	return out;
 }
 
 async function unzip(packed: Uint8Array<ArrayBuffer>): Promise<string> {
-	try {
-		const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-		return await new Response(stream).text();
-	} catch {
-		throw new PageError("The data in this page is damaged or cut off: it cannot be unpacked.", AGAIN);
-	}
+	const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+	return await new Response(stream).text();
 }
 
-export async function readPageData(): Promise<unknown> {
-	const element = document.getElementById("seep-data");
-	const text = element?.textContent?.trim() ?? "";
+/** The text of the block with that id. */
+export async function unpack(id: string): Promise<string> {
+	const text = document.getElementById(id)?.textContent?.trim() ?? null;
 
-	if (!element)
-		throw new PageError("This page has been cut off: the place of its data is missing.", AGAIN);
+	if (text === null) throw new PageError("This page has been cut off: a part of it is missing.", AGAIN);
 	if (text.startsWith("@@"))
 		throw new PageError("This is the page without data.", "seep report FILE --html OUT.html fills it.");
 	if (!text) throw new PageError("This page holds no data.", AGAIN);
@@ -46,10 +42,34 @@ export async function readPageData(): Promise<unknown> {
 			"This browser is too old for this page: it has no DecompressionStream.",
 			"Firefox 113, Chrome 103, Safari 16.4 and later have it. In a terminal: seep report FILE",
 		);
-	const json = await unzip(decodeBase64(text));
+	try {
+		return await unzip(decodeBase64(text));
+	} catch {
+		throw new PageError("This page is damaged or cut off: a part of it cannot be unpacked.", AGAIN);
+	}
+}
+
+export async function readPageData(): Promise<unknown> {
+	const json = await unpack("seep-data");
+
 	try {
 		return JSON.parse(json);
 	} catch {
 		throw new PageError("The data in this page is damaged: it is not JSON.", AGAIN);
 	}
+}
+
+/** Says in place of the page why there is none. */
+export function showFailure(error: unknown): void {
+	const known = error instanceof PageError;
+	const box = document.createElement("div");
+	const title = document.createElement("h1");
+	const advice = document.createElement("p");
+
+	box.className = "state";
+	box.setAttribute("role", "alert");
+	title.textContent = known ? error.message : "This page cannot show its data.";
+	advice.textContent = known ? error.advice : String(error);
+	box.append(title, advice);
+	document.getElementById("app")!.replaceChildren(box);
 }

@@ -36,7 +36,6 @@ export interface LeakRow {
 	blockList: Loose[];
 	/** The part of the stack that is worth reading, innermost first. */
 	frames: number[];
-	wholeFrames: number[];
 }
 
 export interface GrowthRow {
@@ -55,6 +54,7 @@ export interface GrowthRow {
 
 export interface Facts {
 	diff: boolean;
+	model: Model;
 	doc: Loose;
 	title: string;
 	/** Of a report; zeros where not known. */
@@ -65,10 +65,10 @@ export interface Facts {
 	leaks: LeakRow[];
 	/** Leaks that count: lost, and not kept by another. */
 	roots: LeakRow[];
+	/** What may be lost. */
+	doubtful: LeakRow[];
 	growth: GrowthRow[];
-	/** By context the index of its mapping in `growth`. */
 	unseen: { code: string; detail: string; side: string | null }[];
-	/** Positions of contexts by id. */
 	timeline: { at: number; live: number; rss: number; allocs: number; frees: number }[];
 	marks: { name: string | null; at: number }[];
 }
@@ -104,15 +104,14 @@ function epochsOf(doc: Loose, startNs: number, endNs: number): Epoch[] {
 }
 
 function leaksOf(model: Model, doc: Loose): LeakRow[] {
-	const byId = new Map<unknown, number>();
 	const frameCount = array(doc.frames).length;
 
-	array(doc.contexts).forEach((context, i) => byId.set(object(context).id, i));
 	return array(doc.leaks)
 		.slice(0, LEAKS_MAX)
 		.map((item, index) => {
 			const leak = object(item);
-			const context = leak.context == null ? -1 : (byId.get(leak.context) ?? -1);
+			const number = figure(leak.context) - 1;
+			const context = isIndex(number, model.contexts.count) ? number : -1;
 			const own = array(leak.frames).filter((frame) => isIndex(frame, frameCount)) as number[];
 			return {
 				index,
@@ -130,18 +129,17 @@ function leaksOf(model: Model, doc: Loose): LeakRow[] {
 				chain: array(leak.chain).filter(isObject),
 				blockList: array(leak.block_list).filter(isObject),
 				frames: context >= 0 ? [...model.contexts.frames(context, false)] : own,
-				wholeFrames: context >= 0 ? [...model.contexts.frames(context, true)] : own,
 			};
 		});
 }
 
-function growthOf(doc: Loose): GrowthRow[] {
+function growthOf(model: Model): GrowthRow[] {
 	const rows: GrowthRow[] = [];
 
-	array(doc.contexts).forEach((item, context) => {
-		const growth = object(object(item).growth);
-		const verdict = said(growth.verdict);
-		if (!verdict) return;
+	for (let context = 0; context < model.contexts.count; context++) {
+		const growth = model.contexts.growth(context);
+		const verdict = said(growth?.verdict);
+		if (!growth || !verdict) continue;
 		rows.push({
 			context,
 			verdict,
@@ -155,7 +153,7 @@ function growthOf(doc: Loose): GrowthRow[] {
 			staleBlocks: figure(growth.stale_blocks),
 			evidence: said(growth.evidence) ?? "",
 		});
-	});
+	}
 	return rows.sort((a, b) => b.bytes - a.bytes);
 }
 
@@ -182,6 +180,7 @@ export function gather(model: Model): Facts {
 
 	return {
 		diff,
+		model,
 		doc,
 		title: diff ? saidOf(file).join(" → ") : basename(said(process.exe) ?? said(file) ?? "recording"),
 		startNs,
@@ -190,7 +189,8 @@ export function gather(model: Model): Facts {
 		epochs: diff ? [] : epochsOf(doc, startNs, endNs),
 		leaks,
 		roots: leaks.filter((leak) => leak.root < 0 && LOST.includes(leak.verdict)),
-		growth: diff ? [] : growthOf(doc),
+		doubtful: leaks.filter((leak) => leak.verdict === "MAYBE-LOST"),
+		growth: diff ? [] : growthOf(model),
 		unseen: array(doc.unseen)
 			.map(object)
 			.map((one) => ({
@@ -215,10 +215,10 @@ export function epochName(facts: Facts, epoch: Epoch): string {
 
 /** When what still lives of a context was allocated: from, and until when; null where not known. */
 export function allocatedWhen(facts: Facts, context: number): [number, number] | null {
-	const raw = object(array(facts.doc.contexts)[context]);
-	const numbers = new Set(array(raw.epochs).map((share) => figure(object(share).epoch)));
+	const { contexts } = facts.model;
+	const numbers = new Set(contexts.epochs(context).map(({ epoch }) => epoch));
 	const met = facts.epochs.filter((epoch) => numbers.has(epoch.number));
-	const first = figure(raw.first_ns);
+	const first = figure(contexts.row(context).first_ns);
 
 	if (!first && !met.length) return null;
 	const from = Math.max(first, met.length ? met[0].fromNs : 0);
@@ -229,6 +229,7 @@ export function allocatedWhen(facts: Facts, context: number): [number, number] |
 export function sinceWords(facts: Facts, context: number): string | null {
 	const when = context >= 0 ? allocatedWhen(facts, context) : null;
 	if (!when) return null;
-	const until = when[1] >= facts.endNs ? "the end" : after(facts, when[1]);
-	return `allocated from ${after(facts, when[0])} on, up to ${until}`;
+	const from = when[0] <= facts.startNs ? "the start" : `${after(facts, when[0])} after the start`;
+	if (when[1] >= facts.endNs) return `allocated since ${from}`;
+	return `allocated between ${from.replace(" after the start", "")} and ${after(facts, when[1])} after the start`;
 }

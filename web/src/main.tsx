@@ -2,18 +2,7 @@
 // Reads the data of the page and shows it, or says in a sentence why it cannot.
 import { render } from "preact";
 import { App } from "./app";
-import { PageError, readPageData } from "./data";
-
-function Failure({ error }: { error: unknown }) {
-	const known = error instanceof PageError;
-
-	return (
-		<div class="state" role="alert">
-			<h1>{known ? error.message : "This page cannot show its data."}</h1>
-			<p>{known ? error.advice : String(error)}</p>
-		</div>
-	);
-}
+import { readPageData, showFailure } from "./data";
 
 async function start(): Promise<void> {
 	const root = document.getElementById("app")!;
@@ -23,9 +12,8 @@ async function start(): Promise<void> {
 		root.textContent = "";
 		render(<App data={data} />, root);
 	} catch (error) {
-		root.textContent = "";
-		render(<Failure error={error} />, root);
+		showFailure(error);
 	}
 }
 
-addEventListener("DOMContentLoaded", start);
+void start();

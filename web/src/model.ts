@@ -2,10 +2,10 @@
 // What the page knows of a profile: the JSON document as columns, and the questions that views ask.
 //
 // weigh() answers a state's measure and filters once; trees, tables and totals are made from the
-// weights it returns. Numbers of contexts are indexes into document.contexts (of a diff
+// weights it returns. Contexts are numbered as in the columns of document.contexts (of a diff
 // document.changes). Nothing that a file holds makes a call throw: what is wrong reads as nothing
 // and is told in `damage`.
-import type { Change, Context, DiffDocument, ReportDocument, View } from "./document";
+import type { DiffDocument, ReportDocument, View } from "./document";
 import type { Measure, State } from "./state";
 import { type Column, Contexts, CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, TRUNCATED } from "./model/contexts";
 import { Frames, type FrameText } from "./model/frames";
@@ -71,7 +71,7 @@ export class Model {
 		this.view = view as unknown as View;
 		this.isDiff = view.kind === "diff" || (Array.isArray(document.changes) && !document.contexts);
 		this.frames = new Frames(document, view, damage);
-		this.contexts = new Contexts(document, view, this.frames, this.isDiff, damage);
+		this.contexts = new Contexts(document, view, this.frames.count, this.isDiff, damage);
 		this.functions = new Functions(this.frames, this.contexts);
 		this.measures = this.isDiff ? [this.#diffMeasure()] : this.#withAnything();
 		this.damage = damage.sentences;
@@ -107,10 +107,6 @@ export class Model {
 	/** Whether numbers of blocks belong to the measure. */
 	hasBlocks(measure: Measure): boolean {
 		return this.isBytes(measure) && measure !== "growing";
-	}
-
-	context(i: number): Context | Change {
-		return this.contexts.raw[i] as unknown as Context | Change;
 	}
 
 	/** What each context weighs. The same object for the same selection. */
@@ -152,23 +148,30 @@ export class Model {
 
 	/** Threads and scopes by name, modules by index: a frame of it from main inwards is needed. */
 	#keep({ thread, scope, module }: Selection): Uint8Array | null {
-		const { contexts, frames } = this;
+		const { contexts } = this;
 
 		if (thread === null && scope === null && module === null) return null;
 		const keep = new Uint8Array(contexts.count).fill(1);
 		const threadAt = thread === null ? -1 : contexts.threads.list.indexOf(thread);
 		const scopeAt = scope === null ? -1 : contexts.scopes.list.indexOf(scope);
-		const moduleAt = module === null ? -1 : Number(module);
+		const deepest = module === null ? null : this.#deepestIn(Number(module));
 		for (let i = 0; i < contexts.count; i++) {
 			if (thread !== null && contexts.threadOf[i] !== threadAt) keep[i] = 0;
 			if (scope !== null && contexts.scopeOf[i] !== scopeAt) keep[i] = 0;
-			if (module === null || !keep[i]) continue;
-			let met = 0;
-			for (let k = contexts.start[i]; k < contexts.end[i] && !met; k++)
-				if (frames.moduleOf[contexts.stacks[k]] === moduleAt) met = 1;
-			keep[i] = met;
+			if (deepest && deepest[contexts.stacks.of[i]] <= contexts.outer[i]) keep[i] = 0;
 		}
 		return keep;
+	}
+
+	/** By node of the stacks the depth of its innermost frame in a module; 0: none. */
+	#deepestIn(module: number): Int32Array {
+		const { stacks } = this.contexts;
+		const deepest = new Int32Array(stacks.count);
+		for (let node = 1; node < stacks.count; node++)
+			deepest[node] = this.frames.moduleOf[stacks.frame[node]] === module
+				? stacks.depth[node]
+				: deepest[stacks.parent[node]];
+		return deepest;
 	}
 
 	/** The call tree, from the root inwards. The same object for the same weights. */
@@ -182,50 +185,72 @@ export class Model {
 		return tree;
 	}
 
+	/**
+	 * By node of the stacks it is known which node of the tree it became, as long as what comes between
+	 * it and the root is the same: how many outermost frames are left out, and the special node.
+	 */
 	#grow(weights: Weights, whole: boolean): TreeBuilder {
 		const { contexts, frames } = this;
-		const { stacks, special } = contexts;
+		const { stacks, special, inner, outer } = contexts;
 		const { functionOf } = frames;
-		const builder = new TreeBuilder(contexts.count);
-		// The path of the context before: what both share need not be looked up.
-		const lastFn: number[] = [];
-		const lastNode: number[] = [];
+		const builder = new TreeBuilder(contexts.count, stacks.count >> 1);
+		const known = new Int32Array(stacks.count);
+		const knownRoot = new Int32Array(stacks.count).fill(-1);
+		const way: number[] = [];
 
 		for (let i = 0; i < contexts.count; i++) {
 			const value = weights.value[i];
 			if (value === 0) continue;
-			const from = whole ? contexts.start[i] : contexts.first[i];
-			const to = whole ? contexts.start[i + 1] : contexts.end[i];
-			let depth = 0;
-			let node = 0;
-			let shared = true;
-			if (special[i] !== 0) {
-				shared = lastFn[0] === special[i];
-				node = builder.child(0, special[i], -1);
-				lastFn[0] = special[i];
-				lastNode[0] = node;
-				depth = 1;
+			const least = whole ? 0 : outer[i];
+			const root = 8 * least - special[i];
+			let at = whole ? stacks.of[i] : stacks.up(stacks.of[i], inner[i]);
+			way.length = 0;
+			while (stacks.depth[at] > least && knownRoot[at] !== root) {
+				way.push(at);
+				at = stacks.parent[at];
 			}
-			for (let k = to - 1; k >= from; k--, depth++) {
-				const frame = stacks[k];
-				const fn = functionOf[frame];
-				if (shared && lastFn[depth] === fn) {
-					node = lastNode[depth];
-					continue;
-				}
-				shared = false;
-				node = builder.child(node, fn, frame);
-				lastFn[depth] = fn;
-				lastNode[depth] = node;
+			let node = stacks.depth[at] > least ? known[at] : special[i] ? builder.child(0, special[i], -1) : 0;
+			for (let k = way.length - 1; k >= 0; k--) {
+				const stack = way[k];
+				node = builder.child(node, functionOf[stacks.frame[stack]], stacks.frame[stack]);
+				known[stack] = node;
+				knownRoot[stack] = root;
 			}
-			lastFn.length = lastNode.length = depth;
 			builder.end(node, i, value, weights.blocks[i]);
 		}
 		if (weights.elsewhere > 0)
-			builder.add(
-				builder.child(0, ELSEWHERE, -1), weights.elsewhere, contexts.lostElsewhere.blocks,
-			);
+			builder.add(builder.child(0, ELSEWHERE, -1), weights.elsewhere, contexts.lostElsewhere.blocks);
 		return builder;
+	}
+
+	/**
+	 * By node of a call tree how often what begins there was repeated in the deepest stack: "17", or
+	 * "65536+"; for what repeats several functions "17 by 2".
+	 */
+	repeats(tree: Tree, whole: boolean): Map<number, string> {
+		const { contexts } = this;
+		const most = new Map<number, number>();
+		const words = new Map<number, string>();
+
+		for (const i of contexts.folded) {
+			if (tree.ends[i] < 0) continue;
+			for (const { from, to, times, or_more } of contexts.folds(i)) {
+				const node = tree.up(tree.ends[i], to - (whole ? 0 : contexts.inner[i]));
+				if (node <= 0 || tree.fn[node] < 0 || (most.get(node) ?? 0) >= Number(times)) continue;
+				most.set(node, Number(times));
+				words.set(node, `${times}${or_more ? "+" : ""}${to > from ? ` by ${to - from + 1}` : ""}`);
+			}
+		}
+		return words;
+	}
+
+	/** By context 1 where a function of its stack is among the matching ones. */
+	passing(matches: Uint8Array): Uint8Array {
+		const { stacks, count } = this.contexts;
+		const met = new Uint8Array(stacks.count);
+		for (let node = 1; node < stacks.count; node++)
+			met[node] = met[stacks.parent[node]] | matches[this.frames.functionOf[stacks.frame[node]]];
+		return Uint8Array.from({ length: count }, (_, i) => met[stacks.of[i]]);
 	}
 
 	/** Brief name of a function, or of what stands in the place of one. */

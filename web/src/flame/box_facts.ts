@@ -31,17 +31,20 @@ export interface Meaning {
 	whole: string;
 	lost: Float64Array | null;
 	sides: { before: Float64Array; after: Float64Array } | null;
+	repeats: ReadonlyMap<number, string>;
 }
 
 /** `whole` is what the root of the tree is called in shares. */
-export function meaningOf(model: Model, weights: Weights, tree: Tree, whole: string): Meaning {
+export function meaningOf(
+	model: Model, weights: Weights, tree: Tree, whole: string, repeats: ReadonlyMap<number, string>,
+): Meaning {
 	const { contexts } = model;
 	const showsLost = !model.isDiff && weights.measure === "live" && model.measures.includes("lost");
 	const kept = (column: Float64Array) =>
 		weights.keep ? column.map((value, i) => (weights.keep![i] ? value : 0)) : column;
 
 	return {
-		model, weights, tree, whole,
+		model, weights, tree, whole, repeats,
 		lost: showsLost ? tree.sum(kept(contexts.column("lost").value)) : null,
 		sides: model.isDiff
 			? { before: tree.sum(contexts.before), after: tree.sum(contexts.after) }
@@ -78,8 +81,16 @@ function rowsOf(meaning: Meaning, node: number): [string, string][] {
 	rows.push(["Own", model.isBytes(weights.measure) ? exactBytes(tree.self[node]) : digits(tree.self[node])]);
 	rows.push([`Share of ${whole}`, percent(value, tree.value[0])]);
 	if (parent > 0) rows.push(["Share of its caller", percent(value, tree.value[parent])]);
+	if (meaning.repeats.has(node)) rows.push(["Recursion", `repeated ${repeatWords(meaning.repeats.get(node)!)}`]);
 	if (lost && lost[node] > 0) rows.push(["Lost", `${exactBytes(lost[node])}, ${percent(lost[node], value)}`]);
 	return rows;
+}
+
+/** "17 by 2" is 17 times a cycle of two functions. */
+function repeatWords(times: string): string {
+	const [count, period] = times.split(" by ");
+	const often = `${count.replace("+", " or more")} times`;
+	return period ? `${often}, ${period} functions together` : often;
 }
 
 export function boxFacts(meaning: Meaning, node: number): BoxFacts {
@@ -89,12 +100,14 @@ export function boxFacts(meaning: Meaning, node: number): BoxFacts {
 	const text = frame >= 0 ? model.frameText(frame) : null;
 	const name = text?.name ?? model.functionName(fn);
 	const where = text ? [text.place, text.module, ORIGINS[text.origin]].filter(Boolean) : [];
+	if (text && text.module.endsWith(`/${text.place}`)) where.shift();
 	const rows = rowsOf(meaning, node);
 	const brief = [
 		model.functionName(fn),
 		valueText(meaning, tree.value[node]),
 		`${percent(Math.abs(tree.width[node]), tree.width[0])} of ${meaning.whole}`,
 		model.hasBlocks(weights.measure) && !meaning.sides ? things(tree.blocks[node], "block") : "",
+		meaning.repeats.has(node) ? `repeated ${repeatWords(meaning.repeats.get(node)!)}` : "",
 		`level ${tree.depth[node] + 1}`,
 		things(tree.children(node).length, "callee"),
 	];

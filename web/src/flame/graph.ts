@@ -31,8 +31,9 @@ export interface Elements {
 	overlay: HTMLCanvasElement;
 }
 
-export const ROW_HEIGHT = 20;
-const ROW_HEIGHT_TOUCH = 26;
+const ROW_HEIGHT = 20;
+/** For fingers, and where few rows would leave the room empty. */
+const ROW_HEIGHT_LARGE = 26;
 const FONT = '12px system-ui, -apple-system, "Segoe UI", "Noto Sans", "Liberation Sans", sans-serif';
 /** The narrowest span, as a share of the top's width. */
 const SPAN_LEAST = 1e-9;
@@ -62,7 +63,8 @@ export class Graph {
 	#asked = 0;
 	#stale = false;
 	#printing: Palette | null = null;
-	#rowHeight = matchMedia("(pointer: coarse)").matches ? ROW_HEIGHT_TOUCH : ROW_HEIGHT;
+	#rowHeight = ROW_HEIGHT;
+	#coarse = matchMedia("(pointer: coarse)").matches;
 	#observer: ResizeObserver;
 	#gestures: Gestures;
 
@@ -125,6 +127,8 @@ export class Graph {
 	#layout(): void {
 		if (!this.#window || this.#width === 0) return;
 		const rows = rowsInSight(this.#window, this.#window.span / this.#width);
+		const large = !this.#printing && (this.#coarse || rows * ROW_HEIGHT_LARGE <= this.#height);
+		this.#rowHeight = large ? ROW_HEIGHT_LARGE : ROW_HEIGHT;
 		this.#contentHeight = Math.max(rows * this.#rowHeight, this.#height);
 		this.#elements.sheet.style.height = `${this.#contentHeight}px`;
 	}
@@ -296,7 +300,7 @@ export class Graph {
 		const { scroller } = this.#elements;
 		const rows = rowsInSight(this.#window, this.#window.span / PRINT_WIDTH);
 		this.#width = palette ? PRINT_WIDTH : scroller.clientWidth;
-		this.#height = palette ? Math.min(rows, PRINT_ROWS) * this.#rowHeight : scroller.clientHeight;
+		this.#height = palette ? Math.min(rows, PRINT_ROWS) * ROW_HEIGHT : scroller.clientHeight;
 		this.#layout();
 		this.draw();
 	}

@@ -4,11 +4,14 @@
 
 const NESTED = /[<({[]/;
 
-/** "a::b<c::d>::e" as its endings: itself, "b<c::d>::e", "e". */
+/** "a::b<c::d>::e" as its endings: itself, "b<c::d>::e", "e"; of a module with an offset the offset. */
 export function endings(name: string): string[] {
 	const found = [name];
+	const offset = / \+ (0x[0-9a-f]+)$/.exec(name);
 	let depth = 0;
 
+	// "libfoo.so + 0x1a2b", of what has no name.
+	if (offset) return [name, offset[1]];
 	for (let i = 0; i < name.length; i++) {
 		const c = name[i];
 		// The brackets of operator<, operator() and the like are no nesting.

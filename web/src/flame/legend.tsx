@@ -20,10 +20,10 @@ const MODULES_MAX = 6;
 type Entry = [colour: string, name: string, hatched?: boolean];
 
 function originEntries({ tree, model }: Meaning, palette: Palette): Entry[] {
-	const met = new Set<string>();
+	const met = new Uint8Array(128);
 	for (let node = 1; node < tree.count; node++)
-		if (tree.fn[node] >= 0) met.add(model.frames.origin(tree.fn[node]));
-	return KINDS.filter(([kind]) => met.has(kind)).map(([kind, name]) => [palette.origin[kind][SHADES >> 1], name]);
+		if (tree.fn[node] >= 0) met[model.frames.originOf[tree.fn[node]]] = 1;
+	return KINDS.filter(([kind]) => met[kind.charCodeAt(0)]).map(([kind, name]) => [palette.origin[kind][SHADES >> 1], name]);
 }
 
 /** The modules that own most of what is drawn. */

@@ -15,6 +15,10 @@ export interface Scene {
 	tint: Tint;
 	/** By node what of its value is lost; null: nothing is marked. */
 	lost: Float64Array | null;
+	/** By node how often recursion that begins there is folded. */
+	repeats: ReadonlyMap<number, string>;
+	/** A value as text. */
+	valueText: (value: number) => string;
 	/** Of a diff: by node what both sides have of it, for the share of change. */
 	sides: { before: Float64Array; after: Float64Array } | null;
 }
@@ -159,7 +163,7 @@ function paintRow(scene: Scene, paper: Paper, fills: Fills, row: number, labels:
 				runLeft = left;
 				runMatches = false;
 				runFill = fills.of(tree, node);
-			} else if (!scene.sides) runFill = palette.sliver;
+			}
 			runRight = Math.max(right, left + 1);
 			if (scene.matches) runMatches ||= fills.isMatch(tree, node);
 			// A run of many is one rectangle, but for marks of what is searched for.
@@ -191,33 +195,49 @@ function stripe(scene: Scene, paper: Paper, node: number, left: number, right: n
 		context.fillRect(x, bottom - tall, Math.min(dash, end - x), tall);
 }
 
+const VALUE_GAP = 10;
+
 function write(scene: Scene, paper: Paper, fills: Fills, labels: Label[]): void {
 	const { context, ratio, palette, ruler } = paper;
 	const { tree } = scene.window;
-	const middle = paper.rowHeight / 2;
+	const middle = paper.rowHeight / 2 - 0.5;
+	const values: { text: string; left: number; y: number }[] = [];
 
 	context.setTransform(ratio, 0, 0, ratio, 0, 0);
 	context.font = paper.font;
 	context.textBaseline = "middle";
-	context.fillStyle = palette.text;
 	for (const dimmed of [false, true]) {
 		if (dimmed && !scene.matches) break;
 		context.fillStyle = dimmed ? palette.dimText : scene.matches ? palette.matchText : palette.text;
 		for (const { node, left, room, y } of labels) {
 			if (scene.matches && fills.isMatch(tree, node) === dimmed) continue;
-			const text = ruler.fit(labelOf(scene, node), room);
-			if (text) context.fillText(text, left, y + middle);
+			const name = labelOf(scene, node);
+			const text = ruler.fit(name, room);
+			if (!text) continue;
+			const value = text === name && !dimmed ? scene.valueText(tree.value[node]) : "";
+			const used = ruler.width(name) + VALUE_GAP;
+			if (value && used + ruler.width(value) <= room) {
+				context.fillText(text, left, y + middle);
+				values.push({ text: value, left: left + used, y });
+			} else context.fillText(withSign(scene, paper, node, name, text, room), left, y + middle);
 		}
 	}
+	context.fillStyle = scene.matches ? palette.matchText : palette.softText;
+	for (const { text, left, y } of values) context.fillText(text, left, y + middle);
 }
 
-/** The name; of a diff with a sign for what is new or gone, which colour alone would not tell. */
-export function labelOf(scene: Scene, node: number): string {
-	const { tree } = scene.window;
-	const name = scene.model.functionName(tree.fn[node]);
+/** Of a diff the sign stands before the name where there is no room for the value behind it. */
+function withSign(scene: Scene, paper: Paper, node: number, name: string, text: string, room: number): string {
+	if (!scene.sides) return text;
+	const sign = scene.window.tree.value[node] < 0 ? "− " : "+ ";
+	const fitting = paper.ruler.fit(name, room - paper.ruler.width(sign));
+	return fitting ? sign + fitting : text;
+}
 
-	if (!scene.sides) return name;
-	const { before, after } = scene.sides;
-	const change = after[node] - before[node];
-	return `${change > 0 ? "+" : change < 0 ? "−" : "="} ${name}`;
+/** The name, with how often recursion repeats it. */
+function labelOf(scene: Scene, node: number): string {
+	const name = scene.model.functionName(scene.window.tree.fn[node]);
+	const times = scene.repeats.size > 0 ? scene.repeats.get(node) : undefined;
+
+	return times ? `${name} ↻${times}` : name;
 }

@@ -49,9 +49,9 @@ export interface Palette {
 	root: string;
 	dim: string;
 	match: string;
-	/** Several boxes too narrow to be told apart. */
-	sliver: string;
 	text: string;
+	/** Of values behind names. */
+	softText: string;
 	dimText: string;
 	matchText: string;
 	background: string;
@@ -119,8 +119,8 @@ export const light: Palette = {
 	root: oklch(0.9, 0.006, 250),
 	dim: "#eceff1",
 	match: "#ffd34d",
-	sliver: oklch(0.84, 0.03, 250),
 	text: "#14181c",
+	softText: "#3a434c",
 	dimText: "#5a646e",
 	matchText: "#14181c",
 	background: "#ffffff",
@@ -138,8 +138,8 @@ export const dark: Palette = {
 	root: oklch(0.32, 0.006, 250),
 	dim: "#20262b",
 	match: "#ffd34d",
-	sliver: oklch(0.42, 0.04, 255),
-	text: "#f2f5f7",
+	text: "#f6f8fa",
+	softText: "#f6f8fa",
 	dimText: "#93a0ac",
 	matchText: "#14181c",
 	background: "#171b1f",

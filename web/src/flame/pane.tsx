@@ -2,7 +2,7 @@
 // A flame graph in the page: its canvases, keys, tooltip, and what screen readers are told.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useTheme } from "../views/hooks";
-import { boxFacts, type BoxFacts, type Meaning } from "./box_facts";
+import { boxFacts, type BoxFacts, type Meaning, valueText } from "./box_facts";
 import { Graph } from "./graph";
 import type { Tint } from "./paint";
 import { dark, light } from "./palette";
@@ -19,6 +19,8 @@ interface Props {
 	onZoom: (node: number) => void;
 	/** Keys beyond moving about; true: done. */
 	onKey: (key: string, node: number) => boolean;
+	/** Whether keys go to it as soon as it is there. */
+	takesFocus?: boolean;
 }
 
 interface Tip {
@@ -136,8 +138,9 @@ function useGraph(props: Props, setTip: (tip: Tip | null) => void) {
 		setTip(null);
 		graph.current!.show({
 			scene: {
-				model: meaning.model, tree: meaning.tree, top, matches, tint,
-				lost: meaning.lost, sides: meaning.sides,
+				model: meaning.model, tree: meaning.tree, top, matches, tint, lost: meaning.lost,
+				sides: meaning.sides, repeats: meaning.repeats,
+				valueText: (value) => valueText(meaning, value),
 			},
 			palette: theme === "dark" ? dark : light,
 			upwards,
@@ -150,12 +153,14 @@ function useGraph(props: Props, setTip: (tip: Tip | null) => void) {
 export function Pane(props: Props) {
 	const { meaning, top, focus, upwards } = props;
 	const [tip, setTip] = useState<Tip | null>(null);
-	const [active, setActive] = useState(false);
+	const pane = useRef<HTMLDivElement>(null);
 	const id = useMemo(() => `boxes${panes++}`, []);
 	const { elements, graph } = useGraph(props, setTip);
 	const spoken = focus >= 0 ? focus : top;
 
-	useEffect(() => setTip(null), [meaning]);
+	useEffect(() => {
+		if (props.takesFocus) pane.current!.focus({ preventScroll: true });
+	}, []);
 	const key = (event: KeyboardEvent) => {
 		if (event.ctrlKey || event.metaKey || event.altKey) return;
 		const step = event.key === "ArrowUp" ? (upwards ? "in" : "out")
@@ -176,15 +181,12 @@ export function Pane(props: Props) {
 			aria-label={props.label}
 			aria-activedescendant={`${id}-${spoken}`}
 			onKeyDown={key}
-			onFocus={() => {
-				setActive(true);
-			}}
-			onBlur={() => setActive(false)}
+			ref={pane}
 		>
 			<Mirror id={id} meaning={meaning} node={spoken} top={top} />
 			<div class="flame-scroller" ref={elements.scroller} tabIndex={-1}>
 				<div class="flame-sheet" ref={elements.sheet}>
-					<div class="flame-canvases" data-active={active}>
+					<div class="flame-canvases">
 						<canvas ref={elements.base} aria-hidden="true" />
 						<canvas ref={elements.overlay} aria-hidden="true" />
 					</div>

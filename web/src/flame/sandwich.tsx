@@ -25,7 +25,7 @@ export function Sandwich({ fn }: { fn: number }) {
 	const name = model.functionName(fn);
 	const halves = useMemo((): Half[] => {
 		const trees = [model.callers(weights, fn, state.whole), model.callees(weights, fn, state.whole)];
-		return trees.map((tree, at) => ({ meaning: meaningOf(model, weights, tree, "this function"), outwards: at === 0 }));
+		return trees.map((tree, at) => ({ meaning: meaningOf(model, weights, tree, "this function", new Map()), outwards: at === 0 }));
 	}, [model, weights, fn, state.whole]);
 	const matches = search(model, state.search);
 	const [focus, setFocus] = useState<{ tree: Tree; node: number } | null>(null);
@@ -53,7 +53,7 @@ export function Sandwich({ fn }: { fn: number }) {
 					key={half.outwards} half={half} name={name} matches={matches.of}
 					focus={focus?.tree === half.meaning.tree ? focus.node : -1}
 					onFocus={(next) => setFocus({ tree: half.meaning.tree, node: next })}
-					onFunction={(next) => set({ function: next })} close={close}
+					onFunction={(next) => set({ function: next })} close={close} takesFocus={!half.outwards}
 				/>
 			))}
 			<Lines fn={fn} meaning={above} />
@@ -90,9 +90,10 @@ interface HalfProps {
 	onFocus: (node: number) => void;
 	onFunction: (fn: number) => void;
 	close: () => void;
+	takesFocus: boolean;
 }
 
-function HalfPane({ half, name, matches, focus, onFocus, onFunction, close }: HalfProps) {
+function HalfPane({ half, name, matches, focus, onFocus, onFunction, close, takesFocus }: HalfProps) {
 	const { model } = useSeep();
 	const { meaning, outwards } = half;
 	const { tree } = meaning;
@@ -126,6 +127,7 @@ function HalfPane({ half, name, matches, focus, onFocus, onFunction, close }: Ha
 			<Pane
 				label={`${words} of ${name}`} meaning={meaning} top={top} focus={focus} matches={matches}
 				tint="origin" upwards={outwards} onFocus={onFocus} onZoom={zoom} onKey={key}
+				takesFocus={takesFocus}
 			/>
 		</section>
 	);
@@ -134,7 +136,7 @@ function HalfPane({ half, name, matches, focus, onFocus, onFunction, close }: Ha
 function Lines({ fn, meaning }: { fn: number; meaning: Meaning }) {
 	const { model, weights } = meaning;
 	const rows = useMemo(() => model.lines(weights, fn), [model, weights, fn]);
-	const known = rows.filter((row) => row.place);
+	const known = rows.filter((row) => model.frames.file(row.frame));
 
 	if (known.length === 0) return null;
 	return (

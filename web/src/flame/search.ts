@@ -55,8 +55,10 @@ export function search(model: Model, query: string): Matches {
 	const test = compile(query);
 	const matches: Matches = { of: new Uint8Array(model.frames.functionCount), functions: 0, problem: null };
 
-	if (typeof test === "string") matches.problem = test;
-	else {
+	if (typeof test === "string") {
+		matches.of = null;
+		matches.problem = test;
+	} else {
 		const until = performance.now() + TIME_MS_MAX;
 		model.frames.haystacks.forEach((text, fn) => {
 			if (matches.problem) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The flame graph's tab: what is drawn and how, the way to the box that is zoomed to, what the search
 // found, the graph, and what is known of the box in focus. With a function chosen it is the sandwich.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { percent, things } from "../format";
 import type { Tree, Weights } from "../model";
 import { type State, useSeep } from "../state";
@@ -21,11 +21,15 @@ const SHARE_FOUND = 0.06;
 export function FlameView() {
 	const { model, state } = useSeep();
 	const weights = model.weigh(state);
+	// Back from the sandwich keys go on in the whole graph.
+	const returns = useRef(false);
 
 	if (weights.width === 0) return <p class="state">Nothing to draw: {emptyWords(state)}</p>;
-	if (state.function !== null && state.function < model.frames.functionCount)
+	if (state.function !== null && state.function < model.frames.functionCount) {
+		returns.current = true;
 		return <Sandwich fn={state.function} />;
-	return <Whole weights={weights} />;
+	}
+	return <Whole weights={weights} takesFocus={returns.current} />;
 }
 
 function emptyWords({ thread, scope, module, epochs }: State): string {
@@ -50,10 +54,13 @@ function found(tree: Tree, matches: Uint8Array | null): number[] {
 	return nodes.sort((a, b) => tree.width[b] - tree.width[a]);
 }
 
-function Whole({ weights }: { weights: Weights }) {
+function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean }) {
 	const { model, state, set } = useSeep();
 	const tree = model.tree(weights, state.whole);
-	const meaning = useMemo(() => meaningOf(model, weights, tree, "all"), [model, weights, tree]);
+	const meaning = useMemo(
+		() => meaningOf(model, weights, tree, "all", model.repeats(tree, state.whole)),
+		[model, weights, tree],
+	);
 	const named = useMemo(() => tree.find(state.zoom), [tree, state.zoom]);
 	const isLeaf = named !== 0 && tree.past[named] === tree.place[named] + 1;
 	const top = isLeaf ? roomyTop(tree, named, 0.2) : named;
@@ -109,7 +116,7 @@ function Whole({ weights }: { weights: Weights }) {
 				label={`Flame graph, ${valueText(meaning, tree.value[0])}`}
 				meaning={meaning} top={top} focus={isLeaf && node < 0 ? named : node}
 				matches={matches.of} tint={tint} upwards={state.direction === "flame"}
-				onFocus={focusOn} onZoom={zoom} onKey={key}
+				onFocus={focusOn} onZoom={zoom} onKey={key} takesFocus={takesFocus}
 			/>
 			<Legend meaning={meaning} tint={tint} searching={matches.of !== null} />
 			<InFocus meaning={meaning} node={shown}>
@@ -176,8 +183,8 @@ function Options({ tint, setTint }: { tint: Tint; setTint: (tint: Tint) => void 
 			</span>
 			{!model.isDiff && (
 				<span class="segments" role="group" aria-label="Colours">
-					<button aria-pressed={tint === "origin"} title="Colours tell own code from libraries" onClick={() => setTint("origin")}>By origin</button>
-					<button aria-pressed={tint === "module"} title="Colours tell modules apart" onClick={() => setTint("module")}>By module</button>
+					<button aria-pressed={tint === "origin"} title="Colours tell own code from libraries" onClick={() => setTint("origin")}>Origin</button>
+					<button aria-pressed={tint === "module"} title="Colours tell modules apart" onClick={() => setTint("module")}>Module</button>
 				</span>
 			)}
 		</span>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The contexts of a report, or the changes of a diff, as columns: what each weighs in each measure,
 // its stack, and what filters ask about.
+import type { Fold } from "../document";
 import type { Measure } from "../state";
-import type { Frames } from "./frames";
 import { array, type Damage, figure, isIndex, isObject, type Loose, object, text } from "./read";
+import { readColumns, readRows, Stacks } from "./stacks";
 
 export const MEASURES: Measure[] = ["live", "lost", "growing", "peak", "allocated", "temporary"];
 
@@ -18,19 +19,20 @@ export const ELSEWHERE = -6;
 const LOST = new Set<unknown>(["LOST", "LOST-CYCLE", "LOST-WITH"]);
 
 /** Of a measure: keys of the value and of the blocks that belong to it. */
-const KEYS: Partial<Record<Measure, [value: string, blocks: string | null]>> = {
+const KEYS: Record<string, [value: string, blocks: string | null]> = {
 	live: ["live_bytes", "live_blocks"],
 	peak: ["peak_bytes", "peak_blocks"],
 	allocated: ["alloc_bytes", "allocs"],
 	temporary: ["temporary", null],
 };
+const DIFF_KEYS: typeof KEYS = { ...KEYS, allocs: ["allocs", null] };
 
-const DIFF_KEYS: Record<string, [value: string, blocks: string | null]> = {
-	live: ["live_bytes", "live_blocks"],
-	peak: ["peak_bytes", "peak_blocks"],
-	allocs: ["allocs", null],
-	temporary: ["temporary", null],
-};
+const FIGURES = [
+	"first_ms", "allocs", "alloc_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes",
+	"peak_blocks", "peak_bytes", "temporary",
+];
+const FOLDED_OR_MORE = 65536;
+const FOLDS_MAX = 100_000;
 
 export interface Column {
 	/** By context; of a diff after minus before, below zero where it shrank. */
@@ -57,13 +59,10 @@ class Names {
 
 export class Contexts {
 	readonly count: number;
-	/** By context where its frames begin in `stacks`; one more at the end. */
-	readonly start: Uint32Array;
-	/** Frame indexes, innermost first. */
-	readonly stacks: Uint32Array;
-	/** By context the part of `stacks` that is worth reading. */
-	readonly first: Uint32Array;
-	readonly end: Uint32Array;
+	readonly stacks: Stacks;
+	/** By context how many of its innermost and outermost frames are not worth reading. */
+	readonly inner: Int32Array;
+	readonly outer: Int32Array;
 	/** By context 0, or the node that stands between it and the root: NO_STACK ... */
 	readonly special: Int8Array;
 	readonly threads = new Names();
@@ -75,80 +74,82 @@ export class Contexts {
 	/** Of a diff, by context. */
 	readonly before: Float64Array;
 	readonly after: Float64Array;
-	readonly raw: Loose[];
 
+	#isDiff: boolean;
+	#startNs: number;
+	#kinds: unknown[] = [];
+	#kind: unknown[] = [];
+	#figures = new Map<string, Float64Array>();
+	/** By context what few have; of a diff the whole change. */
+	#others: (Loose | undefined)[];
+	#folds = new Map<number, Fold[]>();
 	#columns = new Map<Measure, Column>();
-	#epochs: unknown[];
 
-	constructor(document: Loose, view: Loose, frames: Frames, diff: boolean, damage: Damage) {
-		const list = array(diff ? document.changes : document.contexts);
+	constructor(document: Loose, view: Loose, frames: number, diff: boolean, damage: Damage) {
+		const columns = object(document.contexts);
+		const rows = array(document.changes).map(object);
+		const stacks = array(columns.stacks);
 
-		this.count = list.length;
-		this.raw = list as Loose[];
-		for (let i = 0; i < this.count; i++)
-			if (!isObject(list[i])) {
-				list[i] = {};
-				damage.note("a context is no object");
-			}
-		this.start = new Uint32Array(this.count + 1);
-		this.first = new Uint32Array(this.count);
-		this.end = new Uint32Array(this.count);
+		this.#isDiff = diff;
+		this.#startNs = figure(object(document.process).start_ns);
+		this.count = diff ? rows.length : Math.min(figure(columns.count, damage), stacks.length >> 1);
+		if (!diff && this.count !== columns.count) damage.note("contexts are missing");
+		this.stacks = diff
+			? readRows(rows, frames, damage)
+			: readColumns(stacks, this.count, frames, damage);
+		this.#others = diff ? rows : this.#readOthers(array(columns.others), damage);
+		this.inner = new Int32Array(this.count);
+		this.outer = new Int32Array(this.count);
 		this.special = new Int8Array(this.count);
 		this.threadOf = new Int32Array(this.count);
 		this.scopeOf = new Int32Array(this.count);
 		this.before = new Float64Array(diff ? this.count : 0);
 		this.after = new Float64Array(diff ? this.count : 0);
-		this.stacks = this.#readStacks(frames.count, damage);
 		this.#readTrim(array(view.trim), damage);
 		this.#readSigns();
-		this.#epochs = this.raw.map((context) => context.epochs);
 		if (diff) this.#readSides(document, damage);
-		else this.#readFigures(document, damage);
+		else {
+			this.#readFigures(columns, damage);
+			this.#readFolds(array(columns.folds), damage);
+			this.#readLeaks(array(document.leaks), damage);
+		}
 	}
 
-	#readStacks(frameCount: number, damage: Damage): Uint32Array {
-		let total = 0;
-		for (const context of this.raw) total += array(context.frames).length;
-		const stacks = new Uint32Array(total);
-		let at = 0;
-
-		for (let i = 0; i < this.count; i++) {
-			const frames = array(this.raw[i].frames);
-			this.start[i] = at;
-			for (let k = 0; k < frames.length; k++) {
-				const frame = frames[k] as number;
-				// Not an index: the comparison is false for what is no number.
-				if (frame >= 0 && frame < frameCount && (frame >>> 0) === frame) stacks[at++] = frame;
-				else damage.note("a stack names a frame that is not there");
-			}
+	#readOthers(list: unknown[], damage: Damage): (Loose | undefined)[] {
+		const others: (Loose | undefined)[] = new Array(this.count).fill(undefined);
+		for (const item of list) {
+			const [i, other] = array(item);
+			if (isIndex(i, this.count) && isObject(other)) others[i] = other;
+			else damage.note("a context that is told of is not there");
 		}
-		this.start[this.count] = at;
-		return stacks;
+		return others;
 	}
 
 	#readTrim(trim: unknown[], damage: Damage): void {
+		const { depth, of } = this.stacks;
 		if (trim.length !== 2 * this.count) damage.note("the worthwhile part of stacks is not known");
 		for (let i = 0; i < this.count; i++) {
-			const depth = this.start[i + 1] - this.start[i];
-			const first = trim[2 * i];
-			const end = trim[2 * i + 1];
-			const sound = isIndex(end, depth + 1) && isIndex(first, end);
-			this.first[i] = this.start[i] + (sound ? (first as number) : 0);
-			this.end[i] = this.start[i] + (sound ? (end as number) : depth);
+			const inner = trim[2 * i];
+			const outer = trim[2 * i + 1];
+			const frames = depth[of[i]];
+			// A stack with nothing worth reading is shown as it is.
+			if (!isIndex(inner, frames) || !isIndex(outer, frames - inner)) continue;
+			this.inner[i] = inner;
+			this.outer[i] = outer;
 		}
 	}
 
 	#readSigns(): void {
 		for (let i = 0; i < this.count; i++) {
-			const context = this.raw[i];
-			const flags = array(context.flags);
+			const other = this.#others[i];
+			const flags = array(other?.flags);
+			this.threadOf[i] = this.threads.number(text(other?.thread));
+			this.scopeOf[i] = this.scopes.number(text(other?.scope));
 			if (flags.includes("no-stack")) this.special[i] = NO_STACK;
 			else if (flags.includes("other")) this.special[i] = OTHER;
-			else if (context.truncated === true) this.special[i] = TRUNCATED;
+			else if (other?.truncated === true) this.special[i] = TRUNCATED;
 			else if (flags.includes("cut")) this.special[i] = CUT;
-			else if (this.start[i] === this.start[i + 1]) this.special[i] = NO_STACK;
-			this.threadOf[i] = this.threads.number(text(context.thread));
-			this.scopeOf[i] = this.scopes.number(text(context.scope));
+			else if (this.stacks.of[i] === 0) this.special[i] = NO_STACK;
 		}
 	}
 
@@ -158,36 +159,65 @@ export class Contexts {
 		return column;
 	}
 
-	#readFigures(document: Loose, damage: Damage): void {
-		for (const [measure, [value, blocks]] of Object.entries(KEYS)) {
-			const column = this.#add(measure as Measure);
-			for (let i = 0; i < this.count; i++) {
-				column.value[i] = figure(this.raw[i][value], damage);
-				if (blocks) column.blocks[i] = figure(this.raw[i][blocks], damage);
-			}
+	#readFigures(columns: Loose, damage: Damage): void {
+		const nothing = new Float64Array(this.count);
+
+		this.#kinds = array(columns.kinds);
+		this.#kind = array(columns.kind);
+		for (const key of FIGURES) {
+			const list = array(columns[key]);
+			const column = new Float64Array(this.count);
+			if (list.length !== this.count) damage.note("figures of contexts are missing");
+			for (let i = 0; i < this.count; i++) column[i] = figure(list[i], damage);
+			this.#figures.set(key, column);
 		}
+		for (const [measure, [value, blocks]] of Object.entries(KEYS))
+			this.#columns.set(measure as Measure, {
+				value: this.#figures.get(value)!,
+				blocks: blocks ? this.#figures.get(blocks)! : nothing,
+			});
 		const growing = this.#add("growing");
 		for (let i = 0; i < this.count; i++) {
-			const growth = this.raw[i].growth;
+			const growth = this.#others[i]?.growth;
 			if (isObject(growth) && growth.verdict === "GROWING" && growth.returned !== true)
 				growing.value[i] = figure(growth.bytes, damage);
 		}
-		this.#readLeaks(array(document.leaks), damage);
+	}
+
+	/** Flat: per context with folds how far it is from the one before, how many, and three numbers each. */
+	#readFolds(list: unknown[], damage: Damage): void {
+		for (let at = 0, i = 0; at < list.length; ) {
+			const further = list[at++];
+			const count = list[at++];
+			if (!isIndex(further, this.count - i) || !isIndex(count, FOLDS_MAX) || at + 3 * count > list.length) {
+				damage.note("the folds of recursion end early");
+				return;
+			}
+			i += further;
+			const inmost = this.stacks.depth[this.stacks.of[i]] - 1;
+			const folds: Fold[] = [];
+			for (let k = 0; k < count; k++, at += 3) {
+				const place = list[at];
+				const extent = list[at + 1];
+				const times = figure(list[at + 2], damage);
+				if (!isIndex(place, inmost + 1) || !isIndex(extent, inmost - place + 1)) continue;
+				const to = inmost - place;
+				folds.push({ from: to - extent, to, times, or_more: times >= FOLDED_OR_MORE });
+			}
+			this.#folds.set(i, folds.reverse());
+		}
 	}
 
 	#readLeaks(leaks: unknown[], damage: Damage): void {
 		const lost = this.#add("lost");
-		const indexes = new Map<unknown, number>();
 
-		if (leaks.length > 0)
-			for (let i = this.count - 1; i >= 0; i--) indexes.set(this.raw[i].id, i);
 		for (const item of leaks) {
 			const leak = object(item);
 			if (!LOST.has(leak.verdict)) continue;
 			const value = figure(leak.bytes, damage);
 			const blocks = figure(leak.blocks, damage);
-			const i = leak.context == null ? undefined : indexes.get(leak.context);
-			if (i !== undefined) {
+			const i = typeof leak.context === "number" ? leak.context - 1 : -1;
+			if (isIndex(i, this.count)) {
 				lost.value[i] += value;
 				lost.blocks[i] += blocks;
 			} else {
@@ -204,8 +234,8 @@ export class Contexts {
 
 		for (const measure of MEASURES) this.#columns.set(measure, column);
 		for (let i = 0; i < this.count; i++) {
-			const before = object(this.raw[i].before);
-			const after = object(this.raw[i].after);
+			const before = object(this.#others[i]?.before);
+			const after = object(this.#others[i]?.after);
 			this.before[i] = figure(before[value], damage);
 			this.after[i] = figure(after[value], damage);
 			column.value[i] = this.after[i] - this.before[i];
@@ -225,24 +255,83 @@ export class Contexts {
 		return this.column(measure).blocks[i];
 	}
 
-	/** Frame indexes, innermost first; a view into `stacks`. */
+	/** Frame indexes, innermost first. */
 	frames(i: number, whole: boolean): Uint32Array {
-		return whole
-			? this.stacks.subarray(this.start[i], this.start[i + 1])
-			: this.stacks.subarray(this.first[i], this.end[i]);
+		const { stacks } = this;
+		const first = whole ? 0 : this.inner[i];
+		const length = stacks.depth[stacks.of[i]] - first - (whole ? 0 : this.outer[i]);
+		const frames = new Uint32Array(Math.max(0, length));
+		let node = stacks.up(stacks.of[i], first);
+
+		for (let k = 0; k < frames.length; k++, node = stacks.parent[node]) frames[k] = stacks.frame[node];
+		return frames;
+	}
+
+	/** Recursion that is folded in its stack; places as in frames(i, true). */
+	folds(i: number): Fold[] {
+		if (!this.#isDiff) return this.#folds.get(i) ?? [];
+		return array(this.#others[i]?.folded).map((item) => {
+			const fold = object(item);
+			const [from, to] = [figure(fold.from), figure(fold.to)];
+			return { from, to, times: figure(fold.times), or_more: fold.or_more === true };
+		});
+	}
+
+	/** Contexts that have folds. */
+	get folded(): number[] {
+		if (!this.#isDiff) return [...this.#folds.keys()];
+		return this.#others.flatMap((other, i) => (other?.folded ? [i] : []));
+	}
+
+	/**
+	 * A context as docs/json.md describes it, without frames; `id` is its number from 1, and there is no
+	 * hash. Of a diff the change as it stands in the document.
+	 */
+	row(i: number): Loose {
+		if (this.#isDiff) return this.#others[i] ?? {};
+		const row: Loose = { ...this.#others[i], id: i + 1, kind: this.kind(i), folded: this.folds(i) };
+		for (const [key, column] of this.#figures) row[key] = column[i];
+		row.first_ns = this.#startNs + (this.#figures.get("first_ms")?.[i] ?? 0) * 1e6;
+		return row;
+	}
+
+	/** The name of its kind; "" where it is not known. */
+	kind(i: number): string {
+		if (this.#isDiff) return text(this.#others[i]?.kind) ?? "";
+		const kind = this.#kind[i];
+		return isIndex(kind, this.#kinds.length) ? (text(this.#kinds[kind]) ?? "") : "";
+	}
+
+	/** One of the figures of docs/json.md, of a report. */
+	figure(key: string, i: number): number {
+		return this.#figures.get(key)?.[i] ?? 0;
+	}
+
+	/** Of the epochs in which its live blocks were allocated: number, blocks and bytes. */
+	epochs(i: number): { epoch: number; blocks: number; bytes: number }[] {
+		return array(this.#others[i]?.epochs).map((item) => {
+			const share = object(item);
+			return { epoch: figure(share.epoch), blocks: figure(share.blocks), bytes: figure(share.bytes) };
+		});
+	}
+
+	/** What was seen of it in the course of time, as docs/json.md says; null: nothing. */
+	growth(i: number): Loose | null {
+		const growth = this.#others[i]?.growth;
+		return isObject(growth) ? growth : null;
 	}
 
 	/** Live bytes and blocks that were allocated in the epochs from..to. */
 	inEpochs(from: number, to: number): Column {
 		const column = { value: new Float64Array(this.count), blocks: new Float64Array(this.count) };
-		for (let i = 0; i < this.count; i++)
-			for (const item of array(this.#epochs[i])) {
-				const share = object(item);
-				const epoch = figure(share.epoch);
+		for (let i = 0; i < this.count; i++) {
+			if (!this.#others[i]?.epochs) continue;
+			for (const { epoch, blocks, bytes } of this.epochs(i)) {
 				if (epoch < from || epoch > to) continue;
-				column.value[i] += figure(share.bytes);
-				column.blocks[i] += figure(share.blocks);
+				column.value[i] += bytes;
+				column.blocks[i] += blocks;
 			}
+		}
 		return column;
 	}
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Functions: what each allocated, who calls it, whom it calls, and on which of its lines.
+// Functions: what each allocated, who calls it, whom it calls, and on which of its lines. A function
+// counts once per stack, however often recursion repeats it there: on the tree of stacks these are
+// the nodes that have no ancestor of the same function.
 import type { Contexts } from "./contexts";
 import type { Frames } from "./frames";
 import { Tree, TreeBuilder } from "./tree";
@@ -43,25 +45,25 @@ export class Functions {
 
 	table(weights: Weighed): FunctionTable {
 		const { functionOf, functionCount: n } = this.#frames;
-		const { start, first, stacks, count } = this.#contexts;
+		const { stacks, inner, count } = this.#contexts;
 		const self = new Float64Array(n);
-		const inclusive = new Float64Array(n);
-		const blocks = new Float64Array(n);
-		const onStacks = new Int32Array(n);
-		const seen = new Int32Array(n);
+		const sums = [weights.value, weights.blocks, Float64Array.from(weights.value, (v) => (v ? 1 : 0))].map(
+			(column) => stacks.sum(column),
+		);
+		const [inclusive, blocks, onStacks] = sums.map(() => new Float64Array(n));
+		const covered = new Int32Array(n);
 
 		for (let i = 0; i < count; i++) {
-			const value = weights.value[i];
-			if (value === 0 || start[i] === start[i + 1]) continue;
-			self[functionOf[stacks[first[i]]]] += value;
-			for (let k = start[i]; k < start[i + 1]; k++) {
-				const fn = functionOf[stacks[k]];
-				if (seen[fn] === i + 1) continue;
-				seen[fn] = i + 1;
-				inclusive[fn] += value;
-				blocks[fn] += weights.blocks[i];
-				onStacks[fn]++;
-			}
+			if (weights.value[i] === 0 || stacks.of[i] === 0) continue;
+			self[functionOf[stacks.frame[stacks.up(stacks.of[i], inner[i])]]] += weights.value[i];
+		}
+		for (let node = 1; node < stacks.count; node++) {
+			const fn = functionOf[stacks.frame[node]];
+			if (node < covered[fn] || sums[2][node] === 0) continue;
+			covered[fn] = stacks.past[node];
+			inclusive[fn] += sums[0][node];
+			blocks[fn] += sums[1][node];
+			onStacks[fn] += sums[2][node];
 		}
 		const fn = Int32Array.from({ length: n }, (_, at) => at)
 			.filter((at) => onStacks[at] > 0)
@@ -77,60 +79,82 @@ export class Functions {
 		};
 	}
 
-	/** Where the function stands outermost on a stack, as a place in `stacks`; -1: not on it. */
-	#outermost(i: number, fn: number, whole: boolean): number {
-		const { start, first, end, stacks } = this.#contexts;
-		const from = whole ? start[i] : first[i];
-		for (let k = (whole ? start[i + 1] : end[i]) - 1; k >= from; k--)
-			if (this.#frames.functionOf[stacks[k]] === fn) return k;
-		return -1;
+	/** By node of the stacks the outermost of its ancestors, or itself, that is the function; 0: none. */
+	#outermost(fn: number): Int32Array {
+		const { stacks } = this.#contexts;
+		const { functionOf } = this.#frames;
+		const outermost = new Int32Array(stacks.count);
+		for (let node = 1; node < stacks.count; node++) {
+			const above = outermost[stacks.parent[node]];
+			outermost[node] = above !== 0 ? above : functionOf[stacks.frame[node]] === fn ? node : 0;
+		}
+		return outermost;
 	}
 
-	/** From where it stands outermost, so that recursion counts once and both trees have one total. */
+	/** From where it stands outermost, so that both trees have one total. The root is the function. */
 	around(weights: Weighed, fn: number, whole: boolean, outwards: boolean): Tree {
-		const { start, first, end, stacks, count } = this.#contexts;
-		const { functionOf } = this.#frames;
-		const builder = new TreeBuilder(count);
+		const { stacks, inner, outer, count } = this.#contexts;
+		const outermost = this.#outermost(fn);
+		const builder = new TreeBuilder(count, outwards ? 0 : stacks.count >> 3);
+		const known = new Int32Array(stacks.count);
 
 		builder.fn[0] = fn;
 		for (let i = 0; i < count; i++) {
-			const value = weights.value[i];
-			const at = value === 0 ? -1 : this.#outermost(i, fn, whole);
-			if (at < 0) continue;
-			const step = outwards ? 1 : -1;
-			const stop = outwards
-				? whole ? start[i + 1] : end[i]
-				: (whole ? start[i] : first[i]) - 1;
-			let node = 0;
-			if (builder.frame[0] < 0) builder.frame[0] = stacks[at];
-			for (let k = at + step; k !== stop; k += step)
-				node = builder.child(node, functionOf[stacks[k]], stacks[k]);
-			builder.end(node, i, value, weights.blocks[i]);
+			if (weights.value[i] === 0) continue;
+			const tail = whole ? stacks.of[i] : stacks.up(stacks.of[i], inner[i]);
+			const here = outermost[tail];
+			const least = whole ? 0 : outer[i];
+			if (here === 0 || stacks.depth[here] <= least) continue;
+			if (builder.frame[0] < 0) builder.frame[0] = stacks.frame[here];
+			const node = outwards ? this.#outwards(builder, here, least) : this.#inwards(builder, known, tail, here);
+			builder.end(node, i, weights.value[i], weights.blocks[i]);
 		}
 		return new Tree(builder);
 	}
 
-	/** A stack counts once per line, however often recursion passes it. */
-	lines(weights: Weighed, fn: number): LineRow[] {
-		const { start, stacks, count } = this.#contexts;
-		const { functionOf, lineOf } = this.#frames;
-		const rows = new Map<number, LineRow & { last: number }>();
+	#outwards(builder: TreeBuilder, from: number, least: number): number {
+		const { stacks } = this.#contexts;
+		let node = 0;
+		for (let at = stacks.parent[from]; stacks.depth[at] > least; at = stacks.parent[at])
+			node = builder.child(node, this.#frames.functionOf[stacks.frame[at]], stacks.frame[at]);
+		return node;
+	}
 
-		for (let i = 0; i < count; i++) {
-			if (weights.value[i] === 0) continue;
-			for (let k = start[i]; k < start[i + 1]; k++) {
-				const frame = stacks[k];
-				if (functionOf[frame] !== fn) continue;
-				let row = rows.get(lineOf[frame]);
-				if (!row) {
-					row = { frame, place: this.#frames.place(frame), value: 0, blocks: 0, last: -1 };
-					rows.set(lineOf[frame], row);
-				}
-				if (row.last === i) continue;
-				row.last = i;
-				row.value += weights.value[i];
-				row.blocks += weights.blocks[i];
+	/** `known` holds by node of the stacks the tree's node + 1. */
+	#inwards(builder: TreeBuilder, known: Int32Array, tail: number, from: number): number {
+		const { stacks } = this.#contexts;
+		const way: number[] = [];
+		let at = tail;
+		for (; at !== from && known[at] === 0; at = stacks.parent[at]) way.push(at);
+		let node = at === from ? 0 : known[at] - 1;
+		for (let k = way.length - 1; k >= 0; k--) {
+			node = builder.child(node, this.#frames.functionOf[stacks.frame[way[k]]], stacks.frame[way[k]]);
+			known[way[k]] = node + 1;
+		}
+		return node;
+	}
+
+	/** A stack counts once per line. */
+	lines(weights: Weighed, fn: number): LineRow[] {
+		const { functionOf, lineOf } = this.#frames;
+		const { stacks } = this.#contexts;
+		const values = stacks.sum(weights.value);
+		const blocks = stacks.sum(weights.blocks);
+		const passes = stacks.sum(Float64Array.from(weights.value, (v) => (v ? 1 : 0)));
+		const rows = new Map<number, LineRow & { covered: number }>();
+
+		for (let node = 1; node < stacks.count; node++) {
+			const frame = stacks.frame[node];
+			if (functionOf[frame] !== fn || passes[node] === 0) continue;
+			let row = rows.get(lineOf[frame]);
+			if (!row) {
+				row = { frame, place: this.#frames.place(frame), value: 0, blocks: 0, covered: 0 };
+				rows.set(lineOf[frame], row);
 			}
+			if (node < row.covered) continue;
+			row.covered = stacks.past[node];
+			row.value += values[node];
+			row.blocks += blocks[node];
 		}
 		return [...rows.values()]
 			.sort((a, b) => Math.abs(b.value) - Math.abs(a.value))

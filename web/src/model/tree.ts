@@ -6,6 +6,7 @@
 /** The function of node 0. */
 export const ROOT = -1;
 const FIRST_NODES = 1 << 12;
+const FEW = 24;
 
 const grown = <T extends Int32Array | Float64Array>(old: T, length: number): T => {
 	const next = new (old.constructor as new (length: number) => T)(length);
@@ -16,20 +17,31 @@ const grown = <T extends Int32Array | Float64Array>(old: T, length: number): T =
 /** Grows a tree path by path, from the outermost function inwards. */
 export class TreeBuilder {
 	count = 1;
-	parent = new Int32Array(FIRST_NODES);
-	fn = new Int32Array(FIRST_NODES);
+	parent: Int32Array;
+	fn: Int32Array;
 	/** One frame of the node, -1 for one that is no function. */
-	frame = new Int32Array(FIRST_NODES);
+	frame: Int32Array;
 	/** Value, blocks and width of the stacks that end at the node. */
-	value = new Float64Array(FIRST_NODES);
-	blocks = new Float64Array(FIRST_NODES);
-	width = new Float64Array(FIRST_NODES);
+	value: Float64Array;
+	blocks: Float64Array;
+	width: Float64Array;
 	/** By context the node at which its stack ends; -1: it is not in the tree. */
 	readonly ends: Int32Array;
-	#slots = new Int32Array(4 * FIRST_NODES);
-	#mask = 4 * FIRST_NODES - 1;
+	#slots: Int32Array;
+	#mask: number;
 
-	constructor(contexts: number) {
+	/** `nodes` is a guess at how many there will be. */
+	constructor(contexts: number, nodes: number) {
+		let room = FIRST_NODES;
+		while (room < nodes) room *= 2;
+		this.parent = new Int32Array(room);
+		this.fn = new Int32Array(room);
+		this.frame = new Int32Array(room);
+		this.value = new Float64Array(room);
+		this.blocks = new Float64Array(room);
+		this.width = new Float64Array(room);
+		this.#slots = new Int32Array(2 * room);
+		this.#mask = 2 * room - 1;
 		this.ends = new Int32Array(contexts).fill(-1);
 		this.parent[0] = -1;
 		this.fn[0] = ROOT;
@@ -68,8 +80,8 @@ export class TreeBuilder {
 		this.value = grown(this.value, length);
 		this.blocks = grown(this.blocks, length);
 		this.width = grown(this.width, length);
-		this.#slots = new Int32Array(4 * length);
-		this.#mask = 4 * length - 1;
+		this.#slots = new Int32Array(2 * length);
+		this.#mask = 2 * length - 1;
 		for (let node = 1; node < this.count; node++) {
 			let slot = this.#slot(this.parent[node], this.fn[node]);
 			while (this.#slots[slot] !== 0) slot = (slot + 1) & this.#mask;
@@ -154,23 +166,32 @@ export class Tree {
 		for (let node = 0; node < n; node++) start[node + 1] += start[node];
 		const next = start.slice(0, n);
 		for (let node = 1; node < n; node++) children[next[this.parent[node]]++] = node;
-		const { width } = this;
-		for (let node = 0; node < n; node++) {
-			const length = start[node + 1] - start[node];
-			if (length < 2) continue;
-			children
-				.subarray(start[node], start[node + 1])
-				.sort((a, b) => width[b] - width[a] || a - b);
-		}
+		for (let node = 0; node < n; node++)
+			if (start[node + 1] - start[node] > 1) this.#sort(children, start[node], start[node + 1]);
 		return [children, start];
 	}
 
+	/** By width, the widest first. Nearly all nodes have few children: no call per comparison for them. */
+	#sort(children: Int32Array, from: number, to: number): void {
+		const { width } = this;
+		if (to - from > FEW) {
+			children.subarray(from, to).sort((a, b) => width[b] - width[a] || a - b);
+			return;
+		}
+		for (let k = from + 1; k < to; k++) {
+			const child = children[k];
+			let at = k;
+			for (; at > from && width[children[at - 1]] < width[child]; at--) children[at] = children[at - 1];
+			children[at] = child;
+		}
+	}
+
 	#walk(children: Int32Array, start: Int32Array): void {
-		const stack = [0];
+		const stack = new Int32Array(this.count);
 		let place = 0;
 
-		while (stack.length > 0) {
-			const node = stack.pop()!;
+		for (let left = 1; left > 0; ) {
+			const node = stack[--left];
 			let x = this.x[node];
 			this.place[node] = place;
 			this.order[place++] = node;
@@ -178,7 +199,7 @@ export class Tree {
 				this.x[children[k]] = x;
 				x += this.width[children[k]];
 			}
-			for (let k = start[node + 1] - 1; k >= start[node]; k--) stack.push(children[k]);
+			for (let k = start[node + 1] - 1; k >= start[node]; k--) stack[left++] = children[k];
 		}
 		for (let node = 0; node < this.count; node++) this.past[node] = this.place[node] + 1;
 		for (let k = this.count - 1; k > 0; k--) {
@@ -206,6 +227,14 @@ export class Tree {
 
 	get height(): number {
 		return this.rowStart.length - 1;
+	}
+
+	/** The ancestor so many levels up; -1: there is none. */
+	up(node: number, levels: number): number {
+		if (levels < 0 || levels > this.depth[node]) return -1;
+		let at = node;
+		for (let k = 0; k < levels; k++) at = this.parent[at];
+		return at;
 	}
 
 	/** The path of a node: from the root to itself. */

@@ -9,6 +9,10 @@ import { useSeep } from "../state";
 import { Figures, Stack } from "./parts";
 import { type Column, Table } from "./table";
 
+const SIGNALS = ["", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM"].map(
+	(name) => name && `SIG${name}`,
+);
+
 export function endedWords(facts: Facts): string {
 	const process = object(facts.doc.process);
 	const status = object(process.status);
@@ -18,7 +22,7 @@ export function endedWords(facts: Facts): string {
 		case "exit":
 			return status.code === undefined ? "exited" : `exited with status ${figure(status.code)}`;
 		case "signal":
-			return `killed by signal ${figure(status.signal)}${core}`;
+			return `killed by ${SIGNALS[figure(status.signal)] || `signal ${figure(status.signal)}`}${core}`;
 		case "exec":
 			return "became another program";
 		case "killed":
@@ -160,7 +164,7 @@ export function Processes({ facts }: { facts: Facts }) {
 			key, title, num: true, wide, width: "96px", value: (i) => f(i, key), cell: (i) => bytes(f(i, key)), exact: (i) => exactBytes(f(i, key)),
 		});
 		return [
-			{ key: "exe", title: "Program", width: "minmax(12em,1fr)", value: (i) => said(others[i].exe) ?? "",
+			{ key: "exe", title: "Program", width: "minmax(180px,1fr)", value: (i) => said(others[i].exe) ?? "",
 				cell: (i) => <span class="site"><span class="name"><b>{basename(said(others[i].exe) ?? "not known")}</b></span> <span class="place">{said(others[i].recording)}</span></span> },
 			{ key: "pid", title: "Process", num: true, width: "76px", value: (i) => f(i, "pid"), cell: (i) => f(i, "pid") },
 			{ key: "ppid", title: "Parent", num: true, wide: true, width: "76px", value: (i) => f(i, "ppid"), cell: (i) => f(i, "ppid") },
@@ -195,7 +199,7 @@ export function Scopes({ facts }: { facts: Facts }) {
 			key, title, num: true, wide: true, width: "92px", value: (i) => f(i, key), cell: (i) => duration(f(i, key)),
 		});
 		return [
-			{ key: "tag", title: "Scope", width: "minmax(10em,1fr)", value: (i) => said(scopes[i].tag) ?? "",
+			{ key: "tag", title: "Scope", width: "minmax(160px,1fr)", value: (i) => said(scopes[i].tag) ?? "",
 				cell: (i) => <span class="site"><span class="name"><b>{said(scopes[i].tag)}</b></span> <span class="place">{said(scopes[i].parent)}</span></span> },
 			{ key: "entries", title: "Entries", num: true, width: "84px", value: (i) => f(i, "entries"), cell: (i) => digits(f(i, "entries")) },
 			size("held_bytes", "Held"), size("allocated_bytes", "Allocated", true), size("peak_bytes", "Peak", true),
@@ -215,7 +219,7 @@ export function Findings({ facts }: { facts: Facts }) {
 	const findings = useMemo(() => array(facts.doc.findings).map(object), [facts]);
 	const rows = useMemo(() => findings.map((_, i) => i), [findings]);
 	const columns = useMemo((): Column[] => [
-		{ key: "kind", title: "Finding", width: "minmax(10em,1fr)", value: (i) => said(findings[i].kind) ?? "", cell: (i) => <b>▲ {said(findings[i].kind)}</b> },
+		{ key: "kind", title: "Finding", width: "minmax(160px,1fr)", value: (i) => said(findings[i].kind) ?? "", cell: (i) => <b>▲ {said(findings[i].kind)}</b> },
 		{ key: "count", title: "Times", num: true, width: "76px", value: (i) => figure(findings[i].count), cell: (i) => digits(figure(findings[i].count)) },
 		{ key: "thread", title: "Thread", wide: true, width: "120px", value: (i) => said(findings[i].thread) ?? "", cell: (i) => said(findings[i].thread) },
 		{ key: "at", title: "First after", num: true, wide: true, width: "92px", value: (i) => figure(findings[i].at_ns), cell: (i) => after(facts, figure(findings[i].at_ns)) },

@@ -42,7 +42,7 @@ function diffOf(facts: Facts, model: Model): Diff {
 		marks: doc.before == null,
 		before: figure(object(totals.before)[key]),
 		after: figure(object(totals.after)[key]),
-		verdictOf: (i) => said(object(model.contexts.raw[i]).verdict) ?? "",
+		verdictOf: (i) => said(model.contexts.row(i).verdict) ?? "",
 	};
 }
 
@@ -153,26 +153,26 @@ export function DiffOverview({ facts }: { facts: Facts }) {
 					<p class="verdict-sums">
 						{sumsByVerdict(model, diff).map((sum) => (
 							<span key={sum.verdict}>
-								<Verdict word={sum.verdict} /> {things(sum.stacks, "call stack")}, <Change of={sum.change} text={diff.text} />
+								<Verdict word={sum.verdict} /> {things(sum.stacks, "call stack")}, {diff.marks ? diff.text(sum.change) : <Change of={sum.change} text={diff.text} />}
 							</span>
 						))}
 					</p>
 				</section>
 				<section class="card largest">
-					<h2>Largest changes of {diff.words}</h2>
+					<h2>{diff.marks ? "Largest of what is held" : `Largest changes of ${diff.words}`}</h2>
 					<table class="plain">
 						<thead class="hidden-text"><tr><th>Change</th><th>Verdict</th><th>Call stack</th></tr></thead>
 						<tbody>
 							{largest(value, 10).map((i) => (
 								<tr key={i} onClick={() => set({ tab: "changes", selected: i })}>
-									<td class="num"><button class="link" onClick={() => set({ tab: "changes", selected: i })}><Change of={value[i]} text={diff.text} /></button></td>
+									<td class="num"><button class="link" onClick={() => set({ tab: "changes", selected: i })}>{diff.marks ? diff.text(value[i]) : <Change of={value[i]} text={diff.text} />}</button></td>
 									<td><Verdict word={diff.verdictOf(i)} /></td>
 									<td><ContextSite i={i} /></td>
 								</tr>
 							))}
 						</tbody>
 					</table>
-					<More tab="changes">{`All ${digits(model.contexts.count)} changes`}</More>
+					<More tab="changes">{diff.marks ? `All ${things(model.contexts.count, "call stack")}` : `All ${things(model.contexts.count, "change")}`}</More>
 				</section>
 			</div>
 			<div class="side">
@@ -220,9 +220,9 @@ export function Changes({ facts }: { facts: Facts }) {
 	);
 	const columns = useMemo((): Column[] => {
 		const { before, after } = model.contexts;
-		const blocks = (i: number, side: string) => figure(object(object(model.contexts.raw[i])[side]).live_blocks);
+		const blocks = (i: number, side: string) => figure(object(model.contexts.row(i)[side]).live_blocks);
 		return [
-			{ key: "name", title: "Call stack", width: "minmax(14em,1fr)", value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} /> },
+			{ key: "name", title: "Call stack", width: "minmax(220px,1fr)", value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} /> },
 			{ key: "verdict", title: "Verdict", width: "104px", value: (i) => VERDICTS.indexOf(diff.verdictOf(i)), cell: (i) => <Verdict word={diff.verdictOf(i)} /> },
 			...(diff.marks ? [] : [{ key: "before", title: "Before", num: true, wide: true, width: "92px", value: (i: number) => before[i],
 				cell: (i: number) => diff.text(before[i]), exact: (i: number) => diff.exact(before[i]) }]),
@@ -236,7 +236,7 @@ export function Changes({ facts }: { facts: Facts }) {
 			{ key: "blocks", title: "Blocks", num: true, wide: true, width: "120px", value: (i) => blocks(i, "after") - blocks(i, "before"),
 				cell: (i) => (diff.marks ? digits(blocks(i, "after")) : `${count(blocks(i, "before"))} → ${count(blocks(i, "after"))}`),
 				exact: (i) => `${digits(blocks(i, "before"))} → ${digits(blocks(i, "after"))}` },
-			{ key: "kind", title: "By", wide: true, width: "76px", value: (i) => said(object(model.contexts.raw[i]).kind) ?? "", cell: (i) => said(object(model.contexts.raw[i]).kind) },
+			{ key: "kind", title: "Kind", wide: true, width: "76px", value: (i) => said(model.contexts.row(i).kind) ?? "", cell: (i) => said(model.contexts.row(i).kind) },
 		];
 	}, [model, diff]);
 	const sum = rows.reduce((all, i) => all + weights.value[i], 0);
@@ -252,7 +252,7 @@ export function Changes({ facts }: { facts: Facts }) {
 				))}
 			</div>
 			<p class="summary" role="status">
-				<b>{digits(rows.length)}</b> {rows.length === 1 ? "call stack" : "call stacks"}: <Change of={sum} text={diff.text} /> of {diff.words}
+				<b>{digits(rows.length)}</b> {rows.length === 1 ? "call stack" : "call stacks"}: {diff.marks ? `${diff.text(sum)} held` : <><Change of={sum} text={diff.text} /> of {diff.words}</>}
 			</p>
 			<Table label="Changes" columns={columns} rows={rows} sort={diff.marks ? "after" : "change"} open={state.selected}
 				detail={(i) => <ChangeDetail i={i} />} copy={(i) => stackText(model, i)}
@@ -263,7 +263,7 @@ export function Changes({ facts }: { facts: Facts }) {
 
 function ChangeDetail({ i }: { i: number }) {
 	const { model } = useSeep();
-	const raw = object(model.contexts.raw[i]);
+	const raw = model.contexts.row(i);
 	const [before, after] = [object(raw.before), object(raw.after)];
 	const rounds = array(raw.rounds).map(object);
 	const blocks = array(raw.block_list).map(object);

@@ -2,6 +2,7 @@
 // The bar above the views: what is measured and what is kept, and chips that take it back.
 import { useMemo } from "preact/hooks";
 import { basename, visible } from "../format";
+import { search } from "../flame/search";
 import type { Model } from "../model";
 import { type Measure, type State, useSeep } from "../state";
 import { epochName, type Facts } from "../facts";
@@ -30,19 +31,8 @@ export function epochsWords(facts: Facts, epochs: [number, number]): string {
 
 /** By context whether the text is found in a name, file or module of its stack; null: no text. */
 export function searched(model: Model, text: string): Uint8Array | null {
-	const words = text.trim().toLowerCase();
-	if (!words) return null;
-	const hit = model.frames.haystacks.map((hay) => hay.toLowerCase().includes(words));
-	const { start, stacks, count } = model.contexts;
-	const keep = new Uint8Array(count);
-
-	for (let i = 0; i < count; i++)
-		for (let k = start[i]; k < start[i + 1]; k++)
-			if (hit[model.frames.functionOf[stacks[k]]]) {
-				keep[i] = 1;
-				break;
-			}
-	return keep;
+	const { of } = search(model, text.trim());
+	return of && model.passing(of);
 }
 
 /** Contexts that have something of the measure and pass filters and search. */
@@ -88,16 +78,18 @@ function modulesOf(model: Model): [string, string][] {
 const listed = (names: string[]) =>
 	names.slice(0, 2000).map((name) => [name, visible(name)] as [string, string]);
 
-export function Filters({ facts }: { facts: Facts }) {
+export function Filters({ facts, measures }: { facts: Facts; measures: boolean }) {
 	const { model, state, set } = useSeep();
 	const modules = useMemo(() => modulesOf(model), [model]);
+	// When a block was allocated is known of live ones only.
+	const pickMeasure = (measure: Measure) => set(measure === "live" ? { measure } : { measure, epochs: null });
 
 	return (
 		<div class="filters controls" role="search" aria-label="Filters">
-			{!facts.diff && model.measures.length > 1 && (
+			{measures && !facts.diff && model.measures.length > 1 && (
 				<label>
 					Measure
-					<select value={state.measure} onChange={(event) => set({ measure: event.currentTarget.value as Measure })}>
+					<select value={state.measure} onChange={(event) => pickMeasure(event.currentTarget.value as Measure)}>
 						{model.measures.map((measure) => (
 							<option key={measure} value={measure}>
 								{measureName(measure, facts)}
@@ -125,10 +117,10 @@ export function Filters({ facts }: { facts: Facts }) {
 					event.stopPropagation();
 				}}
 			/>
-			<label title="operator new, containers, and what comes before main">
+			{measures && <label title="operator new, containers, and what comes before main">
 				<input type="checkbox" checked={state.whole} onChange={(event) => set({ whole: event.currentTarget.checked })} />
 				Plumbing
-			</label>
+			</label>}
 			<Chips facts={facts} />
 		</div>
 	);

@@ -5,7 +5,7 @@ import { after, type Facts, type GrowthRow } from "../facts";
 import { bytes, digits, duration, exactBytes, percent, things } from "../format";
 import { useSeep } from "../state";
 import { searched } from "./filters";
-import { ContextDetail, ContextSite, contextName, stackText, Verdict } from "./parts";
+import { ContextDetail, ContextSite, contextName, stackText, threadColumn, Verdict } from "./parts";
 import { type Column, Table } from "./table";
 
 const perHour = (row: GrowthRow) =>
@@ -20,7 +20,7 @@ export function rate(hourly: number): string {
 	return minute < 1024 ? `+${bytes(hourly)}/h` : `+${bytes(minute)}/min`;
 }
 
-export const rateOf = (row: GrowthRow) => rate(perHour(row));
+export const rateOf = (...rows: GrowthRow[]) => rate(rows.reduce((all, row) => all + perHour(row), 0));
 
 export function growthWords(facts: Facts): string {
 	const growing = facts.growth.filter((row) => row.verdict === "GROWING");
@@ -52,22 +52,22 @@ export function NoGrowth({ facts }: { facts: Facts }) {
 export function Growth({ facts }: { facts: Facts }) {
 	const { model, state } = useSeep();
 	const keep = useMemo(() => searched(model, state.search), [model, state.search]);
-	const weighed = model.weigh({ ...state, measure: "allocated", epochs: null });
+	const weighed = model.weigh({ ...state, measure: state.epochs ? "live" : "allocated" });
 	const rows = useMemo(
 		() => facts.growth.map((_, i) => i).filter((i) => {
 			const { context } = facts.growth[i];
-			return (!keep || keep[context]) && (!weighed.keep || weighed.keep[context]);
+			return (!keep || keep[context]) && weighed.value[context] !== 0;
 		}),
 		[facts, keep, weighed],
 	);
 	const columns = useMemo((): Column[] => {
 		const of = (i: number) => facts.growth[i];
 		return [
-			{ key: "name", title: "Call stack", width: "minmax(14em,1fr)", value: (i) => contextName(model, of(i).context),
+			{ key: "name", title: "Call stack", width: "minmax(220px,1fr)", value: (i) => contextName(model, of(i).context),
 				cell: (i) => <ContextSite i={of(i).context} /> },
 			{ key: "verdict", title: "Verdict", wide: true, width: "104px", value: (i) => of(i).verdict,
 				cell: (i) => <Verdict word={of(i).verdict} /> },
-			{ key: "bytes", title: "By", hint: "By how much it grew, or how much is stale", num: true, width: "88px",
+			{ key: "bytes", title: "Grew by", hint: "By how much it grew, or how much is stale", num: true, width: "88px",
 				value: (i) => of(i).bytes, cell: (i) => <b>{bytes(of(i).bytes)}</b>, exact: (i) => exactBytes(of(i).bytes) },
 			{ key: "rate", title: "Rate", num: true, width: "120px", value: (i) => of(i).rate,
 				cell: (i) => (of(i).verdict === "GROWING" ? rateOf(of(i)) : "–"), exact: (i) => `${of(i).rate} bytes per second` },
@@ -77,6 +77,7 @@ export function Growth({ facts }: { facts: Facts }) {
 				value: (i) => of(i).untilNs, cell: (i) => after(facts, of(i).untilNs) },
 			{ key: "freed", title: "Ever freed", num: true, wide: true, width: "84px", value: (i) => of(i).freedShare,
 				cell: (i) => percent(of(i).freedShare, 1) },
+			...threadColumn(model, (i) => of(i).context),
 			{ key: "confidence", title: "Confidence", wide: true, width: "92px",
 				value: (i) => ["low", "medium", "high"].indexOf(of(i).confidence), cell: (i) => of(i).confidence },
 		];
@@ -92,6 +93,7 @@ export function Growth({ facts }: { facts: Facts }) {
 				columns={columns}
 				rows={rows}
 				sort="bytes"
+				open={rows.find((i) => facts.growth[i].context === state.selected)}
 				detail={(i) => <GrowthDetail row={facts.growth[i]} />}
 				copy={(i) => stackText(model, facts.growth[i].context)}
 				empty={facts.growth.length ? "Nothing matches. Remove a filter or the search." : "Nothing to list."}

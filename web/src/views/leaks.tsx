@@ -7,7 +7,7 @@ import type { Model } from "../model";
 import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
 import { searched } from "./filters";
-import { Bytes, nameOf, Site, Stack, stackText, Verdict } from "./parts";
+import { Bytes, nameOf, Site, Stack, stackText, threadColumn, Verdict } from "./parts";
 import { type Column, Table } from "./table";
 
 export const MEANING: Record<string, string> = {
@@ -51,7 +51,7 @@ export function answerOf(facts: Facts, model: Model): { sign: "leak" | "none" | 
 		return { sign: "leak", text: answer ?? `${things(facts.roots.length, "leak")}: ${bytes(sum(facts.roots, withAll))} lost` };
 	if (facts.doc.scan == null || whyNot)
 		return { sign: "unknown", text: answer ?? `Not checked for leaks${whyNot ? `: ${whyNot}` : ": no leak scan was made."}` };
-	return { sign: "none", text: answer ?? "Nothing is lost" };
+	return { sign: facts.doubtful.length ? "unknown" : "none", text: answer ?? "Nothing is lost" };
 }
 
 export const withAll = (leak: LeakRow) => leak.bytes + leak.withBytes;
@@ -127,7 +127,7 @@ function Blocks({ leak }: { leak: LeakRow }) {
 			<summary>
 				{list.length < leak.blocks ? `The first ${digits(list.length)} of ${digits(leak.blocks)} blocks` : things(leak.blocks, "block")}
 			</summary>
-			<ul class="blocks">
+			<ul class={list.some((block) => block.bytes_hex) ? "blocks dumps" : "blocks"}>
 				{list.slice(0, 1000).map((block, i) => (
 					<li key={i}>
 						<code>{hex(block.address)}</code> <span title={exactBytes(figure(block.size))}>{bytes(figure(block.size))}</span>
@@ -229,7 +229,7 @@ function ScanNotes({ facts }: { facts: Facts }) {
 
 export function Leaks({ facts }: { facts: Facts }) {
 	const { model, state } = useSeep();
-	const [chosen, choose] = useState(facts.roots.length || !facts.leaks.length ? "leaks" : "");
+	const [chosen, choose] = useState(facts.roots.length || !facts.leaks.length ? "leaks" : facts.doubtful.length ? "MAYBE-LOST" : "");
 	const answer = answerOf(facts, model);
 	const keep = useMemo(() => searched(model, state.search), [model, state.search]);
 	const weighed = model.weigh({ ...state, measure: "live" });
@@ -246,7 +246,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 	const columns = useMemo((): Column[] => {
 		const of = (i: number) => facts.leaks[i];
 		return [
-			{ key: "name", title: "Where it was allocated", width: "minmax(14em,1fr)",
+			{ key: "name", title: "Where it was allocated", width: "minmax(220px,1fr)",
 				value: (i) => (of(i).frames.length ? nameOf(model, of(i).frames[0]) : ""), cell: (i) => <Site frames={of(i).frames} /> },
 			{ key: "verdict", title: "Verdict", width: "128px", value: (i) => ORDER.indexOf(of(i).verdict),
 				cell: (i) => <Verdict word={of(i).verdict} />, exact: (i) => MEANING[of(i).verdict] ?? "" },
@@ -257,11 +257,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 			{ key: "blocks", title: "Blocks", num: true, wide: true, width: "76px", value: (i) => of(i).blocks, cell: (i) => digits(of(i).blocks) },
 			{ key: "with", title: "Lost with it", num: true, wide: true, width: "100px", value: (i) => of(i).withBytes,
 				cell: (i) => bytes(of(i).withBytes), exact: (i) => exactBytes(of(i).withBytes) },
-			...(model.contexts.threads.list.length
-				? [{ key: "thread", title: "Thread", wide: true, width: "96px",
-						value: (i: number) => model.contexts.threads.list[model.contexts.threadOf[of(i).context]] ?? "",
-						cell: (i: number) => model.contexts.threads.list[model.contexts.threadOf[of(i).context]] ?? "" }]
-				: []),
+			...threadColumn(model, (i) => of(i).context),
 			{ key: "rule", title: "Rule", wide: true, width: "96px", value: (i) => of(i).rule ?? "", cell: (i) => of(i).rule ?? "",
 				exact: (i) => RULES[of(i).rule ?? ""] ?? "" },
 		];
@@ -279,6 +275,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 				columns={columns}
 				rows={rows}
 				sort="all"
+				open={rows.find((i) => facts.leaks[i].context === state.selected)}
 				detail={(i) => <LeakDetail leak={facts.leaks[i]} facts={facts} />}
 				copy={(i) => stackText(model, facts.leaks[i].context, facts.leaks[i].frames)}
 				empty={facts.leaks.length ? "No verdict matches. Choose another verdict, or remove a filter or the search." : "There are no verdicts."}

@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: MIT
 // The first view: is there a leak, where, how much, since when; what grows; where the memory is.
-import { after, type Facts, type LeakRow, sinceWords } from "../facts";
-import { bytes, count, digits, duration, exactBytes, percent, things } from "../format";
-import { figure, object } from "../model/read";
+import { useMemo } from "preact/hooks";
+import { after, type Facts, type GrowthRow, type LeakRow, said, sinceWords } from "../facts";
+import { basename, bytes, count, digits, duration, exactBytes, percent, things, visible } from "../format";
+import { array, figure, object } from "../model/read";
 import type { Model } from "../model";
 import { type Tab, useSeep } from "../state";
 import { growthWords, NoGrowth, rateOf, whenWords } from "./growth";
 import { answerOf, withAll } from "./leaks";
 import { Bytes, Count, contextName, nameOf, Share, Site, Verdict } from "./parts";
-import { Plot } from "./plot";
-import { useNarrow } from "./hooks";
+import { useMedia, useNarrow } from "./hooks";
+import { epochSpan, Plot } from "./plot";
+import { useEpochSums } from "./timeline";
 
-/** Leaks of one place, whatever thread allocated them. */
-interface Place {
-	leaks: LeakRow[];
-	bytes: number;
-	blocks: number;
-}
+/** What belongs to one place, whatever thread allocated it, the largest first. */
+function byPlace<T>(model: Model, items: T[], context: (item: T) => number, key: (item: T) => string, size: (item: T) => number) {
+	const places = new Map<string, { items: T[]; bytes: number; context: number }>();
 
-function placesOf(facts: Facts): Place[] {
-	const places = new Map<string, Place>();
-
-	for (const leak of facts.roots) {
-		const key = `${leak.verdict} ${leak.frames.join(" ")}`;
-		const place = places.get(key) ?? { leaks: [], bytes: 0, blocks: 0 };
-		place.leaks.push(leak);
-		place.bytes += withAll(leak);
-		place.blocks += leak.blocks + leak.withBlocks;
-		places.set(key, place);
+	for (const item of items) {
+		const i = context(item);
+		const frames = i >= 0 ? model.contexts.frames(i, false) : [];
+		const name = `${key(item)} ${frames.length ? frames.join(" ") : `context ${i}`}`;
+		const place = places.get(name) ?? { items: [], bytes: 0, context: i };
+		place.items.push(item);
+		place.bytes += size(item);
+		places.set(name, place);
 	}
 	return [...places.values()].sort((a, b) => b.bytes - a.bytes);
 }
+
+type Place<T> = ReturnType<typeof byPlace<T>>[number];
 
 export function More(props: { tab: Tab; children: string }) {
 	const { set } = useSeep();
@@ -41,15 +40,17 @@ export function More(props: { tab: Tab; children: string }) {
 	);
 }
 
-function threadsOf(model: Model, leaks: LeakRow[]): string {
-	const names = new Set(leaks.flatMap((leak) => model.contexts.threads.list[model.contexts.threadOf[leak.context]] ?? []));
-	return names.size === 0 ? "" : names.size < 4 ? `thread ${[...names].join(", ")}` : things(names.size, "thread");
+function threadsOf(model: Model, contexts: number[]): string {
+	const names = [...new Set(contexts.flatMap((i) => model.contexts.threads.list[model.contexts.threadOf[i]] ?? []))];
+	if (!names.length) return "";
+	return names.length < 3 ? `${names.length === 1 ? "thread" : "threads"} ${names.map(visible).join(", ")}` : things(names.length, "thread");
 }
 
-function LeakPlace({ place, facts }: { place: Place; facts: Facts }) {
+function LeakPlace({ place, facts }: { place: Place<LeakRow>; facts: Facts }) {
 	const { model, set } = useSeep();
-	const [leak] = place.leaks;
-	const threads = threadsOf(model, place.leaks);
+	const [leak] = place.items;
+	const blocks = place.items.reduce((all, one) => all + one.blocks + one.withBlocks, 0);
+	const threads = threadsOf(model, place.items.map((one) => one.context));
 	const [frame] = leak.frames;
 
 	return (
@@ -60,7 +61,7 @@ function LeakPlace({ place, facts }: { place: Place; facts: Facts }) {
 			</div>
 			<div>
 				<p class="where">
-					<button class="link" onClick={() => set({ tab: "leaks", search: "" })}>
+					<button class="link" onClick={() => set({ tab: "leaks", search: "", selected: leak.context })}>
 						<b>{frame === undefined ? "(no stack)" : nameOf(model, frame)}</b>
 					</button>{" "}
 					{frame !== undefined && <code class="break">{model.frames.place(frame)}</code>}
@@ -69,7 +70,7 @@ function LeakPlace({ place, facts }: { place: Place; facts: Facts }) {
 					{leak.frames.slice(1, 4).map((one) => `← ${nameOf(model, one)}`).join(" ")}
 				</p>
 				<p class="muted">
-					{[things(place.blocks, "block"), threads, sinceWords(facts, leak.context)].filter(Boolean).join(" · ")}
+					{[things(blocks, "block"), threads, sinceWords(facts, leak.context)].filter(Boolean).join(" · ")}
 				</p>
 			</div>
 		</li>
@@ -79,7 +80,8 @@ function LeakPlace({ place, facts }: { place: Place; facts: Facts }) {
 function Answer({ facts, print }: { facts: Facts; print?: boolean }) {
 	const { model } = useSeep();
 	const answer = answerOf(facts, model);
-	const places = placesOf(facts);
+	const certain = facts.roots.length > 0;
+	const places = byPlace(model, certain ? facts.roots : facts.doubtful, (leak) => leak.context, (leak) => (leak.context < 0 ? `${leak.index}` : leak.verdict), withAll);
 	const most = print ? 10 : 3;
 
 	return (
@@ -92,47 +94,60 @@ function Answer({ facts, print }: { facts: Facts; print?: boolean }) {
 			</h2>
 			<ol>
 				{places.slice(0, most).map((place) => (
-					<LeakPlace key={place.leaks[0].index} place={place} facts={facts} />
+					<LeakPlace key={place.items[0].index} place={place} facts={facts} />
 				))}
 			</ol>
 			{facts.leaks.length > 0 && (
-				<More tab="leaks">{places.length > most ? `${digits(places.length - most)} more places, and why they are leaks` : facts.roots.length ? "Evidence and stacks" : "All verdicts"}</More>
+				<More tab="leaks">{places.length > most ? `${things(places.length - most, "more place")}, and why` : places.length ? "Evidence and stacks" : "All verdicts"}</More>
 			)}
 		</section>
 	);
 }
 
-function Grows({ facts }: { facts: Facts }) {
+function GrowthPlace({ place, facts }: { place: Place<GrowthRow>; facts: Facts }) {
 	const { model, set } = useSeep();
+	const [row] = place.items;
+	const frames = model.contexts.frames(row.context, false);
+	const allocs = place.items.reduce((all, one) => all + model.contexts.figure("allocs", one.context), 0);
+	const freed = place.items.reduce((all, one) => all + model.contexts.figure("frees", one.context), 0);
+	const first = place.items.reduce((a, b) => (b.sinceNs < a.sinceNs ? b : a));
+
+	return (
+		<li class="finding">
+			<div class="amount">
+				<b title={exactBytes(place.bytes)}>{row.verdict === "GROWING" ? rateOf(...place.items) : bytes(place.bytes)}</b>
+				<Verdict word={row.verdict} />
+			</div>
+			<div>
+				<p class="where">
+					<button class="link" onClick={() => set({ tab: "growth", search: "", selected: row.context })}><b>{contextName(model, row.context)}</b></button>{" "}
+					{frames.length > 0 && <code class="break">{model.frames.place(frames[0])}</code>}
+				</p>
+				<p class="muted">
+					{[
+						row.verdict === "GROWING" ? `by ${bytes(place.bytes)}` : "",
+						whenWords(facts, first),
+						`${percent(freed, allocs)} of its blocks ever freed`,
+						threadsOf(model, place.items.map((one) => one.context)),
+						place.items.every((one) => one.returned) ? "then given back" : "",
+					].filter(Boolean).join(" · ")}
+				</p>
+			</div>
+		</li>
+	);
+}
+
+function Grows({ facts }: { facts: Facts }) {
+	const { model } = useSeep();
+	const places = byPlace(model, facts.growth, (row) => row.context, (row) => row.verdict, (row) => row.bytes);
 	const most = 3;
 
 	return (
-		<section class={`card grows ${facts.growth.length ? "leak" : ""}`}>
-			<h2>{facts.growth.length ? <><span class="sign" aria-hidden="true">↗</span>{growthWords(facts)}</> : "Nothing grows"}</h2>
-			{facts.growth.length === 0 && <p class="muted"><NoGrowth facts={facts} /></p>}
-			<ol>
-				{facts.growth.slice(0, most).map((row) => {
-					const frames = model.contexts.frames(row.context, false);
-					return (
-						<li class="finding" key={row.context}>
-							<div class="amount">
-								<b title={exactBytes(row.bytes)}>{row.verdict === "GROWING" ? rateOf(row) : bytes(row.bytes)}</b>
-								<Verdict word={row.verdict} />
-							</div>
-							<div>
-								<p class="where">
-									<button class="link" onClick={() => set({ tab: "growth", search: "" })}><b>{contextName(model, row.context)}</b></button>{" "}
-									{frames.length > 0 && <code class="break">{model.frames.place(frames[0])}</code>}
-								</p>
-								<p class="muted">
-									{bytes(row.bytes)} · {whenWords(facts, row)} · {percent(row.freedShare, 1)} ever freed
-								</p>
-							</div>
-						</li>
-					);
-				})}
-			</ol>
-			{facts.growth.length > most && <More tab="growth">{`${digits(facts.growth.length - most)} more`}</More>}
+		<section class={`card grows ${places.length ? "leak" : ""}`}>
+			<h2>{places.length ? <><span class="sign" aria-hidden="true">↗</span>{growthWords(facts)}</> : "Nothing was seen to grow"}</h2>
+			{places.length === 0 && <p class="muted"><NoGrowth facts={facts} /></p>}
+			<ol>{places.slice(0, most).map((place) => <GrowthPlace key={place.context} place={place} facts={facts} />)}</ol>
+			{places.length > most && <More tab="growth">{things(places.length - most, "more place")}</More>}
 		</section>
 	);
 }
@@ -191,7 +206,11 @@ function Largest({ facts, most }: { facts: Facts; most: number }) {
 	const { model, set } = useSeep();
 	const measure = figure(object(facts.doc.totals).live_bytes) ? "live" : "peak";
 	const weights = model.weigh({ measure, thread: null, scope: null, module: null, epochs: null });
-	const rows = largest(weights.value, most);
+	const places = useMemo(() => {
+		// Those of one stack by several threads are one row: look at more than are shown.
+		const some = largest(weights.value, model.contexts.threads.list.length > 1 ? 2000 : most);
+		return byPlace(model, some, (i) => i, (i) => model.contexts.kind(i), (i) => weights.value[i]);
+	}, [model, weights, most]);
 
 	return (
 		<section class="card largest">
@@ -201,20 +220,74 @@ function Largest({ facts, most }: { facts: Facts; most: number }) {
 					<tr><th>Bytes</th><th>Share</th><th>Call stack</th></tr>
 				</thead>
 				<tbody>
-					{rows.map((i) => (
-						<tr key={i} onClick={() => set({ tab: "stacks", measure, selected: i })}>
-							<td class="num" title={exactBytes(weights.value[i])}>
-								<button class="link" onClick={() => set({ tab: "stacks", measure, selected: i })}>{bytes(weights.value[i])}</button>
+					{places.slice(0, most).map((place) => (
+						<tr key={place.context} onClick={() => set({ tab: "stacks", measure, selected: place.context })}>
+							<td class="num" title={exactBytes(place.bytes)}>
+								<button class="link">{bytes(place.bytes)}</button>
 							</td>
-							<td class="num narrow"><Share part={weights.value[i]} whole={weights.total} /></td>
-							<td><Site frames={model.contexts.frames(i, false)} name={contextName(model, i)} /></td>
+							<td class="num narrow"><Share part={place.bytes} whole={weights.total} /></td>
+							<td><Site frames={model.contexts.frames(place.context, false)} name={contextName(model, place.context)} /></td>
 						</tr>
 					))}
 				</tbody>
 			</table>
-			<More tab="stacks">{`All ${digits(weights.count)} call stacks`}</More>
+			{places.length === 0 && <p class="muted">None: nothing was allocated, or all of it was freed.</p>}
+			{weights.count > most && <More tab="stacks">{`All ${digits(weights.count)} call stacks`}</More>}
 		</section>
 	);
+}
+
+/** Bars with names: what lives by thread, or by when it was allocated. */
+function Bars(props: { title: string; rows: { name: string; value: number; pick: () => void }[]; most: number; fold: string }) {
+	const total = props.rows.reduce((all, row) => all + row.value, 0);
+	const top = Math.max(1, ...props.rows.map((row) => row.value));
+	const shown = props.rows.slice(0, props.most);
+	const rest = props.rows.slice(props.most);
+
+	if (props.rows.length < 2 || total <= 0) return null;
+	return (
+		<section class="card bars">
+			<h2>{props.title}</h2>
+			<ul>
+				{shown.map((row, i) => (
+					<li key={i}>
+						<button class="link" title={row.name} onClick={row.pick}>{row.name}</button>
+						<span class="track" aria-hidden="true"><span class="solid" style={{ width: `${(100 * row.value) / top}%` }} /></span>
+						<span class="num" title={exactBytes(row.value)}>{bytes(row.value)}</span>
+					</li>
+				))}
+			</ul>
+			{rest.length > 0 && <p class="muted">and {bytes(rest.reduce((all, row) => all + row.value, 0))} of {digits(rest.length)} more {props.fold}</p>}
+		</section>
+	);
+}
+
+function Ages({ facts }: { facts: Facts }) {
+	const { set } = useSeep();
+	const sums = useEpochSums(facts);
+	const rows = facts.epochs.map((epoch, i) => ({
+		name: epochSpan(facts, i),
+		value: sums.bytes[i],
+		pick: () => set({ tab: "timeline", measure: "live", epochs: [epoch.number, epoch.number] }),
+	}));
+
+	return <Bars title="When what lives was allocated" rows={rows} most={8} fold="epochs" />;
+}
+
+function Threads({ facts }: { facts: Facts }) {
+	const { model, set } = useSeep();
+	const weights = model.weigh({ measure: figure(object(facts.doc.totals).live_bytes) ? "live" : "peak", thread: null, scope: null, module: null, epochs: null });
+	const sums = model.contexts.threads.list.map((thread) => ({
+		name: visible(thread),
+		value: 0,
+		pick: () => set({ tab: "stacks", thread }),
+	}));
+
+	for (let i = 0; i < model.contexts.count; i++) {
+		const at = model.contexts.threadOf[i];
+		if (at >= 0) sums[at].value += weights.value[i];
+	}
+	return <Bars title={`Threads, by bytes ${weights.measure === "live" ? "live" : "at the peak"}`} rows={sums.sort((a, b) => b.value - a.value)} most={5} fold="threads" />;
 }
 
 /** Indexes of the largest values, without sorting all. */
@@ -247,6 +320,30 @@ function Course({ facts, print }: { facts: Facts; print?: boolean }) {
 	);
 }
 
+/** The memory may be in another process of the run. */
+function OtherProcesses({ facts }: { facts: Facts }) {
+	const others = array(object(facts.doc.run).others)
+		.map(object)
+		.sort((a, b) => figure(b.peak_bytes) - figure(a.peak_bytes));
+
+	if (!others.length) return null;
+	return (
+		<section class="card">
+			<h2>{others.length === 1 ? "Another process" : `${digits(others.length)} other processes`} of this run, by peak</h2>
+			<ul class="others">
+				{others.slice(0, 3).map((one, i) => (
+					<li key={i} title={said(one.recording) ?? ""}>
+						<span><b>{basename(said(one.exe) ?? "not known")}</b> <span class="muted">{figure(one.pid)}</span></span>
+						<span class="num">{bytes(figure(one.peak_bytes))}</span>
+						<span class="num muted">{bytes(figure(one.live_bytes))} live</span>
+					</li>
+				))}
+			</ul>
+			<More tab="processes">All of them</More>
+		</section>
+	);
+}
+
 function Unseen({ facts }: { facts: Facts }) {
 	const { model } = useSeep();
 	const damage = model.damage;
@@ -266,17 +363,21 @@ function Unseen({ facts }: { facts: Facts }) {
 
 export function Overview({ facts, print }: { facts: Facts; print?: boolean }) {
 	const narrow = useNarrow();
+	const tall = useMedia("(min-height: 1000px)");
 
 	return (
 		<div class="overview">
 			<div class="main">
 				<Answer facts={facts} print={print} />
 				<Grows facts={facts} />
-				<Largest facts={facts} most={print ? 20 : narrow ? 5 : 6} />
+				<Largest facts={facts} most={print ? 20 : narrow ? 5 : tall ? 16 : facts.growth.length && facts.roots.length ? 6 : 12} />
 			</div>
 			<div class="side">
 				<Totals facts={facts} />
 				<Course facts={facts} print={print} />
+				<Ages facts={facts} />
+				<Threads facts={facts} />
+				<OtherProcesses facts={facts} />
 				<Unseen facts={facts} />
 			</div>
 		</div>

@@ -43,7 +43,7 @@ export function Paper({ facts }: { facts: Facts }) {
 								<Verdict word={leak.verdict} /> {bytes(withAll(leak))}: {bytes(leak.bytes)} in {things(leak.blocks, "block")}
 								{leak.withBytes > 0 && `, and ${bytes(leak.withBytes)} with them`}
 							</h3>
-							<p>{leak.evidence ?? MEANING[leak.verdict]} {sinceWords(facts, leak.context)}</p>
+							<p>{[leak.evidence ?? MEANING[leak.verdict]?.replace(/\.$/, ""), sinceWords(facts, leak.context)].filter(Boolean).join("; ")}.</p>
 							<Lines frames={leak.frames} />
 						</article>
 					))}

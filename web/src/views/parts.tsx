@@ -2,11 +2,12 @@
 // Small pieces that several views show: figures, verdicts, call stacks.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, change, count, digits, exactBytes, percent } from "../format";
+import { bytes, change, count, digits, exactBytes, percent, visible } from "../format";
 import type { Model } from "../model";
 import { array, figure, isIndex, object } from "../model/read";
 import { useSeep } from "../state";
 import { copyText } from "./hooks";
+import type { Column } from "./table";
 
 export const Bytes = ({ of }: { of: number | null }) => <span title={exactBytes(of)}>{bytes(of)}</span>;
 export const Count = ({ of }: { of: number | null }) => (
@@ -38,7 +39,7 @@ const SIGNS: Record<string, [sign: string, tone: string]> = {
 	"MAYBE-LOST": ["?", "doubt"],
 	GROWING: ["↗", "bad"],
 	STALE: ["⧗", "doubt"],
-	NEW: ["＋", "bad"],
+	NEW: ["+", "bad"],
 	GROWN: ["↗", "bad"],
 	HELD: ["■", "bad"],
 	SHRUNK: ["↘", "good"],
@@ -87,9 +88,25 @@ export function Site(props: { frames: ArrayLike<number>; name?: string; callers?
 				<b>{props.name ?? (frames.length ? nameOf(model, frames[0]) : "(no stack)")}</b>{" "}
 				<span class="muted">{callers(model, frames, props.callers ?? 2)}</span>
 			</span>
-			<span class="place">{frames.length ? model.frames.place(frames[0]) : ""}</span>
+			{frames.length > 0 && <Place of={model.frames.place(frames[0])} />}
 		</span>
 	);
+}
+
+const PLACE_MAX = 34;
+
+/** A file and line, its folders left out as far as there is no room for them. */
+export function Place({ of }: { of: string }) {
+	if (of.length <= PLACE_MAX) return <span class="place">{of}</span>;
+	const at = of.indexOf("/", of.length - PLACE_MAX);
+	return <span class="place" title={of}>…{of.slice(at > 0 ? at : of.lastIndexOf("/"))}</span>;
+}
+
+/** A column of threads, where they are recorded apart. */
+export function threadColumn(model: Model, context: (row: number) => number): Column[] {
+	const { threads, threadOf } = model.contexts;
+	const name = (row: number) => visible(threads.list[threadOf[context(row)]] ?? "");
+	return threads.list.length ? [{ key: "thread", title: "Thread", wide: true, width: "100px", value: name, cell: name }] : [];
 }
 
 export const ContextSite = ({ i }: { i: number }) => {
@@ -101,11 +118,10 @@ export const ContextSite = ({ i }: { i: number }) => {
 function repeats(model: Model, i: number): Map<number, string> {
 	const found = new Map<number, string>();
 	if (i < 0) return found;
-	for (const item of array(object(model.contexts.raw[i]).folded)) {
-		const fold = object(item);
-		const from = figure(fold.from);
-		const to = Math.min(figure(fold.to), from + 1000);
-		const times = `${digits(figure(fold.times))} times${fold.or_more === true ? " or more" : ""}`;
+	for (const fold of model.contexts.folds(i)) {
+		const { from } = fold;
+		const to = Math.min(fold.to, from + 1000);
+		const times = `${digits(Number(fold.times))} times${fold.or_more ? " or more" : ""}`;
 		for (let at = from; at <= to; at++) found.set(at, at === from ? `↻ ${times}` : "↻");
 	}
 	return found;
@@ -139,7 +155,7 @@ export function Stack(props: StackProps & { children?: ComponentChildren }) {
 	const frames = stackFrames(model, props, whole);
 	const { context } = props;
 	const hidden = context < 0 ? 0 : model.contexts.frames(context, true).length - frames.length;
-	const skipped = context < 0 || whole ? 0 : model.contexts.first[context] - model.contexts.start[context];
+	const skipped = context < 0 || whole ? 0 : model.contexts.inner[context];
 	const folds = repeats(model, context);
 	const zoom = frames.map((frame) => model.frames.functionOf[frame]).reverse();
 
@@ -208,7 +224,7 @@ export function Figures({ of }: { of: [name: string, value: ComponentChildren][]
 /** Everything that is known of a context, below its row. */
 export function ContextDetail({ i }: { i: number }) {
 	const { model } = useSeep();
-	const raw = object(model.contexts.raw[i]);
+	const raw = model.contexts.row(i);
 	const allocs = figure(raw.allocs);
 	const frees = figure(raw.frees);
 	const growth = object(raw.growth);
@@ -235,7 +251,6 @@ export function ContextDetail({ i }: { i: number }) {
 					["Allocated by", String(raw.kind ?? "")],
 					...(raw.thread ? [["Thread", model.contexts.threads.list[model.contexts.threadOf[i]]] as [string, string]] : []),
 					...(raw.scope ? [["Scope", model.contexts.scopes.list[model.contexts.scopeOf[i]]] as [string, string]] : []),
-					["Hash", <code>{String(raw.hash ?? "")}</code>],
 				]}
 			/>
 		</div>

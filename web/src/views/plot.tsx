@@ -26,11 +26,23 @@ const seconds = (facts: Facts, ns: number) => (ns - facts.startNs) / 1e9;
 /** By sample: seconds, live, resident. The largest of neighbours where there are too many. */
 function byteColumns(facts: Facts): uPlot.AlignedData {
 	const step = Math.ceil(facts.timeline.length / POINTS_MAX);
-	const columns: [number[], number[], number[]] = [[], [], []];
+	const columns: [number[], number[], (number | null)[]] = [[], [], []];
+
+	const totals = object(facts.doc.totals);
+	const peakAt = figure(totals.peak_at_ns);
+	let peaked = peakAt === 0;
 
 	for (let i = 0; i < facts.timeline.length; i += step) {
 		const some = facts.timeline.slice(i, i + step);
-		columns[0].push(seconds(facts, some[some.length - 1].at));
+		const { at } = some[some.length - 1];
+		// The peak was met between two samples most often.
+		if (!peaked && peakAt <= at) {
+			peaked = true;
+			columns[0].push(seconds(facts, Math.min(peakAt, at - 1)));
+			columns[1].push(figure(totals.peak_bytes));
+			columns[2].push(null);
+		}
+		columns[0].push(seconds(facts, at));
 		columns[1].push(Math.max(...some.map((one) => one.live)));
 		columns[2].push(Math.max(...some.map((one) => one.rss)));
 	}
@@ -64,6 +76,7 @@ function drawMarks(plot: uPlot, facts: Facts, small: boolean): void {
 
 	ctx.save();
 	ctx.font = `${11 * scale}px ${getComputedStyle(document.body).fontFamily}`;
+	ctx.textAlign = "left";
 	ctx.textBaseline = "top";
 	for (const mark of facts.marks) {
 		const x = Math.round(plot.valToPos(seconds(facts, mark.at), "x", true)) + 0.5;
@@ -105,9 +118,15 @@ function drawPeak(plot: uPlot, facts: Facts, small: boolean): void {
 	ctx.fill();
 	ctx.font = `600 ${11 * scale}px ${getComputedStyle(document.body).fontFamily}`;
 	ctx.fillStyle = colour("warn");
+	ctx.textAlign = "left";
 	ctx.textBaseline = "bottom";
 	const width = ctx.measureText(text).width;
-	ctx.fillText(text, Math.min(Math.max(bbox.left + 2, x - width / 2), bbox.left + bbox.width - width), y - 5 * scale);
+	const left = Math.min(Math.max(bbox.left + 2, x - width / 2), bbox.left + bbox.width - width);
+	ctx.strokeStyle = colour("panel");
+	ctx.lineJoin = "round";
+	ctx.lineWidth = 4 * scale;
+	ctx.strokeText(text, left, y - 5 * scale);
+	ctx.fillText(text, left, y - 5 * scale);
 	ctx.restore();
 }
 
@@ -142,21 +161,28 @@ function snap(facts: Facts, from: number, to: number): [number, number] {
 
 const axisTime = (facts: Facts) => (_: uPlot, ticks: number[]) => {
 	const long = facts.endNs - facts.startNs;
-	return ticks.map((tick) => (tick === 0 ? "0" : long < 60e9 ? `${Number(tick.toPrecision(4))} s` : duration(Math.round(tick * 1e9))));
+	const text = (tick: number) => {
+		if (long >= 60e9) return duration(Math.round(tick * 1e9));
+		return long < 1e9 ? `${Number((tick * 1000).toPrecision(4))} ms` : `${Number(tick.toPrecision(4))} s`;
+	};
+	return ticks.map((tick) => (tick === 0 ? "0" : text(tick)));
 };
 
 const BYTE_STEPS = Array.from({ length: 55 }, (_, i) => 2 ** i);
-const TIME_STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
+const TIME_STEPS = [1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
 
-function options(props: Props, width: number): uPlot.Options {
+function options(props: Props, width: number, data: uPlot.AlignedData): uPlot.Options {
 	const { facts, what, small } = props;
+	const last = facts.timeline.length ? facts.timeline[facts.timeline.length - 1].at : 0;
+	const peak = what === "bytes" ? figure(object(facts.doc.totals).peak_bytes) : 0;
+	const top = data.slice(1).reduce((most, column) => (column as (number | null)[]).reduce<number>((a, b) => Math.max(a, b ?? 0), most), peak);
 	const line = { stroke: colour("line"), width: 1 };
 	const text = { stroke: colour("muted"), font: `11px ${getComputedStyle(document.body).fontFamily}` };
 	const labels = what === "bytes" ? bytes : (value: number) => `${count(Math.round(value))}/s`;
 	const series: uPlot.Series[] = what === "bytes"
 		? [
 				{ label: "live", stroke: colour("accent"), width: 1.5, fill: `${colour("accent")}22`, points: { show: false } },
-				{ label: "resident", stroke: colour("muted"), width: 1, dash: [4, 3], points: { show: false } },
+				{ label: "resident", stroke: colour("strong"), width: 1, spanGaps: true, points: { show: false } },
 			]
 		: [{ label: "allocations", stroke: colour("accent"), width: 1.25, paths: uPlot.paths.stepped!({ align: -1 }), points: { show: false } }];
 
@@ -174,12 +200,12 @@ function options(props: Props, width: number): uPlot.Options {
 		},
 		select: { show: !!props.brush, left: 0, top: 0, width: 0, height: 0 },
 		scales: {
-			x: { time: false, range: () => [0, Math.max(1e-6, (facts.endNs - facts.startNs) / 1e9)] },
-			y: { range: (_, __, max) => [0, Math.max(1, max, what === "bytes" ? figure(object(facts.doc.totals).peak_bytes) : 0) * 1.02] },
+			x: { time: false, range: () => [0, Math.max(1e-6, seconds(facts, Math.max(facts.endNs, last)))] },
+			y: { range: () => [0, Math.max(1, top) * 1.04] },
 		},
 		axes: [
 			{ ...text, grid: { show: false }, ticks: { ...line, size: 4 }, values: axisTime(facts), incrs: TIME_STEPS, size: small ? 22 : 26, gap: 3, space: 70 },
-			{ ...text, grid: line, ticks: { show: false }, values: (_, ticks) => ticks.map(labels), size: 62, gap: 4, space: small ? 30 : 36,
+			{ ...text, grid: line, ticks: { show: false }, values: (_, ticks) => ticks.map(labels), size: 62, gap: 4, space: what === "rate" ? 16 : small ? 30 : 36,
 				...(what === "bytes" ? { incrs: BYTE_STEPS } : {}) },
 		],
 		series: [{}, ...series],
@@ -243,7 +269,7 @@ export function Plot(props: Props) {
 	useEffect(() => {
 		if (!width) return;
 		const data = what === "bytes" ? byteColumns(facts) : rateColumns(facts);
-		const plot = new uPlot(options(props, width), data, ref.current!);
+		const plot = new uPlot(options(props, width, data), data, ref.current!);
 		const off = props.brush ? touch(plot, props) : () => {};
 		plotted.current = plot;
 		return () => {
@@ -269,3 +295,7 @@ export const epochLabel = (facts: Facts, i: number) => {
 	const epoch = facts.epochs[i];
 	return `${epochName(facts, epoch)}${epoch.name || epoch.number === 0 ? "" : " (automatic)"}`;
 };
+
+/** "warm to 2.0 s". */
+export const epochSpan = (facts: Facts, i: number) =>
+	`${epochName(facts, facts.epochs[i])} to ${i + 1 < facts.epochs.length ? epochName(facts, facts.epochs[i + 1]) : facts.running ? "now" : "the end"}`;

@@ -2,11 +2,10 @@
 // Call stacks, and functions, as tables.
 import { useMemo } from "preact/hooks";
 import type { Facts } from "../facts";
-import { bytes, count, digits, exactBytes, percent } from "../format";
-import { figure, object } from "../model/read";
+import { bytes, count, digits, exactBytes, percent, visible } from "../format";
 import { useSeep } from "../state";
 import { measureName, useRows } from "./filters";
-import { ContextDetail, ContextSite, contextName, contextPlace, Share, stackText } from "./parts";
+import { ContextDetail, ContextSite, contextName, contextPlace, Place, Share, stackText, threadColumn } from "./parts";
 import { type Column, Table } from "./table";
 
 export function useFigureText() {
@@ -38,7 +37,7 @@ export function Stacks({ facts }: { facts: Facts }) {
 	const bare = { ...state, thread: null, scope: null, module: null, epochs: null };
 	const total = model.weigh(bare).total;
 	const columns = useMemo((): Column[] => {
-		const raw = (i: number, key: string) => figure(object(model.contexts.raw[i])[key]);
+		const raw = (i: number, key: string) => model.contexts.figure(key, i);
 		const size = (key: string, title: string, hint: string): Column => ({
 			key, title, hint, num: true, wide: true, width: "84px",
 			value: (i) => raw(i, key), cell: (i) => bytes(raw(i, key)), exact: (i) => exactBytes(raw(i, key)),
@@ -47,18 +46,19 @@ export function Stacks({ facts }: { facts: Facts }) {
 			key, title, hint, num: true, wide: true, width: "76px",
 			value: (i) => raw(i, key), cell: (i) => count(raw(i, key)), exact: (i) => digits(raw(i, key)),
 		});
+		const rare = (...of: Parameters<typeof number>): Column => ({ ...number(...of), wide: 2 });
 		const others: Column[] = [
 			size("live_bytes", "Live", "Bytes live at the end"),
 			number("live_blocks", "Blocks", "Blocks live at the end"),
 			size("peak_bytes", "Peak", "Bytes live at the peak of the process"),
 			size("alloc_bytes", "Allocated", "Bytes allocated in all"),
 			number("allocs", "Allocs", "Allocations in all"),
-			number("temporary", "Temporary", "Freed by the same thread before its next allocation"),
+			rare("temporary", "Temporary", "Freed by the same thread before its next allocation"),
 		];
 		const own: Record<string, string> = { live: "live_bytes", peak: "peak_bytes", allocated: "alloc_bytes", temporary: "temporary" };
 		return [
 			{
-				key: "name", title: "Call stack", width: "minmax(14em,1fr)",
+				key: "name", title: "Call stack", width: "minmax(220px,1fr)",
 				value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} />,
 				exact: (i) => `${contextName(model, i)}  ${contextPlace(model, i)}`,
 			},
@@ -67,27 +67,21 @@ export function Stacks({ facts }: { facts: Facts }) {
 				value: (i) => weights.value[i], cell: (i) => <b>{text(weights.value[i])}</b>, exact: (i) => exact(weights.value[i]),
 			},
 			{
-				key: "share", title: "Share", num: true, width: "72px",
+				key: "share", title: "Share", num: true, wide: true, width: "72px",
 				value: (i) => weights.value[i], cell: (i) => <Share part={weights.value[i]} whole={weights.total} />,
 			},
 			...others.filter((column) => column.key !== own[state.measure] || state.epochs),
 			{
-				key: "freed", title: "Freed", hint: "Share of its blocks that were freed", num: true, wide: true, width: "68px",
+				key: "freed", title: "Freed", hint: "Share of its blocks that were freed", num: true, wide: 2, width: "68px",
 				value: (i) => raw(i, "frees") / Math.max(1, raw(i, "allocs")),
 				cell: (i) => percent(raw(i, "frees"), raw(i, "allocs")),
 				exact: (i) => `${digits(raw(i, "frees"))} of ${digits(raw(i, "allocs"))}`,
 			},
-			...(model.contexts.threads.list.length
-				? [{
-						key: "thread", title: "Thread", wide: true, width: "96px",
-						value: (i: number) => model.contexts.threads.list[model.contexts.threadOf[i]] ?? "",
-						cell: (i: number) => model.contexts.threads.list[model.contexts.threadOf[i]] ?? "",
-					}]
-				: []),
+			...threadColumn(model, (i) => i),
 			{
-				key: "kind", title: "By", hint: "The function that allocated", wide: true, width: "76px",
-				value: (i) => String(object(model.contexts.raw[i]).kind ?? ""),
-				cell: (i) => String(object(model.contexts.raw[i]).kind ?? ""),
+				key: "kind", title: "Kind", hint: "The function that allocated", wide: 2, width: "76px",
+				value: (i) => visible(model.contexts.kind(i)),
+				cell: (i) => visible(model.contexts.kind(i)),
 			},
 		];
 	}, [model, weights, state.measure, state.epochs]);
@@ -128,11 +122,11 @@ export function Functions({ facts }: { facts: Facts }) {
 		};
 		return [
 			{
-				key: "name", title: "Function", width: "minmax(14em,1fr)", value: name,
+				key: "name", title: "Function", width: "minmax(220px,1fr)", value: name,
 				cell: (i) => (
 					<span class="site">
 						<span class="name"><b>{name(i)}</b></span>
-						<span class="place">{file(i)}</span>
+						<Place of={file(i)} />
 					</span>
 				),
 				exact: (i) => `${name(i)}  ${file(i)}`,

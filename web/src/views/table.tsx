@@ -3,7 +3,7 @@
 // by keys, each row opens to its details.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { announce, copyText, useNarrow, useSize } from "./hooks";
+import { announce, copyText, useMedia, useNarrow, useSize } from "./hooks";
 
 export interface Column {
 	key: string;
@@ -13,8 +13,8 @@ export interface Column {
 	/** A track of CSS grid. */
 	width: string;
 	num?: boolean;
-	/** Left out where there is no room. */
-	wide?: boolean;
+	/** Left out on narrow screens; those of the second rank also on middling ones. */
+	wide?: boolean | 2;
 	/** What it sorts by. Numbers fall at first, texts rise. */
 	value: (row: number) => number | string;
 	cell: (row: number) => ComponentChildren;
@@ -44,6 +44,13 @@ const OVERSCAN = 8;
 /** Browsers lay out no more than some millions of pixels. */
 const ROWS_MAX = 300_000;
 let tables = 0;
+
+/** What the columns need side by side. */
+function leastWidth(columns: Column[]): number {
+	return columns.reduce((all, column) => all + Number(/(\d+)px/.exec(column.width)?.[1] ?? 0) + 4, 16);
+}
+
+const narrowWidth = (width: string) => width.replace(/^\d{3}px/, "98px").replace(/minmax\(\d+px/, "minmax(0");
 
 interface Order {
 	key: string;
@@ -147,7 +154,8 @@ export function Table(props: Props) {
 	const [order, setOrder] = useState<Order>({ key: props.sort, down: true });
 	const [active, setActive] = useState(0);
 	const [open, setOpen] = useState<ReadonlyMap<number, number>>(new Map());
-	const columns = narrow ? props.columns.filter((column) => !column.wide) : props.columns;
+	const middling = useMedia("(max-width: 1480px)");
+	const columns = props.columns.filter((column) => !(narrow && column.wide) && !(middling && column.wide === 2));
 	const by = props.columns.find((column) => column.key === order.key);
 	const all = useMemo(() => sorted(props.rows, by, order.down), [props.rows, by, order.down]);
 	const rows = all.length > ROWS_MAX ? all.slice(0, ROWS_MAX) : all;
@@ -284,7 +292,8 @@ export function Table(props: Props) {
 				onKeyDown={key}
 				onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
 				style={{
-					"--columns": columns.map((column) => (narrow ? column.width.replace(/^\d{3}px/, "76px") : column.width)).join(" "),
+					"--least": narrow ? "0" : `${leastWidth(columns)}px`,
+					"--columns": columns.map((column) => (narrow ? narrowWidth(column.width) : column.width)).join(" "),
 					"--row": `${rowHeight}px`,
 					height: tall ? `${tall}px` : undefined,
 				}}

@@ -3,16 +3,15 @@
 import { useMemo } from "preact/hooks";
 import { after, type Facts } from "../facts";
 import { bytes, digits, duration, exactBytes, percent, things } from "../format";
-import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
 import { epochsWords } from "./filters";
 import { announce, useNarrow } from "./hooks";
-import { ContextDetail, ContextSite, contextName, Share, stackText } from "./parts";
+import { ContextDetail, ContextSite, contextName, Share, stackText, threadColumn } from "./parts";
 import { epochLabel, Plot } from "./plot";
 import { type Column, Table } from "./table";
 
 /** By place in facts.epochs: live bytes and blocks that were allocated then. */
-function useEpochSums(facts: Facts): { bytes: number[]; blocks: number[] } {
+export function useEpochSums(facts: Facts): { bytes: number[]; blocks: number[] } {
 	const { model, state } = useSeep();
 	const { keep } = model.weigh({ ...state, measure: "live", epochs: null });
 
@@ -21,12 +20,11 @@ function useEpochSums(facts: Facts): { bytes: number[]; blocks: number[] } {
 		const sums = { bytes: facts.epochs.map(() => 0), blocks: facts.epochs.map(() => 0) };
 		for (let i = 0; i < model.contexts.count; i++) {
 			if (keep && !keep[i]) continue;
-			for (const item of array(object(model.contexts.raw[i]).epochs)) {
-				const share = object(item);
-				const at = place.get(figure(share.epoch));
+			for (const { epoch, bytes, blocks } of model.contexts.epochs(i)) {
+				const at = place.get(epoch);
 				if (at === undefined) continue;
-				sums.bytes[at] += figure(share.bytes);
-				sums.blocks[at] += figure(share.blocks);
+				sums.bytes[at] += bytes;
+				sums.blocks[at] += blocks;
 			}
 		}
 		return sums;
@@ -35,9 +33,9 @@ function useEpochSums(facts: Facts): { bytes: number[]; blocks: number[] } {
 
 function Legend() {
 	return (
-		<p class="legend muted">
-			<span class="key live" aria-hidden="true" /> live bytes <span class="key rss" aria-hidden="true" /> resident set{" "}
-			<span class="key peak" aria-hidden="true" /> peak <span class="key mark" aria-hidden="true" /> mark
+		<p class="plot-keys muted">
+			<span class="plot-key live" aria-hidden="true" /> live bytes <span class="plot-key rss" aria-hidden="true" /> resident set{" "}
+			<span class="plot-key peak" aria-hidden="true" /> peak <span class="plot-key mark" aria-hidden="true" /> mark
 		</p>
 	);
 }
@@ -62,15 +60,18 @@ export function Timeline({ facts }: { facts: Facts }) {
 				<h3>Allocations per second</h3>
 				<Plot facts={facts} height={narrow ? 80 : 92} what="rate" epochs={state.epochs} brush={one ? undefined : brush} />
 			</Brush>
-			{one ? (
+			{one && (
 				<p class="summary">
 					The recording has one epoch only, so what still lives cannot be told apart by when it was allocated. Marks make
 					epochs: <code>seep mark PID NAME</code>, or <code>seep_mark("NAME")</code> in the program.
 				</p>
-			) : (
-				<Epochs facts={facts} sums={sums} brush={brush} />
 			)}
-			{!one && <Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />}
+			{!one && (
+				<div class="beside">
+					<Epochs facts={facts} sums={sums} brush={brush} />
+					<Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />
+				</div>
+			)}
 		</div>
 	);
 }
@@ -121,14 +122,13 @@ function Epochs(props: { facts: Facts; sums: { bytes: number[]; blocks: number[]
 	const rows = useMemo(() => facts.epochs.map((_, i) => i), [facts]);
 	const total = sums.bytes.reduce((all, one) => all + one, 0);
 	const columns = useMemo((): Column[] => [
-		{ key: "name", title: "Epoch", width: "minmax(8em,1fr)", value: (i) => i, cell: (i) => <b>{epochLabel(facts, i)}</b> },
-		{ key: "from", title: "From", num: true, wide: true, width: "96px", value: (i) => facts.epochs[i].fromNs, cell: (i) => after(facts, facts.epochs[i].fromNs) },
-		{ key: "length", title: "Length", num: true, width: "96px", value: (i) => facts.epochs[i].toNs - facts.epochs[i].fromNs,
+		{ key: "name", title: "Epoch", width: "minmax(120px,1fr)", value: (i) => i, cell: (i) => <b>{epochLabel(facts, i)}</b> },
+		{ key: "from", title: "From", num: true, wide: true, width: "76px", value: (i) => facts.epochs[i].fromNs, cell: (i) => after(facts, facts.epochs[i].fromNs) },
+		{ key: "length", title: "Length", num: true, width: "76px", value: (i) => facts.epochs[i].toNs - facts.epochs[i].fromNs,
 			cell: (i) => duration(facts.epochs[i].toNs - facts.epochs[i].fromNs) },
-		{ key: "bytes", title: "Still lives", hint: "Live bytes that were allocated then", num: true, width: "104px",
+		{ key: "bytes", title: "Still lives", hint: "Live bytes that were allocated then", num: true, width: "88px",
 			value: (i) => sums.bytes[i], cell: (i) => <b>{bytes(sums.bytes[i])}</b>, exact: (i) => exactBytes(sums.bytes[i]) },
-		{ key: "share", title: "Share", num: true, wide: true, width: "84px", value: (i) => sums.bytes[i], cell: (i) => <Share part={sums.bytes[i]} whole={total} /> },
-		{ key: "blocks", title: "Blocks", num: true, wide: true, width: "84px", value: (i) => sums.blocks[i], cell: (i) => digits(sums.blocks[i]) },
+		{ key: "share", title: "Share", num: true, wide: true, width: "72px", value: (i) => sums.bytes[i], cell: (i) => <Share part={sums.bytes[i]} whole={total} /> },
 	], [facts, sums]);
 	const picked = (i: number) =>
 		state.epochs !== null && facts.epochs[i].number >= state.epochs[0] && facts.epochs[i].number <= state.epochs[1];
@@ -143,7 +143,7 @@ function Epochs(props: { facts: Facts; sums: { bytes: number[]; blocks: number[]
 	return (
 		<section>
 			<h2>Epochs</h2>
-			<Table label="Epochs" columns={columns} rows={rows} sort="name" most={6} onPick={pick} picked={picked} empty="" />
+			<Table label="Epochs" columns={columns} rows={rows} sort="name" most={10} onPick={pick} picked={picked} empty="" />
 		</section>
 	);
 }
@@ -156,11 +156,12 @@ function Survivors({ facts, total }: { facts: Facts; total: number }) {
 		[weights],
 	);
 	const columns = useMemo((): Column[] => [
-		{ key: "name", title: "Call stack", width: "minmax(14em,1fr)", value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} /> },
+		{ key: "name", title: "Call stack", width: "minmax(220px,1fr)", value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} /> },
 		{ key: "bytes", title: "Still lives", num: true, width: "104px", value: (i) => weights.value[i],
 			cell: (i) => <b>{bytes(weights.value[i])}</b>, exact: (i) => exactBytes(weights.value[i]) },
 		{ key: "share", title: "Share", num: true, wide: true, width: "84px", value: (i) => weights.value[i], cell: (i) => <Share part={weights.value[i]} whole={weights.total} /> },
 		{ key: "blocks", title: "Blocks", num: true, width: "84px", value: (i) => weights.blocks[i], cell: (i) => digits(weights.blocks[i]) },
+		...threadColumn(model, (i) => i),
 	], [model, weights]);
 
 	return (
@@ -175,7 +176,7 @@ function Survivors({ facts, total }: { facts: Facts; total: number }) {
 				columns={columns}
 				rows={rows}
 				sort="bytes"
-				most={12}
+				most={10}
 				detail={(i) => <ContextDetail i={i} />}
 				copy={(i) => stackText(model, i)}
 				empty="Nothing of it is live any more."
