@@ -371,6 +371,21 @@ def test_github_gets_annotations_and_a_summary(seep, leaky):
 
 
 @pytest.mark.fast
+def test_the_page_says_what_each_measure_place_and_code_is():
+    page = (SOURCE / "docs/check.md").read_text()
+    analysis = SOURCE / "src/analysis"
+    names = re.findall(r'M\([A-Z]+,\s*"(\w+)"', (analysis / "budget.h").read_text())
+    names += re.findall(r'\[SEEP_PLACE_\w+\] = "([\w-]+)"', (analysis / "budget.c").read_text())
+    code = (analysis / "budget_check.c").read_text()
+    unseen = re.findall(r'\{ "([a-z-]+)", DOUBT', code)
+    told = re.findall(r'because\(\s*&?outcome,\s*"([a-z-]+)"', code)
+    assert len(names) == 9 + 4 and len(unseen) > 10 and len(told) > 5
+    assert [n for n in [*names, *told] if f"`{n}`" not in page] == []
+    report = (SOURCE / "docs/json.md").read_text()
+    assert [n for n in unseen if f"`{n}`" not in report and n != "imported"] == []
+
+
+@pytest.mark.fast
 def test_hostile_names_stay_text_in_json_and_sarif():
     found = json.loads((GOLDEN / "check.json").read_text())
     assert Validator(SCHEMA, closed=True).errors_of(found, "check") == []
