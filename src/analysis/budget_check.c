@@ -123,11 +123,28 @@ static bool is_in_place(const struct checker *c, const struct seep_profile_conte
 	return false;
 }
 
-/* Of what is not of the place: could it be, by frames that are not here? */
+/* The program's own code without a name may be the function that is meant. */
+static bool is_nameless(const struct checker *c, uint32_t frame)
+{
+	return !is_of_module(c->budget->place) && !c->side->profile->frames[frame].function &&
+	       c->side->sites->of_frame[frame].own;
+}
+
+/* Of what is not of the place: could it be, by frames that are not here, or have no name? */
 static bool is_unsure(const struct checker *c, const struct seep_profile_context *context)
 {
-	return !context || context->stack_count == 0 || context->damaged ||
-	       (!is_own(c) && (context->truncated || context->cut));
+	uint32_t first, end;
+
+	if (!context || context->stack_count == 0 || context->damaged)
+		return true;
+	if (is_own(c)) {
+		seep_sites_trim(c->side->sites, context->stack, context->stack_count, &first, &end);
+		return is_nameless(c, context->stack[first].frame);
+	}
+	for (uint32_t i = 0; i < context->stack_count; i++)
+		if (is_nameless(c, context->stack[i].frame))
+			return true;
+	return context->truncated || context->cut;
 }
 
 /* ---- what counts ----------------------------------------------------------------------------- */
@@ -301,25 +318,9 @@ static char *doubt_of(const struct checker *c, struct seep_budget_outcome *outco
 	return NULL;
 }
 
-/* Functions of the program that have no names cannot be told from those that a budget names. */
-static bool lacks_names(const struct checker *c)
-{
-	const struct seep_sites *sites = c->side->sites;
-
-	if (c->budget->place == SEEP_PLACE_ALL || is_of_module(c->budget->place))
-		return false;
-	for (uint32_t i = 0; i < sites->function_count; i++) {
-		const uint32_t frame = sites->frame_of_function[i];
-
-		if (!c->side->profile->frames[frame].function && sites->of_frame[frame].own)
-			return true;
-	}
-	return false;
-}
-
 /* Why the figure is not known, or NULL. */
-static char *unknown_of(const struct checker *c, const struct sum *sum,
-			struct seep_budget_outcome *outcome, const struct seep_budget_plan *plan)
+static char *unknown_of(const struct checker *c, struct seep_budget_outcome *outcome,
+			const struct seep_budget_plan *plan)
 {
 	const struct seep_profile *profile = c->side->profile;
 	const enum seep_budget_measure what = c->budget->measure;
@@ -340,10 +341,6 @@ static char *unknown_of(const struct checker *c, const struct sum *sum,
 	if (what >= SEEP_BUDGET_ALLOCS && profile->totals.allocs < profile->totals.live_blocks)
 		return because(outcome, "no-allocs",
 			       seep_xstrdup("the recording has live blocks only"));
-	if (!sum->has_place && lacks_names(c))
-		return because(outcome, "no-names",
-			       seep_xstrdup("functions of the program have no names, so none could "
-					    "be told by its own; --symbols finds them"));
 	return doubt_of(c, outcome, plan);
 }
 
@@ -387,7 +384,7 @@ static char *look_at_baseline(const struct checker *c, const struct seep_budget_
 	find_place(&before);
 	sum = measure(&before);
 	outcome->base = sum.value;
-	reason = unknown_of(&before, &sum, outcome, plan);
+	reason = unknown_of(&before, outcome, plan);
 	free(before.is_named);
 	if (!reason)
 		return NULL;
@@ -407,61 +404,54 @@ static int by_value(const void *left, const void *right)
 	return (a->context > b->context) - (a->context < b->context);
 }
 
-static void take_stack(struct seep_budget_outcome *outcome, size_t *capacity,
-		       struct seep_budget_stack stack)
-{
-	outcome->stacks = seep_xgrow(outcome->stacks, capacity, outcome->stack_count + 1u,
-				     sizeof(*outcome->stacks));
-	outcome->stacks[outcome->stack_count++] = stack;
-}
-
 static void list_leaks(const struct checker *c, struct seep_budget_outcome *outcome)
 {
 	const struct seep_profile *profile = c->side->profile;
-	size_t capacity = 0;
 
+	outcome->stacks = seep_xcalloc(profile->leak_count, sizeof(*outcome->stacks));
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &profile->leaks[i];
 		const struct seep_profile_context *context = seep_profile_leak_context(profile,
 										       leak);
+		struct seep_budget_stack *stack = &outcome->stacks[outcome->stack_count];
 
 		if (!is_leak(c, leak) || is_part(c, leak) || !is_in_place(c, context))
 			continue;
-		take_stack(outcome, &capacity,
-			   (struct seep_budget_stack){
-				   .context = context ? leak->context : 0,
-				   .leak = leak,
-				   .hash = leak->hash,
-				   .value = leak->bytes + leak->with_bytes,
-				   .blocks = leak->blocks + leak->with_blocks,
-			   });
+		*stack = (struct seep_budget_stack){ context ? leak->context : 0, leak, leak->hash,
+						     leak->bytes, leak->blocks };
+		add(&stack->value, leak->with_bytes);
+		add(&stack->blocks, leak->with_blocks);
+		outcome->stack_count++;
 	}
+}
+
+static uint64_t blocks_of(const struct checker *c, const struct seep_profile_context *context)
+{
+	if (c->budget->measure == SEEP_BUDGET_PEAK)
+		return context->peak_blocks;
+	return c->budget->measure < SEEP_BUDGET_ALLOCS ? context->live_blocks : context->allocs;
 }
 
 /* Stacks that a reader cannot tell apart are one. */
 static void list_stacks(const struct checker *c, struct seep_budget_outcome *outcome)
 {
 	struct seep_groups *groups = seep_groups_new(c->side->sites, true, false);
-	const struct seep_profile *profile = c->side->profile;
-	size_t capacity = 0;
+	const struct seep_profile_context *contexts = c->side->profile->contexts;
 
+	outcome->stacks = seep_xcalloc(groups->count, sizeof(*outcome->stacks));
 	for (uint32_t i = 0; i < groups->count; i++) {
-		const struct seep_group *group = &groups->items[i];
-		struct seep_budget_stack stack = { .context = group->context + 1 };
-		uint32_t context = group->context;
+		struct seep_budget_stack *stack = &outcome->stacks[outcome->stack_count];
+		uint32_t context = groups->items[i].context;
 
-		stack.hash = profile->contexts[context].hash;
-		for (uint32_t k = 0; k < group->context_count; k++, context = groups->next[context])
-			if (is_in_place(c, &profile->contexts[context])) {
-				add(&stack.value, context_value(c, &profile->contexts[context]));
-				add(&stack.blocks, c->budget->measure == SEEP_BUDGET_PEAK
-							   ? profile->contexts[context].peak_blocks
-						   : c->budget->measure < SEEP_BUDGET_ALLOCS
-							   ? profile->contexts[context].live_blocks
-							   : profile->contexts[context].allocs);
+		*stack = (struct seep_budget_stack){ .context = context + 1,
+						     .hash = contexts[context].hash };
+		for (uint32_t k = groups->items[i].context_count; k > 0;
+		     k--, context = groups->next[context])
+			if (is_in_place(c, &contexts[context])) {
+				add(&stack->value, context_value(c, &contexts[context]));
+				add(&stack->blocks, blocks_of(c, &contexts[context]));
 			}
-		if (stack.value > 0)
-			take_stack(outcome, &capacity, stack);
+		outcome->stack_count += stack->value > 0;
 	}
 	seep_groups_free(groups);
 }
@@ -507,13 +497,14 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 		list(&c, &outcome);
 	} else {
 		if (!outcome.reason)
-			outcome.reason = unknown_of(&c, &sum, &outcome, plan);
+			outcome.reason = unknown_of(&c, &outcome, plan);
 		if (!outcome.reason && !is_kept(&outcome, most))
 			outcome.reason = because(
 				&outcome, "unsure",
 				seep_xasprintf("%s more may belong to it: %s",
 					       seep_budget_text(budget->measure, sum.unsure).text,
-					       budget->place ? "their call stacks are not whole"
+					       budget->place ? "call stacks that are not whole, or "
+							       "have functions without names"
 							     : "the peak is not exact"));
 		if (outcome.reason)
 			outcome.result = SEEP_BUDGET_NOT_KNOWN;

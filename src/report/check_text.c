@@ -25,8 +25,12 @@ static void print_stack(const struct seep_printer *printer, const struct seep_vi
 	const struct seep_profile_stack_entry *entries;
 	uint32_t count;
 
-	fprintf(printer->out, "%*s%s, hash:%016" PRIx64 "\n", INDENT, "", figures, stack->hash);
+	fprintf(printer->out, "%*s%s", INDENT, "", figures);
+	if (stack->hash)
+		fprintf(printer->out, ", hash:%016" PRIx64, stack->hash);
+	fputc('\n', printer->out);
 	free(figures);
+	/* Allocated by another process, or where no walk was possible. */
 	if (!context)
 		return;
 	entries = context->stack;

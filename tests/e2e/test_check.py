@@ -168,7 +168,9 @@ def test_a_stripped_program_has_no_functions_to_name(seep):
     bare = seep.directory / "bare"
     subprocess.run([harness.need("strip"), "-o", bare, program("loses_lists")], check=True)
     path = seep.run([bare])[1].path
-    assert outcome(seep, "function:make_list:allocs<1", path)["code"] == "no-names"
+    found = outcome(seep, "function:make_list:allocs<10", path)
+    assert found["code"] == "unsure" and found["unsure"] >= 18
+    assert outcome(seep, "function:make_list:allocs<100", path)["result"] == "kept"
     assert outcome(seep, "module:bare:lost<912", path)["result"] == "broken"
 
 
@@ -358,7 +360,7 @@ def test_github_gets_annotations_and_a_summary(seep, leaky):
     (warning, _, unknown), (error, at, message) = read_commands(text)
     assert (error, warning) == ("error", "warning")
     assert at == {"file": "tests/programs/loses_lists.c", "line": "40", "title": "leaks<=0"}
-    assert message == "loses_lists: LOST: 912 B in 18 blocks"
+    assert message == "loses_lists: LOST: 912 B in 18 blocks from lose_lists"
     assert "growth was not judged" in unknown
     assert summary.read_text().startswith("before\n### seep check: broken\n")
     check(seep, "--github", leaky, status=1, env={"GITHUB_STEP_SUMMARY": ""})

@@ -158,15 +158,24 @@ static void stacks_that_are_not_whole_may_be_of_a_place(void **state)
 {
 	(void)state;
 	/* 250,000 bytes of a truncated stack, 4,096 without any. */
-	expect("function:no_such:live<=254096", SEEP_BUDGET_NOT_KNOWN, "no-names");
-	side.profile->frames[S_UNNAMED].function = side.profile->frames[S_JIT].function = "blob";
-	seep_sites_free(side.sites);
-	side.sites = seep_sites_new(side.profile);
 	expect("function:no_such:live<=254096", SEEP_BUDGET_KEPT, NULL);
 	expect("function:no_such:live<=254095", SEEP_BUDGET_NOT_KNOWN, "unsure");
-	/* Who is to blame is at the inner end. */
+	/* Its function to blame, at the inner end, has no name. */
+	expect("own-function:no_such:live<=254095", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	expect("own-module:no_such:live<=4096", SEEP_BUDGET_KEPT, NULL);
+	side.profile->frames[S_UNNAMED].function = "blob";
+	seep_sites_free(side.sites);
+	side.sites = seep_sites_new(side.profile);
 	expect("own-function:no_such:live<=4096", SEEP_BUDGET_KEPT, NULL);
 	expect("own-function:no_such:live<=4095", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	/* Whole, but for a name. */
+	side.profile->contexts[6].truncated = false;
+	side.profile->contexts[9].live_bytes = 0;
+	side.profile->frames[S_MAIN].function = NULL;
+	seep_sites_free(side.sites);
+	side.sites = seep_sites_new(side.profile);
+	expect("function:no_such:live<=1MB", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	expect("module:no_such:live<=0", SEEP_BUDGET_KEPT, NULL);
 	expect("live<=1GB", SEEP_BUDGET_KEPT, NULL);
 }
 
@@ -291,7 +300,6 @@ static void relative_limits_are_of_the_baseline(void **state)
 	expect("live<=+0", SEEP_BUDGET_BROKEN, NULL);
 	expect("function:visit:live<+100%", SEEP_BUDGET_BROKEN, NULL);
 	/* Nothing of nothing is kept, by any share. */
-	expect("function:no_such_at_all:blocks<+1%", SEEP_BUDGET_NOT_KNOWN, "no-names");
 	expect("module:no_such:live<+1%", SEEP_BUDGET_NOT_KNOWN, "unsure");
 	expect("leaks<=+0", SEEP_BUDGET_NOT_KNOWN, "no-scan");
 	before->contexts[0].live_bytes = 9015552;
