@@ -2,10 +2,10 @@
 #include "analysis/budget_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/function_name.h"
 #include "analysis/group.h"
-#include "analysis/rank.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "base/xalloc.h"
@@ -242,10 +242,10 @@ static struct sum measure(const struct checker *c)
 
 /* ---- what is not known ----------------------------------------------------------------------- */
 
-/* Codes of profile->unseen after which figures may be wrong, and whose. */
+/* Codes of profile->unseen after which figures may be wrong, and where. */
 enum doubt_of {
 	DOUBT_OF_ALL,
-	DOUBT_OF_FIRST,	 /* of a run's other processes it is common */
+	DOUBT_OF_NOTHING, /* where nothing was counted; else all are counted, though without stacks */
 	DOUBT_OF_OTHERS, /* other processes were not seen */
 	DOUBT_OF_GROWTH,
 	DOUBT_OF_TEMPORARY,
@@ -255,29 +255,29 @@ static const struct {
 	const char *code;
 	enum doubt_of of;
 } doubts[] = {
-	{ "ledger-damaged", DOUBT_OF_ALL },
-	{ "ledger-cut", DOUBT_OF_ALL },
-	{ "no-memory", DOUBT_OF_ALL },
-	{ "ledger-refused", DOUBT_OF_ALL },
-	{ "no-space", DOUBT_OF_ALL },
-	{ "own-allocator", DOUBT_OF_ALL },
-	{ "bound-elsewhere", DOUBT_OF_ALL },
-	{ "unaligned", DOUBT_OF_ALL },
-	{ "page-map", DOUBT_OF_ALL },
-	{ "in-doubt", DOUBT_OF_ALL },
-	{ "no-allocations", DOUBT_OF_FIRST },
-	{ "run-incomplete", DOUBT_OF_OTHERS },
-	{ "unrecorded-child", DOUBT_OF_OTHERS },
-	{ "exec-unrecorded", DOUBT_OF_OTHERS },
-	{ "growth-full", DOUBT_OF_GROWTH },
+	{ "ledger-damaged", DOUBT_OF_ALL },	{ "ledger-cut", DOUBT_OF_ALL },
+	{ "no-memory", DOUBT_OF_ALL },		{ "own-allocator", DOUBT_OF_ALL },
+	{ "bound-elsewhere", DOUBT_OF_ALL },	{ "unaligned", DOUBT_OF_ALL },
+	{ "page-map", DOUBT_OF_ALL },		{ "in-doubt", DOUBT_OF_ALL },
+	{ "ledger-full", DOUBT_OF_NOTHING },	{ "ledger-refused", DOUBT_OF_NOTHING },
+	{ "no-space", DOUBT_OF_NOTHING },	{ "no-allocations", DOUBT_OF_NOTHING },
+	{ "run-incomplete", DOUBT_OF_OTHERS },	{ "unrecorded-child", DOUBT_OF_OTHERS },
+	{ "exec-unrecorded", DOUBT_OF_OTHERS }, { "growth-full", DOUBT_OF_GROWTH },
 	{ "imported", DOUBT_OF_TEMPORARY },
 };
+
+/* Many of a shell's commands allocate nothing. */
+static bool is_nothing(const struct seep_profile *profile, const struct seep_budget_plan *plan)
+{
+	return seep_profile_is_void(profile) ||
+	       (!plan->is_child && profile->totals.allocs == 0 && profile->totals.live_blocks == 0);
+}
 
 static bool matters(enum doubt_of of, const struct checker *c, const struct seep_budget_plan *plan)
 {
 	switch (of) {
-	case DOUBT_OF_FIRST:
-		return !plan->is_child;
+	case DOUBT_OF_NOTHING:
+		return is_nothing(c->side->profile, plan);
 	case DOUBT_OF_OTHERS:
 		return !plan->alone;
 	case DOUBT_OF_GROWTH:
@@ -289,10 +289,10 @@ static bool matters(enum doubt_of of, const struct checker *c, const struct seep
 	}
 }
 
-static char *because(struct seep_budget_outcome *outcome, const char *code, char *reason)
+static char *because(struct seep_budget_outcome *outcome, const char *code, const char *reason)
 {
 	outcome->code = code;
-	return reason;
+	return seep_xstrdup(reason);
 }
 
 static char *doubt_of(const struct checker *c, struct seep_budget_outcome *outcome,
@@ -300,21 +300,17 @@ static char *doubt_of(const struct checker *c, struct seep_budget_outcome *outco
 {
 	const struct seep_profile *profile = c->side->profile;
 
-	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++) {
-		if (!matters(doubts[i].of, c, plan))
-			continue;
+	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++)
 		for (uint32_t k = 0; k < profile->unseen_count; k++)
-			if (strcmp(profile->unseen[k].code, doubts[i].code) == 0)
-				return because(outcome, doubts[i].code,
-					       seep_xstrdup(profile->unseen[k].detail));
-	}
+			if (strcmp(profile->unseen[k].code, doubts[i].code) == 0 &&
+			    matters(doubts[i].of, c, plan))
+				return because(outcome, doubts[i].code, profile->unseen[k].detail);
+	if (is_nothing(profile, plan))
+		return because(outcome, "no-allocations", "nothing was counted");
 	if (profile->totals.in_doubt > 0)
-		return because(
-			outcome, "in-doubt",
-			seep_xasprintf(
-				"%s counted in part: the process died, or a signal "
-				"handler left them",
-				seep_things_text(profile->totals.in_doubt, "operation").text));
+		return because(outcome, "in-doubt",
+			       "operations are counted in part: the process died, or a signal "
+			       "handler left them");
 	return NULL;
 }
 
@@ -325,22 +321,20 @@ static char *unknown_of(const struct checker *c, struct seep_budget_outcome *out
 	const struct seep_profile *profile = c->side->profile;
 	const enum seep_budget_measure what = c->budget->measure;
 
-	if (is_of_leaks(what) && !profile->scan.done)
-		return because(outcome, "no-scan",
-			       seep_xasprintf("not scanned for leaks: %s",
-					      profile->scan.why_not
-						      ? profile->scan.why_not
-						      : "no leak check was made when it was "
-							"recorded"));
+	if (is_of_leaks(what) && !profile->scan.done) {
+		outcome->code = "no-scan";
+		return seep_xasprintf("not scanned for leaks: %s",
+				      profile->scan.why_not ? profile->scan.why_not
+							    : "no leak check was made");
+	}
 	if (what == SEEP_BUDGET_GROWTH && profile->growth_after_ns == 0)
 		return because(outcome, "no-growth",
-			       seep_xstrdup("growth was not judged: the process was not watched "
-					    "for --growth-after, or not at all"));
+			       "growth was not judged: the process was not watched for "
+			       "--growth-after, or not at all");
 	if (what == SEEP_BUDGET_PEAK && profile->totals.peak_bytes < profile->totals.live_bytes)
-		return because(outcome, "no-peak", seep_xstrdup("the recording has no peak"));
+		return because(outcome, "no-peak", "the recording has no peak");
 	if (what >= SEEP_BUDGET_ALLOCS && profile->totals.allocs < profile->totals.live_blocks)
-		return because(outcome, "no-allocs",
-			       seep_xstrdup("the recording has live blocks only"));
+		return because(outcome, "no-allocs", "the recording has live blocks only");
 	return doubt_of(c, outcome, plan);
 }
 
@@ -375,11 +369,8 @@ static char *look_at_baseline(const struct checker *c, const struct seep_budget_
 	struct sum sum;
 
 	if (!plan->baseline)
-		return because(
-			outcome, "no-baseline",
-			seep_xstrdup(plan->has_baseline
-					     ? "the baseline has no recording of this program"
-					     : "it needs a --baseline"));
+		return because(outcome, "no-baseline",
+			       "the baseline has no recording of this program");
 	before.side = plan->baseline;
 	find_place(&before);
 	sum = measure(&before);
@@ -498,14 +489,15 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 	} else {
 		if (!outcome.reason)
 			outcome.reason = unknown_of(&c, &outcome, plan);
-		if (!outcome.reason && !is_kept(&outcome, most))
-			outcome.reason = because(
-				&outcome, "unsure",
-				seep_xasprintf("%s more may belong to it: %s",
-					       seep_budget_text(budget->measure, sum.unsure).text,
-					       budget->place ? "call stacks that are not whole, or "
-							       "have functions without names"
-							     : "the peak is not exact"));
+		if (!outcome.reason && !is_kept(&outcome, most)) {
+			outcome.code = "unsure";
+			outcome.reason = seep_xasprintf(
+				"%s more may belong to it: %s",
+				seep_budget_text(budget->measure, sum.unsure).text,
+				budget->place ? "call stacks that are not whole, or have functions "
+						"without names"
+					      : "the peak is not exact");
+		}
 		if (outcome.reason)
 			outcome.result = SEEP_BUDGET_NOT_KNOWN;
 		outcome.is_excused = outcome.reason && budget->if_known;

@@ -147,6 +147,11 @@ def test_a_damaged_or_missing_recording_never_passes(seep, leaky):
     assert "BROKEN  leaks<=0" in check(seep, damaged, leaky, status=1)
 
 
+def test_a_program_that_was_not_recorded_does_not_pass(seep):
+    _, recordings = seep.run([program("loses_lists")], options=["--mode", "off"])
+    assert outcome(seep, "live<1GB", recordings.path)["code"] == "no-allocations"
+
+
 def test_growth_that_nobody_judged_is_not_known_where_it_is_asked_for(seep, leaky):
     assert outcome(seep, "growth<=0", leaky)["code"] == "no-growth"
     by_default = document(seep, leaky, status=1)["recordings"][0]["outcomes"][1]
@@ -380,7 +385,7 @@ def test_the_page_says_what_each_measure_place_and_code_is():
     names += re.findall(r'\[SEEP_PLACE_\w+\] = "([\w-]+)"', (analysis / "budget.c").read_text())
     code = (analysis / "budget_check.c").read_text()
     unseen = re.findall(r'\{ "([a-z-]+)", DOUBT', code)
-    told = re.findall(r'because\(\s*&?outcome,\s*"([a-z-]+)"', code)
+    told = re.findall(r'(?:because\(\s*outcome,\s*|outcome(?:->|\.)code = )"([a-z-]+)"', code)
     assert len(names) == 9 + 4 and len(unseen) > 10 and len(told) > 5
     assert [n for n in [*names, *told] if f"`{n}`" not in page] == []
     report = (SOURCE / "docs/json.md").read_text()

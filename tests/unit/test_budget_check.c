@@ -214,10 +214,8 @@ static void what_nobody_looked_for_is_not_known(void **state)
 
 static void what_is_in_doubt_breaks_a_budget_but_does_not_keep_it(void **state)
 {
-	static const char *const codes[] = {
-		"ledger-damaged",  "ledger-cut",     "own-allocator",
-		"bound-elsewhere", "no-allocations", "run-incomplete"
-	};
+	static const char *const codes[] = { "ledger-damaged", "ledger-cut", "own-allocator",
+					     "bound-elsewhere", "run-incomplete" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
@@ -236,11 +234,28 @@ static void what_is_in_doubt_breaks_a_budget_but_does_not_keep_it(void **state)
 	expect("growth<=0", SEEP_BUDGET_NOT_KNOWN, "growth-full");
 	expect("temporary<1G", SEEP_BUDGET_NOT_KNOWN, "imported");
 	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+}
+
+static void where_nothing_was_counted_nothing_is_known(void **state)
+{
+	struct seep_profile *profile = side.profile;
+
+	(void)state;
+	/* Full, but all is counted. */
+	seep_profile_add_unseen(profile, "ledger-full", "so it is");
+	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+	profile->context_count = profile->leak_count = 0;
+	profile->totals = (struct seep_profile_totals){ 0 };
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "ledger-full");
 	/* A command that allocates nothing is common among a shell's. */
-	side.profile->unseen_count = 0;
-	seep_profile_add_unseen(side.profile, "no-allocations", "so it is");
+	profile->unseen_count = 0;
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-allocations");
+	seep_profile_add_unseen(profile, "no-allocations", "so it is");
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-allocations");
 	plan.is_child = true;
 	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+	seep_profile_add_unseen(profile, "no-space", "so it is");
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-space");
 }
 
 static void what_grew_counts_also_where_it_was_given_back(void **state)
@@ -333,6 +348,7 @@ int main(void)
 		TEST(a_peak_is_known_within_its_error),
 		TEST(what_nobody_looked_for_is_not_known),
 		TEST(what_is_in_doubt_breaks_a_budget_but_does_not_keep_it),
+		TEST(where_nothing_was_counted_nothing_is_known),
 		TEST(what_grew_counts_also_where_it_was_given_back),
 		TEST(leaks_of_the_baseline_are_known_by_hash),
 		TEST(relative_limits_are_of_the_baseline),
