@@ -2,10 +2,10 @@
 #include "analysis/budget_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/function_name.h"
 #include "analysis/group.h"
-#include "analysis/rank.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "base/xalloc.h"
@@ -123,11 +123,28 @@ static bool is_in_place(const struct checker *c, const struct seep_profile_conte
 	return false;
 }
 
-/* Of what is not of the place: could it be, by frames that are not here? */
+/* The program's own code without a name may be the function that is meant. */
+static bool is_nameless(const struct checker *c, uint32_t frame)
+{
+	return !is_of_module(c->budget->place) && !c->side->profile->frames[frame].function &&
+	       c->side->sites->of_frame[frame].own;
+}
+
+/* Of what is not of the place: could it be, by frames that are not here, or have no name? */
 static bool is_unsure(const struct checker *c, const struct seep_profile_context *context)
 {
-	return !context || context->stack_count == 0 || context->damaged ||
-	       (!is_own(c) && (context->truncated || context->cut));
+	uint32_t first, end;
+
+	if (!context || context->stack_count == 0 || context->damaged)
+		return true;
+	if (is_own(c)) {
+		seep_sites_trim(c->side->sites, context->stack, context->stack_count, &first, &end);
+		return is_nameless(c, context->stack[first].frame);
+	}
+	for (uint32_t i = 0; i < context->stack_count; i++)
+		if (is_nameless(c, context->stack[i].frame))
+			return true;
+	return context->truncated || context->cut;
 }
 
 /* ---- what counts ----------------------------------------------------------------------------- */
@@ -225,10 +242,10 @@ static struct sum measure(const struct checker *c)
 
 /* ---- what is not known ----------------------------------------------------------------------- */
 
-/* Codes of profile->unseen after which figures may be wrong, and whose. */
+/* Codes of profile->unseen after which figures may be wrong, and where. */
 enum doubt_of {
 	DOUBT_OF_ALL,
-	DOUBT_OF_FIRST,	 /* of a run's other processes it is common */
+	DOUBT_OF_NOTHING, /* where nothing was counted; else all are counted, though without stacks */
 	DOUBT_OF_OTHERS, /* other processes were not seen */
 	DOUBT_OF_GROWTH,
 	DOUBT_OF_TEMPORARY,
@@ -238,29 +255,29 @@ static const struct {
 	const char *code;
 	enum doubt_of of;
 } doubts[] = {
-	{ "ledger-damaged", DOUBT_OF_ALL },
-	{ "ledger-cut", DOUBT_OF_ALL },
-	{ "no-memory", DOUBT_OF_ALL },
-	{ "ledger-refused", DOUBT_OF_ALL },
-	{ "no-space", DOUBT_OF_ALL },
-	{ "own-allocator", DOUBT_OF_ALL },
-	{ "bound-elsewhere", DOUBT_OF_ALL },
-	{ "unaligned", DOUBT_OF_ALL },
-	{ "page-map", DOUBT_OF_ALL },
-	{ "in-doubt", DOUBT_OF_ALL },
-	{ "no-allocations", DOUBT_OF_FIRST },
-	{ "run-incomplete", DOUBT_OF_OTHERS },
-	{ "unrecorded-child", DOUBT_OF_OTHERS },
-	{ "exec-unrecorded", DOUBT_OF_OTHERS },
-	{ "growth-full", DOUBT_OF_GROWTH },
+	{ "ledger-damaged", DOUBT_OF_ALL },	{ "ledger-cut", DOUBT_OF_ALL },
+	{ "no-memory", DOUBT_OF_ALL },		{ "own-allocator", DOUBT_OF_ALL },
+	{ "bound-elsewhere", DOUBT_OF_ALL },	{ "unaligned", DOUBT_OF_ALL },
+	{ "page-map", DOUBT_OF_ALL },		{ "in-doubt", DOUBT_OF_ALL },
+	{ "ledger-full", DOUBT_OF_NOTHING },	{ "ledger-refused", DOUBT_OF_NOTHING },
+	{ "no-space", DOUBT_OF_NOTHING },	{ "no-allocations", DOUBT_OF_NOTHING },
+	{ "run-incomplete", DOUBT_OF_OTHERS },	{ "unrecorded-child", DOUBT_OF_OTHERS },
+	{ "exec-unrecorded", DOUBT_OF_OTHERS }, { "growth-full", DOUBT_OF_GROWTH },
 	{ "imported", DOUBT_OF_TEMPORARY },
 };
+
+/* Many of a shell's commands allocate nothing. */
+static bool is_nothing(const struct seep_profile *profile, const struct seep_budget_plan *plan)
+{
+	return seep_profile_is_void(profile) ||
+	       (!plan->is_child && profile->totals.allocs == 0 && profile->totals.live_blocks == 0);
+}
 
 static bool matters(enum doubt_of of, const struct checker *c, const struct seep_budget_plan *plan)
 {
 	switch (of) {
-	case DOUBT_OF_FIRST:
-		return !plan->is_child;
+	case DOUBT_OF_NOTHING:
+		return is_nothing(c->side->profile, plan);
 	case DOUBT_OF_OTHERS:
 		return !plan->alone;
 	case DOUBT_OF_GROWTH:
@@ -272,10 +289,10 @@ static bool matters(enum doubt_of of, const struct checker *c, const struct seep
 	}
 }
 
-static char *because(struct seep_budget_outcome *outcome, const char *code, char *reason)
+static char *because(struct seep_budget_outcome *outcome, const char *code, const char *reason)
 {
 	outcome->code = code;
-	return reason;
+	return seep_xstrdup(reason);
 }
 
 static char *doubt_of(const struct checker *c, struct seep_budget_outcome *outcome,
@@ -283,67 +300,41 @@ static char *doubt_of(const struct checker *c, struct seep_budget_outcome *outco
 {
 	const struct seep_profile *profile = c->side->profile;
 
-	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++) {
-		if (!matters(doubts[i].of, c, plan))
-			continue;
+	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++)
 		for (uint32_t k = 0; k < profile->unseen_count; k++)
-			if (strcmp(profile->unseen[k].code, doubts[i].code) == 0)
-				return because(outcome, doubts[i].code,
-					       seep_xstrdup(profile->unseen[k].detail));
-	}
+			if (strcmp(profile->unseen[k].code, doubts[i].code) == 0 &&
+			    matters(doubts[i].of, c, plan))
+				return because(outcome, doubts[i].code, profile->unseen[k].detail);
+	if (is_nothing(profile, plan))
+		return because(outcome, "no-allocations", "nothing was counted");
 	if (profile->totals.in_doubt > 0)
-		return because(
-			outcome, "in-doubt",
-			seep_xasprintf(
-				"%s counted in part: the process died, or a signal "
-				"handler left them",
-				seep_things_text(profile->totals.in_doubt, "operation").text));
+		return because(outcome, "in-doubt",
+			       "operations are counted in part: the process died, or a signal "
+			       "handler left them");
 	return NULL;
 }
 
-/* Functions of the program that have no names cannot be told from those that a budget names. */
-static bool lacks_names(const struct checker *c)
-{
-	const struct seep_sites *sites = c->side->sites;
-
-	if (c->budget->place == SEEP_PLACE_ALL || is_of_module(c->budget->place))
-		return false;
-	for (uint32_t i = 0; i < sites->function_count; i++) {
-		const uint32_t frame = sites->frame_of_function[i];
-
-		if (!c->side->profile->frames[frame].function && sites->of_frame[frame].own)
-			return true;
-	}
-	return false;
-}
-
 /* Why the figure is not known, or NULL. */
-static char *unknown_of(const struct checker *c, const struct sum *sum,
-			struct seep_budget_outcome *outcome, const struct seep_budget_plan *plan)
+static char *unknown_of(const struct checker *c, struct seep_budget_outcome *outcome,
+			const struct seep_budget_plan *plan)
 {
 	const struct seep_profile *profile = c->side->profile;
 	const enum seep_budget_measure what = c->budget->measure;
 
-	if (is_of_leaks(what) && !profile->scan.done)
-		return because(outcome, "no-scan",
-			       seep_xasprintf("not scanned for leaks: %s",
-					      profile->scan.why_not
-						      ? profile->scan.why_not
-						      : "no leak check was made when it was "
-							"recorded"));
+	if (is_of_leaks(what) && !profile->scan.done) {
+		outcome->code = "no-scan";
+		return seep_xasprintf("not scanned for leaks: %s",
+				      profile->scan.why_not ? profile->scan.why_not
+							    : "no leak check was made");
+	}
 	if (what == SEEP_BUDGET_GROWTH && profile->growth_after_ns == 0)
 		return because(outcome, "no-growth",
-			       seep_xstrdup("growth was not judged: the process was not watched "
-					    "for --growth-after, or not at all"));
+			       "growth was not judged: the process was not watched for "
+			       "--growth-after, or not at all");
 	if (what == SEEP_BUDGET_PEAK && profile->totals.peak_bytes < profile->totals.live_bytes)
-		return because(outcome, "no-peak", seep_xstrdup("the recording has no peak"));
+		return because(outcome, "no-peak", "the recording has no peak");
 	if (what >= SEEP_BUDGET_ALLOCS && profile->totals.allocs < profile->totals.live_blocks)
-		return because(outcome, "no-allocs",
-			       seep_xstrdup("the recording has live blocks only"));
-	if (!sum->has_place && lacks_names(c))
-		return because(outcome, "no-names",
-			       seep_xstrdup("functions of the program have no names, so none could "
-					    "be told by its own; --symbols finds them"));
+		return because(outcome, "no-allocs", "the recording has live blocks only");
 	return doubt_of(c, outcome, plan);
 }
 
@@ -378,16 +369,13 @@ static char *look_at_baseline(const struct checker *c, const struct seep_budget_
 	struct sum sum;
 
 	if (!plan->baseline)
-		return because(
-			outcome, "no-baseline",
-			seep_xstrdup(plan->has_baseline
-					     ? "the baseline has no recording of this program"
-					     : "it needs a --baseline"));
+		return because(outcome, "no-baseline",
+			       "the baseline has no recording of this program");
 	before.side = plan->baseline;
 	find_place(&before);
 	sum = measure(&before);
 	outcome->base = sum.value;
-	reason = unknown_of(&before, &sum, outcome, plan);
+	reason = unknown_of(&before, outcome, plan);
 	free(before.is_named);
 	if (!reason)
 		return NULL;
@@ -407,61 +395,54 @@ static int by_value(const void *left, const void *right)
 	return (a->context > b->context) - (a->context < b->context);
 }
 
-static void take_stack(struct seep_budget_outcome *outcome, size_t *capacity,
-		       struct seep_budget_stack stack)
-{
-	outcome->stacks = seep_xgrow(outcome->stacks, capacity, outcome->stack_count + 1u,
-				     sizeof(*outcome->stacks));
-	outcome->stacks[outcome->stack_count++] = stack;
-}
-
 static void list_leaks(const struct checker *c, struct seep_budget_outcome *outcome)
 {
 	const struct seep_profile *profile = c->side->profile;
-	size_t capacity = 0;
 
+	outcome->stacks = seep_xcalloc(profile->leak_count, sizeof(*outcome->stacks));
 	for (uint32_t i = 0; i < profile->leak_count; i++) {
 		const struct seep_profile_leak *leak = &profile->leaks[i];
 		const struct seep_profile_context *context = seep_profile_leak_context(profile,
 										       leak);
+		struct seep_budget_stack *stack = &outcome->stacks[outcome->stack_count];
 
 		if (!is_leak(c, leak) || is_part(c, leak) || !is_in_place(c, context))
 			continue;
-		take_stack(outcome, &capacity,
-			   (struct seep_budget_stack){
-				   .context = context ? leak->context : 0,
-				   .leak = leak,
-				   .hash = leak->hash,
-				   .value = leak->bytes + leak->with_bytes,
-				   .blocks = leak->blocks + leak->with_blocks,
-			   });
+		*stack = (struct seep_budget_stack){ context ? leak->context : 0, leak, leak->hash,
+						     leak->bytes, leak->blocks };
+		add(&stack->value, leak->with_bytes);
+		add(&stack->blocks, leak->with_blocks);
+		outcome->stack_count++;
 	}
+}
+
+static uint64_t blocks_of(const struct checker *c, const struct seep_profile_context *context)
+{
+	if (c->budget->measure == SEEP_BUDGET_PEAK)
+		return context->peak_blocks;
+	return c->budget->measure < SEEP_BUDGET_ALLOCS ? context->live_blocks : context->allocs;
 }
 
 /* Stacks that a reader cannot tell apart are one. */
 static void list_stacks(const struct checker *c, struct seep_budget_outcome *outcome)
 {
 	struct seep_groups *groups = seep_groups_new(c->side->sites, true, false);
-	const struct seep_profile *profile = c->side->profile;
-	size_t capacity = 0;
+	const struct seep_profile_context *contexts = c->side->profile->contexts;
 
+	outcome->stacks = seep_xcalloc(groups->count, sizeof(*outcome->stacks));
 	for (uint32_t i = 0; i < groups->count; i++) {
-		const struct seep_group *group = &groups->items[i];
-		struct seep_budget_stack stack = { .context = group->context + 1 };
-		uint32_t context = group->context;
+		struct seep_budget_stack *stack = &outcome->stacks[outcome->stack_count];
+		uint32_t context = groups->items[i].context;
 
-		stack.hash = profile->contexts[context].hash;
-		for (uint32_t k = 0; k < group->context_count; k++, context = groups->next[context])
-			if (is_in_place(c, &profile->contexts[context])) {
-				add(&stack.value, context_value(c, &profile->contexts[context]));
-				add(&stack.blocks, c->budget->measure == SEEP_BUDGET_PEAK
-							   ? profile->contexts[context].peak_blocks
-						   : c->budget->measure < SEEP_BUDGET_ALLOCS
-							   ? profile->contexts[context].live_blocks
-							   : profile->contexts[context].allocs);
+		*stack = (struct seep_budget_stack){ .context = context + 1,
+						     .hash = contexts[context].hash };
+		for (uint32_t k = groups->items[i].context_count; k > 0;
+		     k--, context = groups->next[context])
+			if (is_in_place(c, &contexts[context])) {
+				add(&stack->value, context_value(c, &contexts[context]));
+				add(&stack->blocks, blocks_of(c, &contexts[context]));
 			}
-		if (stack.value > 0)
-			take_stack(outcome, &capacity, stack);
+		outcome->stack_count += stack->value > 0;
 	}
 	seep_groups_free(groups);
 }
@@ -507,14 +488,16 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 		list(&c, &outcome);
 	} else {
 		if (!outcome.reason)
-			outcome.reason = unknown_of(&c, &sum, &outcome, plan);
-		if (!outcome.reason && !is_kept(&outcome, most))
-			outcome.reason = because(
-				&outcome, "unsure",
-				seep_xasprintf("%s more may belong to it: %s",
-					       seep_budget_text(budget->measure, sum.unsure).text,
-					       budget->place ? "their call stacks are not whole"
-							     : "the peak is not exact"));
+			outcome.reason = unknown_of(&c, &outcome, plan);
+		if (!outcome.reason && !is_kept(&outcome, most)) {
+			outcome.code = "unsure";
+			outcome.reason = seep_xasprintf(
+				"%s more may belong to it: %s",
+				seep_budget_text(budget->measure, sum.unsure).text,
+				budget->place ? "call stacks that are not whole, or have functions "
+						"without names"
+					      : "the peak is not exact");
+		}
 		if (outcome.reason)
 			outcome.result = SEEP_BUDGET_NOT_KNOWN;
 		outcome.is_excused = outcome.reason && budget->if_known;

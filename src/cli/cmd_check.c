@@ -209,7 +209,7 @@ static char *path_of_other(const char *path, const struct seep_profile_other *ot
 }
 
 /* With the other processes of its run. */
-static int add_baseline(struct job *job, const char *path, struct seep_error *err)
+static int add_baseline(struct job *job, const char *path, bool is_child, struct seep_error *err)
 {
 	struct seep_budget_side side = { 0 };
 	int rc = side_load(&side, path, &job->leak_plan, err);
@@ -222,10 +222,12 @@ static int add_baseline(struct job *job, const char *path, struct seep_error *er
 	job->baselines = seep_xgrow(job->baselines, &job->baseline_capacity,
 				    job->baseline_count + 1, sizeof(*job->baselines));
 	job->baselines[job->baseline_count++] = side;
-	for (uint32_t i = 0; i < side.profile->other_count && rc == 0 && !asked.no_children; i++) {
+	if (is_child || asked.no_children)
+		return 0;
+	for (uint32_t i = 0; i < side.profile->other_count && rc == 0; i++) {
 		char *other = path_of_other(path, &side.profile->others[i]);
 
-		rc = add_baseline(job, other, err);
+		rc = add_baseline(job, other, true, err);
 		free(other);
 	}
 	return rc;
@@ -319,7 +321,7 @@ static int prepare(struct job *job, struct seep_error *err)
 	if (rc == 0)
 		rc = seep_source_root_find(&job->check.root, asked.source_root, err);
 	for (size_t i = 0; i < asked.baselines.count && rc == 0; i++)
-		rc = add_baseline(job, asked.baselines.items[i], err);
+		rc = add_baseline(job, asked.baselines.items[i], false, err);
 	return rc;
 }
 

@@ -34,6 +34,14 @@ struct seep_check {
 		*allowed; /* what need not be known: NULL nothing, "" anything, codes with commas */
 };
 
+/* One thing to say of a check: of a budget in a file, or of one of its call stacks. */
+struct seep_check_remark {
+	const struct seep_check *check;
+	const struct seep_checked_file *file;
+	const struct seep_budget_outcome *outcome;
+	const struct seep_budget_stack *stack; /* NULL: there is none */
+};
+
 /* What an outcome comes to: NOT_KNOWN that is excused or allowed is KEPT. */
 enum seep_budget_result seep_check_result(const struct seep_check *check,
 					  const struct seep_budget_outcome *outcome);
@@ -41,40 +49,28 @@ enum seep_budget_result seep_check_result(const struct seep_check *check,
 /* Of all: BROKEN before NOT_KNOWN before KEPT. */
 enum seep_budget_result seep_check_all(const struct seep_check *check);
 
+/* @say all that is not kept: each leak where leaks are counted, else each budget, once. */
+void seep_check_each(const struct seep_check *check,
+		     void (*say)(void *user, const struct seep_check_remark *remark), void *user);
+
 /* "31.2 MB, 7.2 MB more than the budget", "2 leaks", or why it is not known; to free(). */
 char *seep_check_sentence(const struct seep_budget_outcome *outcome) SEEP_RETURNS_MEMORY;
 
-/* "LOST: 4.0 KB in 10 blocks", "12 MB in 3 blocks": of a call stack; to free(). */
-char *seep_check_stack_figures(const struct seep_budget_outcome *outcome,
-			       const struct seep_budget_stack *stack) SEEP_RETURNS_MEMORY;
+/* The remark in one line, and that of its call stack alone: "12 MB in 3 blocks"; to free(). */
+char *seep_check_line(const struct seep_check_remark *remark) SEEP_RETURNS_MEMORY;
+char *seep_check_figures(const struct seep_check_remark *remark) SEEP_RETURNS_MEMORY;
 
-/* Of @stack; NULL: it is not here. */
-const struct seep_profile_context *seep_check_context(const struct seep_checked_file *file,
-						      const struct seep_budget_stack *stack);
+/* The call stack; NULL: it is not here. */
+const struct seep_profile_context *seep_check_context(const struct seep_check_remark *remark);
 
-/* The largest call stacks of a broken budget, as text shows them, in lines; to free(). */
-char *seep_check_stacks(const struct seep_check *check, const struct seep_checked_file *file,
-			const struct seep_budget_outcome *outcome) SEEP_RETURNS_MEMORY;
-
-/* One thing to mend, or that is not known: @stack: a leak, or the largest one; may be NULL. */
-typedef void (*seep_check_remark)(void *user, const struct seep_check *check,
-				  const struct seep_checked_file *file,
-				  const struct seep_budget_outcome *outcome,
-				  const struct seep_budget_stack *stack);
-
-/* All that is not kept: each leak where leaks are counted, else each budget. */
-void seep_check_each(const struct seep_check *check, seep_check_remark remark, void *user);
-
-/* What a remark says, in one line, and where: the latter to be released with its _done. */
-char *seep_check_remark_text(const struct seep_checked_file *file,
-			     const struct seep_budget_outcome *outcome,
-			     const struct seep_budget_stack *stack) SEEP_RETURNS_MEMORY;
-struct seep_source_place seep_check_place(const struct seep_check *check,
-					  const struct seep_checked_file *file,
-					  const struct seep_budget_stack *stack);
+/* Where to mend it; release with seep_source_place_done(). */
+struct seep_source_place seep_check_place(const struct seep_check_remark *remark);
 
 /* What is broken or not known, with the largest call stacks, and a line on the rest. */
 void seep_check_text(const struct seep_printer *printer, const struct seep_check *check);
+
+/* The largest call stacks of the remark's budget, as text shows them, escaped; to free(). */
+char *seep_check_stacks(const struct seep_check_remark *remark) SEEP_RETURNS_MEMORY;
 
 /* As docs/json.md says; @strings: as in seep_report_json(). */
 void seep_check_json(FILE *out, const struct seep_check *check, bool strings);
@@ -82,7 +78,7 @@ void seep_check_json(FILE *out, const struct seep_check *check, bool strings);
 /* A test suite for each file, a test case for each budget. */
 void seep_check_junit(FILE *out, const struct seep_check *check);
 
-/* SARIF 2.1.0: a result for each remark, a notification for what is not known. */
+/* SARIF 2.1.0: a result for each remark. */
 void seep_check_sarif(FILE *out, const struct seep_check *check);
 
 /*

@@ -16,33 +16,27 @@ static void write_budget(struct seep_json *json, const struct seep_budget *budge
 	seep_json_close(json);
 }
 
-static void write_place(struct seep_json *json, const struct seep_check *check,
-			const struct seep_checked_file *file, const struct seep_budget_stack *stack)
+static void write_stack(struct seep_json *json, const struct seep_check_remark *remark,
+			const struct seep_json_shown *shown)
 {
-	struct seep_source_place place = seep_check_place(check, file, stack);
+	const struct seep_budget_stack *stack = remark->stack;
+	struct seep_source_place place = seep_check_place(remark);
 
-	seep_json_text(json, "path", place.path);
-	seep_json_bool(json, "below_root", place.is_inside);
-	if (place.line)
-		seep_json_int(json, "line", place.line);
-	else
-		seep_json_null(json, "line");
-	seep_source_place_done(&place);
-}
-
-static void write_stack(struct seep_json *json, const struct seep_check *check,
-			const struct seep_checked_file *file, const struct seep_json_shown *shown,
-			const struct seep_budget_stack *stack)
-{
 	seep_json_open_object(json, NULL);
 	seep_json_text(json, "verdict",
 		       stack->leak ? seep_verdict_name(stack->leak->verdict) : NULL);
 	seep_json_hash(json, "hash", stack->hash);
 	seep_json_u64(json, "value", stack->value);
 	seep_json_u64(json, "blocks", stack->blocks);
-	write_place(json, check, file, stack);
-	seep_json_stack(json, shown, seep_check_context(file, stack));
+	seep_json_text(json, "path", place.path);
+	seep_json_bool(json, "below_root", place.is_inside);
+	if (place.line)
+		seep_json_int(json, "line", place.line);
+	else
+		seep_json_null(json, "line");
+	seep_json_stack(json, shown, seep_check_context(remark));
 	seep_json_close(json);
+	seep_source_place_done(&place);
 }
 
 static void write_outcome(struct seep_json *json, const struct seep_check *check,
@@ -64,7 +58,10 @@ static void write_outcome(struct seep_json *json, const struct seep_check *check
 	seep_json_text(json, "reason", outcome->reason);
 	seep_json_open_array(json, "stacks");
 	for (uint32_t i = 0; i < outcome->stack_count; i++)
-		write_stack(json, check, file, shown, &outcome->stacks[i]);
+		write_stack(
+			json,
+			&(struct seep_check_remark){ check, file, outcome, &outcome->stacks[i] },
+			shown);
 	seep_json_close(json);
 	seep_json_int(json, "left_out", outcome->left_out);
 	seep_json_close(json);

@@ -62,7 +62,8 @@ static void put_case(FILE *out, const struct seep_check *check,
 		put(out, sentence);
 		fputs("\">", out);
 		/* Lines of ours, escaped already. */
-		stacks = seep_check_stacks(check, file, outcome);
+		stacks = seep_check_stacks(
+			&(struct seep_check_remark){ check, file, outcome, NULL });
 		put_escaped(out, stacks);
 		free(stacks);
 		fprintf(out, "</%s>", tag);

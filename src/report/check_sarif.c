@@ -16,26 +16,6 @@
 
 enum { URI_BYTES_MAX = 65536, TEXT_BYTES_MAX = 65536, FRAMES_MAX = 100 };
 
-static const char *const helps[SEEP_BUDGET_MEASURE_COUNT] = {
-	[SEEP_BUDGET_PEAK] =
-		"The call stacks are those with most live bytes at the peak of the process.",
-	[SEEP_BUDGET_LIVE] = "The call stacks are those with most live bytes at the end.",
-	[SEEP_BUDGET_BLOCKS] = "The call stacks are those with most live blocks at the end.",
-	[SEEP_BUDGET_LOST] =
-		"No pointer leads to these blocks at the end, so nothing can free them.",
-	[SEEP_BUDGET_LEAKS] =
-		"No pointer leads to the blocks of a leak at the end, so nothing can free them. \"seep "
-		"leaks FILE --why\" says more of each; a suppression hash:HASH accepts one.",
-	[SEEP_BUDGET_GROWTH] =
-		"The live bytes of these call stacks rose and did not come back while the program "
-		"ran, whether or not they were freed at its end.",
-	[SEEP_BUDGET_ALLOCS] = "The call stacks are those with most allocations.",
-	[SEEP_BUDGET_ALLOCATED] = "The call stacks are those that allocated most bytes.",
-	[SEEP_BUDGET_TEMPORARY] =
-		"A temporary allocation is freed by its thread before the next one; a buffer that is "
-		"kept avoids them.",
-};
-
 struct writer {
 	struct seep_json *json;
 	struct seep_idtable seen; /* fingerprints, each as often as it was written */
@@ -55,13 +35,6 @@ static void write_message(struct seep_json *json, const char *key, const char *t
 	seep_json_text(json, "text", escaped.text);
 	seep_json_close(json);
 	seep_strbuf_done(&escaped);
-}
-
-static void write_plain(struct seep_json *json, const char *key, const char *text)
-{
-	seep_json_open_object(json, key);
-	seep_json_text(json, "text", text);
-	seep_json_close(json);
 }
 
 static void write_uri(struct seep_json *json, const char *path, const char *end)
@@ -109,16 +82,17 @@ static void write_place(struct seep_json *json, const struct seep_source_place *
 	}
 }
 
-static void write_stack(struct seep_json *json, const struct seep_check *check,
-			const struct seep_profile *profile,
+static void write_stack(struct seep_json *json, const struct seep_check_remark *remark,
 			const struct seep_profile_context *context)
 {
+	const struct seep_profile *profile = remark->file->side.profile;
+
 	seep_json_open_array(json, "stacks");
 	seep_json_open_object(json, NULL);
 	seep_json_open_array(json, "frames");
 	for (uint32_t i = 0; i < context->stack_count && i < FRAMES_MAX; i++) {
 		struct seep_source_place place = seep_source_place(
-			&check->root, profile, &profile->frames[context->stack[i].frame]);
+			&remark->check->root, profile, &profile->frames[context->stack[i].frame]);
 
 		seep_json_open_object(json, NULL);
 		seep_json_open_object(json, "location");
@@ -133,14 +107,13 @@ static void write_stack(struct seep_json *json, const struct seep_check *check,
 }
 
 /* What is the same in the next run: the call stack of a leak, else program and budget. */
-static void write_fingerprint(struct writer *writer, const struct seep_checked_file *file,
-			      const struct seep_budget_outcome *outcome,
-			      const struct seep_budget_stack *stack)
+static void write_fingerprint(struct writer *writer, const struct seep_check_remark *remark)
 {
-	const bool is_leak = stack && stack->leak && outcome->budget->measure == SEEP_BUDGET_LEAKS;
-	const uint64_t hash = is_leak ? stack->hash
-				      : seep_hash_text(seep_hash_text(0, file->name),
-						       outcome->budget->text);
+	const struct seep_budget *budget = remark->outcome->budget;
+	const bool is_leak = remark->stack && budget->measure == SEEP_BUDGET_LEAKS;
+	const uint64_t hash = is_leak ? remark->stack->hash
+				      : seep_hash_text(seep_hash_text(0, remark->file->name),
+						       budget->text);
 	size_t at = SEEP_IDTABLE_START;
 	unsigned number = 1;
 	char *text;
@@ -155,106 +128,58 @@ static void write_fingerprint(struct writer *writer, const struct seep_checked_f
 	free(text);
 }
 
-static void write_result(void *user, const struct seep_check *check,
-			 const struct seep_checked_file *file,
-			 const struct seep_budget_outcome *outcome,
-			 const struct seep_budget_stack *stack)
+static void write_result(void *user, const struct seep_check_remark *remark)
 {
 	struct writer *writer = user;
 	struct seep_json *json = writer->json;
-	const struct seep_profile_context *context = stack ? seep_check_context(file, stack) : NULL;
-	struct seep_source_place place;
-	char *text;
+	const struct seep_profile_context *context = seep_check_context(remark);
+	const bool is_broken = remark->outcome->result == SEEP_BUDGET_BROKEN;
+	struct seep_source_place place = seep_check_place(remark);
+	char *line = seep_check_line(remark);
 
-	if (outcome->result != SEEP_BUDGET_BROKEN)
-		return;
-	place = seep_check_place(check, file, stack);
-	text = seep_check_remark_text(file, outcome, stack);
 	seep_json_open_object(json, NULL);
-	seep_json_text(json, "ruleId", seep_budget_measure_names[outcome->budget->measure]);
-	seep_json_int(json, "ruleIndex", outcome->budget->measure);
-	seep_json_text(json, "level", "error");
-	write_message(json, "message", text);
+	seep_json_text(json, "ruleId", seep_budget_measure_names[remark->outcome->budget->measure]);
+	seep_json_int(json, "ruleIndex", remark->outcome->budget->measure);
+	/* "Open" is the standard's word for what could not be decided. */
+	seep_json_text(json, "kind", is_broken ? "fail" : "open");
+	seep_json_text(json, "level", is_broken ? "error" : "none");
+	write_message(json, "message", line);
 	/* Code scanning wants a place of every result. */
 	if (!place.path)
-		place.path = seep_xstrdup(file->path);
+		place.path = seep_xstrdup(remark->file->path);
 	seep_json_open_array(json, "locations");
 	seep_json_open_object(json, NULL);
 	write_place(json, &place);
 	seep_json_close(json);
 	seep_json_close(json);
-	write_fingerprint(writer, file, outcome, stack);
+	write_fingerprint(writer, remark);
 	if (context && context->stack_count > 0)
-		write_stack(json, check, file->side.profile, context);
+		write_stack(json, remark, context);
 	seep_json_close(json);
-	free(text);
+	free(line);
 	seep_source_place_done(&place);
 }
 
-static void write_notification(void *user, const struct seep_check *check,
-			       const struct seep_checked_file *file,
-			       const struct seep_budget_outcome *outcome,
-			       const struct seep_budget_stack *stack)
+static void write_rules(struct seep_json *json)
 {
-	struct seep_json *json = ((struct writer *)user)->json;
-	char *text;
-
-	(void)check;
-	if (outcome->result == SEEP_BUDGET_BROKEN)
-		return;
-	text = seep_check_remark_text(file, outcome, stack);
-	seep_json_open_object(json, NULL);
-	seep_json_text(json, "level", "error");
-	write_message(json, "message", text);
-	seep_json_close(json);
-	free(text);
-}
-
-static void write_tool(struct seep_json *json)
-{
-	seep_json_open_object(json, "tool");
-	seep_json_open_object(json, "driver");
-	seep_json_text(json, "name", "seep");
-	seep_json_text(json, "version", SEEP_VERSION);
 	seep_json_open_array(json, "rules");
 	for (int i = 0; i < SEEP_BUDGET_MEASURE_COUNT; i++) {
 		char *words = seep_xasprintf("A budget is broken: %s",
 					     seep_budget_measure_words[i]);
+		char *help = seep_xasprintf(
+			"%s. The call stacks are those with most of it. \"seep %s FILE\" says more of "
+			"the recording.%s",
+			words, i == SEEP_BUDGET_LEAKS || i == SEEP_BUDGET_LOST ? "leaks" : "report",
+			i == SEEP_BUDGET_LEAKS ? " A suppression hash:HASH accepts a leak." : "");
 
 		seep_json_open_object(json, NULL);
 		seep_json_text(json, "id", seep_budget_measure_names[i]);
-		write_plain(json, "shortDescription", words);
-		write_plain(json, "help", helps[i]);
+		write_message(json, "shortDescription", words);
+		write_message(json, "help", help);
 		seep_json_close(json);
+		free(help);
 		free(words);
 	}
-	seep_json_close(json);
-	seep_json_close(json);
-	seep_json_close(json);
-}
-
-static void write_run(struct writer *writer, const struct seep_check *check)
-{
-	struct seep_json *json = writer->json;
-
-	seep_json_open_object(json, NULL);
-	write_tool(json);
-	seep_json_open_object(json, "originalUriBaseIds");
-	seep_json_open_object(json, "%SRCROOT%");
-	write_uri(json, check->root.paths[1], check->root.paths[1][1] ? "/" : "");
-	seep_json_close(json);
-	seep_json_close(json);
-	seep_json_open_array(json, "invocations");
-	seep_json_open_object(json, NULL);
-	seep_json_bool(json, "executionSuccessful", seep_check_all(check) != SEEP_BUDGET_NOT_KNOWN);
-	seep_json_open_array(json, "toolExecutionNotifications");
-	seep_check_each(check, write_notification, writer);
-	seep_json_close(json);
-	seep_json_close(json);
-	seep_json_close(json);
-	seep_json_open_array(json, "results");
-	seep_check_each(check, write_result, writer);
-	seep_json_close(json);
 	seep_json_close(json);
 }
 
@@ -268,8 +193,22 @@ void seep_check_sarif(FILE *out, const struct seep_check *check)
 	seep_json_text(json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
 	seep_json_text(json, "version", "2.1.0");
 	seep_json_open_array(json, "runs");
-	write_run(&writer, check);
+	seep_json_open_object(json, NULL);
+	seep_json_open_object(json, "tool");
+	seep_json_open_object(json, "driver");
+	seep_json_text(json, "name", "seep");
+	seep_json_text(json, "version", SEEP_VERSION);
+	write_rules(json);
 	seep_json_close(json);
+	seep_json_close(json);
+	seep_json_open_object(json, "originalUriBaseIds");
+	seep_json_open_object(json, "%SRCROOT%");
+	write_uri(json, check->root.paths[1], check->root.paths[1][1] ? "/" : "");
+	seep_json_close(json);
+	seep_json_close(json);
+	seep_json_open_array(json, "results");
+	seep_check_each(check, write_result, &writer);
+	/* That closes what is open, too. */
 	seep_json_finish(json);
 	seep_idtable_done(&writer.seen);
 }

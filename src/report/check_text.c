@@ -14,24 +14,26 @@
 enum { INDENT = 4, STACK_INDENT = 6 };
 
 static void print_stack(const struct seep_printer *printer, const struct seep_view *view,
-			const struct seep_checked_file *file,
-			const struct seep_budget_outcome *outcome,
-			const struct seep_budget_stack *stack)
+			const struct seep_check_remark *remark)
 {
-	const struct seep_profile_context *context = seep_check_context(file, stack);
-	char *figures = seep_check_stack_figures(outcome, stack);
+	const struct seep_profile_context *context = seep_check_context(remark);
+	char *figures = seep_check_figures(remark);
+	const struct seep_profile_stack_entry *entries;
 	struct seep_stack_lines lines;
 	struct seep_folder folder;
-	const struct seep_profile_stack_entry *entries;
 	uint32_t count;
 
-	fprintf(printer->out, "%*s%s, hash:%016" PRIx64 "\n", INDENT, "", figures, stack->hash);
+	fprintf(printer->out, "%*s%s", INDENT, "", figures);
+	if (remark->stack->hash)
+		fprintf(printer->out, ", hash:%016" PRIx64, remark->stack->hash);
+	fputc('\n', printer->out);
 	free(figures);
+	/* Allocated by another process, or where no walk was possible. */
 	if (!context)
 		return;
 	entries = context->stack;
 	count = context->stack_count;
-	seep_folder_init(&folder, file->side.sites, SEEP_FOLD_BY_LINE);
+	seep_folder_init(&folder, remark->file->side.sites, SEEP_FOLD_BY_LINE);
 	if (!view->options->full)
 		count = seep_fold(&folder, &entries, count);
 	seep_stack_lines_init(&lines, view, context, entries, count);
@@ -40,82 +42,62 @@ static void print_stack(const struct seep_printer *printer, const struct seep_vi
 	seep_folder_done(&folder);
 }
 
-static void print_stacks(const struct seep_printer *printer, const struct seep_check *check,
-			 const struct seep_checked_file *file,
-			 const struct seep_budget_outcome *outcome)
+static void print_stacks(const struct seep_printer *printer, const struct seep_check_remark *remark)
 {
-	const struct seep_view_options options = { .by = SEEP_BY_LIVE, .full = check->full };
-	const uint32_t shown = check->top && check->top < outcome->stack_count
-				       ? check->top
-				       : outcome->stack_count;
-	const uint64_t rest = (uint64_t)outcome->stack_count + outcome->left_out - shown;
+	const struct seep_view_options options = { .by = SEEP_BY_LIVE,
+						   .full = remark->check->full };
+	const struct seep_budget_outcome *outcome = remark->outcome;
+	struct seep_check_remark one = *remark;
+	uint32_t shown = outcome->stack_count;
 	struct seep_view view;
 
-	seep_view_init(&view, file->side.profile, file->side.sites, &options);
-	for (uint32_t i = 0; i < shown; i++)
-		print_stack(printer, &view, file, outcome, &outcome->stacks[i]);
-	if (rest > 0)
-		fprintf(printer->out, "%*sand %s\n", INDENT, "",
-			seep_things_text(rest, "more call stack").text);
+	if (shown == 0)
+		return;
+	if (remark->check->top && remark->check->top < shown)
+		shown = remark->check->top;
+	seep_view_init(&view, remark->file->side.profile, remark->file->side.sites, &options);
+	for (uint32_t i = 0; i < shown; i++) {
+		one.stack = &outcome->stacks[i];
+		print_stack(printer, &view, &one);
+	}
 	seep_view_done(&view);
+	if (outcome->left_out + outcome->stack_count > shown)
+		fprintf(printer->out, "%*sand %s\n", INDENT, "",
+			seep_things_text((uint64_t)outcome->left_out + outcome->stack_count - shown,
+					 "more call stack")
+				.text);
 }
 
-char *seep_check_stacks(const struct seep_check *check, const struct seep_checked_file *file,
-			const struct seep_budget_outcome *outcome)
+char *seep_check_stacks(const struct seep_check_remark *remark)
 {
 	struct seep_printer printer = { 0 };
 	char *text = NULL;
 	size_t bytes;
 
-	if (outcome->stack_count == 0)
-		return seep_xstrdup("");
 	printer.out = open_memstream(&text, &bytes);
 	if (printer.out) {
-		print_stacks(&printer, check, file, outcome);
+		print_stacks(&printer, remark);
 		(void)fclose(printer.out);
 	}
 	return text ? text : seep_xstrdup("");
 }
 
-/* "  BROKEN  peak<24MB: 31.2 MB"; @words are escaped here. */
-static void print_line(const struct seep_printer *printer, bool is_broken, const char *budgets,
-		       const char *sentence)
+/* "  BROKEN  peak<24MB: 31.2 MB" */
+static void print_outcome(const struct seep_printer *printer,
+			  const struct seep_budget_outcome *outcome)
 {
-	char *line = seep_xasprintf("%s: %s", budgets, sentence);
-	char *escaped = seep_escape_dup(line);
+	const bool is_broken = outcome->result == SEEP_BUDGET_BROKEN;
 	const char *result = is_broken ? "  BROKEN  " : "  NOT KNOWN  ";
+	char *sentence = seep_check_sentence(outcome);
+	char *line = seep_xasprintf("%s: %s", outcome->budget->text, sentence);
+	char *escaped = seep_escape_dup(line);
 
 	fputs(result, printer->out);
 	seep_text_fold(printer, is_broken ? SEEP_STYLE_BOLD : SEEP_STYLE_PLAIN, strlen(result),
 		       INDENT, escaped);
 	free(escaped);
 	free(line);
-}
-
-static bool is_unknown(const struct seep_check *check, const struct seep_budget_outcome *outcome)
-{
-	return seep_check_result(check, outcome) == SEEP_BUDGET_NOT_KNOWN;
-}
-
-/* All that is not known for the same reason as the budget at @first, unless one before it is. */
-static void print_unknown(const struct seep_printer *printer, const struct seep_check *check,
-			  const struct seep_checked_file *file, size_t first)
-{
-	const struct seep_budget_outcome *outcomes = file->outcomes;
-	struct seep_strbuf names;
-
-	for (size_t i = 0; i < first; i++)
-		if (is_unknown(check, &outcomes[i]) &&
-		    strcmp(outcomes[i].reason, outcomes[first].reason) == 0)
-			return;
-	seep_strbuf_init(&names, SEEP_LINE_BYTES_MAX);
-	for (size_t i = first; i < check->budgets->count; i++)
-		if (is_unknown(check, &outcomes[i]) &&
-		    strcmp(outcomes[i].reason, outcomes[first].reason) == 0)
-			seep_strbuf_addf(&names, "%s%s", names.length ? ", " : "",
-					 outcomes[i].budget->text);
-	print_line(printer, false, names.text, outcomes[first].reason);
-	seep_strbuf_done(&names);
+	free(sentence);
 }
 
 static void print_file(const struct seep_printer *printer, const struct seep_check *check,
@@ -124,10 +106,9 @@ static void print_file(const struct seep_printer *printer, const struct seep_che
 	bool begun = false;
 
 	for (size_t i = 0; i < check->budgets->count; i++) {
-		const struct seep_budget_outcome *outcome = &file->outcomes[i];
-		char *sentence;
+		const struct seep_check_remark remark = { check, file, &file->outcomes[i], NULL };
 
-		if (seep_check_result(check, outcome) == SEEP_BUDGET_KEPT)
+		if (seep_check_result(check, remark.outcome) == SEEP_BUDGET_KEPT)
 			continue;
 		if (!begun && file->pid)
 			seep_line_print(printer, "%s: %s (pid %" PRIu32 ")", file->path, file->name,
@@ -135,14 +116,8 @@ static void print_file(const struct seep_printer *printer, const struct seep_che
 		else if (!begun)
 			seep_line_print(printer, "%s", file->path);
 		begun = true;
-		if (is_unknown(check, outcome)) {
-			print_unknown(printer, check, file, i);
-			continue;
-		}
-		sentence = seep_check_sentence(outcome);
-		print_line(printer, true, outcome->budget->text, sentence);
-		free(sentence);
-		print_stacks(printer, check, file, outcome);
+		print_outcome(printer, remark.outcome);
+		print_stacks(printer, &remark);
 	}
 }
 

@@ -92,6 +92,7 @@ static void what_is_no_budget_is_refused_with_a_reason(void **state)
 		{ "peak<+", "is not a size" },
 		{ "peak<++1", "is not a size" },
 		{ "peak<17000000T", "too large" },
+		{ "allocs<20000000000G", "too large" },
 		{ "allocs<1kk", "is not a count" },
 		{ "allocs<1KB", "is not a count" },
 		{ "live<+5%%", "is not a share" },

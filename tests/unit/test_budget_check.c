@@ -158,15 +158,24 @@ static void stacks_that_are_not_whole_may_be_of_a_place(void **state)
 {
 	(void)state;
 	/* 250,000 bytes of a truncated stack, 4,096 without any. */
-	expect("function:no_such:live<=254096", SEEP_BUDGET_NOT_KNOWN, "no-names");
-	side.profile->frames[S_UNNAMED].function = side.profile->frames[S_JIT].function = "blob";
-	seep_sites_free(side.sites);
-	side.sites = seep_sites_new(side.profile);
 	expect("function:no_such:live<=254096", SEEP_BUDGET_KEPT, NULL);
 	expect("function:no_such:live<=254095", SEEP_BUDGET_NOT_KNOWN, "unsure");
-	/* Who is to blame is at the inner end. */
+	/* Its function to blame, at the inner end, has no name. */
+	expect("own-function:no_such:live<=254095", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	expect("own-module:no_such:live<=4096", SEEP_BUDGET_KEPT, NULL);
+	side.profile->frames[S_UNNAMED].function = "blob";
+	seep_sites_free(side.sites);
+	side.sites = seep_sites_new(side.profile);
 	expect("own-function:no_such:live<=4096", SEEP_BUDGET_KEPT, NULL);
 	expect("own-function:no_such:live<=4095", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	/* Whole, but for a name. */
+	side.profile->contexts[6].truncated = false;
+	side.profile->contexts[9].live_bytes = 0;
+	side.profile->frames[S_MAIN].function = NULL;
+	seep_sites_free(side.sites);
+	side.sites = seep_sites_new(side.profile);
+	expect("function:no_such:live<=1MB", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	expect("module:no_such:live<=0", SEEP_BUDGET_KEPT, NULL);
 	expect("live<=1GB", SEEP_BUDGET_KEPT, NULL);
 }
 
@@ -205,10 +214,8 @@ static void what_nobody_looked_for_is_not_known(void **state)
 
 static void what_is_in_doubt_breaks_a_budget_but_does_not_keep_it(void **state)
 {
-	static const char *const codes[] = {
-		"ledger-damaged",  "ledger-cut",     "own-allocator",
-		"bound-elsewhere", "no-allocations", "run-incomplete"
-	};
+	static const char *const codes[] = { "ledger-damaged", "ledger-cut", "own-allocator",
+					     "bound-elsewhere", "run-incomplete" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
@@ -227,11 +234,28 @@ static void what_is_in_doubt_breaks_a_budget_but_does_not_keep_it(void **state)
 	expect("growth<=0", SEEP_BUDGET_NOT_KNOWN, "growth-full");
 	expect("temporary<1G", SEEP_BUDGET_NOT_KNOWN, "imported");
 	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+}
+
+static void where_nothing_was_counted_nothing_is_known(void **state)
+{
+	struct seep_profile *profile = side.profile;
+
+	(void)state;
+	/* Full, but all is counted. */
+	seep_profile_add_unseen(profile, "ledger-full", "so it is");
+	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+	profile->context_count = profile->leak_count = 0;
+	profile->totals = (struct seep_profile_totals){ 0 };
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "ledger-full");
 	/* A command that allocates nothing is common among a shell's. */
-	side.profile->unseen_count = 0;
-	seep_profile_add_unseen(side.profile, "no-allocations", "so it is");
+	profile->unseen_count = 0;
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-allocations");
+	seep_profile_add_unseen(profile, "no-allocations", "so it is");
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-allocations");
 	plan.is_child = true;
 	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+	seep_profile_add_unseen(profile, "no-space", "so it is");
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-space");
 }
 
 static void what_grew_counts_also_where_it_was_given_back(void **state)
@@ -291,7 +315,6 @@ static void relative_limits_are_of_the_baseline(void **state)
 	expect("live<=+0", SEEP_BUDGET_BROKEN, NULL);
 	expect("function:visit:live<+100%", SEEP_BUDGET_BROKEN, NULL);
 	/* Nothing of nothing is kept, by any share. */
-	expect("function:no_such_at_all:blocks<+1%", SEEP_BUDGET_NOT_KNOWN, "no-names");
 	expect("module:no_such:live<+1%", SEEP_BUDGET_NOT_KNOWN, "unsure");
 	expect("leaks<=+0", SEEP_BUDGET_NOT_KNOWN, "no-scan");
 	before->contexts[0].live_bytes = 9015552;
@@ -325,6 +348,7 @@ int main(void)
 		TEST(a_peak_is_known_within_its_error),
 		TEST(what_nobody_looked_for_is_not_known),
 		TEST(what_is_in_doubt_breaks_a_budget_but_does_not_keep_it),
+		TEST(where_nothing_was_counted_nothing_is_known),
 		TEST(what_grew_counts_also_where_it_was_given_back),
 		TEST(leaks_of_the_baseline_are_known_by_hash),
 		TEST(relative_limits_are_of_the_baseline),
