@@ -71,5 +71,8 @@ install:
 uninstall:
 	@cmake/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
+deb:
+	@.ci/deb
+
 clean:
 	@rm -rf build build-release build-asan build-tsan build-deb

@@ -22,6 +22,8 @@ check_packages="$fast_packages bubblewrap clang clang-format cmark-gfm dwz fish 
 	libgc-dev
 	libgoogle-perftools-dev libjemalloc-dev libmimalloc-dev libpython3.11-testsuite lld llvm-19
 	man-db mandoc patchelf perl pkg-config rustc sqlite3 tmux valgrind xz-utils zsh"
+# What `make deb` needs; tests/soak/package tries the packages in a system that debootstrap makes.
+deb_packages="$build_packages debhelper dpkg-dev git lintian"
 # What `make bench` measures with, and beside.
 bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libjemalloc2 liblsan0
 	llvm-19 redis-server redis-tools valgrind"
