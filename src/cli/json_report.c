@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "base/file.h"
 #include "cli/options.h"
-#include "recording/recording.h"
+#include "cli/output_file.h"
 #include "report/report.h"
 
 bool seep_json_is_file(const char *value)
@@ -15,30 +14,30 @@ bool seep_json_is_file(const char *value)
 
 int seep_json_check(const char *value, struct seep_error *err)
 {
-	const char *kind = seep_json_is_file(value) ? seep_profile_file_kind(value) : NULL;
+	return seep_json_is_file(value) ? seep_output_check(value, "JSON", err) : 0;
+}
 
-	return kind ? seep_fail(err, SEEP_EEXIST, "%s is a %s; JSON does not replace it", value,
-				kind)
-		    : 0;
+struct document {
+	void (*write)(FILE *out, const void *what, bool strings);
+	const void *what;
+};
+
+static void write_document(FILE *out, const void *value)
+{
+	const struct document *document = value;
+
+	document->write(out, document->what, false);
 }
 
 int seep_json_write(const char *value, void (*write)(FILE *out, const void *what, bool strings),
 		    const void *what, struct seep_error *err)
 {
-	struct seep_atomic_file file;
-	int ret;
+	const struct document document = { write, what };
 
-	if (!seep_json_is_file(value)) {
-		write(stdout, what, strcmp(value, seep_json_forms[0]) == 0);
-		return 0;
-	}
-	ret = seep_json_check(value, err);
-	if (ret == 0)
-		ret = seep_output_open(value, 0600, &file, err);
-	if (ret < 0)
-		return ret;
-	write(file.stream, what, false);
-	return seep_atomic_commit(&file, err);
+	if (seep_json_is_file(value))
+		return seep_output_write(value, "JSON", write_document, &document, err);
+	write(stdout, what, strcmp(value, seep_json_forms[0]) == 0);
+	return 0;
 }
 
 struct report {
