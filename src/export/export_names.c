@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "export/export_names.h"
+
+#include <stdlib.h>
+
+#include "base/terminal.h"
+#include "base/xalloc.h"
+#include "view/frame_text.h"
+#include "view/tree_view.h"
+
+void seep_export_names_init(struct seep_export_names *names, const struct seep_profile *profile)
+{
+	names->profile = profile;
+	names->of_frame = seep_xcalloc(profile->frame_count, sizeof(*names->of_frame));
+}
+
+void seep_export_names_done(struct seep_export_names *names)
+{
+	for (uint32_t i = 0; i < names->profile->frame_count; i++)
+		free(names->of_frame[i]);
+	free(names->of_frame);
+}
+
+const char *seep_export_name(struct seep_export_names *names, uint32_t frame)
+{
+	struct seep_profile_frame of = names->profile->frames[frame];
+	char *name;
+
+	if (names->of_frame[frame] != NULL)
+		return names->of_frame[frame];
+	if (of.function != NULL && *of.function == '\0')
+		of.function = NULL;
+	name = seep_frame_name(names->profile, &of,
+			       of.function != NULL ? SEEP_NAME_WHOLE : SEEP_NAME_SHORT);
+	names->of_frame[frame] = seep_escape_dup(name);
+	free(name);
+	return names->of_frame[frame];
+}
+
+const char *seep_export_no_stack(const struct seep_profile_context *context)
+{
+	if (context->stack_count > 0)
+		return NULL;
+	return seep_tree_special_words(context->other ? SEEP_TREE_OTHER : SEEP_TREE_NO_STACK);
+}
+
+uint32_t seep_export_address(const struct seep_profile *profile,
+			     const struct seep_profile_stack_entry *stack, uint32_t count)
+{
+	uint32_t entries = 1;
+
+	while (entries < count && profile->frames[stack[entries - 1].frame].inlined)
+		entries++;
+	return entries;
+}
