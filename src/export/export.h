@@ -18,7 +18,12 @@
 #include "view/view.h"
 
 /* EXPORTER(name, suffix of files, binary, heeds by, who reads it), in the order of help. */
-#define SEEP_EXPORTERS(EXPORTER) \
+#define SEEP_EXPORTERS(EXPORTER)                                                              \
+	EXPORTER(pprof, ".pb.gz", true, true, "go tool pprof, Pyroscope, Parca")              \
+	EXPORTER(folded, ".folded", false, true, "flamegraph.pl, speedscope and their like")  \
+	EXPORTER(speedscope, ".speedscope.json", false, true, "speedscope")                   \
+	EXPORTER(jemalloc, ".heap", false, false, "jeprof, with the program's files at hand") \
+	EXPORTER(csv, ".csv", false, false, "spreadsheets and scripts; a row for each stack") \
 	EXPORTER(json, ".json", false, false, "all of the profile, see docs/json.md")
 
 struct seep_export_options {

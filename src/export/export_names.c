@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/terminal.h"
-#include "base/xalloc.h"
 #include "view/frame_text.h"
 #include "view/tree_view.h"
 
@@ -21,20 +20,28 @@ void seep_export_names_done(struct seep_export_names *names)
 	free(names->of_frame);
 }
 
-const char *seep_export_name(struct seep_export_names *names, uint32_t frame)
+char *seep_export_raw_name(const struct seep_profile *profile,
+			   const struct seep_profile_frame *frame)
 {
-	struct seep_profile_frame of = names->profile->frames[frame];
-	char *name;
+	struct seep_profile_frame of = *frame;
 
-	if (names->of_frame[frame] != NULL)
-		return names->of_frame[frame];
 	if (of.function != NULL && *of.function == '\0')
 		of.function = NULL;
-	name = seep_frame_name(names->profile, &of,
+	return seep_frame_name(profile, &of,
 			       of.function != NULL ? SEEP_NAME_WHOLE : SEEP_NAME_SHORT);
-	names->of_frame[frame] = seep_escape_dup(name);
-	free(name);
-	return names->of_frame[frame];
+}
+
+const char *seep_export_name(struct seep_export_names *names, uint32_t frame)
+{
+	char **name = &names->of_frame[frame];
+
+	if (*name == NULL) {
+		char *raw = seep_export_raw_name(names->profile, &names->profile->frames[frame]);
+
+		*name = seep_escape_dup(raw);
+		free(raw);
+	}
+	return *name;
 }
 
 const char *seep_export_no_stack(const struct seep_profile_context *context)
@@ -52,4 +59,22 @@ uint32_t seep_export_address(const struct seep_profile *profile,
 	while (entries < count && profile->frames[stack[entries - 1].frame].inlined)
 		entries++;
 	return entries;
+}
+
+void seep_export_put(FILE *out, const char *text, char twice)
+{
+	for (; *text; text++) {
+		if (*text == twice)
+			(void)putc_unlocked(*text, out);
+		(void)putc_unlocked(*text == ';' ? ':' : *text, out);
+	}
+}
+
+uint64_t seep_export_pc(const struct seep_profile *profile, const struct seep_profile_frame *frame)
+{
+	const uint64_t bias = frame->module > 0 && frame->module <= profile->module_count
+				      ? profile->modules[frame->module - 1].bias
+				      : 0;
+
+	return frame->address + bias - (frame->exact ? 0 : 1);
 }
