@@ -6,6 +6,7 @@
  */
 #include "export/export.h"
 
+#include <base/pprof.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,6 @@
 #include "base/arena.h"
 #include "base/encode.h"
 #include "base/idtable.h"
-#include "base/pprof.pb-c.h"
 #include "base/strbuf.h"
 #include "base/terminal.h"
 #include "base/xalloc.h"
