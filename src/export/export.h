@@ -23,8 +23,8 @@
 	EXPORTER(folded, ".folded", false, true, "flamegraph.pl, speedscope and their like")  \
 	EXPORTER(speedscope, ".speedscope.json", false, true, "speedscope")                   \
 	EXPORTER(jemalloc, ".heap", false, false, "jeprof, with the program's files at hand") \
-	EXPORTER(csv, ".csv", false, false, "spreadsheets and scripts; a row for each stack") \
-	EXPORTER(json, ".json", false, false, "all of the profile, see docs/json.md")
+	EXPORTER(csv, ".csv", false, true, "spreadsheets and scripts; a row for each stack")  \
+	EXPORTER(json, ".json", false, true, "all of the profile, see docs/json.md")
 
 struct seep_export_options {
 	/*

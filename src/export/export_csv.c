@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Comma-separated values (RFC 4180): a row per context with all of its figures and its stack. */
+/*
+ * Comma-separated values (RFC 4180): a row per context with all of its figures and its stack, the
+ * largest first.
+ */
 #include "export/export.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "analysis/rank.h"
 #include "base/encode.h"
 #include "base/terminal.h"
 #include "export/export_names.h"
@@ -54,14 +58,18 @@ static void write_context(FILE *out, struct seep_export_names *names,
 void seep_export_csv(FILE *out, const struct seep_profile *profile,
 		     const struct seep_export_options *options)
 {
+	const struct seep_view_options view = { .by = options->by };
+	const uint32_t count = profile->context_count;
+	uint32_t *order = seep_xcalloc(count, sizeof(*order));
 	struct seep_export_names names;
 
-	(void)options;
 	seep_export_names_init(&names, profile);
+	(void)seep_rank_contexts(profile, seep_view_measure(profile, &view), count, order);
 	(void)fputs("hash,kind,thread,scope,allocs,alloc_bytes,frees,freed_bytes,live_blocks,"
 		    "live_bytes,peak_blocks,peak_bytes,temporary,truncated,stack\r\n",
 		    out);
-	for (uint32_t i = 0; i < profile->context_count; i++)
-		write_context(out, &names, &profile->contexts[i]);
+	for (uint32_t i = 0; i < count; i++)
+		write_context(out, &names, &profile->contexts[order[i]]);
 	seep_export_names_done(&names);
+	free(order);
 }

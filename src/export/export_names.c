@@ -23,12 +23,9 @@ void seep_export_names_done(struct seep_export_names *names)
 char *seep_export_raw_name(const struct seep_profile *profile,
 			   const struct seep_profile_frame *frame)
 {
-	struct seep_profile_frame of = *frame;
-
-	if (of.function != NULL && *of.function == '\0')
-		of.function = NULL;
-	return seep_frame_name(profile, &of,
-			       of.function != NULL ? SEEP_NAME_WHOLE : SEEP_NAME_SHORT);
+	if (frame->function == NULL)
+		return seep_frame_name(profile, frame, SEEP_NAME_SHORT);
+	return seep_xstrdup(*frame->function ? frame->function : "(unnamed)");
 }
 
 const char *seep_export_name(struct seep_export_names *names, uint32_t frame)

@@ -275,7 +275,8 @@ static void add_label(struct builder *b, Pprof__Sample *sample, const char *key,
 {
 	Pprof__Label *label;
 
-	if (value == NULL)
+	/* Readers take an empty text for a number. */
+	if (value == NULL || *value == '\0')
 		return;
 	label = new_message(b, &pprof__label__descriptor);
 	label->key = text(b, key);
