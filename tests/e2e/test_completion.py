@@ -189,6 +189,7 @@ def test_running_processes_are_offered_but_no_name_that_a_shell_would_read(seep,
     for shell in SHELLS:
         offered = ask(shell, "seep mark ", tmp_path, env)
         assert pids | {name} <= set(offered)
+        assert pids <= set(ask(shell, "seep diff a.seep ", tmp_path, env))
         assert not any("pwned" in word or "\x1b" in word + summary
                        for word, summary in offered.items())
     for process in running:
