@@ -30,8 +30,8 @@ bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libje
 # What tests/fuzz/run needs: libFuzzer, and clang's own tools for coverage.
 fuzz_packages="$build_packages binutils clang libclang-rt-14-dev llvm-14 python3 rustc xz-utils"
 # What tests/soak/run needs: all of these, and the big binaries of tests/soak/big_symbols.py.
-soak_packages="$check_packages $fuzz_packages cargo libboost-dev libc6-dbg librust-aho-corasick-dev
-	librust-memchr-dev librust-regex-dev librust-serde-json-dev librust-syn-dev mold
+soak_packages="$check_packages $fuzz_packages $deb_packages cargo debootstrap libboost-dev libc6-dbg
+	librust-aho-corasick-dev librust-memchr-dev librust-regex-dev librust-serde-json-dev librust-syn-dev mold
 	python3.11-dbg"
 
 is_installed() {
