@@ -4,6 +4,7 @@
 #include "base/decode.h"
 #include "base/path.h"
 #include "base/units.h"
+#include "import/fold_recursion.h"
 #include "import/import_heaptrack.h"
 #include "import/import_jemalloc.h"
 #include "import/import_pprof.h"
@@ -226,5 +227,6 @@ void seep_import_trim(struct seep_profile *profile)
 		}
 		context->stack += begin;
 		context->stack_count -= begin;
+		seep_fold_recursion(profile, context);
 	}
 }

@@ -59,8 +59,8 @@ SEEP_NODISCARD int seep_import(const struct seep_importer *importer, const void 
 			       struct seep_profile **ret_profile, struct seep_error *err);
 
 /*
- * Let stacks begin as ours do, at the caller of the allocation function: leave out the functions of
- * the allocator that other tools keep, and take the kind of allocation from the last of them.
+ * Let stacks be as ours: begin at the caller of the allocation function, without the functions of the
+ * allocator that other tools keep, of which the last tells the kind of allocation; and fold recursion.
  */
 void seep_import_trim(struct seep_profile *profile);
 

@@ -275,6 +275,18 @@ static int add_lines(struct pprof *p, const Pprof__Location *from,
 	return 0;
 }
 
+/* A line without a function has no name to keep: "go tool pprof" makes such of C++ names. */
+static bool has_name(const struct pprof *p, const Pprof__Location *location)
+{
+	uint32_t function;
+
+	for (size_t i = 0; i < location->n_line; i++)
+		if (find(&p->functions, location->line[i]->function_id, &function) &&
+		    p->names[function].function)
+			return true;
+	return false;
+}
+
 /* Those with names, or those without: names are looked up of what comes last. */
 static int take_locations(struct pprof *p, bool named)
 {
@@ -285,7 +297,7 @@ static int take_locations(struct pprof *p, bool named)
 		struct seep_profile_frame frame;
 		int r;
 
-		if ((from->n_line > 0) != named)
+		if (has_name(p, from) != named)
 			continue;
 		p->places[i].first = profile->frame_count;
 		r = frame_of(p, from, &frame);

@@ -446,6 +446,12 @@ struct seep_profile_other seep_profile_share(const struct seep_profile *profile)
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);
 
+/*
+ * Is the total of this name (profile/total_fields.h) known? Of what other tools made, some are not;
+ * they are 0, also in contexts.
+ */
+bool seep_profile_knows(const struct seep_profile *profile, const char *total);
+
 /* Are its zeros no figures, since the ledger never had room to begin? profile->unseen says why. */
 bool seep_profile_is_void(const struct seep_profile *profile);
 
