@@ -111,9 +111,9 @@ def go_profile(folder, rate):
     need("go")
     (folder / "main.go").write_text(GO_PROGRAM)
     cache = BUILD / "go-cache"
-    call("go", "build", "-o", "work", "main.go", cwd=folder, GOCACHE=str(cache), GO111MODULE="off",
+    call("go", "build", "-o", "go-work", "main.go", cwd=folder, GOCACHE=str(cache), GO111MODULE="off",
          GOFLAGS="")
-    call("./work", "heap.pb.gz", rate, cwd=folder)
+    call("./go-work", "heap.pb.gz", rate, cwd=folder)
     return folder / "heap.pb.gz"
 
 
@@ -151,7 +151,7 @@ def test_a_heap_profile_of_go_has_the_figures_that_pprof_gives(seep, rate):
     assert ("sampled" in codes(report)) == (rate != "1")
     assert codes(report)[0] == "imported" and "one-moment" in codes(report)
     assert report["totals"]["peak_bytes"] is None and report["totals"]["temporary"] is None
-    assert report["process"]["exe"].endswith("/work")
+    assert report["process"]["exe"].endswith("go-work")
     if rate == "1":
         assert report["totals"]["live_bytes"] >= 1000 * 1000
         text = seep.command("report", "heap.pb.gz.seep", cwd=seep.directory).stdout.decode()
