@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER_BYTES = SEEP_LINE_READER_MAX_BYTES + 1 };
+/* Grows where a line is longer. */
+enum { FIRST_BYTES = 64 * 1024 };
 
 void seep_line_reader_done(struct seep_line_reader *r)
 {
@@ -21,15 +22,16 @@ static int fill(struct seep_line_reader *r, size_t from, struct seep_error *err)
 	size_t got;
 	int rc;
 
-	if (!r->buffer)
-		r->buffer = seep_xmalloc(BUFFER_BYTES);
-	memmove(r->buffer, r->buffer + from, r->end - from);
+	if (r->end > from)
+		memmove(r->buffer, r->buffer + from, r->end - from);
 	r->end -= from;
 	r->next -= from;
-	if (r->end == BUFFER_BYTES - 1)
+	if (r->end > SEEP_LINE_READER_MAX_BYTES)
 		return seep_fail(err, SEEP_ELIMIT, "line %llu is longer than %u MB",
 				 (unsigned long long)r->number, SEEP_LINE_READER_MAX_BYTES >> 20);
-	rc = seep_decoder_read(r->source, r->buffer + r->end, BUFFER_BYTES - 1 - r->end, &got, err);
+	if (r->end + FIRST_BYTES / 2 > r->capacity)
+		r->buffer = seep_xgrow(r->buffer, &r->capacity, r->end + FIRST_BYTES, 1);
+	rc = seep_decoder_read(r->source, r->buffer + r->end, r->capacity - 1 - r->end, &got, err);
 	r->end += got;
 	r->source_ended = got == 0;
 	return rc;

@@ -21,7 +21,7 @@ struct seep_line_reader {
 	uint64_t number; /* of the line, from 1 */
 	/* The rest is the reader's own. */
 	char *buffer;
-	size_t next, end;
+	size_t next, end, capacity;
 	bool source_ended;
 };
 

@@ -86,19 +86,20 @@ static void add_program(struct seep_strbuf *line, const struct seep_profile_proc
 void seep_view_add_process(struct seep_view *view, const char *prefix)
 {
 	const struct seep_profile_process *process = &view->profile->process;
+	const bool imported = seep_profile_says(view->profile, SEEP_UNSEEN_IMPORTED);
 	const uint64_t ns = run_ns(view->profile);
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&line, prefix);
 	add_program(&line, process);
-	if (process->pid != 0)
+	if (!imported)
 		seep_strbuf_addf(&line, " (pid" SEEP_NO_BREAK "%" PRIu32 ")", process->pid);
 	add_date(&line, process->start_realtime_ns);
 	if (ns > 0)
 		seep_strbuf_addf(&line, ", ran %s", seep_duration_text(ns).text);
 	seep_strbuf_adds(&line, ", ");
-	if (seep_profile_says(view->profile, SEEP_UNSEEN_IMPORTED))
+	if (imported)
 		seep_strbuf_adds(&line, "imported");
 	else
 		add_ending(&line, process);

@@ -109,8 +109,8 @@ static FUZZ_UNUSED struct fuzz_line fuzz_any_line(struct fuzz_random *random, co
 }
 
 /* Put @bytes of @from in place of @gone at @at. Returns the new size; the old where it is too long. */
-static FUZZ_UNUSED size_t fuzz_splice(uint8_t *data, size_t size, size_t max, size_t at, size_t gone,
-				      const void *from, size_t bytes)
+static FUZZ_UNUSED size_t fuzz_splice(uint8_t *data, size_t size, size_t max, size_t at,
+				      size_t gone, const void *from, size_t bytes)
 {
 	if (size - gone + bytes > max)
 		return size;

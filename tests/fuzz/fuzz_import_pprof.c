@@ -25,8 +25,8 @@ static void change_sample(struct fuzz_random *random, Pprof__Profile *p)
 	Pprof__Sample *sample = PICK(random, p->sample, p->n_sample);
 
 	if (sample->n_location_id && fuzz_below(random, 2))
-		change_number(random, (int64_t *)&PICK(random, sample->location_id,
-						       sample->n_location_id));
+		change_number(random,
+			      (int64_t *)&PICK(random, sample->location_id, sample->n_location_id));
 	else if (sample->n_value && fuzz_below(random, 4))
 		change_number(random, &PICK(random, sample->value, sample->n_value));
 	else if (sample->n_label)
@@ -84,15 +84,20 @@ static void change_head(struct fuzz_random *random, Pprof__Profile *p)
 static void change_string(struct fuzz_random *random, Pprof__Profile *p)
 {
 	/* Changed themselves later. */
-	static char texts[][32] = { "_ZN4work4keepEi", "operator new(unsigned long)", "thread",
-				    "kind", "calloc", "0123abcd", "bytes" };
+	static char texts[][32] = { "_ZN4work4keepEi",
+				    "operator new(unsigned long)",
+				    "thread",
+				    "kind",
+				    "calloc",
+				    "0123abcd",
+				    "bytes" };
 	char *text = PICK(random, p->string_table, p->n_string_table);
 
 	if (fuzz_below(random, 2) && *text)
 		text[fuzz_below(random, strlen(text))] = (char)fuzz_next(random);
 	else
-		PICK(random, p->string_table, p->n_string_table) =
-			PICK(random, texts, sizeof(texts) / sizeof(texts[0]));
+		PICK(random, p->string_table,
+		     p->n_string_table) = PICK(random, texts, sizeof(texts) / sizeof(texts[0]));
 }
 
 static void change(struct fuzz_random *random, Pprof__Profile *p)
@@ -124,8 +129,7 @@ static void change(struct fuzz_random *random, Pprof__Profile *p)
 		break;
 	default:
 		if (p->n_sample)
-			PICK(random, p->sample, p->n_sample) =
-				PICK(random, p->sample, p->n_sample);
+			PICK(random, p->sample, p->n_sample) = PICK(random, p->sample, p->n_sample);
 	}
 }
 
