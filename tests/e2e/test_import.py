@@ -5,6 +5,7 @@ import collections
 import gzip
 import json
 import os
+import random
 import re
 import subprocess
 
@@ -411,3 +412,67 @@ def test_a_bomb_is_refused_soon(seep):
     assert "it holds more than 512 MB, which is the most that is read" in done.stderr.decode()
 
 
+
+
+def assert_proper(done, folder, before):
+    """Success, or one sentence and nothing written; nothing in it can steer a terminal."""
+    text = done.stderr.decode()
+    assert done.status in (0, 2) and done.stdout == b"", text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), text
+    if done.status == 2:
+        assert text.startswith("seep import: ") and text.count("\n") == 1, text
+        assert sorted(os.listdir(folder)) == before
+    else:
+        os.unlink(folder / "changed.seep")
+
+
+@pytest.mark.parametrize("kind", ["pprof", "heaptrack", "jemalloc"])
+def test_real_files_that_were_cut_or_changed_do_no_harm(seep, kind):
+    folder = seep.directory / "work"
+    folder.mkdir()
+    if kind == "pprof":
+        path = go_profile(seep.directory, "1")
+        data = gzip.decompress(path.read_bytes())
+    elif kind == "heaptrack":
+        path, _ = heaptrack_profile(seep.directory, "foreign")
+        data = subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout
+    else:
+        path, _ = jemalloc_profile(seep.directory, "lg_prof_sample:0")
+        data = path.read_bytes()
+    chance = random.Random(kind)
+    (folder / "changed").write_bytes(b"")
+    before = sorted(os.listdir(folder))
+    for turn in range(40):
+        changed = bytearray(data if turn % 4 else path.read_bytes())
+        if turn % 2:
+            del changed[chance.randrange(len(changed)):]
+        for _ in range(turn % 5):
+            if changed:
+                changed[chance.randrange(len(changed))] = chance.randrange(256)
+        (folder / "changed").write_bytes(changed)
+        done = seep.command("import", "-q", "--from", kind, "changed", cwd=folder)
+        assert_proper(done, folder, before)
+
+
+def test_what_is_no_regular_file_is_refused_at_once(seep):
+    folder = seep.directory
+    os.mkfifo(folder / "pipe")
+    (folder / "sparse").touch()
+    os.truncate(folder / "sparse", 1 << 40)
+    for name in ("pipe", "/dev/zero", "/dev/null", ".", "sparse", "none"):
+        done = seep.command("import", name, "-o", "out.seep", cwd=folder)
+        assert done.status == 2 and done.stderr.count(b"\n") == 1, done.stderr
+        assert not (folder / "out.seep").exists()
+
+
+def test_hostile_names_do_not_reach_the_terminal(seep):
+    name = "\x1b[31m\u202eevil\x07\n</script>"
+    text = f"v 10400 3\nX ./{name!r}\ns {len(name.encode()):x} {name}\ni 1 1 1 1 5\nt 1 0\na a 1\n+ 0\n"
+    (seep.directory / "file").write_text(text)
+    done = seep.command("import", "file", cwd=seep.directory)
+    assert done.status == 0, done.stderr
+    report = seep.command("report", "file.seep", cwd=seep.directory)
+    assert report.status == 0
+    for shown in (done.stderr, report.stdout):
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown.decode())
+    assert b"evil" in report.stdout
