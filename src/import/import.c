@@ -201,8 +201,7 @@ static uint8_t kind_of(const char *function)
 /* In the library of an allocator; glibc's and C++'s have other functions too. */
 static bool is_allocator(const struct seep_profile *profile, const struct seep_profile_frame *frame)
 {
-	static const char *const libraries[] = { "libjemalloc", "libtcmalloc", "libmimalloc",
-						 "libheaptrack_preload", NULL };
+	static const char *const libraries[] = { "libjemalloc", "libtcmalloc", NULL };
 	const char *path = seep_profile_frame_path(profile, frame);
 
 	return path && seep_begins_among(seep_path_base(path), libraries);

@@ -19,9 +19,8 @@ struct seep_profile;
 
 struct seep_importer {
 	const char *name;
-	const char *summary; /* what it reads */
-	const char *lacks;   /* that the format does not say: "the process and its threads" */
-	uint64_t max_bytes;  /* that it reads at most, decompressed */
+	const char *lacks;  /* that the format does not say: "the process and its threads" */
+	uint64_t max_bytes; /* that it reads at most, decompressed */
 	/* May the first bytes, decompressed and SEEP_IMPORT_HEAD_BYTES at most, be of this format? */
 	bool (*detects)(const uint8_t *head, size_t bytes);
 	/*

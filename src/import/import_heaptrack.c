@@ -209,7 +209,8 @@ static int take_trace(struct heaptrack *h, const char *at)
 	to = seep_builder_room(h->builder, h->ips[ip - 1].count);
 	for (uint32_t i = 0; i < h->ips[ip - 1].count; i++)
 		to[i].frame = h->ips[ip - 1].first + i;
-	if (seep_builder_piece(h->builder, (uint32_t)caller, h->ips[ip - 1].count) == 0)
+	if (seep_builder_piece(h->builder, (uint32_t)caller, h->ips[ip - 1].count) == 0 ||
+	    h->builder->piece_entry_count > h->builder->entries_max)
 		return seep_fail(h->err, SEEP_ELIMIT, "line %llu: its traces are too long",
 				 (unsigned long long)h->lines.number);
 	h->contexts = seep_xgrow(h->contexts, &h->trace_capacity, h->trace_count + 1,
@@ -548,7 +549,6 @@ static bool is_heaptrack(const uint8_t *head, size_t bytes)
 
 const struct seep_importer seep_import_heaptrack = {
 	.name = "heaptrack",
-	.summary = "interpreted files of heaptrack 1.2 and later",
 	.lacks = "the process's id, its allocator, its threads, and not always by which function "
 		 "it allocated",
 	.max_bytes = MAX_BYTES,

@@ -186,7 +186,8 @@ static void take_mapping(struct jemalloc *j, const char *at)
 	    memcmp(at + bytes - strlen(deleted), deleted, strlen(deleted)) == 0)
 		bytes -= strlen(deleted);
 	path = bytes ? seep_builder_text(j->builder, at, bytes) : NULL;
-	if (path && !profile->process.exe && path[0] == '/')
+	/* The program comes first, unless it lies above its libraries. */
+	if (path && !profile->process.exe && path[0] == '/' && !strstr(path, ".so"))
 		profile->process.exe = path;
 	if (!path || !executable)
 		return;
@@ -343,7 +344,6 @@ static bool is_jemalloc(const uint8_t *head, size_t bytes)
 
 const struct seep_importer seep_import_jemalloc = {
 	.name = "jemalloc",
-	.summary = "heap_v2 of jemalloc, and the heap profiles of tcmalloc",
 	.lacks = "the process, and not always by which function it allocated",
 	.max_bytes = MAX_BYTES,
 	.detects = is_jemalloc,

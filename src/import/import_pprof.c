@@ -16,6 +16,7 @@
 
 #include <base/pprof.pb-c.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,6 +165,14 @@ static const char *demangled(struct pprof *p, const char *name)
 	return whole;
 }
 
+/* "libfoo.so.1 + 0x1f2a", which stands for a name that is not known in what we export. */
+static bool is_address(const char *name)
+{
+	const char *at = name ? strstr(name, " + 0x") : NULL;
+
+	return at && at[5] && at[5 + strspn(at + 5, "0123456789abcdef")] == '\0';
+}
+
 static int take_functions(struct pprof *p)
 {
 	p->names = seep_xcalloc(p->in->n_function + 1, sizeof(*p->names));
@@ -182,18 +191,13 @@ static int take_functions(struct pprof *p)
 		whole = demangled(p, linkage_name ? linkage_name : to->function);
 		if (whole)
 			to->function = whole;
+		if (is_address(to->function))
+			to->function = NULL;
 	}
 	return 0;
 }
 
 /* ---- modules and frames -------------------------------------------------------------------- */
-
-static int digit_of(char c)
-{
-	const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c | 0x20) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
 
 /* As hexadecimal digits; Go's own build ids are none of the linker's. */
 static void take_build_id(struct seep_profile_module *to, const char *digits)
@@ -204,7 +208,7 @@ static void take_build_id(struct seep_profile_module *to, const char *digits)
 	    (count && strspn(digits, "0123456789abcdefABCDEF") != count))
 		return;
 	for (size_t i = 0; i < count; i += 2)
-		to->build_id[i / 2] = (uint8_t)(digit_of(digits[i]) << 4 | digit_of(digits[i + 1]));
+		(void)sscanf(digits + i, "%2hhx", &to->build_id[i / 2]);
 	to->build_id_bytes = (uint32_t)(count / 2);
 }
 
@@ -567,8 +571,7 @@ static int read_pprof(struct seep_decoder *source, struct seep_builder *builder,
 
 const struct seep_importer seep_import_pprof = {
 	.name = "pprof",
-	.summary = "profile.proto, of Go programs and \"go tool pprof -proto\"",
-	.lacks = "the process, its allocator, and by which function it allocated",
+	.lacks = "the process, its allocator, and not always by which function it allocated",
 	.max_bytes = MAX_BYTES,
 	.detects = seep_pprof_is_one,
 	.read = read_pprof,
