@@ -90,7 +90,7 @@ def check_pprof(report, path):
     for context in report["contexts"]:
         key = tuple((at[-1]["address"] - (not at[-1]["exact"]), clients.shown(at[-1]["module"]),
                      tuple(map(clients.pprof_line, at))) for at in addresses(context))
-        key = key or ((0, "(unknown)", (f"{clients.no_stack(context)} :0 s=0()",)),)
+        key = key or ((0, "(unknown)", (f"{clients.no_stack(context)} :0 s=0",)),)
         labels = {"kind": context["kind"], "thread": context["thread"]}
         key += tuple(sorted((k, clients.shown(v)) for k, v in labels.items() if v))
         figures = [context[value] for value in PPROF_VALUES.values()]
@@ -124,11 +124,13 @@ def test_pprof_says_which_process_it_was_and_for_how_long(cxx, tmp_path):
     assert float(number) * {"us": 1e3, "ms": 1e6, "s": 1e9}[unit] == pytest.approx(ns, rel=0.02)
 
 
-def test_pprof_keeps_whole_names_when_it_may_demangle_them(cxx, tmp_path):
-    text = clients.run("go", "tool", "pprof", "-top", "-nodecount=1000",
-                       exported(cxx, "pprof", tmp_path))
-    assert "shop::Shelf<std::__cxx11::basic_string<char, std::char_traits<char>," in text
-    assert "shop::descend(int, int)" in text
+def test_pprof_shortens_names_or_keeps_them_as_it_is_asked_to(cxx, tmp_path):
+    path = exported(cxx, "pprof", tmp_path)
+    words = ("go", "tool", "pprof", "-top", "-nodecount=1000")
+    whole = clients.run(*words, "-symbolize=demangle=full", path)
+    assert "shop::Shelf<std::__cxx11::basic_string<char, std::char_traits<char>," in whole
+    assert "shop::descend(int, int)" in whole
+    assert re.search(r" shop::Shelf::put( |$)", clients.run(*words, path), re.M)
 
 
 # ---- jeprof ----------------------------------------------------------------------------------
@@ -342,7 +344,7 @@ def test_names_that_nobody_knows_are_modules_and_offsets(cxx, tmp_path):
     report = check_all(recordings, tmp_path)
     assert b";stripped + 0x" in export(recordings, "folded")
     *_, mappings = clients.pprof_raw(exported(recordings, "pprof", tmp_path))
-    # pprof looks for the names of this one itself.
+    # Nobody says that there are names; a reader may look for some.
     assert re.search(rf"{re.escape(str(stripped))} \w+ $", mappings, re.M)
     assert report["contexts"]
 
@@ -434,6 +436,14 @@ def test_only_what_was_asked_for_is_written_and_that_is_said(cxx, tmp_path):
     assert rows and {row["thread"] for row in rows} == {"buyer"}
     path = exported(cxx, "pprof", tmp_path, *words)
     assert "only: thread buyer" in clients.pprof("-comments", path)
+
+
+def test_the_page_about_formats_has_a_row_for_each():
+    page = (harness.SOURCE / "docs" / "export.md").read_text()
+    listed = re.findall(r"^  (\w+): ", harness.run_plain([SEEP, "export", "--help"]).stdout.decode(),
+                        re.M)
+    table = page.split("| how to open it |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` ", table, re.M) == listed
 
 
 def test_the_same_profile_gives_the_same_bytes(cxx):
