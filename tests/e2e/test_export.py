@@ -79,7 +79,7 @@ def check_pprof(report, path):
     for line in mappings.splitlines():
         number, path, build_id = re.match(r"(\d+): \S+ (.*?) (\w*) (?:\[.*)?$", line).groups()
         files[int(number)] = path
-        assert path == "(unknown)" or modules[path] == build_id
+        assert path == "(unknown)" or (modules[path] or "") == build_id
     have, want = {}, {}
     for values, locations, labels in samples:
         key = tuple((address, files[mapping], tuple(lines))
@@ -88,7 +88,8 @@ def check_pprof(report, path):
         assert key not in have
         have[key] = values
     for context in report["contexts"]:
-        key = tuple((at[-1]["address"] - (not at[-1]["exact"]), clients.shown(at[-1]["module"]),
+        key = tuple((at[-1]["address"] - (not at[-1]["exact"]),
+                     clients.shown(at[-1]["module"] or "(unknown)"),
                      tuple(map(clients.pprof_line, at))) for at in addresses(context))
         key = key or ((0, "(unknown)", (f"{clients.no_stack(context)} :0 s=0",)),)
         labels = {"kind": context["kind"], "thread": context["thread"]}
@@ -282,7 +283,7 @@ def hostile(cxx, tmp_path):
     return made
 
 
-def check_all(recordings, folder, speedscope=None):
+def check_all(recordings, folder):
     """What all formats have is what `report --json` says."""
     report = recordings.load(recordings.path)
     check_pprof(report, exported(recordings, "pprof", folder))
@@ -293,19 +294,21 @@ def check_all(recordings, folder, speedscope=None):
     path = exported(recordings, "jemalloc", folder)
     total = sum(c["alloc_bytes"] for c in report["contexts"])
     assert clients.jeprof_total(program("export_cxx"), path, "alloc_space") == total
-    path = exported(recordings, "speedscope", folder)
-    if speedscope is not None:
-        check_speedscope(report, clients.speedscope(speedscope, folder, path))
     return report
 
 
-def test_hostile_names_stay_text(hostile, speedscope, tmp_path):
-    report = check_all(hostile, tmp_path, speedscope)
+def test_hostile_names_stay_text(hostile, tmp_path):
+    report = check_all(hostile, tmp_path)
     assert {f["function"] for f in report["frames"]} >= {"=1+1", "line\nfeed\r\ttab", ""}
     for form in TEXT_FORMATS:
         data = export(hostile, form)
         assert not re.search(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]", data), form
         data.decode()
+
+
+def test_speedscope_takes_hostile_names_for_text(hostile, speedscope, tmp_path):
+    path = exported(hostile, "speedscope", tmp_path)
+    check_speedscope(hostile.main(), clients.speedscope(speedscope, tmp_path, path))
 
 
 def test_contexts_without_a_stack_say_so(recorded, tmp_path):
@@ -322,18 +325,37 @@ def test_stacks_cut_on_request_are_as_deep_as_they_are(recorded, tmp_path):
     assert {"cut"} <= {flag for c in report["contexts"] for flag in c["flags"]}
 
 
-def test_a_profile_without_contexts_is_a_file_without_stacks(recorded, speedscope, tmp_path):
+@pytest.mark.parametrize("name, has", [
+    ("signals", lambda r: any(f["exact"] for f in r["frames"])),
+    ("generated_code", lambda r: any(c["truncated"] for c in r["contexts"])
+     and any(f["module"] is None for f in r["frames"])),
+])
+def test_stacks_through_unusual_code_are_whole(recorded, tmp_path, name, has):
+    assert has(check_all(recorded(name), tmp_path))
+
+
+@pytest.fixture
+def empty(recorded):
     recordings = recorded("temporaries", "--mode", "off")
     assert recordings.load(recordings.path)["contexts"] == []
-    assert export(recordings, "folded") == b""
-    assert len(export(recordings, "csv").splitlines()) == 1
-    assert clients.pprof_raw(exported(recordings, "pprof", tmp_path))[2] == []
-    path = exported(recordings, "jemalloc", tmp_path)
-    assert b"t*: 0: 0 [0: 0]" in path.read_bytes()
-    document = json.loads(export(recordings, "speedscope"))
+    return recordings
+
+
+def test_a_profile_without_contexts_is_a_file_without_stacks(empty, tmp_path):
+    assert export(empty, "folded") == b""
+    assert len(export(empty, "csv").splitlines()) == 1
+    assert clients.pprof_raw(exported(empty, "pprof", tmp_path))[2] == []
+    assert b"t*: 0: 0 [0: 0]" in export(empty, "jemalloc")
+    document = json.loads(export(empty, "speedscope"))
     assert [p["samples"] for p in document["profiles"]] == [[]] * len(SPEEDSCOPE_VALUES)
+
+
+def test_speedscope_opens_a_profile_without_contexts(empty, speedscope, tmp_path):
+    path = exported(empty, "speedscope", tmp_path)
     schema = json.loads((speedscope / "file-format-schema.json").read_text())
-    assert Validator(schema, closed=True).errors(document) == []
+    assert Validator(schema, closed=True).errors(json.loads(path.read_text())) == []
+    saved = clients.speedscope(speedscope, tmp_path, path)
+    assert [p["endValue"] for p in saved["profiles"]] == [0] * len(SPEEDSCOPE_VALUES)
 
 
 def test_names_that_nobody_knows_are_modules_and_offsets(cxx, tmp_path):
