@@ -51,8 +51,9 @@ const struct seep_option_table cmd_import_options = {
 		"FILE is a heap profile, compressed by gzip or zstd or not:\n"
 		"  pprof      profile.proto, of Go programs and of \"go tool pprof -proto\"\n"
 		"  heaptrack  what \"heaptrack PROGRAM\" writes\n"
-		"  jemalloc   what MALLOC_CONF=prof:true makes jemalloc write, and HEAPPROFILE\n"
-		"             tcmalloc; names are looked up in the same programs and libraries\n"
+		"  jemalloc   what MALLOC_CONF=prof:true makes jemalloc write, and\n"
+		"             HEAPPROFILE tcmalloc; names are looked up in the same programs\n"
+		"             and libraries\n"
 		"\n"
 		"What a format does not say is unknown in the recording; \"seep report\" lists it.\n",
 };
