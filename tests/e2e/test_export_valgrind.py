@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""Exports for valgrind's programs: ms_print, callgrind_annotate and dh_view.html show the totals,
+every stack, frame and value of the recording."""
+
+import re
+import shutil
+
+import pytest
+
+import export_readers as readers
+import harness
+from export_readers import sums
+from harness import SEEP, program
+
+RECORDED = ["symbol_zoo", "peak_sawtooth", "threads_cross", "recursion"]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A recording's report, and its exports, by program; each recorded once."""
+    seep = harness.Seep(tmp_path_factory.mktemp("export"))
+    made = {}
+
+    def get(name):
+        if name not in made:
+            result, made[name] = seep.run([program(name)], options=["--by-thread"])
+            assert result.status == 0, result.stderr
+        return made[name]
+
+    yield get
+    seep.close()
+
+
+def exported(recordings, form, folder, *options):
+    path = folder / ("run.heaptrack.gz" if form == "heaptrack" else f"run.{form}")
+    done = recordings.seep.command("export", recordings.path, "--to", form, "-o", path, *options)
+    assert (done.status, done.stdout, done.stderr) == (0, b"", b""), done.stderr
+    return path
+
+
+# ---- massif ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_massif_has_the_timeline_and_every_stack_at_the_peak_and_the_end(recorded, name, tmp_path):
+    report = recorded(name).main()
+    process, totals = report["process"], report["totals"]
+    snapshots, peak = readers.massif(exported(recorded(name), "massif", tmp_path))
+    trees = [i for i, (_, _, tree) in enumerate(snapshots) if tree]
+    assert trees == [peak, len(snapshots) - 1]
+    for at, key in ((peak, "peak_bytes"), (len(snapshots) - 1, "live_bytes")):
+        assert snapshots[at][1] == totals[key]
+        assert sums(snapshots[at][2].items()) == sums(
+            (readers.massif_stack(report, c), c[key]) for c in report["contexts"]), key
+    plain = [s[:2] for i, s in enumerate(snapshots[:-1]) if i != peak]
+    assert plain == [((s["at_ns"] - process["start_ns"]) // 10**6, s["live_bytes"])
+                     for s in report["timeline"]]
+    assert snapshots[peak][0] == (totals["peak_at_ns"] - process["start_ns"]) // 10**6
+    assert snapshots[-1][0] == (process["end_ns"] - process["start_ns"]) // 10**6
+
+
+# ---- callgrind -------------------------------------------------------------------------------
+
+
+def callgrind_wanted(report, names):
+    """Own and inclusive figures by function, and those of calls: a stack counts once for each
+    function, in the outermost call of it."""
+    own, inclusive, calls = {}, {}, {}
+
+    def add(to, key, figures):
+        to[key] = [a + b for a, b in zip(to.get(key, [0] * len(names)), figures)]
+
+    for context in report["contexts"]:
+        figures = [context[name] for name in names]
+        stack = readers.callgrind_names(report, context)
+        add(own, stack[-1], figures)
+        for i, name in enumerate(stack):
+            first = name not in stack[:i]
+            if first:
+                add(inclusive, name, figures)
+            if i > 0:
+                add(calls, (stack[i - 1], name), figures if first else [0] * len(names))
+    return own, inclusive, calls
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_callgrind_has_every_function_and_call_with_recursion_counted_once(recorded, name, tmp_path):
+    report = recorded(name).main()
+    path = exported(recorded(name), "callgrind", tmp_path, "--by", "live")
+    names, total, inclusive, calls = readers.callgrind(path, "--inclusive=yes")
+    want_own, want_inclusive, want_calls = callgrind_wanted(report, names)
+    assert names == ["live_bytes", "live_blocks", "peak_bytes", "peak_blocks", "allocs",
+                     "alloc_bytes", "temporary"]
+    assert total == [sum(c[key] for c in report["contexts"]) for key in names]
+    assert inclusive == want_inclusive
+    assert calls == want_calls
+    _, _, own, _ = readers.callgrind(path, "--inclusive=no")
+    assert {k: v for k, v in own.items() if any(v)} == want_own
+
+
+def test_callgrind_puts_the_asked_figures_first(recorded, tmp_path):
+    path = exported(recorded("recursion"), "callgrind", tmp_path, "--by", "temporary")
+    assert readers.callgrind(path)[0][:2] == ["temporary", "live_bytes"]
+
+
+def test_callgrind_shows_values_and_calls_beside_the_source(recorded, tmp_path):
+    folder = harness.SOURCE / "tests" / "programs"
+    path = exported(recorded("peak_sawtooth"), "callgrind", tmp_path, "--by", "allocs")
+    text = readers.run("callgrind_annotate", "--show=allocs", "--show-percs=no", path)
+    truth = recorded("peak_sawtooth").main()
+    (allocs,) = {sum(c["allocs"] for c in harness.contexts_of(truth, "saw_b"))}
+    line = (folder / "peak_sawtooth.c").read_text().split("saw_b(size_t bytes)\n")[1].splitlines()[1]
+    assert re.search(rf"^ *{allocs:,}  {re.escape(line)}$", text, re.M)
+
+
+# ---- DHAT ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_dhat_has_every_stack_at_the_peak_at_the_end_and_in_all(recorded, name, tmp_path):
+    report = recorded(name).main()
+    tree = readers.dhat(exported(recorded(name), "dhat", tmp_path), tmp_path)
+    want = {}
+    for context in report["contexts"]:
+        stack = (context["kind"], *readers.valgrind_stack(report, context))
+        figures = [context[key] for key in readers.DHAT_VALUES.values()]
+        want[stack] = [a + b for a, b in zip(figures, want.get(stack, [0] * len(figures)))]
+    have = dict(readers.dhat_stacks(tree))
+    assert have == want
+    totals = {key: sum(c[key] for c in report["contexts"]) for key in readers.DHAT_VALUES.values()}
+    text = tree["text"].replace("\xa0", " ")
+    assert f"PID:     {report['process']['pid']}\n" in text
+    assert "lifetimes are not known" in text
+    assert re.search(rf"Total: +{totals['alloc_bytes']:,} bytes \(100%.*?\) in {totals['allocs']:,} blocks",
+                     text)
+    assert f"At t-gmax: {totals['peak_bytes']:,} bytes" in text
+    assert f"At t-end:  {totals['live_bytes']:,} bytes" in text
+    assert "avg lifetime NaN" in text
