@@ -12,6 +12,7 @@ enum {
 	/* The largest window, and in a gzip file rather than a zlib stream. */
 	GZIP_WINDOW_BITS = 15 + 16,
 	GZIP_MEMORY_LEVEL = 9,
+	GZIP_STREAM_LEVEL = 3, /* a fifth larger than the best, at eight times its speed */
 	GZIP_PIECE_BYTES = 16384,
 	BASE64_CHUNK_BYTES = 3 * 4096,
 };
@@ -34,11 +35,11 @@ static void zlib_give(voidpf unused, voidpf memory)
 	free(memory);
 }
 
-static void start_gzip(z_stream *stream)
+static void start_gzip(z_stream *stream, int level)
 {
 	/* Only a lack of memory, which zlib_take() does not tell of, could make it fail. */
-	(void)deflateInit2(stream, Z_BEST_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
-			   GZIP_MEMORY_LEVEL, Z_DEFAULT_STRATEGY);
+	(void)deflateInit2(stream, level, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
+			   Z_DEFAULT_STRATEGY);
 }
 
 char *seep_gzip(const void *data, size_t bytes, size_t *ret_bytes)
@@ -50,7 +51,7 @@ char *seep_gzip(const void *data, size_t bytes, size_t *ret_bytes)
 	char *out;
 	int rc;
 
-	start_gzip(&stream);
+	start_gzip(&stream, Z_BEST_COMPRESSION);
 	capacity = deflateBound(&stream, bytes);
 	out = seep_xmalloc(capacity);
 	do {
@@ -115,7 +116,7 @@ FILE *seep_gzip_open(FILE *out)
 	gzip->out = out;
 	gzip->stream.zalloc = zlib_take;
 	gzip->stream.zfree = zlib_give;
-	start_gzip(&gzip->stream);
+	start_gzip(&gzip->stream, GZIP_STREAM_LEVEL);
 	stream = fopencookie(gzip, "w",
 			     (cookie_io_functions_t){ .write = gzip_write, .close = gzip_close });
 	if (stream == NULL)

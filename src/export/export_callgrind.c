@@ -28,13 +28,13 @@ struct callgrind {
 	FILE *out;
 	const struct seep_profile *profile;
 	const struct seep_sites *sites;
-	struct seep_export_names names;
 	uint32_t *frame_of_line;    /* one frame of each line of the sites */
 	struct seep_trie costs;	    /* from a line to a function, or SELF; not from its root */
 	struct seep_counts *counts; /* by node of it */
 	size_t capacity;
-	uint32_t *met_in; /* by function: the last context + 1 that it was met in */
-	bool *is_named;	  /* by function: its name has its number */
+	uint32_t *met_in;      /* by function: the last context + 1 that it was met in */
+	bool *is_named;	       /* by function: its name has its number */
+	bool *is_module_named; /* by number of the module; 0: none */
 	enum seep_measure first;
 };
 
@@ -108,46 +108,61 @@ static uint32_t number_of(const struct callgrind *c, uint32_t line)
 	return line < c->sites->line_count ? c->profile->frames[c->frame_of_line[line]].line : 0;
 }
 
-static const char *special_name(uint32_t special)
+static char *special_name(uint32_t special)
 {
 	const struct seep_profile_context like = { .other = special == OTHER };
 
-	return special == ROOT ? "(root)" : seep_export_no_stack(&like);
+	return seep_xstrdup(special == ROOT ? "(root)" : seep_export_no_stack(&like));
 }
 
-static void put_name(FILE *out, const char *key, uint32_t number, const char *text)
+static void put_text(FILE *out, const char *text)
 {
-	char *escaped = seep_escape_dup(text != NULL && *text != '\0' ? text : "???");
+	char *escaped = seep_escape_dup(text);
 
-	(void)fprintf(out, "%s=(%" PRIu32 ") %s\n", key, number, escaped);
+	(void)fprintf(out, "%s\n", escaped);
 	free(escaped);
 }
 
-/* Which function it is; of one that was named before by number, but for its module. */
+/* A name with its number; @text NULL: it has one already. */
+static void put_name(FILE *out, const char *key, uint32_t number, const char *text)
+{
+	(void)fprintf(out, "%s=(%" PRIu32 ")", key, number);
+	if (text != NULL) {
+		(void)fputc(' ', out);
+		put_text(out, text);
+	} else {
+		(void)fputc('\n', out);
+	}
+}
+
 static void put_function(struct callgrind *c, uint32_t function, bool called)
 {
-	const char *const file = called ? "cfi" : "fl", *const object = called ? "cob" : "ob";
 	const bool special = function >= c->sites->function_count;
-	const uint32_t index = special ? 0 : c->sites->frame_of_function[function];
-	const struct seep_profile_frame *frame = special ? NULL : &c->profile->frames[index];
+	const struct seep_profile_frame *frame =
+		special ? NULL : &c->profile->frames[c->sites->frame_of_function[function]];
 	const char *path = special ? NULL : seep_profile_frame_path(c->profile, frame);
-	char *place = NULL;
+	const uint32_t module = path != NULL ? frame->module : 0;
+	char *place = NULL, *name = NULL;
 
-	put_name(c->out, object, path != NULL ? frame->module : 0, path);
-	if (c->is_named[function]) {
-		(void)fprintf(c->out, "%s=(%" PRIu32 ")\n%s=(%" PRIu32 ")\n", file, function + 1,
-			      called ? "cfn" : "fn", function + 1);
-		return;
-	}
-	c->is_named[function] = true;
 	/* callgrind_annotate drops its own folder's path from some files' names: it finds none. */
-	if (!special && frame->file != NULL)
+	if (!special && frame->file != NULL && *frame->file != '\0')
 		place = seep_frame_place(c->profile, frame, false);
-	put_name(c->out, file, function + 1, place);
+	if (!c->is_named[function])
+		name = special ? special_name(function - c->sites->function_count)
+			       : seep_export_raw_name(c->profile, frame);
+	put_name(c->out, called ? "cob" : "ob", module,
+		 c->is_module_named[module] ? NULL
+		 : module > 0		    ? path
+					    : "???");
+	put_name(c->out, called ? "cfi" : "fl", function + 1,
+		 name == NULL	 ? NULL
+		 : place != NULL ? place
+				 : "???");
+	put_name(c->out, called ? "cfn" : "fn", function + 1, name);
+	c->is_module_named[module] = true;
+	c->is_named[function] = true;
 	free(place);
-	put_name(c->out, called ? "cfn" : "fn", function + 1,
-		 special ? special_name(function - c->sites->function_count)
-			 : seep_export_name(&c->names, index));
+	free(name);
 }
 
 static void put_figures(const struct callgrind *c, const struct seep_counts *counts)
@@ -227,8 +242,10 @@ static void put_head(const struct callgrind *c)
 
 	(void)fprintf(c->out,
 		      "# callgrind format\nversion: 1\ncreator: seep " SEEP_VERSION
-		      "\npid: %" PRIu32 "\ncmd: %s\npart: 1\npositions: line\n",
-		      c->profile->process.pid, command);
+		      "\npid: %" PRIu32 "\ncmd: ",
+		      c->profile->process.pid);
+	put_text(c->out, command);
+	(void)fputs("part: 1\npositions: line\n", c->out);
 	free(command);
 	for (size_t i = 0; i < EVENTS; i++)
 		(void)fprintf(c->out, "event: %s : %s\n", events[i].name, events[i].long_name);
@@ -252,7 +269,8 @@ void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 	c.frame_of_line = seep_xcalloc(sites->line_count, sizeof(*c.frame_of_line));
 	c.met_in = seep_xcalloc(sites->function_count, sizeof(*c.met_in));
 	c.is_named = seep_xcalloc((size_t)sites->function_count + SPECIALS, sizeof(*c.is_named));
-	seep_export_names_init(&c.names, profile);
+	c.is_module_named = seep_xcalloc((size_t)profile->module_count + 1,
+					 sizeof(*c.is_module_named));
 	seep_trie_init(&c.costs);
 	for (uint32_t i = profile->frame_count; i > 0; i--)
 		c.frame_of_line[sites->of_frame[i - 1].line] = i - 1;
@@ -265,10 +283,10 @@ void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 	(void)fputs("\ntotals:", out);
 	put_figures(&c, &total);
 	free(c.counts);
+	free(c.is_module_named);
 	free(c.is_named);
 	free(c.met_in);
 	free(c.frame_of_line);
 	seep_trie_done(&c.costs);
-	seep_export_names_done(&c.names);
 	seep_sites_free(sites);
 }

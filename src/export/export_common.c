@@ -4,31 +4,28 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/terminal.h"
 #include "base/text.h"
 #include "view/frame_text.h"
 
-char *seep_export_frame_text(struct seep_export_names *names, uint32_t frame)
+char *seep_export_frame_text(const struct seep_profile *profile, uint32_t frame)
 {
-	const struct seep_profile_context like = { .other = frame > names->profile->frame_count };
-	const struct seep_profile_frame *of = &names->profile->frames[frame];
-	char *place = NULL, *escaped = NULL, *text;
+	const struct seep_profile_context like = { .other = frame > profile->frame_count };
+	const struct seep_profile_frame *of = &profile->frames[frame];
+	char *name, *place, *text;
 	const char *path;
 
-	if (frame >= names->profile->frame_count)
+	if (frame >= profile->frame_count)
 		return seep_xstrdup(seep_export_no_stack(&like));
-	path = seep_profile_frame_path(names->profile, of);
+	name = seep_export_raw_name(profile, of);
+	path = seep_profile_frame_path(profile, of);
 	if (of->file != NULL)
-		place = seep_frame_place(names->profile, of, true);
-	else if (path != NULL)
-		place = seep_xasprintf("in %s", path);
-	if (place != NULL)
-		escaped = seep_escape_dup(place);
-	text = seep_xasprintf("0x%" PRIX64 ": %s%s%s%s", of->address,
-			      seep_export_name(names, frame), escaped != NULL ? " (" : "",
-			      escaped != NULL ? escaped : "", escaped != NULL ? ")" : "");
-	free(escaped);
+		place = seep_frame_place(profile, of, true);
+	else
+		place = path != NULL ? seep_xasprintf("in %s", path) : NULL;
+	text = seep_xasprintf(place != NULL ? "0x%" PRIX64 ": %s (%s)" : "0x%" PRIX64 ": %s",
+			      of->address, name, place);
 	free(place);
+	free(name);
 	return text;
 }
 
@@ -36,7 +33,6 @@ char *seep_export_command(const struct seep_profile *profile)
 {
 	const struct seep_profile_process *process = &profile->process;
 	struct seep_strbuf command;
-	char *escaped;
 
 	seep_strbuf_init(&command, SEEP_LINE_BYTES_MAX);
 	for (char **word = process->argv; word != NULL && *word != NULL; word++) {
@@ -46,9 +42,7 @@ char *seep_export_command(const struct seep_profile *profile)
 	}
 	if (command.length == 0)
 		seep_strbuf_adds(&command, process->exe != NULL ? process->exe : "(unknown)");
-	escaped = seep_escape_dup(command.text);
-	seep_strbuf_done(&command);
-	return escaped;
+	return seep_strbuf_take(&command);
 }
 
 uint64_t seep_export_elapsed_ns(const struct seep_profile *profile, uint64_t at_ns)

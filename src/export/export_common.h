@@ -8,11 +8,12 @@
 /*
  * A frame as valgrind writes it: "0x401136: main (src/main.c:3)", or "(in MODULE)" where no file
  * is known. The address is as linked. For a number behind those of frames, what seep_trie_no_stack()
- * stands for. Escaped. Release with free().
+ * stands for. Not escaped. Release with free().
  */
-char *seep_export_frame_text(struct seep_export_names *names, uint32_t frame) SEEP_RETURNS_MEMORY;
+char *seep_export_frame_text(const struct seep_profile *profile,
+			     uint32_t frame) SEEP_RETURNS_MEMORY;
 
-/* The command line, as a shell reads it; the program alone where it was withheld. Escaped. */
+/* The command line, as a shell reads it; the program alone where it was withheld. Not escaped. */
 char *seep_export_command(const struct seep_profile *profile) SEEP_RETURNS_MEMORY;
 
 /* Nanoseconds from the start of the process to @at_ns; 0 for what is before it. */

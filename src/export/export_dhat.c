@@ -115,15 +115,13 @@ static void put_point(struct dhat *d, struct seep_json *json, const struct point
 static void put_frames(const struct dhat *d, struct seep_json *json)
 {
 	const uint32_t kinds = d->profile->frame_count + NO_STACKS;
-	struct seep_export_names names;
 
-	seep_export_names_init(&names, d->profile);
 	seep_json_open_array(json, "ftbl");
 	seep_json_text(json, NULL, "[root]");
 	for (uint32_t i = 0; i < d->place_count; i++) {
 		const uint32_t key = d->keys[i];
 
-		char *text = key < kinds ? seep_export_frame_text(&names, key) : NULL;
+		char *text = key < kinds ? seep_export_frame_text(d->profile, key) : NULL;
 
 		seep_json_text(json, NULL,
 			       text != NULL ? text
@@ -131,7 +129,6 @@ static void put_frames(const struct dhat *d, struct seep_json *json)
 		free(text);
 	}
 	seep_json_close(json);
-	seep_export_names_done(&names);
 }
 
 static void put_head(const struct seep_profile *profile, struct seep_json *json)

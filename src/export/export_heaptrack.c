@@ -4,8 +4,9 @@
  * and frees; heaptrack_plan.h says of which. Times follow the timeline as far as live bytes rise to
  * the peak and fall behind it.
  *
- * To a reader a free is temporary if the line before it allocated from the same stack and size.
- * "- 0" stands between where it is not: number 0 is a size of 0, and no block's.
+ * To a reader a free is temporary if the line before it allocated by the same number of a stack and
+ * size. "- 0" stands between where it is not: number 0 is the spare block's size, of 0 bytes. The
+ * window wants numbers to be allocated by in their order.
  */
 #include "export/export.h"
 
@@ -24,15 +25,16 @@ enum {
 	FORMAT_VERSION = 3,
 	HEAPTRACK_VERSION = 0x10400,
 	PAGE_BYTES = 4096,
-	ALLOCS_MAX = 20000000,
+	ALLOCS_MAX = 50000000,
 	NS_PER_MS = 1000000,
 	REPEAT_BYTES = 16384,
 };
 
+#define NONE UINT32_MAX
+
 struct heaptrack {
 	FILE *out;
 	const struct seep_profile *profile;
-	struct seep_export_names names;
 	struct seep_plans plans;
 	struct seep_idtable string_ids;
 	char **strings; /* [i] is number i + 1 */
@@ -44,7 +46,7 @@ struct heaptrack {
 	uint32_t address_count;
 	struct seep_trie traces; /* addresses from the outermost on; a node is its own number */
 	uint32_t size_count;
-	uint32_t last;	/* the number of the size that was allocated by the line before; or 0 */
+	uint32_t last;	/* the number that was allocated by in the line before; else NONE */
 	uint64_t level; /* bytes live */
 	uint64_t last_ms;
 	uint32_t sample; /* the next one of the timeline */
@@ -56,6 +58,7 @@ static uint32_t number_text(struct heaptrack *h, const char *text)
 	const uint64_t hash = seep_hash_text(0, text);
 	size_t at = SEEP_IDTABLE_START;
 	uint32_t id;
+	char *escaped;
 
 	if (text == NULL || *text == '\0')
 		return 0;
@@ -66,17 +69,10 @@ static uint32_t number_text(struct heaptrack *h, const char *text)
 	h->strings = seep_xgrow(h->strings, &h->string_capacity, id + 1, sizeof(*h->strings));
 	h->strings[id] = seep_xstrdup(text);
 	seep_idtable_add(&h->string_ids, hash, id);
-	(void)fprintf(h->out, "s %zx %s\n", strlen(text), text);
-	return id + 1;
-}
-
-static uint32_t number_path(struct heaptrack *h, const char *path)
-{
-	char *escaped = path != NULL ? seep_escape_dup(path) : NULL;
-	const uint32_t number = number_text(h, escaped);
-
+	escaped = seep_escape_dup(text);
+	(void)fprintf(h->out, "s %zx %s\n", strlen(escaped), escaped);
 	free(escaped);
-	return number;
+	return id + 1;
 }
 
 /* An address with the calls inlined there, innermost first; all texts before its line. */
@@ -85,12 +81,15 @@ static void put_address(struct heaptrack *h, const struct seep_profile_stack_ent
 {
 	const struct seep_profile_frame *frames = h->profile->frames;
 	const struct seep_profile_frame *outer = &frames[stack[count - 1].frame];
-	const uint32_t module = number_path(h, seep_profile_frame_path(h->profile, outer));
+	const uint32_t module = number_text(h, seep_profile_frame_path(h->profile, outer));
 	uint32_t *numbers = seep_xcalloc(count, 2 * sizeof(*numbers));
 
 	for (uint32_t i = 0; i < count; i++) {
-		numbers[2 * i] = number_text(h, seep_export_name(&h->names, stack[i].frame));
-		numbers[2 * i + 1] = number_path(h, frames[stack[i].frame].file);
+		char *name = seep_export_raw_name(h->profile, &frames[stack[i].frame]);
+
+		numbers[2 * i] = number_text(h, name);
+		free(name);
+		numbers[2 * i + 1] = number_text(h, frames[stack[i].frame].file);
 	}
 	(void)fprintf(h->out, "i %" PRIx64 " %" PRIx32, outer->address, module);
 	for (uint32_t i = 0; i < count; i++)
@@ -167,33 +166,6 @@ static uint32_t number_stack(struct heaptrack *h, const struct seep_profile_cont
 	return trace;
 }
 
-static void put_size(struct heaptrack *h, uint64_t size, uint32_t trace)
-{
-	(void)fprintf(h->out, "a %" PRIx64 " %" PRIx32 "\n", size, trace);
-	h->size_count++;
-}
-
-/* Everything that has a number, before the first event. */
-static void put_stacks(struct heaptrack *h)
-{
-	for (uint32_t i = 0; i < h->plans.count; i++) {
-		struct seep_plan *plan = &h->plans.items[i];
-		const uint32_t trace = number_stack(h, &h->profile->contexts[plan->context]);
-
-		if (h->size_count == 0)
-			put_size(h, 0, trace);
-		for (int part = 0; part < SEEP_PLAN_PARTS; part++) {
-			struct seep_plan_blocks *blocks = &plan->parts[part];
-
-			blocks->id = h->size_count;
-			if (blocks->count > 0)
-				put_size(h, blocks->size, trace);
-			if (blocks->larger_count > 0)
-				put_size(h, blocks->size + 1, trace);
-		}
-	}
-}
-
 static void put_time(struct heaptrack *h, uint64_t elapsed_ns)
 {
 	const uint64_t ms = elapsed_ns / NS_PER_MS;
@@ -247,18 +219,34 @@ static void put_time_of_level(struct heaptrack *h, uint64_t until_ns)
 		;
 }
 
-static void put_alloc(struct heaptrack *h, uint32_t size_id)
+/* The number for a plan's blocks, written before it is used first. */
+static uint32_t number_blocks(struct heaptrack *h, const struct seep_plan *plan,
+			      struct seep_plan_blocks *blocks, bool larger)
 {
-	(void)fprintf(h->out, "+ %" PRIx32 "\n", size_id);
-	h->last = size_id;
+	/* 0 is none that has been numbered: it is the first of all. */
+	if (blocks->ids[larger] == 0) {
+		(void)fprintf(h->out, "a %" PRIx64 " %" PRIx32 "\n", blocks->size + larger,
+			      plan->id);
+		blocks->ids[larger] = ++h->size_count;
+	}
+	return blocks->ids[larger] - 1;
 }
 
-static void put_free(struct heaptrack *h, uint32_t size_id, bool temporary)
+static void put_spare(struct heaptrack *h)
 {
-	if (h->last == size_id && !temporary)
+	struct seep_plan_blocks none = { .count = 1 };
+
+	if (h->plans.spare < h->plans.count)
+		(void)fprintf(h->out, "+ %" PRIx32 "\n",
+			      number_blocks(h, &h->plans.items[h->plans.spare], &none, false));
+}
+
+static void put_free(struct heaptrack *h, uint32_t number, bool temporary)
+{
+	if (h->last == number && !temporary && h->plans.spare != UINT32_MAX)
 		(void)fputs("- 0\n", h->out);
-	(void)fprintf(h->out, "- %" PRIx32 "\n", size_id);
-	h->last = 0;
+	(void)fprintf(h->out, "- %" PRIx32 "\n", number);
+	h->last = NONE;
 }
 
 static void put_repeated(FILE *out, const char *text, uint64_t times)
@@ -274,42 +262,51 @@ static void put_repeated(FILE *out, const char *text, uint64_t times)
 }
 
 /* Allocate and free; the smaller ones first, and first those that are temporary. */
-static void put_passing(struct heaptrack *h, const struct seep_plan *plan)
+static void put_passing(struct heaptrack *h, struct seep_plan *plan)
 {
-	const struct seep_plan_blocks *blocks = &plan->parts[SEEP_PLAN_PASSING];
+	struct seep_plan_blocks *blocks = &plan->parts[SEEP_PLAN_PASSING];
 	uint64_t temporary = plan->temporary;
 
-	for (uint32_t larger = 0; larger < 2; larger++) {
+	for (int larger = 0; larger < 2; larger++) {
 		const uint64_t count = larger ? blocks->larger_count
 					      : blocks->count - blocks->larger_count;
 		const uint64_t at_once = count < temporary ? count : temporary;
-		const uint32_t id = blocks->id + larger;
+		uint32_t number;
 		char text[64];
 
-		(void)snprintf(text, sizeof(text), "+ %" PRIx32 "\n- %" PRIx32 "\n", id, id);
+		if (count == 0)
+			continue;
+		number = number_blocks(h, plan, blocks, larger);
+		(void)snprintf(text, sizeof(text), "+ %" PRIx32 "\n- %" PRIx32 "\n", number,
+			       number);
 		put_repeated(h->out, text, at_once);
-		(void)snprintf(text, sizeof(text), "+ %" PRIx32 "\n- 0\n- %" PRIx32 "\n", id, id);
+		(void)snprintf(text, sizeof(text), "+ %" PRIx32 "\n- 0\n- %" PRIx32 "\n", number,
+			       number);
 		put_repeated(h->out, text, count - at_once);
 		temporary -= at_once;
+		h->last = NONE;
 	}
-	if (blocks->count > 0)
-		h->last = 0;
 }
 
-static void put_up(struct heaptrack *h, const struct seep_plan_blocks *blocks, uint64_t until_ns)
+static void put_up(struct heaptrack *h, struct seep_plan *plan, enum seep_plan_part part,
+		   uint64_t until_ns)
 {
+	struct seep_plan_blocks *blocks = &plan->parts[part];
+
 	for (uint64_t i = 0; i < blocks->count; i++) {
 		const bool larger = i >= blocks->count - blocks->larger_count;
 
 		h->level += blocks->size + larger;
 		put_time_of_level(h, until_ns);
-		put_alloc(h, blocks->id + larger);
+		h->last = number_blocks(h, plan, blocks, larger);
+		(void)fprintf(h->out, "+ %" PRIx32 "\n", h->last);
 	}
 }
 
-static void put_down(struct heaptrack *h, const struct seep_plan_blocks *blocks)
+static void put_down(struct heaptrack *h, struct seep_plan *plan)
 {
 	const struct seep_profile_sample *timeline = h->profile->timeline;
+	struct seep_plan_blocks *blocks = &plan->parts[SEEP_PLAN_AT_PEAK];
 
 	for (uint64_t i = 0; i < blocks->count; i++) {
 		const bool larger = i >= blocks->count - blocks->larger_count;
@@ -318,17 +315,18 @@ static void put_down(struct heaptrack *h, const struct seep_plan_blocks *blocks)
 		       timeline[h->sample].live_bytes >= h->level && put_sample(h, UINT64_MAX))
 			;
 		h->level -= blocks->size + larger;
-		put_free(h, blocks->id + larger, false);
+		put_free(h, number_blocks(h, plan, blocks, larger), false);
 	}
 }
 
 /* The last block that went up, freed at once. */
-static void put_last_free(struct heaptrack *h, struct seep_plan_blocks *blocks)
+static void put_last_free(struct heaptrack *h, struct seep_plan *plan)
 {
+	struct seep_plan_blocks *blocks = &plan->parts[SEEP_PLAN_AT_PEAK];
 	const bool larger = blocks->larger_count > 0;
 
 	h->level -= blocks->size + larger;
-	put_free(h, blocks->id + larger, true);
+	put_free(h, number_blocks(h, plan, blocks, larger), true);
 	blocks->larger_count -= larger;
 	blocks->count--;
 }
@@ -339,22 +337,28 @@ static void put_events(struct heaptrack *h)
 	struct seep_plan *plans = h->plans.items;
 	const uint32_t count = h->plans.count;
 
+	put_spare(h);
 	for (uint32_t i = 0; i < count; i++)
 		if (plans[i].early)
 			put_passing(h, &plans[i]);
 	for (uint32_t i = 0; i < count; i++) {
 		if (!plans[i].early)
 			put_passing(h, &plans[i]);
-		put_up(h, &plans[i].parts[SEEP_PLAN_KEPT], peak_ns);
-		put_up(h, &plans[i].parts[SEEP_PLAN_AT_PEAK], peak_ns);
-		if (plans[i].last_is_freed)
-			put_last_free(h, &plans[i].parts[SEEP_PLAN_AT_PEAK]);
+		if (!plans[i].last_is_freed)
+			put_up(h, &plans[i], SEEP_PLAN_AT_PEAK, peak_ns);
+	}
+	/* Behind those that are freed first, which are not temporary. */
+	for (uint32_t i = 0; i < count; i++)
+		put_up(h, &plans[i], SEEP_PLAN_KEPT, peak_ns);
+	if (count > 0 && plans[count - 1].last_is_freed) {
+		put_up(h, &plans[count - 1], SEEP_PLAN_AT_PEAK, peak_ns);
+		put_last_free(h, &plans[count - 1]);
 	}
 	put_time_of_peak(h);
 	for (uint32_t i = 0; i < count; i++)
-		put_down(h, &plans[i].parts[SEEP_PLAN_AT_PEAK]);
+		put_down(h, &plans[i]);
 	for (uint32_t i = 0; i < count; i++)
-		put_up(h, &plans[i].parts[SEEP_PLAN_AT_END], UINT64_MAX);
+		put_up(h, &plans[i], SEEP_PLAN_AT_END, UINT64_MAX);
 	while (put_sample(h, UINT64_MAX))
 		;
 	put_resident(h, h->profile->process.peak_rss_bytes);
@@ -363,12 +367,13 @@ static void put_events(struct heaptrack *h)
 
 static void put_head(const struct heaptrack *h)
 {
-	char *command = seep_export_command(h->profile);
+	char *command = seep_export_command(h->profile), *escaped = seep_escape_dup(command);
 
-	(void)fprintf(h->out, "v %x %x\nX %s", HEAPTRACK_VERSION, FORMAT_VERSION, command);
+	(void)fprintf(h->out, "v %x %x\nX %s", HEAPTRACK_VERSION, FORMAT_VERSION, escaped);
 	if (h->plans.divisor > 1)
 		(void)fprintf(h->out, " (1 allocation stands for %" PRIu64 ")", h->plans.divisor);
 	(void)fprintf(h->out, "\nI %x 0\n", PAGE_BYTES);
+	free(escaped);
 	free(command);
 }
 
@@ -382,22 +387,22 @@ static void done(struct heaptrack *h)
 	seep_trie_done(&h->runs);
 	seep_trie_done(&h->traces);
 	seep_plans_done(&h->plans);
-	seep_export_names_done(&h->names);
 }
 
 void seep_export_heaptrack(FILE *out, const struct seep_profile *profile,
 			   const struct seep_export_options *options)
 {
-	struct heaptrack h = { .out = seep_gzip_open(out), .profile = profile };
+	struct heaptrack h = { .out = seep_gzip_open(out), .profile = profile, .last = NONE };
 
 	(void)options;
-	seep_export_names_init(&h.names, profile);
 	seep_plans_init(&h.plans, profile, ALLOCS_MAX);
 	seep_idtable_init(&h.string_ids, 0);
 	seep_trie_init(&h.runs);
 	seep_trie_init(&h.traces);
 	put_head(&h);
-	put_stacks(&h);
+	for (uint32_t i = 0; i < h.plans.count; i++)
+		h.plans.items[i].id = number_stack(&h,
+						   &profile->contexts[h.plans.items[i].context]);
 	put_events(&h);
 	(void)fclose(h.out);
 	done(&h);

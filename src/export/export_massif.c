@@ -9,18 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "base/xalloc.h"
 #include "export/export_common.h"
 #include "export/export_trie.h"
 
 enum {
-	DEPTH_MAX = 500, /* of frames: valgrind's own limit; ms_print calls itself for each */
-	/* Of a tree with more nodes, those below a share are summed up, as massif does. */
-	NODES_MAX = 50000,
-	SHARE = 1000,
+	DEPTH_MAX = 500,   /* of frames: valgrind's own limit; ms_print calls itself for each */
+	NODES_MAX = 50000, /* of a tree: the smallest beyond that are summed up */
+	NS_PER_MS = 1000000,
 };
-#define SHARE_TEXT "0.10%%"
-#define NS_PER_MS 1000000u
 
 enum moment { AT_PEAK, AT_END, MOMENTS };
 
@@ -32,9 +30,10 @@ struct node {
 
 struct massif {
 	FILE *out;
-	struct seep_export_names names;
-	struct seep_trie trie; /* innermost frame first */
-	struct node *nodes;    /* by node of it */
+	const struct seep_profile *profile;
+	struct seep_trie trie;	/* innermost frame first */
+	struct node *nodes;	/* by node of it */
+	int64_t least[MOMENTS]; /* what is below that is summed up */
 	unsigned snapshots;
 	uint64_t last_ms;
 };
@@ -46,8 +45,9 @@ static void add_bytes(struct node *node, const int64_t bytes[MOMENTS])
 }
 
 /* A parent has a lower number than its children: one pass from the last sums all up. */
-static void grow(struct massif *m, const struct seep_profile *profile)
+static void grow(struct massif *m)
 {
+	const struct seep_profile *profile = m->profile;
 	uint32_t *ends = seep_xcalloc(profile->context_count, sizeof(*ends));
 
 	for (uint32_t i = 0; i < profile->context_count; i++)
@@ -71,6 +71,29 @@ static void grow(struct massif *m, const struct seep_profile *profile)
 	free(ends);
 }
 
+static int descending(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Massif has a threshold in percent: here it is what leaves so many nodes. */
+static void find_least(struct massif *m, enum moment moment)
+{
+	const uint32_t count = m->trie.count;
+	int64_t *bytes;
+
+	if (count <= NODES_MAX)
+		return;
+	bytes = seep_xcalloc(count, sizeof(*bytes));
+	for (uint32_t i = 0; i < count; i++)
+		bytes[i] = m->nodes[i].bytes[moment];
+	qsort(bytes, count, sizeof(*bytes), descending);
+	m->least[moment] = bytes[NODES_MAX] + (bytes[NODES_MAX] < INT64_MAX);
+	free(bytes);
+}
+
 /* A child that is written. */
 struct branch {
 	int64_t bytes;
@@ -86,19 +109,22 @@ static int largest_first(const void *a, const void *b)
 	return x->node < y->node ? -1 : 1;
 }
 
-/* ms_print takes a "#" for the start of a comment; the wide form is a "#" for people. */
-static void put_text(FILE *out, const char *text)
+/* ms_print takes a "#" for the start of a comment; the wide form is a "#" for people. Frees @text. */
+static void put_text(FILE *out, char *text)
 {
-	for (const char *hash; (hash = strchr(text, '#')) != NULL; text = hash + 1)
-		(void)fprintf(out, "%.*s＃", (int)(hash - text), text);
-	(void)fprintf(out, "%s\n", text);
+	char *escaped = seep_escape_dup(text), *from = escaped;
+
+	for (char *hash; (hash = strchr(from, '#')) != NULL; from = hash + 1)
+		(void)fprintf(out, "%.*s＃", (int)(hash - from), from);
+	(void)fprintf(out, "%s\n", from);
+	free(escaped);
+	free(text);
 }
 
 static void put_node(struct massif *m, uint32_t node, enum moment moment, int depth);
 
 static void put_children(struct massif *m, uint32_t node, enum moment moment, int depth)
 {
-	const int64_t least = m->trie.count > NODES_MAX ? m->nodes[0].bytes[moment] / SHARE : 0;
 	struct branch *branches = NULL;
 	size_t capacity = 0, count = 0;
 	uint32_t small = 0;
@@ -110,7 +136,7 @@ static void put_children(struct massif *m, uint32_t node, enum moment moment, in
 
 		if (bytes == 0)
 			continue;
-		if (bytes < least) {
+		if (bytes < m->least[moment]) {
 			small++;
 			seep_counts_sum(&small_bytes, bytes);
 			continue;
@@ -123,19 +149,19 @@ static void put_children(struct massif *m, uint32_t node, enum moment moment, in
 	(void)fprintf(m->out, "%zu: %" PRId64 " ", count + (small > 0),
 		      m->nodes[node].bytes[moment]);
 	text = node > 0
-		       ? seep_export_frame_text(&m->names, m->trie.nodes[node].key)
+		       ? seep_export_frame_text(m->profile, m->trie.nodes[node].key)
 		       : seep_xstrdup(
 				 "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.");
 	put_text(m->out, text);
-	free(text);
 	for (size_t i = 0; i < count; i++)
 		put_node(m, branches[i].node, moment, depth + 1);
 	free(branches);
 	if (small > 0)
 		(void)fprintf(m->out,
 			      "%*sn0: %" PRId64 " in %" PRIu32
-			      " place%s below massif's threshold (" SHARE_TEXT ")\n",
-			      depth + 1, "", small_bytes, small, small > 1 ? "s, all" : ",");
+			      " place%s below massif's threshold (%.2f%%)\n",
+			      depth + 1, "", small_bytes, small, small > 1 ? "s, all" : ",",
+			      100.0 * (double)m->least[moment] / (double)m->nodes[0].bytes[moment]);
 }
 
 /* @depth is DEPTH_MAX at most. */
@@ -167,8 +193,9 @@ static void put_tree(struct massif *m, uint64_t elapsed_ns, uint64_t bytes, enum
 	put_node(m, 0, moment, 0);
 }
 
-static void put_snapshots(struct massif *m, const struct seep_profile *profile)
+static void put_snapshots(struct massif *m)
 {
+	const struct seep_profile *profile = m->profile;
 	const uint64_t end_ns = seep_export_duration_ns(profile);
 	const uint64_t peak_ns = seep_export_peak_ns(profile);
 	bool before = true;
@@ -194,20 +221,18 @@ static void put_snapshots(struct massif *m, const struct seep_profile *profile)
 void seep_export_massif(FILE *out, const struct seep_profile *profile,
 			const struct seep_export_options *options)
 {
-	struct massif m = { .out = out };
-	char *command = seep_export_command(profile);
+	struct massif m = { .out = out, .profile = profile };
 
 	(void)options;
-	seep_export_names_init(&m.names, profile);
 	seep_trie_init(&m.trie);
-	grow(&m, profile);
+	grow(&m);
+	find_least(&m, AT_PEAK);
+	find_least(&m, AT_END);
 	(void)fputs("desc: seep " SEEP_VERSION " (extra-heap and stacks were not measured)\ncmd: ",
 		    out);
-	put_text(out, command);
+	put_text(out, seep_export_command(profile));
 	(void)fputs("time_unit: ms\n", out);
-	put_snapshots(&m, profile);
+	put_snapshots(&m);
 	free(m.nodes);
-	free(command);
 	seep_trie_done(&m.trie);
-	seep_export_names_done(&m.names);
 }

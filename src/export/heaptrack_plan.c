@@ -23,23 +23,28 @@ struct sums {
 };
 
 /*
- * How many of the blocks at the peak are those at the end. Nobody knows; any number will do that
- * leaves the others the counts and bytes that are theirs.
+ * How many of the blocks at the peak are those at the end. Nobody knows: as many as can be, so that
+ * enough others remain to be temporary. All of them can where the rest then has no bytes too few.
  */
 static struct sums kept_of(struct sums peak, struct sums end, struct sums all)
 {
+	const struct sums fewer = { least(peak.count, end.count), least(peak.bytes, end.bytes) };
 	struct sums kept = { 0 };
 
 	if (peak.count <= end.count && peak.bytes <= end.bytes &&
 	    (peak.count < end.count || peak.bytes == end.bytes))
 		return peak;
-	if (end.count <= peak.count && end.bytes <= peak.bytes &&
-	    (end.count < peak.count || end.bytes == peak.bytes))
+	if (end.count < peak.count && end.bytes <= peak.bytes)
 		return end;
-	kept.count = least(less(peak.count + end.count, all.count), least(peak.count, end.count));
-	if (kept.count > 0)
-		kept.bytes = least(less(peak.bytes + end.bytes, all.bytes),
-				   least(peak.bytes, end.bytes));
+	if (fewer.count < 2)
+		return kept;
+	kept.count = fewer.count - 1;
+	kept.bytes = less(peak.bytes + end.bytes, all.bytes);
+	/* Others take up what bytes are allocated besides; without others there are none. */
+	if (peak.count + end.count - kept.count < all.count &&
+	    kept.bytes < fewer.bytes / fewer.count * kept.count)
+		kept.bytes = fewer.bytes / fewer.count * kept.count;
+	kept.bytes = least(kept.bytes, fewer.bytes);
 	return kept;
 }
 
@@ -110,6 +115,37 @@ static void end_by_temporary(struct seep_plans *plans)
 	}
 }
 
+/* One that is not temporary, else one whose bytes others of its part can take. */
+static bool take_spare(struct seep_plan *plan)
+{
+	struct seep_plan_blocks *passing = &plan->parts[SEEP_PLAN_PASSING];
+
+	if (passing->count > plan->temporary) {
+		passing->count--;
+		passing->larger_count -= passing->larger_count > passing->count;
+		return true;
+	}
+	for (int part = 0; part < SEEP_PLAN_PASSING; part++) {
+		const struct sums sums = { plan->parts[part].count - 1,
+					   seep_plan_bytes(&plan->parts[part]) };
+
+		if (plan->parts[part].count < 2)
+			continue;
+		plan->parts[part] = blocks_of(sums, 1, false);
+		return true;
+	}
+	return false;
+}
+
+static void find_spare(struct seep_plans *plans)
+{
+	plans->spare = 0;
+	while (plans->spare < plans->count && !take_spare(&plans->items[plans->spare]))
+		plans->spare++;
+	if (plans->spare == plans->count)
+		plans->spare = UINT32_MAX;
+}
+
 /* What passes must not reach the peak, for which it would be taken; its sizes give way. */
 static void fit_passing(struct seep_plans *plans)
 {
@@ -139,11 +175,10 @@ void seep_plans_init(struct seep_plans *plans, const struct seep_profile *profil
 	*plans = (struct seep_plans){ .count = profile->context_count };
 	plans->items = seep_xcalloc(plans->count, sizeof(*plans->items));
 	for (uint32_t i = 0; i < plans->count; i++) {
-		const struct seep_counts c = seep_counts_of(&profile->contexts[i]);
-		const uint64_t held = (uint64_t)c.peak_blocks + (uint64_t)c.live_blocks;
+		const struct seep_plan plan = plan_of(&profile->contexts[i], 1);
 
-		/* Damaged figures may have more blocks than allocations. */
-		all += held > (uint64_t)c.allocs ? held : (uint64_t)c.allocs;
+		for (int part = 0; part < SEEP_PLAN_PARTS; part++)
+			all += plan.parts[part].count;
 	}
 	plans->divisor = (uint64_t)(all / (allocs_max + 1)) + 1;
 	for (uint32_t i = 0; i < plans->count; i++) {
@@ -154,6 +189,7 @@ void seep_plans_init(struct seep_plans *plans, const struct seep_profile *profil
 	}
 	qsort(plans->items, plans->count, sizeof(*plans->items), first_seen_first);
 	end_by_temporary(plans);
+	find_spare(plans);
 	fit_passing(plans);
 }
 

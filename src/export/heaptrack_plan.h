@@ -22,7 +22,7 @@ struct seep_plan_blocks {
 	uint64_t count;
 	uint64_t larger_count;
 	uint64_t size;
-	uint32_t id; /* the caller's */
+	uint32_t ids[2]; /* the caller's: of size, of size + 1 */
 };
 
 enum seep_plan_part {
@@ -36,6 +36,7 @@ enum seep_plan_part {
 struct seep_plan {
 	uint64_t first_ns;
 	uint32_t context;   /* index */
+	uint32_t id;	    /* the caller's */
 	bool early;	    /* what passes has room before any other blocks only */
 	bool last_is_freed; /* the last block at the peak is freed before the next allocation */
 	uint64_t temporary; /* of those that pass */
@@ -46,6 +47,11 @@ struct seep_plans {
 	struct seep_plan *items; /* in the order in which they go up */
 	uint32_t count;
 	uint64_t divisor;
+	/*
+	 * The plan that one allocation more belongs to, of 0 bytes and never freed, so that a log
+	 * has a size of 0 to free between other things; UINT32_MAX: none can spare one.
+	 */
+	uint32_t spare;
 	uint64_t
 		peak_bytes; /* what all amount to at most, reached by the last block that goes up */
 };

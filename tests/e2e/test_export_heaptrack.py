@@ -11,6 +11,7 @@ import harness
 from export_readers import HEAPTRACK_COSTS, heaptrack_bytes, sums
 from harness import program
 from test_export_valgrind import exported, recorded  # noqa: F401 (a fixture)
+from windows import Window
 
 RECORDED = ["symbol_zoo", "peak_sawtooth", "threads_cross", "recursion"]
 
@@ -41,3 +42,29 @@ def test_heaptrack_has_every_stack_with_calls_temporary_ones_leaks_and_peak(reco
     resident = max(s["rss_bytes"] for s in report["timeline"])
     resident = max(resident, report["process"]["peak_rss_bytes"])
     assert totals["peak RSS (including heaptrack overhead)"] == heaptrack_bytes(resident)
+
+
+def window_bytes(value):
+    """As heaptrack's window prints them."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value}B" if unit == "B" else f"{value:.1f}{unit}"
+        value /= 1000
+    raise ValueError(value)
+
+
+def test_heaptrack_gui_opens_the_file_and_shows_the_totals(recorded, tmp_path):
+    report = recorded("peak_sawtooth").main()
+    totals = report["totals"]
+    window = Window(tmp_path, "heaptrack_gui",
+                    exported(recorded("peak_sawtooth"), "heaptrack", tmp_path))
+    try:
+        text = window.wait("calls to allocation functions:", f"{totals['allocs']:,} (",
+                           f"{totals['temporary']:,} (", "Most Temporary Allocations",
+                           f"{window_bytes(totals['peak_bytes'])} after ")
+        for key, shown in (("peak_bytes", window_bytes), ("allocs", str), ("temporary", str)):
+            functions = sums((c["frames"][0]["function"], c[key]) for c in report["contexts"])
+            assert len(functions) == 3
+            assert all(shown(value) in text for value in functions.values()), key
+    finally:
+        window.close()

@@ -3,14 +3,14 @@
 every stack, frame and value of the recording."""
 
 import re
-import shutil
 
 import pytest
 
 import export_readers as readers
 import harness
 from export_readers import sums
-from harness import SEEP, program
+from harness import program
+from windows import Window
 
 RECORDED = ["symbol_zoo", "peak_sawtooth", "threads_cross", "recursion"]
 
@@ -52,11 +52,12 @@ def test_massif_has_the_timeline_and_every_stack_at_the_peak_and_the_end(recorde
         assert snapshots[at][1] == totals[key]
         assert sums(snapshots[at][2].items()) == sums(
             (readers.massif_stack(report, c), c[key]) for c in report["contexts"]), key
+    end_ms = (process["end_ns"] - process["start_ns"]) // 10**6
     plain = [s[:2] for i, s in enumerate(snapshots[:-1]) if i != peak]
-    assert plain == [((s["at_ns"] - process["start_ns"]) // 10**6, s["live_bytes"])
+    assert plain == [(min((s["at_ns"] - process["start_ns"]) // 10**6, end_ms), s["live_bytes"])
                      for s in report["timeline"]]
     assert snapshots[peak][0] == (totals["peak_at_ns"] - process["start_ns"]) // 10**6
-    assert snapshots[-1][0] == (process["end_ns"] - process["start_ns"]) // 10**6
+    assert snapshots[-1][0] == end_ms
 
 
 # ---- callgrind -------------------------------------------------------------------------------
@@ -111,6 +112,22 @@ def test_callgrind_shows_values_and_calls_beside_the_source(recorded, tmp_path):
     (allocs,) = {sum(c["allocs"] for c in harness.contexts_of(truth, "saw_b"))}
     line = (folder / "peak_sawtooth.c").read_text().split("saw_b(size_t bytes)\n")[1].splitlines()[1]
     assert re.search(rf"^ *{allocs:,}  {re.escape(line)}$", text, re.M)
+
+
+def test_kcachegrind_opens_the_file_and_shows_the_functions(recorded, tmp_path):
+    path = exported(recorded("peak_sawtooth"), "callgrind", tmp_path, "--by", "allocs")
+    report = recorded("peak_sawtooth").main()
+    (tmp_path / ".config").mkdir()
+    (tmp_path / ".config" / "kcachegrindrc").write_text("[TipOfDay]\nRunOnStart=false\n")
+    window = Window(tmp_path, "kcachegrind", path)
+    try:
+        total = report["totals"]["allocs"]
+        text = window.wait(f"Total Allocations Cost: {total:,}".replace(",", " "), "saw_c")
+        for name in ("saw_a", "saw_b", "saw_c"):
+            allocs = sum(c["allocs"] for c in harness.contexts_of(report, name))
+            assert f"{100 * allocs / total:.2f}" in text
+    finally:
+        window.close()
 
 
 # ---- DHAT ------------------------------------------------------------------------------------
