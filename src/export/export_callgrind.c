@@ -28,6 +28,7 @@ struct callgrind {
 	FILE *out;
 	const struct seep_profile *profile;
 	const struct seep_sites *sites;
+	uint32_t *function_of;	    /* by that of the sites; see merge_modules() */
 	uint32_t *frame_of_line;    /* one frame of each line of the sites */
 	struct seep_trie costs;	    /* from a line to a function, or SELF; not from its root */
 	struct seep_counts *counts; /* by node of it */
@@ -72,19 +73,54 @@ static struct seep_counts *cost_of(struct callgrind *c, uint32_t line, uint32_t 
 	return &c->counts[id];
 }
 
+static uint32_t site_function(const struct callgrind *c, uint32_t frame)
+{
+	return c->function_of[c->sites->of_frame[frame].function];
+}
+
+/* A template's function may be in several modules: by its name and file it is one to a reader. */
+static void merge_modules(struct callgrind *c)
+{
+	struct seep_idtable table;
+
+	seep_idtable_init(&table, c->sites->function_count);
+	for (uint32_t i = 0; i < c->sites->function_count; i++) {
+		const uint32_t *frames = c->sites->frame_of_function;
+		const struct seep_profile_frame *frame = &c->profile->frames[frames[i]];
+		const uint64_t hash = seep_hash_text(seep_hash_text(0, frame->function),
+						     frame->file);
+		size_t at = SEEP_IDTABLE_START;
+		uint32_t id;
+
+		while ((id = seep_idtable_find(&table, hash, &at)) != SEEP_IDTABLE_NONE) {
+			const struct seep_profile_frame *same = &c->profile->frames[frames[id]];
+
+			if (frame->function != NULL && frame->file != NULL &&
+			    seep_text_equal(same->function, frame->function) &&
+			    seep_text_equal(same->file, frame->file))
+				break;
+		}
+		c->function_of[i] = id != SEEP_IDTABLE_NONE ? id : i;
+		if (id == SEEP_IDTABLE_NONE)
+			seep_idtable_add(&table, hash, i);
+	}
+	seep_idtable_done(&table);
+}
+
 static void add_context(struct callgrind *c, uint32_t index)
 {
 	const struct seep_profile_context *context = &c->profile->contexts[index];
 	uint32_t line = c->sites->line_count + ROOT;
 
 	for (uint32_t i = context->stack_count; i > 0; i--) {
-		const struct seep_site *site = &c->sites->of_frame[context->stack[i - 1].frame];
-		struct seep_counts *cost = cost_of(c, line, site->function);
+		const uint32_t frame = context->stack[i - 1].frame;
+		const uint32_t function = site_function(c, frame);
+		struct seep_counts *cost = cost_of(c, line, function);
 
-		if (c->met_in[site->function] != index + 1)
+		if (c->met_in[function] != index + 1)
 			seep_counts_add_context(cost, context);
-		c->met_in[site->function] = index + 1;
-		line = site->line;
+		c->met_in[function] = index + 1;
+		line = c->sites->of_frame[frame].line;
 	}
 	if (context->stack_count == 0) {
 		const uint32_t special = context->other ? OTHER : NO_STACK;
@@ -99,7 +135,7 @@ static void add_context(struct callgrind *c, uint32_t index)
 static uint32_t function_of(const struct callgrind *c, uint32_t line)
 {
 	return line < c->sites->line_count
-		       ? c->sites->of_frame[c->frame_of_line[line]].function
+		       ? site_function(c, c->frame_of_line[line])
 		       : c->sites->function_count + (line - c->sites->line_count);
 }
 
@@ -142,22 +178,20 @@ static void put_function(struct callgrind *c, uint32_t function, bool called)
 		special ? NULL : &c->profile->frames[c->sites->frame_of_function[function]];
 	const char *path = special ? NULL : seep_profile_frame_path(c->profile, frame);
 	const uint32_t module = path != NULL ? frame->module : 0;
-	char *place = NULL, *name = NULL;
+	char *place = special ? NULL : seep_frame_place(c->profile, frame, false);
+	const char *file = place != NULL && *place != '\0' ? place : "???";
+	char *name = NULL;
 
-	/* callgrind_annotate drops its own folder's path from some files' names: it finds none. */
-	if (!special && frame->file != NULL && *frame->file != '\0')
-		place = seep_frame_place(c->profile, frame, false);
 	if (!c->is_named[function])
 		name = special ? special_name(function - c->sites->function_count)
 			       : seep_export_raw_name(c->profile, frame);
-	put_name(c->out, called ? "cob" : "ob", module,
-		 c->is_module_named[module] ? NULL
-		 : module > 0		    ? path
-					    : "???");
-	put_name(c->out, called ? "cfi" : "fl", function + 1,
-		 name == NULL	 ? NULL
-		 : place != NULL ? place
-				 : "???");
+	if (c->is_module_named[module])
+		path = NULL;
+	else if (module == 0)
+		path = "???";
+	put_name(c->out, called ? "cob" : "ob", module, path);
+	/* By a path below the program's folder: callgrind_annotate takes its own off some only. */
+	put_name(c->out, called ? "cfi" : "fl", function + 1, name != NULL ? file : NULL);
 	put_name(c->out, called ? "cfn" : "fn", function + 1, name);
 	c->is_module_named[module] = true;
 	c->is_named[function] = true;
@@ -266,12 +300,14 @@ void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 	struct seep_counts total = { 0 };
 
 	c.first = seep_view_measure(profile, &view);
+	c.function_of = seep_xcalloc(sites->function_count, sizeof(*c.function_of));
 	c.frame_of_line = seep_xcalloc(sites->line_count, sizeof(*c.frame_of_line));
 	c.met_in = seep_xcalloc(sites->function_count, sizeof(*c.met_in));
 	c.is_named = seep_xcalloc((size_t)sites->function_count + SPECIALS, sizeof(*c.is_named));
 	c.is_module_named = seep_xcalloc((size_t)profile->module_count + 1,
 					 sizeof(*c.is_module_named));
 	seep_trie_init(&c.costs);
+	merge_modules(&c);
 	for (uint32_t i = profile->frame_count; i > 0; i--)
 		c.frame_of_line[sites->of_frame[i - 1].line] = i - 1;
 	for (uint32_t i = 0; i < profile->context_count; i++) {
@@ -287,6 +323,7 @@ void seep_export_callgrind(FILE *out, const struct seep_profile *profile,
 	free(c.is_named);
 	free(c.met_in);
 	free(c.frame_of_line);
+	free(c.function_of);
 	seep_trie_done(&c.costs);
 	seep_sites_free(sites);
 }

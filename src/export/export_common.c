@@ -18,7 +18,7 @@ char *seep_export_frame_text(const struct seep_profile *profile, uint32_t frame)
 		return seep_xstrdup(seep_export_no_stack(&like));
 	name = seep_export_raw_name(profile, of);
 	path = seep_profile_frame_path(profile, of);
-	if (of->file != NULL)
+	if (of->file != NULL && *of->file != '\0')
 		place = seep_frame_place(profile, of, true);
 	else
 		place = path != NULL ? seep_xasprintf("in %s", path) : NULL;

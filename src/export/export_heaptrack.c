@@ -94,7 +94,8 @@ static void put_address(struct heaptrack *h, const struct seep_profile_stack_ent
 	(void)fprintf(h->out, "i %" PRIx64 " %" PRIx32, outer->address, module);
 	for (uint32_t i = 0; i < count; i++)
 		(void)fprintf(h->out, " %" PRIx32 " %" PRIx32 " %" PRIx32, numbers[2 * i],
-			      numbers[2 * i + 1], frames[stack[i].frame].line);
+			      numbers[2 * i + 1],
+			      numbers[2 * i + 1] > 0 ? frames[stack[i].frame].line : 0);
 	(void)fputc('\n', h->out);
 	free(numbers);
 }
@@ -207,16 +208,20 @@ static void put_time_of_peak(struct heaptrack *h)
 	put_time(h, peak_ns);
 }
 
-/* When so many bytes were live: at the next sample that has them. */
+/* When so many bytes were live: at the next sample that has them, up to @until_ns. */
 static void put_time_of_level(struct heaptrack *h, uint64_t until_ns)
 {
-	const struct seep_profile_sample *timeline = h->profile->timeline;
+	const struct seep_profile *profile = h->profile;
+	uint64_t at_ns = until_ns;
 
 	if (h->level == h->plans.peak_bytes)
 		put_time_of_peak(h);
-	while (h->sample < h->profile->sample_count && timeline[h->sample].live_bytes < h->level &&
-	       put_sample(h, until_ns))
+	while (h->sample < profile->sample_count &&
+	       profile->timeline[h->sample].live_bytes < h->level && put_sample(h, until_ns))
 		;
+	if (h->sample < profile->sample_count)
+		at_ns = seep_export_elapsed_ns(profile, profile->timeline[h->sample].at_ns);
+	put_time(h, at_ns < until_ns ? at_ns : until_ns);
 }
 
 /* The number for a plan's blocks, written before it is used first. */
@@ -358,7 +363,7 @@ static void put_events(struct heaptrack *h)
 	for (uint32_t i = 0; i < count; i++)
 		put_down(h, &plans[i]);
 	for (uint32_t i = 0; i < count; i++)
-		put_up(h, &plans[i], SEEP_PLAN_AT_END, UINT64_MAX);
+		put_up(h, &plans[i], SEEP_PLAN_AT_END, seep_export_duration_ns(h->profile));
 	while (put_sample(h, UINT64_MAX))
 		;
 	put_resident(h, h->profile->process.peak_rss_bytes);

@@ -3,16 +3,13 @@
 report's contexts are called there. A stack is a tuple, innermost first."""
 
 import base64
-import collections
 import json
 import pathlib
 import re
 import subprocess
 
 import harness
-
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-NO_STACK = {False: "(no stack)", True: "(stacks met after the ledger was full)"}
+from export_clients import addresses, name_of, no_stack, raw_name, shown, sums
 
 
 def run(*words, **how):
@@ -27,42 +24,12 @@ def number(text):
     return int(text.replace(",", ""))
 
 
-def sums(pairs):
-    """Values by key, without those that are 0."""
-    found = collections.Counter()
-    for key, value in pairs:
-        found[key] += value
-    return {key: value for key, value in found.items() if value}
-
-
 # ---- the report ------------------------------------------------------------------------------
-
-
-def shown(text):
-    """As text of the JSON document is written by exporters."""
-
-    def escape(match):
-        named = {"\t": "\\t", "\n": "\\n"}
-        return named.get(match[0]) or "".join(f"\\x{b:02x}" for b in match[0].encode())
-
-    return CONTROLS.sub(escape, text.replace("\\x5c", "\\"))
-
-
-def name_of(frame):
-    if frame["function"]:
-        return shown(frame["function"])
-    if frame["module"] is None:
-        return f"0x{frame['address']:x}"
-    return shown(f"{frame['module'].rsplit('/', 1)[-1]} + 0x{frame['offset']:x}")
-
-
-def no_stack(context):
-    return NO_STACK["other" in context["flags"]]
 
 
 def file_of(report, frame):
     """Below the program's folder."""
-    return shown(frame["file"].removeprefix(f"{report['process']['cwd']}/"))
+    return frame["file"].removeprefix(f"{report['process']['cwd']}/")
 
 
 def valgrind_frame(report, frame):
@@ -72,23 +39,12 @@ def valgrind_frame(report, frame):
     if frame["file"]:
         place = f" ({file_of(report, frame)}{':%d' % frame['line'] if frame['line'] else ''})"
     elif frame["module"]:
-        place = f" (in {shown(frame['module'])})"
-    return f"0x{address:X}: {name_of(frame)}{place}"
+        place = f" (in {frame['module']})"
+    return f"0x{address:X}: {raw_name(frame)}{place}"
 
 
 def valgrind_stack(report, context):
     return tuple(valgrind_frame(report, f) for f in context["frames"]) or (no_stack(context),)
-
-
-def by_address(context):
-    """The frames by address; of each the inlined ones first."""
-    found, at = [], []
-    for frame in context["frames"]:
-        at.append(frame)
-        if not frame["inlined"]:
-            found.append(at)
-            at = []
-    return found + [at] if at else found
 
 
 # ---- heaptrack -------------------------------------------------------------------------------
@@ -103,7 +59,7 @@ HEAPTRACK_COSTS = {"allocations": "allocs", "temporary": "temporary", "leaked": 
 def heaptrack_addresses(context):
     """It leaves out operator new at the inner end, and what is further out than main where no
     call was inlined at that address."""
-    found = by_address(context)
+    found = addresses(context)
     while found and found[0][0]["function"] in HEAPTRACK_NEW:
         found.pop(0)
     for i, at in enumerate(found):
@@ -120,9 +76,9 @@ def heaptrack_frames(context):
             lines.append(name_of(frame))
             if frame["file"]:
                 lines.append(f"at {shown(frame['file'])}:{frame['line'] or 0}")
-            if i == 0 and frame["module"]:
-                lines.append(f"in {shown(frame['module'])}")
-    return tuple(lines) if context["frames"] else (no_stack(context),)
+            if i == 0:
+                lines.append(f"in {shown(frame['module'] or '??')}")
+    return tuple(lines) if context["frames"] else (no_stack(context), "in ??")
 
 
 def heaptrack_line(context):
@@ -132,7 +88,9 @@ def heaptrack_line(context):
         for frame in at:
             file = f" ({shown(frame['file']).rsplit('/', 1)[-1]})" if frame["file"] else ""
             names.append(name_of(frame) + file)
-    return "".join(f"{name};" for name in names or [no_stack(context)])
+    if not context["frames"]:
+        names = [no_stack(context)]
+    return "".join(f"{name};" for name in names)
 
 
 def heaptrack_costs(path, folder, cost):
@@ -189,7 +147,7 @@ def massif(path):
 
 
 def massif_stack(report, context):
-    return tuple(text.replace("#", "＃") for text in valgrind_stack(report, context))
+    return tuple(shown(text).replace("#", "＃") for text in valgrind_stack(report, context))
 
 
 # ---- callgrind -------------------------------------------------------------------------------
@@ -200,13 +158,13 @@ def callgrind(path, *options):
     text = run("callgrind_annotate", "--threshold=100", "--show-percs=no", "--auto=no", "--tree=caller",
                *options, path, cwd="/")
     names = re.search(r"^Events shown: +(.*)$", text, re.M)[1].split()
-    columns = r"^ *" + r" +".join([r"([\d,]+|\.)"] * len(names)) + r" +(PROGRAM TOTALS|[*<] +.*)$"
+    columns = r"^ *" + r" +".join([r"([\d,]+|\.)"] * len(names)) + r" +(PROGRAM TOTALS|[*<] +.*?)( \(calculated\))?$"
     functions, calls, callers, total = {}, {}, [], None
     for line in text.splitlines():
         row = re.match(columns, line)
         if not row:
             continue
-        *values, what = row.groups()
+        *values, what, _ = row.groups()
         values = [0 if v == "." else number(v) for v in values]
         if what == "PROGRAM TOTALS":
             total = values
@@ -221,7 +179,12 @@ def callgrind(path, *options):
 
 
 def callgrind_name(report, frame):
-    return f"{file_of(report, frame) if frame['file'] else '???'}:{name_of(frame)}"
+    file = "???"
+    if frame["file"] is not None:
+        file = shown(file_of(report, frame)) or file
+    elif frame["function"] is not None and frame["module"]:
+        file = shown(frame["module"].rsplit("/", 1)[-1])
+    return f"{file}:{name_of(frame)}"
 
 
 def callgrind_names(report, context):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Exports for valgrind's programs: ms_print, callgrind_annotate and dh_view.html show the totals,
-every stack, frame and value of the recording."""
+every stack, frame and value of the recording; KCachegrind opens the same file."""
 
 import re
 
@@ -8,44 +8,39 @@ import pytest
 
 import export_readers as readers
 import harness
-from export_readers import sums
-from harness import program
+from export_clients import sums
+from test_export import cxx, exported, hostile, recorded  # noqa: F401 (fixtures)
 from windows import Window
 
-RECORDED = ["symbol_zoo", "peak_sawtooth", "threads_cross", "recursion"]
+# Recursion, threads, a peak in the middle, frames at the limit of what is folded; then what is
+# unusual: stacks that were not stored, or cut.
+RECORDED = {
+    "export_cxx": ["--by-thread"],
+    "symbol_zoo": [],
+    "peak_sawtooth": [],
+    "threads_cross": [],
+    "recursion": [],
+    "many_stacks": ["--ledger-max", "256K"],
+    "operators": ["--depth", "1"],
+}
 
 
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """A recording's report, and its exports, by program; each recorded once."""
-    seep = harness.Seep(tmp_path_factory.mktemp("export"))
-    made = {}
-
-    def get(name):
-        if name not in made:
-            result, made[name] = seep.run([program(name)], options=["--by-thread"])
-            assert result.status == 0, result.stderr
-        return made[name]
-
-    yield get
-    seep.close()
+def load(recordings):
+    return recordings.load(recordings.path)
 
 
-def exported(recordings, form, folder, *options):
-    path = folder / ("run.heaptrack.gz" if form == "heaptrack" else f"run.{form}")
-    done = recordings.seep.command("export", recordings.path, "--to", form, "-o", path, *options)
-    assert (done.status, done.stdout, done.stderr) == (0, b"", b""), done.stderr
-    return path
+@pytest.fixture(params=[*RECORDED, "hostile names"])
+def some(request):
+    """One recording after the other."""
+    if request.param == "hostile names":
+        return request.getfixturevalue("hostile")
+    return request.getfixturevalue("recorded")(request.param, *RECORDED[request.param])
 
 
-# ---- massif ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_massif_has_the_timeline_and_every_stack_at_the_peak_and_the_end(recorded, name, tmp_path):
-    report = recorded(name).main()
+def test_massif_has_the_timeline_and_every_stack_at_the_peak_and_the_end(some, tmp_path):
+    report = load(some)
     process, totals = report["process"], report["totals"]
-    snapshots, peak = readers.massif(exported(recorded(name), "massif", tmp_path))
+    snapshots, peak = readers.massif(exported(some, "massif", tmp_path))
     trees = [i for i, (_, _, tree) in enumerate(snapshots) if tree]
     assert trees == [peak, len(snapshots) - 1]
     for at, key in ((peak, "peak_bytes"), (len(snapshots) - 1, "live_bytes")):
@@ -58,9 +53,6 @@ def test_massif_has_the_timeline_and_every_stack_at_the_peak_and_the_end(recorde
                      for s in report["timeline"]]
     assert snapshots[peak][0] == (totals["peak_at_ns"] - process["start_ns"]) // 10**6
     assert snapshots[-1][0] == end_ms
-
-
-# ---- callgrind -------------------------------------------------------------------------------
 
 
 def callgrind_wanted(report, names):
@@ -84,10 +76,9 @@ def callgrind_wanted(report, names):
     return own, inclusive, calls
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_callgrind_has_every_function_and_call_with_recursion_counted_once(recorded, name, tmp_path):
-    report = recorded(name).main()
-    path = exported(recorded(name), "callgrind", tmp_path, "--by", "live")
+def test_callgrind_has_every_function_and_call_with_recursion_counted_once(some, tmp_path):
+    report = load(some)
+    path = exported(some, "callgrind", tmp_path, "--by", "live")
     names, total, inclusive, calls = readers.callgrind(path, "--inclusive=yes")
     want_own, want_inclusive, want_calls = callgrind_wanted(report, names)
     assert names == ["live_bytes", "live_blocks", "peak_bytes", "peak_blocks", "allocs",
@@ -108,15 +99,17 @@ def test_callgrind_shows_values_and_calls_beside_the_source(recorded, tmp_path):
     folder = harness.SOURCE / "tests" / "programs"
     path = exported(recorded("peak_sawtooth"), "callgrind", tmp_path, "--by", "allocs")
     text = readers.run("callgrind_annotate", "--show=allocs", "--show-percs=no", path)
-    truth = recorded("peak_sawtooth").main()
-    (allocs,) = {sum(c["allocs"] for c in harness.contexts_of(truth, "saw_b"))}
-    line = (folder / "peak_sawtooth.c").read_text().split("saw_b(size_t bytes)\n")[1].splitlines()[1]
+    truth = load(recorded("peak_sawtooth"))
+    allocs = sum(c["allocs"] for c in harness.contexts_of(truth, "saw_b"))
+    source = (folder / "peak_sawtooth.c").read_text()
+    line = source.split("saw_b(size_t bytes)\n")[1].splitlines()[1]
     assert re.search(rf"^ *{allocs:,}  {re.escape(line)}$", text, re.M)
+    assert re.search(rf"^ *{allocs:,}  => .*:saw_b \({allocs:,}x\)$", text, re.M)
 
 
 def test_kcachegrind_opens_the_file_and_shows_the_functions(recorded, tmp_path):
     path = exported(recorded("peak_sawtooth"), "callgrind", tmp_path, "--by", "allocs")
-    report = recorded("peak_sawtooth").main()
+    report = load(recorded("peak_sawtooth"))
     (tmp_path / ".config").mkdir()
     (tmp_path / ".config" / "kcachegrindrc").write_text("[TipOfDay]\nRunOnStart=false\n")
     window = Window(tmp_path, "kcachegrind", path)
@@ -130,26 +123,31 @@ def test_kcachegrind_opens_the_file_and_shows_the_functions(recorded, tmp_path):
         window.close()
 
 
-# ---- DHAT ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_dhat_has_every_stack_at_the_peak_at_the_end_and_in_all(recorded, name, tmp_path):
-    report = recorded(name).main()
-    tree = readers.dhat(exported(recorded(name), "dhat", tmp_path), tmp_path)
+def test_dhat_has_every_stack_at_the_peak_at_the_end_and_in_all(some, tmp_path):
+    report = load(some)
+    tree = readers.dhat(exported(some, "dhat", tmp_path), tmp_path)
     want = {}
     for context in report["contexts"]:
         stack = (context["kind"], *readers.valgrind_stack(report, context))
         figures = [context[key] for key in readers.DHAT_VALUES.values()]
         want[stack] = [a + b for a, b in zip(figures, want.get(stack, [0] * len(figures)))]
-    have = dict(readers.dhat_stacks(tree))
-    assert have == want
+    assert dict(readers.dhat_stacks(tree)) == want
     totals = {key: sum(c[key] for c in report["contexts"]) for key in readers.DHAT_VALUES.values()}
     text = tree["text"].replace("\xa0", " ")
     assert f"PID:     {report['process']['pid']}\n" in text
     assert "lifetimes are not known" in text
-    assert re.search(rf"Total: +{totals['alloc_bytes']:,} bytes \(100%.*?\) in {totals['allocs']:,} blocks",
-                     text)
+    assert re.search(rf"Total: +{totals['alloc_bytes']:,} bytes \(100%.*?\)"
+                     rf" in {totals['allocs']:,} blocks", text)
     assert f"At t-gmax: {totals['peak_bytes']:,} bytes" in text
     assert f"At t-end:  {totals['live_bytes']:,} bytes" in text
     assert "avg lifetime NaN" in text
+
+
+def test_a_profile_without_contexts_is_opened_too(recorded, tmp_path):
+    recordings = recorded("temporaries", "--mode", "off")
+    snapshots, _ = readers.massif(exported(recordings, "massif", tmp_path))
+    assert snapshots[-1][1] == 0
+    names, total, functions, _ = readers.callgrind(exported(recordings, "callgrind", tmp_path))
+    assert (total, functions) == ([0] * len(names), {})
+    tree = readers.dhat(exported(recordings, "dhat", tmp_path), tmp_path)
+    assert tree["root"]["_totalBytes"] == 0

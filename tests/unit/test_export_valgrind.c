@@ -18,7 +18,7 @@ static void files_are_as_agreed(void **state)
 
 		text = exported(format_named(formats[i]), profile, SEEP_BY_CHOICE, &bytes);
 		hide_version(text);
-		(void)snprintf(name, sizeof(name), "export_%s.txt", formats[i]);
+		(void)snprintf(name, sizeof(name), "export%s", format_named(formats[i])->suffix);
 		expect_golden(name, text);
 		free(text);
 		seep_profile_free(profile);
