@@ -85,9 +85,9 @@ def heaptrack_line(context):
     """A line of its flame graph: outermost address first, but of each the inlined calls first."""
     names = []
     for at in reversed(heaptrack_addresses(context)):
-        for frame in at:
-            file = f" ({shown(frame['file']).rsplit('/', 1)[-1]})" if frame["file"] else ""
-            names.append(name_of(frame) + file)
+        for i, frame in enumerate(at):
+            file = shown(frame["file"] or "").rsplit("/", 1)[-1]
+            names.append(name_of(frame) + (f" ({file})" if frame["file"] or i > 0 else ""))
     if not context["frames"]:
         names = [no_stack(context)]
     return "".join(f"{name};" for name in names)
