@@ -73,9 +73,11 @@ def heaptrack_frames(context):
     lines = []
     for at in heaptrack_addresses(context):
         for i, frame in enumerate(at):
-            lines.append(name_of(frame))
+            lines.append(name_of(frame).strip())
             if frame["file"]:
                 lines.append(f"at {shown(frame['file'])}:{frame['line'] or 0}")
+            elif i > 0:
+                lines.append("at :0")
             if i == 0:
                 lines.append(f"in {shown(frame['module'] or '??')}")
     return tuple(lines) if context["frames"] else (no_stack(context), "in ??")
