@@ -247,9 +247,8 @@ export function Table(props: Props) {
 				style={{ transform: `translateY(${layout.top(place)}px)` }}
 				onClick={(event) => {
 					setActive(place);
-					if (getSelection()?.type === "Range") return;
 					if (props.onPick) props.onPick(row, event.shiftKey);
-					else toggle(row);
+					else if (getSelection()?.type !== "Range") toggle(row);
 				}}
 			>
 				{columns.map((column, i) => (

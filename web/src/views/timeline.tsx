@@ -66,12 +66,10 @@ export function Timeline({ facts }: { facts: Facts }) {
 					epochs: <code>seep mark PID NAME</code>, or <code>seep_mark("NAME")</code> in the program.
 				</p>
 			)}
-			{!one && (
-				<div class="beside">
-					<Epochs facts={facts} sums={sums} brush={brush} />
-					<Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />
-				</div>
-			)}
+			<div class={one ? "" : "beside"}>
+				{!one && <Epochs facts={facts} sums={sums} brush={brush} />}
+				<Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />
+			</div>
 		</div>
 	);
 }
