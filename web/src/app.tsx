@@ -146,22 +146,24 @@ function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
 	}
 
 	return (
-		<div class="tabs controls" role="tablist" aria-label="Views" ref={list} onKeyDown={key}>
-			{views.map((view) => (
-				<button
-					key={view.tab}
-					id={`tab-${view.tab}`}
-					role="tab"
-					aria-selected={view.tab === tab}
-					aria-controls={view.tab === tab ? `panel-${view.tab}` : undefined}
-					tabIndex={view.tab === tab ? 0 : -1}
-					onClick={() => set({ tab: view.tab })}
-				>
-					{view.name}
-					{view.badge !== undefined && <span class={`badge${view.warn ? " warn" : ""}`}>{digits(view.badge)}</span>}
-				</button>
-			))}
-		</div>
+		<nav class="tabs controls" aria-label="Views">
+			<div role="tablist" aria-label="Views" ref={list} onKeyDown={key}>
+				{views.map((view) => (
+					<button
+						key={view.tab}
+						id={`tab-${view.tab}`}
+						role="tab"
+						aria-selected={view.tab === tab}
+						aria-controls={view.tab === tab ? `panel-${view.tab}` : undefined}
+						tabIndex={view.tab === tab ? 0 : -1}
+						onClick={() => set({ tab: view.tab })}
+					>
+						{view.name}
+						{view.badge !== undefined && <span class={`badge${view.warn ? " warn" : ""}`}>{digits(view.badge)}</span>}
+					</button>
+				))}
+			</div>
+		</nav>
 	);
 }
 
@@ -229,19 +231,21 @@ function Shell({ facts }: { facts: Facts }) {
 			<Tabs views={views} tab={view.tab} />
 			{view.filters && <Filters facts={facts} measures={view.filters === "all"} />}
 			<div class="print-only light">{facts.diff ? <DiffOverview facts={facts} /> : <Overview facts={facts} print />}</div>
-			{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
-				<div
-					key={one.tab}
-					id={`panel-${one.tab}`}
-					class={`panel panel-${one.tab}`}
-					role="tabpanel"
-					tabIndex={one.filters ? undefined : 0}
-					aria-labelledby={`tab-${one.tab}`}
-					hidden={one !== view}
-				>
-					{one.show()}
-				</div>
-			))}
+			<main>
+				{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
+					<div
+						key={one.tab}
+						id={`panel-${one.tab}`}
+						class={`panel panel-${one.tab}`}
+						role="tabpanel"
+						tabIndex={one.filters ? undefined : 0}
+						aria-labelledby={`tab-${one.tab}`}
+						hidden={one !== view}
+					>
+						{one.show()}
+					</div>
+				))}
+			</main>
 			<div class="print-only light">
 				<Paper facts={facts} />
 			</div>

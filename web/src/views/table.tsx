@@ -242,6 +242,7 @@ export function Table(props: Props) {
 				role="row"
 				class={`grid-row${place === at ? " active" : ""}${props.picked?.(row) ? " picked" : ""}`}
 				aria-rowindex={place + 2}
+				aria-level={props.detail ? 1 : undefined}
 				aria-expanded={props.detail ? isOpen : undefined}
 				aria-selected={props.picked ? props.picked(row) : undefined}
 				style={{ transform: `translateY(${layout.top(place)}px)` }}
@@ -283,7 +284,7 @@ export function Table(props: Props) {
 			<div
 				class="grid"
 				ref={scroller}
-				role="grid"
+				role={props.detail ? "treegrid" : "grid"}
 				aria-label={props.label}
 				aria-rowcount={rows.length + 1}
 				aria-activedescendant={at >= from && at < to ? `${id}-${rows[at]}` : undefined}

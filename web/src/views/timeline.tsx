@@ -57,7 +57,7 @@ export function Timeline({ facts }: { facts: Facts }) {
 			<Brush facts={facts} brush={brush}>
 				<Legend />
 				<Plot facts={facts} height={narrow ? 170 : 210} what="bytes" epochs={state.epochs} brush={one ? undefined : brush} />
-				<h3>Allocations per second</h3>
+				<h2>Allocations per second</h2>
 				<Plot facts={facts} height={narrow ? 80 : 92} what="rate" epochs={state.epochs} brush={one ? undefined : brush} />
 			</Brush>
 			{one && (
