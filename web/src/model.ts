@@ -152,8 +152,10 @@ export class Model {
 
 		if (thread === null && scope === null && module === null) return null;
 		const keep = new Uint8Array(contexts.count).fill(1);
-		const threadAt = thread === null ? -1 : contexts.threads.list.indexOf(thread);
-		const scopeAt = scope === null ? -1 : contexts.scopes.list.indexOf(scope);
+		// Contexts without a thread or scope have the number -1, which no name has.
+		const place = (list: string[], name: string | null) => (list.includes(name ?? "") ? list.indexOf(name ?? "") : -2);
+		const threadAt = place(contexts.threads.list, thread);
+		const scopeAt = place(contexts.scopes.list, scope);
 		const deepest = module === null ? null : this.#deepestIn(Number(module));
 		for (let i = 0; i < contexts.count; i++) {
 			if (thread !== null && contexts.threadOf[i] !== threadAt) keep[i] = 0;
