@@ -58,17 +58,17 @@ interface Order {
 }
 
 function sorted(rows: ArrayLike<number>, column: Column | undefined, down: boolean): number[] {
-	const order = Array.from(rows);
-	if (!column) return order;
-	const values = new Map<number, number | string>();
+	if (!column) return Array.from(rows);
+	const values = Array.from(rows, (row) => column.value(row));
+	const places = Uint32Array.from(values, (_, at) => at);
 	const sign = down ? -1 : 1;
 
-	for (const row of order) values.set(row, column.value(row));
-	return order.sort((a, b) => {
-		const x = values.get(a)!;
-		const y = values.get(b)!;
-		return (x < y ? -sign : x > y ? sign : 0) || a - b;
+	places.sort((a, b) => {
+		const x = values[a];
+		const y = values[b];
+		return x < y ? -sign : x > y ? sign : a - b;
 	});
+	return Array.from(places, (at) => rows[at]);
 }
 
 const fallsAtFirst = (column: Column | undefined) => column?.num === true;
