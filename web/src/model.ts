@@ -226,8 +226,8 @@ export class Model {
 	}
 
 	/**
-	 * By node of a call tree how often what begins there was repeated in the deepest stack: "17", or
-	 * "65536+"; for what repeats several functions "17 by 2".
+	 * By node of a call tree how often what begins there follows itself in the deepest stack: "×17",
+	 * "×65536+", "×17 (period 2)", as in a terminal.
 	 */
 	repeats(tree: Tree, whole: boolean): Map<number, string> {
 		const { contexts } = this;
@@ -238,9 +238,9 @@ export class Model {
 			if (tree.ends[i] < 0) continue;
 			for (const { from, to, times, or_more } of contexts.folds(i)) {
 				const node = tree.up(tree.ends[i], to - (whole ? 0 : contexts.inner[i]));
-				if (node <= 0 || tree.fn[node] < 0 || (most.get(node) ?? 0) >= Number(times)) continue;
+				if (node <= 0 || tree.fn[node] < 0 || (most.get(node) ?? 1) >= Number(times)) continue;
 				most.set(node, Number(times));
-				words.set(node, `${times}${or_more ? "+" : ""}${to > from ? ` by ${to - from + 1}` : ""}`);
+				words.set(node, `×${times}${or_more ? "+" : ""}${to > from ? ` (period ${to - from + 1})` : ""}`);
 			}
 		}
 		return words;

@@ -216,7 +216,7 @@ test("folded recursion is known by place and by node", () => {
 	const model = loadModel(page);
 	assert.deepEqual(model.contexts.folds(0), [{ from: 1, to: 2, times: 300, or_more: false }]);
 	const tree = model.tree(model.weigh(ALL), true);
-	assert.deepEqual([...model.repeats(tree, true)], [[tree.find([0, 1]), "300 by 2"]]);
+	assert.deepEqual([...model.repeats(tree, true)], [[tree.find([0, 1]), "×300 (period 2)"]]);
 });
 
 test("a diff is after minus before, and as wide as what changed", () => {
