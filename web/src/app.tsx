@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Facts, gather, said } from "./facts";
+import { drawn } from "./flame/pane";
 import { FlameView } from "./flame/view";
 import { basename, digits, duration, moment } from "./format";
 import { loadModel, type Model } from "./model";
@@ -145,22 +146,24 @@ function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
 	}
 
 	return (
-		<div class="tabs controls" role="tablist" aria-label="Views" ref={list} onKeyDown={key}>
-			{views.map((view) => (
-				<button
-					key={view.tab}
-					id={`tab-${view.tab}`}
-					role="tab"
-					aria-selected={view.tab === tab}
-					aria-controls={view.tab === tab ? `panel-${view.tab}` : undefined}
-					tabIndex={view.tab === tab ? 0 : -1}
-					onClick={() => set({ tab: view.tab })}
-				>
-					{view.name}
-					{view.badge !== undefined && <span class={`badge${view.warn ? " warn" : ""}`}>{digits(view.badge)}</span>}
-				</button>
-			))}
-		</div>
+		<nav class="tabs controls" aria-label="Views">
+			<div role="tablist" aria-label="Views" ref={list} onKeyDown={key}>
+				{views.map((view) => (
+					<button
+						key={view.tab}
+						id={`tab-${view.tab}`}
+						role="tab"
+						aria-selected={view.tab === tab}
+						aria-controls={view.tab === tab ? `panel-${view.tab}` : undefined}
+						tabIndex={view.tab === tab ? 0 : -1}
+						onClick={() => set({ tab: view.tab })}
+					>
+						{view.name}
+						{view.badge !== undefined && <span class={`badge${view.warn ? " warn" : ""}`}>{digits(view.badge)}</span>}
+					</button>
+				))}
+			</div>
+		</nav>
 	);
 }
 
@@ -204,11 +207,12 @@ function Shell({ facts }: { facts: Facts }) {
 			const tab = hashTab();
 			if (views.some((one) => one.tab === tab)) set({ tab });
 		};
-		addEventListener("hashchange", listen);
-		return () => removeEventListener("hashchange", listen);
+		// Going back, and typing another view into the address.
+		addEventListener("popstate", listen);
+		return () => removeEventListener("popstate", listen);
 	}, []);
 	useEffect(() => {
-		if (hashTab() !== view.tab) location.hash = view.tab;
+		if (hashTab() !== view.tab) history.pushState(null, "", `#${view.tab}`);
 	}, [view.tab]);
 	useKeys({
 		"?": () => setHelp(true),
@@ -226,21 +230,23 @@ function Shell({ facts }: { facts: Facts }) {
 			<Head facts={facts} theme={theme} toggleTheme={toggleTheme} help={() => setHelp(true)} />
 			<Tabs views={views} tab={view.tab} />
 			{view.filters && <Filters facts={facts} measures={view.filters === "all"} />}
-			{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
-				<div
-					key={one.tab}
-					id={`panel-${one.tab}`}
-					class={`panel panel-${one.tab}`}
-					role="tabpanel"
-					tabIndex={one.filters ? undefined : 0}
-					aria-labelledby={`tab-${one.tab}`}
-					hidden={one !== view}
-				>
-					{one.show()}
-				</div>
-			))}
-			<div class="print-only">
-				{facts.diff ? <DiffOverview facts={facts} /> : <Overview facts={facts} print />}
+			<div class="print-only light">{facts.diff ? <DiffOverview facts={facts} /> : <Overview facts={facts} print />}</div>
+			<main>
+				{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
+					<div
+						key={one.tab}
+						id={`panel-${one.tab}`}
+						class={`panel panel-${one.tab}`}
+						role="tabpanel"
+						tabIndex={one.filters ? undefined : 0}
+						aria-labelledby={`tab-${one.tab}`}
+						hidden={one !== view}
+					>
+						{one.show()}
+					</div>
+				))}
+			</main>
+			<div class="print-only light">
 				<Paper facts={facts} />
 			</div>
 			<div class="hidden-text" role="status" aria-live="polite" ref={setAnnouncer} />
@@ -253,8 +259,11 @@ export function App({ data }: { data: unknown }) {
 	const seep = useMemo(() => {
 		const model = loadModel(data as object);
 		const measure = model.isDiff ? model.measures[0] : figure(object(object(model.doc).totals).live_bytes) ? "live" : "peak";
-		return { model, facts: gather(model), store: new Store({ ...initialState, measure, tab: hashTab() }) };
-	}, [data]);
+		const store = new Store({ ...initialState, measure, tab: hashTab() });
+		// For the browser's console, and for tests of what is drawn.
+		Object.defineProperty(window, "seep", { value: Object.freeze({ model, store, drawn }) });
+		return { model, facts: gather(model), store };
+	}, []);
 
 	return (
 		<SeepContext.Provider value={seep}>

@@ -210,7 +210,7 @@ export const after = (facts: Facts, ns: number) => duration(Math.max(0, ns - fac
 
 export function epochName(facts: Facts, epoch: Epoch): string {
 	if (epoch.name) return epoch.name;
-	return epoch.number === 0 ? "start" : after(facts, epoch.fromNs);
+	return epoch.number === 0 ? "the start" : after(facts, epoch.fromNs);
 }
 
 /** When what still lives of a context was allocated: from, and until when; null where not known. */

@@ -265,15 +265,17 @@ export class Tree {
 	find(functions: readonly number[]): number {
 		const roots = [0, ...this.children(0).filter((child) => this.fn[child] < 0)];
 		let best = 0;
+		let most = 0;
 
 		for (let skip = 0; skip < functions.length && best === 0; skip++)
 			for (const root of roots) {
 				let node = root;
-				for (let at = skip, next = 0; at < functions.length; at++, node = next) {
-					next = this.#child(node, functions[at]);
+				let met = 0;
+				for (let next = 0; skip + met < functions.length; met++, node = next) {
+					next = this.#child(node, functions[skip + met]);
 					if (next < 0) break;
 				}
-				if (node !== root && this.depth[node] > this.depth[best]) best = node;
+				if (met > most) [best, most] = [node, met];
 			}
 		return best;
 	}
