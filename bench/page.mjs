@@ -109,21 +109,26 @@ function busy(pid) {
 	return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
 }
 
+/** The process of the only page. */
 async function renderer(browser) {
 	const session = await browser.newBrowserCDPSession();
 	const { processInfo } = await session.send("SystemInfo.getProcessInfo");
 	await session.detach();
-	return processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
+	const pids = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id);
+	return pids.reduce((a, b) => (busy(b) > busy(a) ? b : a));
 }
 
-async function seconds(page, type, holds, act) {
+/** Of what an action does, until it is painted: clock and processor. */
+async function timed(page, pid, type, holds, act) {
+	const before = busy(pid);
 	await page.evaluate(([type, source]) => {
 		probe.input(type);
 		window.drawsBefore = probe.draws;
 		window.waiting = probe.painted(eval(`(${source})`));
 	}, [type, holds.toString()]);
 	await act();
-	return page.evaluate(async () => (await window.waiting) - probe.inputAt);
+	const clock = await page.evaluate(async () => (await window.waiting) - probe.inputAt);
+	return { clock, processor: busy(pid) - before };
 }
 
 async function measure(browser, { viewer, url, search }) {
@@ -137,16 +142,16 @@ async function measure(browser, { viewer, url, search }) {
 	await page.addInitScript(probe);
 	await page.addInitScript(`window.opened = (${opened})()`);
 	await page.goto(url, { waitUntil: "commit" });
-	figures.load = await page.evaluate(() => window.opened);
-	const pids = await renderer(browser);
-	figures.busy = Math.max(...pids.map(busy));
+	const clock = await page.evaluate(() => window.opened);
+	const pid = await renderer(browser);
+	figures.open = { clock, processor: busy(pid) };
 	await page.waitForTimeout(300);
 	const { x, y } = await box(page);
 	await page.mouse.move(x, y);
-	figures.zoom = await seconds(page, "mouseup", zoomed, () => page.mouse.click(x, y, { clickCount: clicks }));
+	figures.zoom = await timed(page, pid, "mouseup", zoomed, () => page.mouse.click(x, y, { clickCount: clicks }));
 	await page.waitForTimeout(300);
 	await begin(page);
-	figures.search = await seconds(page, "input", marked, () => page.keyboard.insertText(search));
+	figures.search = await timed(page, pid, "input", marked, () => page.keyboard.insertText(search));
 	figures.heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
 	if (plan.pictures) await page.screenshot({ path: `${plan.pictures}/${viewer}.png` });
 	await context.close();
