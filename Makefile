@@ -6,7 +6,7 @@ DESTDIR ?=
 # More options of bench/run, such as BENCH="--rows list2 --peers none".
 BENCH ?=
 
-.PHONY: all help test lint check bench fuzz soak programs web install clean
+.PHONY: all help test lint check bench fuzz soak programs web install uninstall deb clean
 
 #| make            build/seep and build/libseep.so
 #| make lint       format, names, includes and the like: half a minute
@@ -18,6 +18,8 @@ BENCH ?=
 #| make web        assets/report.html from web/, by node and npm
 #| make soak       what check leaves out, fuzz, and an hour of work: three hours
 #| make install    a release, to PREFIX=/usr/local; DESTDIR= goes before it
+#| make uninstall  of the same PREFIX and DESTDIR
+#| make deb        Debian packages, in build-deb: three minutes
 #| make clean      remove the build folders
 all:
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null
@@ -62,9 +64,15 @@ release:
 	@cmake --build --preset release
 
 install:
-	@cmake --preset release --log-level=WARNING -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --preset release --log-level=WARNING -DCMAKE_INSTALL_PREFIX="$(PREFIX)" >/dev/null
 	@cmake --build --preset release
-	@DESTDIR=$(DESTDIR) cmake --install build-release
+	@cmake/install.sh install build-release "$(PREFIX)" "$(DESTDIR)"
+
+uninstall:
+	@cmake/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
+
+deb:
+	@.ci/deb
 
 clean:
-	@rm -rf build build-release build-asan build-tsan
+	@rm -rf build build-release build-asan build-tsan build-deb

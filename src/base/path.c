@@ -3,6 +3,7 @@
 
 #include "base/xalloc.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,13 +24,62 @@ char *seep_path_folder(const char *path)
 	return seep_xstrndup(path, slash > path ? (size_t)(slash - path) : 1);
 }
 
+bool seep_path_is_same_file(const char *a, const char *b)
+{
+	struct stat st[2];
+
+	return stat(a, &st[0]) == 0 && stat(b, &st[1]) == 0 && st[0].st_dev == st[1].st_dev &&
+	       st[0].st_ino == st[1].st_ino;
+}
+
+/* How long @path is without its last component; SIZE_MAX where that is "..". */
+static size_t without_last(const char *path, size_t bytes)
+{
+	size_t start = bytes;
+
+	while (start > 0 && path[start - 1] != '/')
+		start--;
+	if (bytes - start == 2 && memcmp(path + start, "..", 2) == 0)
+		return SIZE_MAX;
+	return start > 1 ? start - 1 : start;
+}
+
+char *seep_path_normal(const char *path)
+{
+	const bool is_absolute = path[0] == '/';
+	char *normal = seep_xmalloc(strlen(path) + 2);
+	size_t used = 0;
+
+	if (is_absolute)
+		normal[used++] = '/';
+	while (*path) {
+		const size_t bytes = strcspn(path, "/");
+		const bool is_up = bytes == 2 && memcmp(path, "..", 2) == 0;
+		const size_t shorter = is_up && used > is_absolute ? without_last(normal, used)
+								   : SIZE_MAX;
+
+		if (shorter != SIZE_MAX) {
+			used = shorter;
+		} else if (bytes > 0 && !(bytes == 1 && *path == '.') &&
+			   !(is_up && used == 1 && is_absolute)) {
+			if (used > is_absolute)
+				normal[used++] = '/';
+			memcpy(normal + used, path, bytes);
+			used += bytes;
+		}
+		path += bytes + (path[bytes] == '/');
+	}
+	if (used == 0)
+		normal[used++] = '.';
+	normal[used] = '\0';
+	return normal;
+}
+
 bool seep_path_is_same(const char *a, const char *b)
 {
 	char *first = seep_path_folder(a), *second = seep_path_folder(b);
-	struct stat st[2];
-	bool is = strcmp(seep_path_base(a), seep_path_base(b)) == 0 && stat(first, &st[0]) == 0 &&
-		  stat(second, &st[1]) == 0 && st[0].st_dev == st[1].st_dev &&
-		  st[0].st_ino == st[1].st_ino;
+	bool is = strcmp(seep_path_base(a), seep_path_base(b)) == 0 &&
+		  seep_path_is_same_file(first, second);
 
 	free(first);
 	free(second);

@@ -14,6 +14,12 @@ char *seep_path_folder(const char *path) __attribute__((returns_nonnull));
 /* Do both name one place? It may be empty; links at its end are not followed. */
 bool seep_path_is_same(const char *a, const char *b);
 
+/* Do both lead to one file or folder, now, through whatever links? */
+bool seep_path_is_same_file(const char *a, const char *b);
+
+/* @path without "//", "/./" and "NAME/..", by its text alone. Release with free(). */
+char *seep_path_normal(const char *path) __attribute__((returns_nonnull));
+
 /* Does @text begin so, or as one of a list that NULL ends? */
 bool seep_begins_with(const char *text, const char *begin);
 bool seep_begins_among(const char *text, const char *const *begins);

@@ -3,6 +3,7 @@
 #include "base/units.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -269,6 +270,28 @@ static uint64_t duration_suffix(const char *suffix)
 	return 0;
 }
 
+/* In any case, as sizes. */
+static uint64_t amount_suffix(const char *suffix)
+{
+	static const char letters[] = "kmgt";
+	const char *letter = strchr(letters, *suffix >= 'A' && *suffix <= 'Z' ? *suffix - 'A' + 'a'
+									      : *suffix);
+	uint64_t size = 1;
+
+	if (!*suffix)
+		return 1;
+	if (!letter || suffix[1])
+		return 0;
+	for (ptrdiff_t i = 0; i <= letter - letters; i++)
+		size *= 1000;
+	return size;
+}
+
+static uint64_t share_suffix(const char *suffix)
+{
+	return strcmp(suffix, "%") == 0 ? 10000 : 0;
+}
+
 enum reading { READ_WELL, READ_NONSENSE, READ_TOO_LARGE };
 
 static enum reading read_scaled(const char *text, uint64_t (*suffix_size)(const char *),
@@ -328,4 +351,24 @@ int seep_parse_count(const char *text, uint64_t max, uint64_t *ret_count, struct
 		return fail_too_large(text, max, err);
 	*ret_count = number.whole;
 	return 0;
+}
+
+int seep_parse_amount(const char *text, uint64_t *ret_count, struct seep_error *err)
+{
+	switch (read_scaled(text, amount_suffix, ret_count)) {
+	case READ_WELL:
+		return 0;
+	case READ_TOO_LARGE:
+		return fail_too_large(text, UINT64_MAX, err);
+	default:
+		return seep_fail(err, SEEP_EUSAGE,
+				 "'%s' is not a count; write for example 500, 10k or 1.5M", text);
+	}
+}
+
+int seep_parse_share(const char *text, uint64_t *ret_millionths, struct seep_error *err)
+{
+	if (read_scaled(text, share_suffix, ret_millionths) == READ_WELL)
+		return 0;
+	return seep_fail(err, SEEP_EUSAGE, "'%s' is not a share; write for example 5%%", text);
 }

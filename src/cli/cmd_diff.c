@@ -73,9 +73,9 @@ const struct seep_option_table cmd_diff_options = {
 	.max_operands = SIZE_MAX,
 	.details =
 		"  seep diff A B            two recordings, ledgers or running processes\n"
-		"  seep diff A@M1 A@M2      allocated between two marks of A, and still alive\n"
+		"  seep diff A@M1 A@M2      allocated between two marks, and still alive\n"
 		"  seep diff A@M1 [now]     allocated since a mark, and still alive\n"
-		"  seep diff --cycle PID [-- COMMAND …]   while COMMAND ran, and still alive\n"
+		"  seep diff --cycle PID [-- COMMAND …]  while COMMAND ran, still alive\n"
 		"\n"
 		"Two recordings are joined by the functions of their call stacks, so builds with\n"
 		"moved code match. \"seep mark\" sets marks; of several with one name the last one\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep open": the page of a recording, in a browser. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -138,9 +139,16 @@ static int wait_a_little(pid_t pid)
 static int start_browser(const char *browser, const char *page, struct seep_error *err)
 {
 	char *const argv[] = { (char *)(uintptr_t)browser, (char *)(uintptr_t)page, NULL };
+	posix_spawn_file_actions_t actions;
 	pid_t pid;
-	int status = posix_spawnp(&pid, browser, NULL, NULL, argv, environ);
+	int status;
 
+	/* It outlives us: it may not keep open what whoever called us reads. */
+	(void)posix_spawn_file_actions_init(&actions);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		(void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+	status = posix_spawnp(&pid, browser, &actions, NULL, argv, environ);
+	(void)posix_spawn_file_actions_destroy(&actions);
 	if (status != 0)
 		return seep_fail_errno(err, status, "cannot start %s", browser);
 	status = wait_a_little(pid);

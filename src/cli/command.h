@@ -51,6 +51,9 @@ const char *seep_command_nearest(const char *name);
  */
 int seep_command_run(const struct seep_command *command, int argc, char **argv);
 
+int cmd_check(char **operands);
+extern const struct seep_option_table cmd_check_options;
+
 int cmd_completion(char **operands);
 extern const struct seep_option_table cmd_completion_options;
 
@@ -59,6 +62,9 @@ extern const struct seep_option_table cmd_diff_options;
 
 int cmd_doctor(char **operands);
 extern const struct seep_option_table cmd_doctor_options;
+
+int cmd_export(char **operands);
+extern const struct seep_option_table cmd_export_options;
 
 int cmd_leaks(char **operands);
 extern const struct seep_option_table cmd_leaks_options;

@@ -40,8 +40,7 @@ void seep_help_overview(FILE *out)
 		    out);
 }
 
-/* "-o, --output FILE", "    --json[=FORM]" */
-static char *option_syntax(const struct seep_option *option)
+char *seep_help_option_syntax(const struct seep_option *option)
 {
 	const bool optional = option->type == SEEP_OPTION_OPTIONAL;
 	const char letter[] = { '-', option->short_name, ',', ' ', '\0' };
@@ -56,7 +55,7 @@ static char *option_syntax(const struct seep_option *option)
 static void print_option(const struct seep_option *option, size_t width, FILE *out)
 {
 	const struct seep_printer printer = { .out = out, .width = HELP_COLUMNS };
-	char *syntax = option_syntax(option);
+	char *syntax = seep_help_option_syntax(option);
 
 	(void)fprintf(out, "  %-*s  ", (int)width, syntax);
 	seep_text_fold(&printer, SEEP_STYLE_PLAIN, width + 4, width + 4, option->summary);
@@ -68,7 +67,7 @@ static size_t syntax_width(const struct seep_option_table *table)
 	size_t width = sizeof("-h, --help") - 1;
 
 	for (size_t i = 0; i < table->count; i++) {
-		char *syntax = option_syntax(&table->options[i]);
+		char *syntax = seep_help_option_syntax(&table->options[i]);
 
 		if (strlen(syntax) > width)
 			width = strlen(syntax);

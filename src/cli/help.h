@@ -16,4 +16,7 @@ void seep_help_overview(FILE *out);
 /* One command with its options. */
 void seep_help_command(const struct seep_command *command, FILE *out);
 
+/* "-o, --output FILE", "    --json[=FORM]"; release with free(). */
+char *seep_help_option_syntax(const struct seep_option *option);
+
 #endif

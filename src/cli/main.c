@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/help.h"
+#include "cli/man.h"
 
 static int unknown_command(const char *name)
 {
@@ -31,6 +32,20 @@ static bool asks_for_help(const char *word)
 	return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* For the build, which installs the pages. */
+static int manual(const char *name)
+{
+	const struct seep_command *command = name ? seep_command_find(name) : NULL;
+
+	if (name && !command)
+		return unknown_command(name);
+	if (command)
+		seep_man_command(command, stdout);
+	else
+		seep_man_overview(stdout);
+	return SEEP_EXIT_OK;
+}
+
 static int help(int argc, char **argv)
 {
 	const struct seep_command *command;
@@ -39,6 +54,8 @@ static int help(int argc, char **argv)
 		seep_help_overview(stdout);
 		return SEEP_EXIT_OK;
 	}
+	if (strcmp(argv[1], "--man") == 0)
+		return manual(argv[2]);
 	command = seep_command_find(argv[1]);
 	if (!command)
 		return unknown_command(argv[1]);

@@ -248,10 +248,10 @@ static char *readable_library(char *path)
 	return absolute;
 }
 
-/* Beside this executable, ../lib/seep/ from it, the installation's folder. */
+/* Beside this executable, where it is installed from there, the installation's folder. */
 static char *find_library(void)
 {
-	static const char *const places[] = { "libseep.so", "../lib/seep/libseep.so" };
+	static const char *const places[] = { "libseep.so", SEEP_LIBRARY_FROM_TOOL "/libseep.so" };
 	char self[PATH_MAX], *path = NULL, *slash;
 	ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
 

@@ -8,7 +8,7 @@ keys, our own output may not have any that are not written down.
 
 import re
 
-ANNOTATIONS = {"$schema", "$defs", "title", "description"}
+ANNOTATIONS = {"$schema", "$defs", "definitions", "title", "description"}
 TYPES = {
     "object": dict,
     "array": list,
@@ -34,6 +34,10 @@ class Validator:
     def errors(self, value):
         """All violations, as "path: sentence"."""
         return list(self.check(value, self.root, "$"))
+
+    def errors_of(self, value, name):
+        """The same against one of the schema's definitions."""
+        return list(self.check(value, self.root["$defs"][name], "$"))
 
     def resolve(self, reference):
         node = self.root

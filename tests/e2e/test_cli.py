@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What every command has in common: help, wrong usage, exit statuses, completion."""
+"""What every command has in common: help, wrong usage, exit statuses."""
 import re
 import subprocess
 
@@ -77,27 +77,3 @@ def test_output_that_cannot_be_written_is_a_failure():
                                 text=True, check=False)
     assert result.returncode == 2
     assert "No space left" in result.stderr
-
-
-def complete(line, word=""):
-    script = (f'eval "$({harness.SEEP} completion)"; COMP_WORDS=({line} "{word}"); '
-              f"COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _seep; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
-    return subprocess.run(["bash", "-c", script], capture_output=True, text=True,
-                          check=True).stdout.split()
-
-
-def test_completion_knows_every_command_and_option():
-    assert set(listed_commands()) <= set(complete("seep"))
-    for command in listed_commands():
-        options = set(re.findall(r"^ .{1,5}(--[a-z-]+)", seep("help", command).stdout, re.M))
-        assert set(complete(f"seep {command}", "--")) == options
-
-
-@pytest.mark.parametrize("line", ["seep report", "seep run", "seep doctor", "seep report --symbols"])
-def test_completion_leaves_operands_and_values_to_bash(line):
-    """Which offers files, as nothing else is offered."""
-    assert complete(line) == []
-
-
-def test_completion_knows_the_values_of_an_option():
-    assert complete("seep report --by", "p") == ["peak"]

@@ -10,6 +10,7 @@
 #include "profile/profile.h"
 #include "recording/recording.h"
 #include "recording/recording_db.h"
+#include "report/check.h"
 #include "report/report.h"
 
 #include <sqlite3.h>
@@ -223,7 +224,53 @@ static ssize_t swallow(void *cookie, const char *text, size_t bytes)
 	return (ssize_t)bytes;
 }
 
-static void report(const struct seep_profile *profile, uint64_t choice)
+/* Budgets of every kind, in one of the formats. */
+static void check(FILE *out, const struct seep_printer *printer, struct seep_profile *profile,
+		  struct seep_sites *sites, uint64_t choice)
+{
+	static const char *const texts[] = {
+		"leaks<=0", "lost<1", "peak<1", "function:*a*:live<1", "own-module:*:blocks<=+1%",
+		"growth<=0"
+	};
+	enum { COUNT = sizeof(texts) / sizeof(texts[0]) };
+	struct seep_budget_plan plan = { .leak_kinds = UINT32_MAX, .alone = choice & 1 };
+	const struct seep_budget_side side = { profile, sites };
+	struct seep_budget_outcome outcomes[COUNT];
+	struct seep_budgets budgets = { 0 };
+	struct seep_checked_file file = { fuzz_path, fuzz_path, 1, side, outcomes };
+	const struct seep_check all = {
+		.budgets = &budgets, .files = &file, .count = 1, .root.paths[1] = fuzz_path
+	};
+
+	plan.baseline = &side;
+	for (int i = 0; i < COUNT; i++)
+		if (seep_budgets_add(&budgets, texts[i], NULL) != 0)
+			abort();
+	for (int i = 0; i < COUNT; i++)
+		outcomes[i] = seep_budget_check(&budgets.items[i], &side, &plan);
+	switch (choice / 2 % 5) {
+	case 0:
+		seep_check_json(out, &all, false);
+		break;
+	case 1:
+		seep_check_sarif(out, &all);
+		break;
+	case 2:
+		seep_check_junit(out, &all);
+		break;
+	case 3:
+		seep_check_github(out, &all);
+		seep_check_markdown(out, &all);
+		break;
+	default:
+		seep_check_text(printer, &all);
+	}
+	for (int i = 0; i < COUNT; i++)
+		seep_budget_outcome_done(&outcomes[i]);
+	seep_budgets_done(&budgets);
+}
+
+static void report(struct seep_profile *profile, uint64_t choice)
 {
 	static const cookie_io_functions_t sink = { .write = swallow };
 	const struct seep_view_options options = { .path = fuzz_path, .by = SEEP_BY_CHOICE };
@@ -231,7 +278,7 @@ static void report(const struct seep_profile *profile, uint64_t choice)
 	const struct seep_printer printer = { .out = out, .width = 80 };
 	struct seep_sites *sites = seep_sites_new(profile);
 
-	switch (choice % 5) {
+	switch (choice % 6) {
 	case 0:
 		seep_report_json(out, profile, &options, false);
 		break;
@@ -243,6 +290,9 @@ static void report(const struct seep_profile *profile, uint64_t choice)
 		break;
 	case 3:
 		seep_report_raw(out, profile, &options);
+		break;
+	case 4:
+		check(out, &printer, profile, sites, choice / 6);
 		break;
 	default:
 		seep_report_stacks(&printer, sites, &options);

@@ -16,6 +16,7 @@ SEVERAL = {
     "src/profile/ledger_load.h": "opening by name and loading, as their users see them",
     "src/profile/ledger_parts.h": "the loader's steps, a file each",
     "src/recording/recording.h": "the room's interface: write, open, load",
+    "src/report/check.h": "one result of seep check, a file per format",
     "src/report/report.h": "the room's interface: one function per kind of report, a file each",
     "src/scan/scan.h": "the room's interface: a file per step of a scan",
     "src/tui/screens.h": "one entry per screen, in screen_NAME.c: the list of screens",

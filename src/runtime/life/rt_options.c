@@ -21,31 +21,14 @@ static RT_LARGE char modules[TEXT_MAX];
 static const char *const modes[] = { "all", "off", NULL };
 static const char *const thread_keys[] = { "off", "name", NULL };
 
-#define OPTION(name, text, ...)                                                               \
-	{                                                                                     \
-		.key = #name, .offset = offsetof(struct rt_options, name), .meaning = (text), \
-		##__VA_ARGS__                                                                 \
-	}
+#define CORE_RUNTIME_OPTION(name, text, ...)           \
+	{ .key = #name,                                \
+	  .offset = offsetof(struct rt_options, name), \
+	  .meaning = (text),                           \
+	  ##__VA_ARGS__ },
 
 static const struct option options[] = {
-	OPTION(mode, "all (default) | off", .words = modes),
-	OPTION(size_min, "BYTES: do not record smaller requests"),
-	OPTION(size_max, "BYTES: do not record larger requests; 0 = no limit"),
-	OPTION(modules, "GLOB,!GLOB: record only what these modules allocate, or not these",
-	       .text = modules),
-	OPTION(depth, "N: keep the N innermost frames of a stack, after folding; 0 = all"),
-	OPTION(by_thread,
-	       "off (default) | name: keep call stacks apart by the name of their thread",
-	       .words = thread_keys),
-	OPTION(verify, "N: compare every Nth stack with libgcc's unwinder; slow"),
-	OPTION(ledger_max, "BYTES: memory or disk at which the ledger stops growing; 256K or more"),
-	OPTION(exit_wait_ms, "N: wait at most N ms at exit for the recorder"),
-	OPTION(start_wait, "1: wait at the start for the recorder, 1 s at most"),
-	OPTION(forks, "N: a forked child gets a ledger of its own at its Nth allocation"),
-	OPTION(leak_exitcode,
-	       "N: end with status N when __lsan_do_leak_check() finds a leak; 0 = go on"),
-	OPTION(argv, "0 | 1: keep the program's arguments in the ledger"),
-	OPTION(help, "1: print this list"),
+#include "core/runtime_option.def"
 };
 
 enum { OPTION_COUNT = sizeof(options) / sizeof(options[0]) };

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads words as options.c does, but for an unfinished line: what is wrong there is passed over. */
+#include "cli/complete.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/terminal.h"
+#include "cli/command.h"
+#include "recorder/census.h"
+
+/* What is known before the word that is being typed. */
+struct typed {
+	const struct seep_command *command;
+	const struct seep_option *option; /* whose value it is; NULL = none's */
+	const char *head;		  /* it begins with this, "--by=", or "" */
+	int head_bytes;
+	size_t operands;
+	bool no_options;
+	size_t program; /* where another program's command line begins; 0: nowhere */
+	const char *word;
+	size_t index; /* of the word */
+	FILE *out;
+};
+
+static void offer(const struct typed *at, const char *word, size_t bytes, const char *summary)
+{
+	(void)fprintf(at->out, "%.*s%.*s\t%s\n", at->head_bytes, at->head, (int)bytes, word,
+		      summary);
+}
+
+static void offer_commands(FILE *out)
+{
+	for (size_t i = 0; i < seep_command_count; i++)
+		(void)fprintf(out, "%s\t%s\n", seep_commands[i].name, seep_commands[i].summary);
+}
+
+static void offer_options(const struct typed *at)
+{
+	const struct seep_option_table *table = at->command->options;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct seep_option *option = &table->options[i];
+
+		(void)fprintf(at->out, "--%s\t%s\n", option->name, option->summary);
+		if (option->short_name)
+			(void)fprintf(at->out, "-%c\t%s\n", option->short_name, option->summary);
+	}
+	(void)fputs("--help\tShow this help\n-h\tShow this help\n", at->out);
+}
+
+static bool is_running(const struct seep_census_entry *entry)
+{
+	return entry->state == SEEP_CENSUS_RUNNING || entry->state == SEEP_CENSUS_RECORDED ||
+	       entry->state == SEEP_CENSUS_RECORDER_GONE;
+}
+
+/* Whether a shell takes it as one word that is no option, whatever the shell. */
+static bool is_plain(const char *name)
+{
+	if (!isalnum((unsigned char)*name) && *name != '_')
+		return false;
+	while (isalnum((unsigned char)*name) || (*name && strchr("._+-", *name)))
+		name++;
+	return !*name;
+}
+
+static void offer_processes(const struct typed *at)
+{
+	struct seep_census census = { 0 };
+
+	if (seep_census_take(&census, NULL) < 0)
+		return;
+	for (size_t i = 0; i < census.count; i++) {
+		const struct seep_census_entry *entry = &census.entries[i];
+		const char *name = seep_path_base(entry->exe);
+		char *shown;
+
+		if (!is_running(entry))
+			continue;
+		shown = seep_escape_dup(name);
+		(void)fprintf(at->out, "%u\t%s\n", entry->pid, shown);
+		if (is_plain(name))
+			(void)fprintf(at->out, "%s\tPID %u\n", name, entry->pid);
+		free(shown);
+	}
+	seep_census_done(&census);
+}
+
+static bool is(const char *word, size_t bytes, const char *name)
+{
+	return strlen(name) == bytes && memcmp(word, name, bytes) == 0;
+}
+
+/* One of the words of "PID|NAME|FILE". Those in small letters stand for themselves. */
+static void offer_alternative(const struct typed *at, const char *word, size_t bytes)
+{
+	static const struct {
+		const char *word;
+		const char *line;
+	} known[] = {
+		{ "FILE", ":files" },  { "LEDGER", ":files" }, { "A", ":files" },
+		{ "B", ":files" },     { "JSON", ":files" },   { "OUT", ":files" },
+		{ "DIR", ":folders" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+		if (is(word, bytes, known[i].word))
+			(void)fprintf(at->out, "%s\n", known[i].line);
+	}
+	if (is(word, bytes, "PID"))
+		offer_processes(at);
+	else if (is(word, bytes, "PROGRAM"))
+		(void)fprintf(at->out, ":command %zu\n", at->program ? at->program : at->index);
+	else if (bytes && islower((unsigned char)*word))
+		offer(at, word, bytes, "");
+}
+
+/* @syntax: of @bytes, as in help: "PID|NAME|FILE", "[B]". */
+static void offer_syntax(const struct typed *at, const char *syntax, size_t bytes)
+{
+	const char *end = syntax + bytes;
+
+	while (syntax < end) {
+		size_t length = strcspn(syntax, "[]| ");
+
+		offer_alternative(at, syntax, length);
+		syntax += length + 1;
+	}
+}
+
+static void offer_value(const struct typed *at)
+{
+	const struct seep_option *option = at->option;
+
+	for (size_t i = 0; option->choices && option->choices[i]; i++)
+		offer(at, option->choices[i], strlen(option->choices[i]), "");
+	if (!option->choices)
+		offer_syntax(at, option->placeholder, strlen(option->placeholder));
+}
+
+/* The word of the command's usage for this operand; "…" repeats the one before. */
+static void offer_operand(const struct typed *at)
+{
+	const char *word = at->command->args, *last = NULL;
+	size_t left = at->operands, last_bytes = 0;
+
+	for (size_t bytes; *word; word += bytes + (word[bytes] == ' ')) {
+		bytes = strcspn(word, " ");
+		if (is(word, bytes, "[options]") || is(word, bytes, "[--]"))
+			continue;
+		if (is(word, bytes, "…"))
+			break;
+		last = word;
+		last_bytes = bytes;
+		if (left-- == 0)
+			break;
+	}
+	if (last && (left == SIZE_MAX || *word))
+		offer_syntax(at, last, last_bytes);
+}
+
+static const struct seep_option *find(const struct seep_option_table *table, const char *name,
+				      size_t bytes)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		if (is(name, bytes, table->options[i].name))
+			return &table->options[i];
+	}
+	return NULL;
+}
+
+/* The last of bundled letters, if its value is the next word. */
+static const struct seep_option *find_letter(const struct seep_option_table *table,
+					     const char *letters)
+{
+	for (; *letters; letters++) {
+		for (size_t i = 0; i < table->count; i++) {
+			const struct seep_option *option = &table->options[i];
+
+			if (option->short_name == *letters && seep_option_takes_value(option))
+				return letters[1] ? NULL : option;
+		}
+	}
+	return NULL;
+}
+
+/* An option at @words[i], which is not the last. Returns the index of the last word of it. */
+static size_t read_option(struct typed *at, char **words, size_t i)
+{
+	const struct seep_option_table *table = at->command->options;
+	const struct seep_option *option;
+
+	if (words[i][1] != '-') {
+		option = find_letter(table, words[i] + 1);
+	} else if (strchr(words[i], '=')) {
+		return i;
+	} else {
+		option = find(table, words[i] + 2, strlen(words[i] + 2));
+		if (option && strcmp(words[i + 1], "=") == 0 && i + 1 < at->index)
+			i++;
+		else if (option && !seep_option_takes_value(option))
+			return i;
+	}
+	if (option && i + 1 == at->index)
+		at->option = option;
+	return option ? i + 1 : i;
+}
+
+/* The word itself: "--by=" and what is typed of the value. */
+static void read_word(struct typed *at)
+{
+	const char *equals = strchr(at->word, '=');
+
+	if (at->option || at->no_options || strncmp(at->word, "--", 2) != 0 || !equals)
+		return;
+	at->option = find(at->command->options, at->word + 2, (size_t)(equals - at->word) - 2);
+	at->head = at->word;
+	at->head_bytes = (int)(equals - at->word) + 1;
+}
+
+static void read_words(struct typed *at, char **words)
+{
+	for (size_t i = 2; i < at->index; i++) {
+		if (at->no_options || words[i][0] != '-' || !words[i][1]) {
+			at->operands++;
+			if (at->command->options->operand_ends_options && !at->program) {
+				at->program = i;
+				at->no_options = true;
+			}
+		} else if (strcmp(words[i], "--") == 0) {
+			at->no_options = true;
+		} else {
+			i = read_option(at, words, i);
+		}
+	}
+	read_word(at);
+}
+
+static void complete_command(struct typed *at, char **words)
+{
+	read_words(at, words);
+	if (at->option && at->option->placeholder)
+		offer_value(at);
+	else if (!at->no_options && !at->head_bytes &&
+		 (*at->word == '-' || at->command->options->max_operands == 0))
+		offer_options(at);
+	else if (!at->head_bytes)
+		offer_operand(at);
+}
+
+void seep_complete(char **words, FILE *out)
+{
+	struct typed at = { .head = "", .out = out };
+
+	while (words[at.index] && words[at.index + 1])
+		at.index++;
+	at.word = words[at.index];
+	if (at.index == 1 && *at.word == '-') {
+		(void)fputs("--help\tList the commands\n--version\tPrint the version\n", out);
+	} else if (at.index == 1 || (at.index == 2 && strcmp(words[1], "help") == 0)) {
+		offer_commands(out);
+		if (at.index == 1)
+			(void)fputs("help\tExplain a command\n", out);
+	} else if (at.index > 1) {
+		at.command = seep_command_find(words[1]);
+		if (at.command)
+			complete_command(&at, words);
+	}
+}

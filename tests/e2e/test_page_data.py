@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""A page holds what --json says, to the last figure; and how it is written and opened."""
+import copy
+import json
+import os
+import stat
+
+import pytest
+
+import harness
+from page_data import contexts_of, read_page
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """{name: recording} of programs whose documents have all that a document can have."""
+    seep = harness.Seep(tmp_path_factory.mktemp("recorded"))
+    programs = {
+        "recursion": (["recursion"], []),
+        "threads": (["by_thread"], ["--by-thread"]),
+        "kinds": (["operators"], []),
+        "whole": (["api_all"], []),
+        "leaks": (["top_leaks", "50"], []),
+        "signals": (["signals"], []),
+        "deep": (["api_all"], ["--depth", "3"]),
+    }
+    paths = {}
+    for name, (words, options) in programs.items():
+        _, recordings = seep.run([harness.program(words[0]), *words[1:]], options=options)
+        paths[name] = recordings.path
+    yield seep, paths
+    seep.close()
+
+
+def page_of(seep, tmp_path, *words):
+    page = tmp_path / "page.html"
+    done = seep.command(*words, "--html", page)
+    assert done.status == 0, done.stderr
+    assert done.stdout == b"" and done.stderr == b""
+    return page
+
+
+def json_of(seep, *words):
+    done = seep.command(*words, "--json")
+    assert done.status == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def named(document, contexts):
+    """With frames in place of their indexes, without what a page leaves out; in one order."""
+    contexts = copy.deepcopy(contexts)
+    for context in contexts:
+        context["frames"] = [{k: v for k, v in document["frames"][i].items() if k != "address"}
+                             for i in context["frames"]]
+    return sorted(contexts, key=json.dumps)
+
+
+def expected_contexts(document):
+    contexts = []
+    for context in document["contexts"]:
+        context = {k: v for k, v in context.items() if k not in ("id", "hash", "first_ns")}
+        contexts.append(context)
+    for context, original in zip(contexts, document["contexts"]):
+        since = original["first_ns"] - document["process"]["start_ns"]
+        context["first_ms"] = max(since, 0) // 1000000
+        # The order of the keys is that of the page.
+        context_frames = context.pop("frames")
+        context["frames"] = context_frames
+    return contexts
+
+
+def in_key_order(contexts):
+    return sorted((json.dumps(context, sort_keys=True) for context in contexts))
+
+
+@pytest.mark.parametrize("name", ["recursion", "threads", "kinds", "leaks", "signals", "deep"])
+def test_a_page_has_the_contexts_of_the_document(recorded, tmp_path, name):
+    seep, paths = recorded
+    _, page = read_page(page_of(seep, tmp_path, "report", paths[name]))
+    document = json_of(seep, "report", paths[name])
+    assert in_key_order(named(page, contexts_of(page))) == in_key_order(
+        named(document, expected_contexts(document)))
+    assert page["contexts"]["count"] == len(document["contexts"]) > 0
+    folded = sum("folded" in context for context in document["contexts"])
+    assert (folded > 0) == (name in ("recursion", "signals"))
+
+
+@pytest.mark.parametrize("name", ["threads", "leaks"])
+def test_a_page_has_the_rest_of_the_document_as_it_is(recorded, tmp_path, name):
+    seep, paths = recorded
+    _, page = read_page(page_of(seep, tmp_path, "report", paths[name]))
+    document = json_of(seep, "report", paths[name])
+    assert set(page) == set(document)
+    for key in set(document) - {"contexts", "frames", "leaks"}:
+        assert page[key] == document[key], key
+    assert len(page["leaks"]) == len(document["leaks"])
+    contexts = contexts_of(page)
+    by_id = {context["id"]: context for context in document["contexts"]}
+    for ours, theirs in zip(page["leaks"], document["leaks"]):
+        for key in set(theirs) - {"context", "frames"}:
+            assert ours[key] == theirs[key], key
+        if theirs["context"] is None:
+            assert ours["context"] is None
+        else:
+            assert contexts[ours["context"] - 1]["allocs"] == by_id[theirs["context"]]["allocs"]
+            assert ours["frames"] == contexts[ours["context"] - 1]["frames"]
+
+
+def test_a_page_says_which_part_of_a_stack_is_worth_reading(recorded, tmp_path):
+    seep, paths = recorded
+    view, page = read_page(page_of(seep, tmp_path, "report", paths["leaks"]))
+    contexts = contexts_of(page)
+    assert view["kind"] == "report" and view["file"] == str(paths["leaks"])
+    assert len(view["trim"]) == 2 * len(contexts)
+    assert len(view["function"]) == len(view["origin"]) == len(page["frames"])
+    assert max(view["function"]) == len(view["functions"]) - 1
+    for context, first, outer in zip(contexts, view["trim"][::2], view["trim"][1::2]):
+        shown = context["frames"][first:len(context["frames"]) - outer]
+        origins = [view["origin"][i] for i in shown]
+        assert "p" not in origins
+        assert context["frames"] == [] or shown
+    for frame, number, origin in zip(page["frames"], view["function"], view["origin"]):
+        if frame["function"] == "main":
+            assert view["functions"][number] == "main" and origin == "o"
+        if frame["function"] == "_start":
+            assert origin == "p"
+    assert any(line.startswith("top_leaks (pid") for line in view["head"])
+
+
+def test_a_page_of_a_diff_has_its_document(recorded, tmp_path):
+    seep, paths = recorded
+    words = ("diff", paths["deep"], paths["kinds"])
+    view, page = read_page(page_of(seep, tmp_path, *words))
+    assert page == json_of(seep, *words)
+    assert view["kind"] == "diff"
+    assert view["file"] == [str(paths["deep"]), str(paths["kinds"])]
+    assert len(view["trim"]) == 2 * len(page["changes"]) > 0
+    mains = {number for frame, number in zip(page["frames"], view["function"])
+             if frame["function"] == "main"}
+    # One of each program, which are two modules.
+    assert len(mains) == 2
+
+
+def test_a_function_has_one_number_on_both_sides_of_a_diff(recorded, tmp_path):
+    seep, paths = recorded
+    view, page = read_page(page_of(seep, tmp_path, "diff", paths["deep"], paths["whole"]))
+    numbers, modules = {}, {}
+    for frame, number in zip(page["frames"], view["function"]):
+        numbers.setdefault(frame["function"], set()).add(number)
+        modules.setdefault(frame["function"], set()).add(frame["module"])
+    both = [function for function in numbers if function and len(modules[function]) > 1]
+    assert both
+    assert all(len(numbers[function]) == 1 for function in both)
+
+
+def test_a_page_is_private_and_replaces_no_recording(recorded, tmp_path):
+    seep, paths = recorded
+    page = page_of(seep, tmp_path, "report", paths["kinds"])
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    before = paths["deep"].read_bytes()
+    done = seep.command("report", paths["kinds"], "--html", paths["deep"])
+    assert done.status == 2 and b"is a recording; a page does not replace it" in done.stderr
+    done = seep.command("diff", paths["kinds"], paths["deep"], "--html", paths["deep"])
+    assert done.status == 2 and b"is a recording; a page does not replace it" in done.stderr
+    assert paths["deep"].read_bytes() == before
+
+
+def test_a_page_excludes_other_forms(recorded, tmp_path):
+    seep, paths = recorded
+    for form in ("--json", "--tree", "--flat", "--raw"):
+        done = seep.command("report", paths["kinds"], "--html", tmp_path / "x.html", form)
+        assert done.status == 2 and b"exclude each other" in done.stderr
+    done = seep.command("diff", paths["kinds"], paths["deep"], "--html", "x.html", "--json")
+    assert done.status == 2 and b"exclude each other" in done.stderr
+
+
+def test_what_cannot_be_written_is_said(recorded):
+    seep, paths = recorded
+    done = seep.command("report", paths["kinds"], "--html", "/dev/full")
+    assert done.status == 2 and b"No space left" in done.stderr
+
+
+def browser(tmp_path, text):
+    path = tmp_path / "browser"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return {"BROWSER": str(path), "HOME": str(tmp_path / "home")}
+
+
+def open_page(seep, env, *words):
+    (env_home := harness.pathlib.Path(env["HOME"])).mkdir(exist_ok=True)
+    assert env_home
+    return seep.command("open", *words, env=env)
+
+
+def test_open_writes_a_page_and_starts_the_browser(recorded, tmp_path):
+    seep, paths = recorded
+    env = browser(tmp_path, f'cp "$1" {tmp_path}/seen.html')
+    done = open_page(seep, env, paths["kinds"])
+    page = tmp_path / "home" / ".cache" / "seep" / (paths["kinds"].name + ".html")
+    assert done.status == 0 and done.stderr == b""
+    assert done.stdout.decode() == f"{page}\n"
+    assert (tmp_path / "seen.html").read_bytes() == page.read_bytes()
+    assert read_page(page)[1] == read_page(page_of(seep, tmp_path, "report", paths["kinds"]))[1]
+    assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+
+
+def test_open_does_not_wait_for_a_browser_to_be_closed(recorded, tmp_path):
+    seep, paths = recorded
+    fifo = tmp_path / "closed"
+    os.mkfifo(fifo)
+    env = browser(tmp_path, f"read line <{fifo}")
+    done = open_page(seep, env, paths["kinds"], "-o", tmp_path / "p.html")
+    assert done.status == 0 and done.stdout.decode() == f"{tmp_path}/p.html\n"
+    # The browser is still there to read it.
+    fifo.write_text("close\n")
+
+
+@pytest.mark.parametrize("text, said", [("exit 3", b"ended with status 3"),
+                                        ("kill -9 $$", b"was killed by signal 9")])
+def test_open_says_that_the_browser_failed(recorded, tmp_path, text, said):
+    seep, paths = recorded
+    done = open_page(seep, browser(tmp_path, text), paths["kinds"])
+    assert done.status == 2 and said in done.stderr
+    assert harness.pathlib.Path(done.stdout.decode().strip()).exists()
+
+
+def test_open_without_a_display_says_what_to_do(recorded, tmp_path):
+    seep, paths = recorded
+    env = {"BROWSER": "", "DISPLAY": "", "WAYLAND_DISPLAY": "", "HOME": str(tmp_path / "home")}
+    done = open_page(seep, env, paths["kinds"])
+    assert done.status == 0
+    assert b"there is no display: open this file in a browser" in done.stderr
+    assert read_page(harness.pathlib.Path(done.stdout.decode().strip()))
+
+
+def test_open_without_a_home_asks_for_a_name(recorded):
+    seep, paths = recorded
+    done = seep.command("open", paths["kinds"], env={"HOME": "", "XDG_CACHE_HOME": ""})
+    assert done.status == 2 and b"name a file with -o" in done.stderr

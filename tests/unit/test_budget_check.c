@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/* What budgets count in a profile, what breaks them, and what cannot be known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "analysis/budget_check.h"
+#include "profile/verdict.h"
+#include "sample_leaks.h"
+
+static struct seep_budget_side side;
+static struct seep_budget_plan plan;
+static struct seep_budgets budgets;
+
+static int begin(void **state)
+{
+	(void)state;
+	side.profile = sample_profile_with_leaks();
+	side.profile->growth_after_ns = 60000000000;
+	side.profile->totals.peak_error_bytes = 0;
+	side.sites = seep_sites_new(side.profile);
+	plan = (struct seep_budget_plan){ .leak_kinds = SEEP_LEAK_KINDS };
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	seep_sites_free(side.sites);
+	seep_profile_free(side.profile);
+	seep_budget_known_done(&plan.known);
+	seep_budgets_done(&budgets);
+	return 0;
+}
+
+static struct seep_budget_outcome check(const char *text)
+{
+	struct seep_error err = { 0 };
+
+	seep_budgets_done(&budgets);
+	if (seep_budgets_add(&budgets, text, &err) != 0)
+		fail_msg("%s", err.text);
+	return seep_budget_check(&budgets.items[0], &side, &plan);
+}
+
+static uint64_t value_of(const char *text)
+{
+	struct seep_budget_outcome outcome = check(text);
+
+	seep_budget_outcome_done(&outcome);
+	return outcome.value;
+}
+
+static void expect(const char *text, enum seep_budget_result result, const char *code)
+{
+	struct seep_budget_outcome outcome = check(text);
+
+	if (outcome.result != result)
+		fail_msg("%s is %s: %s", text, seep_budget_result_names[outcome.result],
+			 outcome.reason ? outcome.reason : "-");
+	if (code)
+		assert_string_equal(outcome.code, code);
+	assert_int_equal(outcome.reason != NULL, result == SEEP_BUDGET_NOT_KNOWN);
+	seep_budget_outcome_done(&outcome);
+}
+
+static void figures_of_the_process_are_its_totals(void **state)
+{
+	const struct seep_profile_totals *totals = &side.profile->totals;
+
+	(void)state;
+	assert_int_equal(value_of("peak<1"), totals->peak_bytes);
+	assert_int_equal(value_of("live<1"), totals->live_bytes);
+	assert_int_equal(value_of("blocks<1"), totals->live_blocks);
+	assert_int_equal(value_of("allocs<1"), totals->allocs);
+	assert_int_equal(value_of("allocated<1"), totals->alloc_bytes);
+	assert_int_equal(value_of("temporary<1"), totals->temporary);
+	/* LOST, LOST-CYCLE and LOST-WITH; the last goes with the first of them. */
+	assert_int_equal(value_of("lost<1"), 700000 + 300000 + 64 + 5000);
+	assert_int_equal(value_of("leaks<1"), 3);
+}
+
+static void limits_are_exact(void **state)
+{
+	(void)state;
+	expect("leaks<4", SEEP_BUDGET_KEPT, NULL);
+	expect("leaks<3", SEEP_BUDGET_BROKEN, NULL);
+	expect("leaks<=3", SEEP_BUDGET_KEPT, NULL);
+	expect("leaks<=2", SEEP_BUDGET_BROKEN, NULL);
+	expect("lost<1005064", SEEP_BUDGET_BROKEN, NULL);
+	expect("lost<=1005064", SEEP_BUDGET_KEPT, NULL);
+}
+
+static void a_place_counts_each_call_stack_through_it_once(void **state)
+{
+	(void)state;
+	/* By what a function is called in full, and without return type and parameters. */
+	assert_int_equal(value_of("function:app::load_rows(std::istream&, int):live<1"),
+			 (4 << 20) + 400000 + 700000 + 120000);
+	assert_int_equal(value_of("function:app::load_rows:live<1"),
+			 (4 << 20) + 400000 + 700000 + 120000);
+	assert_int_equal(value_of("function:visit:live<1"), (2 << 20) + 900000 + 120000);
+	assert_int_equal(value_of("function:vis?t:live<1"), (2 << 20) + 900000 + 120000);
+	/* Plumbing is nobody's own; load_rows is to blame, not what it calls. */
+	assert_int_equal(value_of("own-function:app::load_rows:live<1"),
+			 (4 << 20) + 400000 + 700000);
+	assert_int_equal(value_of("own-function:xmalloc:live<1"), 0);
+	assert_int_equal(value_of("module:libblob.so:live<1"), 250000 + 50000);
+	assert_int_equal(value_of("module:/opt/*:live<1"), 250000 + 50000);
+	assert_int_equal(value_of("own-module:libstdc++*:live<1"), 0);
+	assert_int_equal(value_of("module:libstdc++*:live<1"),
+			 (4 << 20) + 400000 + 700000 + 120000);
+	assert_int_equal(value_of("function:app::load_rows:leaks<1"), 1);
+	assert_int_equal(value_of("function:app::load_rows:lost<1"), 700000 + 5000);
+}
+
+static void a_leak_whose_root_does_not_count_counts_itself(void **state)
+{
+	(void)state;
+	assert_int_equal(value_of("leaks<1"), 3);
+	plan.leak_kinds = 1u << SEEP_VERDICT_LOST_WITH;
+	assert_int_equal(value_of("leaks<1"), 1);
+	/* No circle of roots hides them, whatever a file says. */
+	plan.leak_kinds = SEEP_LEAK_KINDS;
+	for (uint32_t i = 0; i < side.profile->leak_count; i++)
+		if (seep_verdict_is_leak(side.profile->leaks[i].verdict)) {
+			side.profile->leaks[i].verdict = SEEP_VERDICT_LOST_WITH;
+			side.profile->leaks[i].root = i + 1;
+		}
+	assert_int_equal(value_of("leaks<1"), 4);
+}
+
+static void the_largest_call_stacks_of_a_broken_budget_are_listed(void **state)
+{
+	struct seep_budget_outcome outcome = check("function:app::load_rows:live<1");
+
+	(void)state;
+	/* Two of the contexts are of the same lines. */
+	assert_int_equal(outcome.stack_count, 3);
+	assert_int_equal(outcome.stacks[0].value, (4 << 20) + 400000);
+	assert_int_equal(outcome.stacks[0].blocks, 1034);
+	assert_int_equal(outcome.stacks[1].value, 700000);
+	seep_budget_outcome_done(&outcome);
+	outcome = check("leaks<=0");
+	assert_int_equal(outcome.stack_count, 3);
+	assert_int_equal(outcome.stacks[0].value, 705000);
+	assert_int_equal(outcome.stacks[0].leak->verdict, SEEP_VERDICT_LOST);
+	assert_int_equal(outcome.stacks[2].leak->verdict, SEEP_VERDICT_LOST_CYCLE);
+	seep_budget_outcome_done(&outcome);
+}
+
+static void stacks_that_are_not_whole_may_be_of_a_place(void **state)
+{
+	(void)state;
+	/* 250,000 bytes of a truncated stack, 4,096 without any. */
+	expect("function:no_such:live<=254096", SEEP_BUDGET_KEPT, NULL);
+	expect("function:no_such:live<=254095", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	/* Its function to blame, at the inner end, has no name. */
+	expect("own-function:no_such:live<=254095", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	expect("own-module:no_such:live<=4096", SEEP_BUDGET_KEPT, NULL);
+	side.profile->frames[S_UNNAMED].function = "blob";
+	seep_sites_free(side.sites);
+	side.sites = seep_sites_new(side.profile);
+	expect("own-function:no_such:live<=4096", SEEP_BUDGET_KEPT, NULL);
+	expect("own-function:no_such:live<=4095", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	/* Whole, but for a name. */
+	side.profile->contexts[6].truncated = false;
+	side.profile->contexts[9].live_bytes = 0;
+	side.profile->frames[S_MAIN].function = NULL;
+	seep_sites_free(side.sites);
+	side.sites = seep_sites_new(side.profile);
+	expect("function:no_such:live<=1MB", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	expect("module:no_such:live<=0", SEEP_BUDGET_KEPT, NULL);
+	expect("live<=1GB", SEEP_BUDGET_KEPT, NULL);
+}
+
+static void a_peak_is_known_within_its_error(void **state)
+{
+	struct seep_profile_totals *totals = &side.profile->totals;
+	char text[64];
+
+	(void)state;
+	totals->peak_error_bytes = 1000;
+	(void)snprintf(text, sizeof(text), "peak<=%ju", (uintmax_t)totals->peak_bytes + 1000);
+	expect(text, SEEP_BUDGET_KEPT, NULL);
+	(void)snprintf(text, sizeof(text), "peak<=%ju", (uintmax_t)totals->peak_bytes + 999);
+	expect(text, SEEP_BUDGET_NOT_KNOWN, "unsure");
+	(void)snprintf(text, sizeof(text), "peak<=%ju", (uintmax_t)totals->peak_bytes - 1);
+	expect(text, SEEP_BUDGET_BROKEN, NULL);
+	totals->peak_bytes = totals->live_bytes - 1;
+	expect("peak<=1T", SEEP_BUDGET_NOT_KNOWN, "no-peak");
+}
+
+static void what_nobody_looked_for_is_not_known(void **state)
+{
+	(void)state;
+	side.profile->scan.done = false;
+	side.profile->leak_count = 0;
+	side.profile->scan.why_not = seep_profile_strdup(side.profile, "it was killed by SIGKILL");
+	expect("leaks<=0", SEEP_BUDGET_NOT_KNOWN, "no-scan");
+	expect("lost<1MB", SEEP_BUDGET_NOT_KNOWN, "no-scan");
+	expect("growth<=0", SEEP_BUDGET_KEPT, NULL);
+	side.profile->growth_after_ns = 0;
+	expect("growth<=0", SEEP_BUDGET_NOT_KNOWN, "no-growth");
+	side.profile->totals.allocs = 1;
+	expect("allocs<1G", SEEP_BUDGET_NOT_KNOWN, "no-allocs");
+	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+}
+
+static void what_is_in_doubt_breaks_a_budget_but_does_not_keep_it(void **state)
+{
+	static const char *const codes[] = { "ledger-damaged", "ledger-cut", "own-allocator",
+					     "bound-elsewhere", "run-incomplete" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		side.profile->unseen_count = 0;
+		seep_profile_add_unseen(side.profile, codes[i], "so it is");
+		expect("live<1G", SEEP_BUDGET_NOT_KNOWN, codes[i]);
+		expect("live<1", SEEP_BUDGET_BROKEN, NULL);
+	}
+	plan.alone = true;
+	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+	side.profile->totals.in_doubt = 1;
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "in-doubt");
+	side.profile->totals.in_doubt = 0;
+	seep_profile_add_unseen(side.profile, "growth-full", "so it is");
+	seep_profile_add_unseen(side.profile, "imported", "so it is");
+	expect("growth<=0", SEEP_BUDGET_NOT_KNOWN, "growth-full");
+	expect("temporary<1G", SEEP_BUDGET_NOT_KNOWN, "imported");
+	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+}
+
+static void where_nothing_was_counted_nothing_is_known(void **state)
+{
+	struct seep_profile *profile = side.profile;
+
+	(void)state;
+	/* Full, but all is counted. */
+	seep_profile_add_unseen(profile, "ledger-full", "so it is");
+	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+	profile->context_count = profile->leak_count = 0;
+	profile->totals = (struct seep_profile_totals){ 0 };
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "ledger-full");
+	/* A command that allocates nothing is common among a shell's. */
+	profile->unseen_count = 0;
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-allocations");
+	seep_profile_add_unseen(profile, "no-allocations", "so it is");
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-allocations");
+	plan.is_child = true;
+	expect("live<1G", SEEP_BUDGET_KEPT, NULL);
+	seep_profile_add_unseen(profile, "no-space", "so it is");
+	expect("live<1G", SEEP_BUDGET_NOT_KNOWN, "no-space");
+}
+
+static void what_grew_counts_also_where_it_was_given_back(void **state)
+{
+	struct seep_profile_growth growing = { .verdict = SEEP_GROWTH_GROWING, .bytes = 1000 };
+	struct seep_profile_growth returned = { .verdict = SEEP_GROWTH_GROWING,
+						.bytes = 500,
+						.returned = true };
+	struct seep_profile_growth stale = { .verdict = SEEP_GROWTH_STALE, .bytes = 70 };
+
+	(void)state;
+	side.profile->contexts[0].growth = &growing;
+	side.profile->contexts[3].growth = &returned;
+	side.profile->contexts[4].growth = &stale;
+	assert_int_equal(value_of("growth<=0"), 1500);
+	assert_int_equal(value_of("function:visit:growth<=0"), 500);
+	expect("growth<=0", SEEP_BUDGET_BROKEN, NULL);
+	seep_budget_known_add(&plan.known, side.profile, plan.leak_kinds);
+	plan.has_baseline = true;
+	expect("growth<=0", SEEP_BUDGET_KEPT, NULL);
+}
+
+static void leaks_of_the_baseline_are_known_by_hash(void **state)
+{
+	(void)state;
+	side.profile->leak_count = 2;
+	seep_budget_known_add(&plan.known, side.profile, plan.leak_kinds);
+	side.profile->leak_count = SAMPLE_LEAKS;
+	plan.has_baseline = true;
+	/* The cycle is new, and what goes with a known leak, by its own hash. */
+	assert_int_equal(value_of("leaks<=0"), 2);
+	assert_int_equal(value_of("lost<=0"), 64 + 5000);
+	/* One without a hash is never known. */
+	side.profile->leaks[0].hash = 0;
+	assert_int_equal(value_of("leaks<=0"), 2);
+	assert_int_equal(value_of("lost<=0"), 700000 + 64 + 5000);
+}
+
+static void relative_limits_are_of_the_baseline(void **state)
+{
+	struct seep_profile *before = sample_profile();
+	struct seep_budget_side baseline = { before, NULL };
+
+	(void)state;
+	for (uint32_t i = 0; i < before->context_count; i++)
+		before->contexts[i].live_bytes = before->contexts[i].allocs = 0;
+	before->contexts[0].live_bytes = 8000000;
+	baseline.sites = seep_sites_new(before);
+	plan.has_baseline = true;
+	expect("live<+5%", SEEP_BUDGET_NOT_KNOWN, "no-baseline");
+	plan.baseline = &baseline;
+	assert_int_equal(value_of("live<1"), 9015552);
+	expect("live<=+1015552", SEEP_BUDGET_KEPT, NULL);
+	expect("live<+1015552", SEEP_BUDGET_BROKEN, NULL);
+	expect("live<=+12.6944%", SEEP_BUDGET_KEPT, NULL);
+	expect("live<=+12.6943%", SEEP_BUDGET_BROKEN, NULL);
+	expect("live<=+0", SEEP_BUDGET_BROKEN, NULL);
+	expect("function:visit:live<+100%", SEEP_BUDGET_BROKEN, NULL);
+	/* Nothing of nothing is kept, by any share. */
+	expect("module:no_such:live<+1%", SEEP_BUDGET_NOT_KNOWN, "unsure");
+	expect("leaks<=+0", SEEP_BUDGET_NOT_KNOWN, "no-scan");
+	before->contexts[0].live_bytes = 9015552;
+	expect("live<+1%", SEEP_BUDGET_KEPT, NULL);
+	expect("live<=+0", SEEP_BUDGET_KEPT, NULL);
+	seep_profile_add_unseen(before, "ledger-cut", "so it is");
+	expect("live<=+0", SEEP_BUDGET_NOT_KNOWN, "ledger-cut");
+	seep_sites_free(baseline.sites);
+	seep_profile_free(before);
+}
+
+static void sums_stop_at_the_largest_number(void **state)
+{
+	(void)state;
+	side.profile->contexts[0].live_bytes = UINT64_MAX;
+	side.profile->contexts[1].live_bytes = UINT64_MAX - 1;
+	assert_true(value_of("live<=18446744073709551614") == UINT64_MAX);
+	expect("live<=18446744073709551614", SEEP_BUDGET_BROKEN, NULL);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(figures_of_the_process_are_its_totals),
+		TEST(limits_are_exact),
+		TEST(a_place_counts_each_call_stack_through_it_once),
+		TEST(a_leak_whose_root_does_not_count_counts_itself),
+		TEST(the_largest_call_stacks_of_a_broken_budget_are_listed),
+		TEST(stacks_that_are_not_whole_may_be_of_a_place),
+		TEST(a_peak_is_known_within_its_error),
+		TEST(what_nobody_looked_for_is_not_known),
+		TEST(what_is_in_doubt_breaks_a_budget_but_does_not_keep_it),
+		TEST(where_nothing_was_counted_nothing_is_known),
+		TEST(what_grew_counts_also_where_it_was_given_back),
+		TEST(leaks_of_the_baseline_are_known_by_hash),
+		TEST(relative_limits_are_of_the_baseline),
+		TEST(sums_stop_at_the_largest_number),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
