@@ -196,7 +196,7 @@ export class Model {
 		const { stacks, special, inner, outer } = contexts;
 		const { of, depth, parent, frame } = stacks;
 		const { functionOf } = frames;
-		const builder = new TreeBuilder(contexts.count, stacks.count >> 1);
+		const builder = new TreeBuilder(contexts.count, stacks.count + 8);
 		const known = new Int32Array(stacks.count);
 		const knownRoot = new Int32Array(stacks.count).fill(-1);
 		const way: number[] = [];

@@ -2,29 +2,15 @@
 // The built page in a real browser: first view, tabs, tables, brush, filters, keys, paper, narrow
 // screens, and files that are damaged. No test may leave a message in the console or ask for anything.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { gzipSync } from "node:zlib";
-import { chromium } from "playwright-core";
+import { closeBrowser, fill, keys, openBrowser, state, template, visit } from "./browse.mjs";
 import { pageOf } from "./load.mjs";
 
-const template = readFileSync(new URL("../../assets/report.html", import.meta.url), "utf8");
-const folder = mkdtempSync(join(tmpdir(), "seep-shell-"));
+before(openBrowser);
+after(closeBrowser);
+
 const HOSTILE = "</script><img src=x onerror=alert(1)>\u202ered\u001b[31m";
 const S = 1e9;
-let browser;
-
-before(async () => {
-	const args = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-	browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args });
-});
-
-after(async () => {
-	await browser.close();
-	rmSync(folder, { recursive: true });
-});
 
 const frame = (name, line) => ({ function: name, file: "/src/shop.cc", line, module: 0, offset: line, exact: false, inlined: false });
 const FRAMES = [frame("main", 10), frame("serve()", 20), frame("open_session(int)", 30), frame("upload()", 40), frame(HOSTILE, 50)];
@@ -57,37 +43,8 @@ function shop() {
 	return page;
 }
 
-let pages = 0;
-const fill = (data) => template.replace("@@SEEP_DATA@@", () => gzipSync(typeof data === "string" ? data : JSON.stringify(data)).toString("base64"));
-
-/** Opens the page in a tab of its own and closes it after the work. */
-async function visit(html, work, { init, ...options } = {}) {
-	const path = join(folder, `${pages++}.html`);
-	writeFileSync(path, html);
-	const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
-	const page = await context.newPage();
-	const messages = [];
-	page.on("console", (message) => messages.push(message.text()));
-	page.on("pageerror", (error) => messages.push(error.stack));
-	page.on("dialog", (dialog) => messages.push(`dialog ${dialog.message()}`));
-	page.on("request", (request) => /^(file|data):/.test(request.url()) || messages.push(`request ${request.url()}`));
-	if (init) await page.addInitScript(init);
-	try {
-		await page.goto(`file://${path}`);
-		if (options.javaScriptEnabled !== false) await page.waitForSelector("#panel-overview, [role=alert]");
-		await work(page);
-		assert.deepEqual(messages, []);
-	} finally {
-		await context.close();
-	}
-}
-
-const state = (page) => page.evaluate(() => ({ ...window.seep.store.state }));
 const sees = (page, selector, text) => page.locator(selector, { hasText: text }).first().waitFor();
 const panel = ".panel:not([hidden])";
-async function keys(page, ...names) {
-	for (const name of names) await page.keyboard.press(name);
-}
 
 test("the first view says what leaks, where, how much and since when, without scrolling", () =>
 	visit(fill(shop()), async (page) => {
