@@ -193,7 +193,7 @@ function options(props: Props, width: number, data: uPlot.AlignedData, ink: Ink)
 	return {
 		width,
 		height: props.height,
-		padding: [small ? 16 : 18, 8, 0, 0],
+		padding: [small ? 16 : 18, small ? 8 : 22, 0, 0],
 		legend: { show: false },
 		cursor: {
 			show: !small,
