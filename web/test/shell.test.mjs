@@ -205,6 +205,7 @@ test("paper has the overview, leaks and stacks, and no controls", () =>
 	visit(fill(shop()), async (page) => {
 		await page.click("#tab-flame");
 		await page.emulateMedia({ media: "print" });
+		await page.waitForSelector(".paper");
 		const text = await page.innerText("#app");
 		for (const part of ["1 leak: 80.0 KB", "Leaks: the largest 1 of 1", "Largest call stacks: live at exit", "shop.cc:30"]) assert.ok(text.includes(part), part);
 		for (const control of await page.locator("select, input, [role=tablist], .head button").all()) assert.equal(await control.isVisible(), false);
