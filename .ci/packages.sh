@@ -18,10 +18,10 @@ build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libiberty-dev
 	protobuf-c-compiler"
 fast_packages="$build_packages binutils libelf-dev python3 libcmocka-dev python3-pytest"
 # Programs that tests record, compilers whose output they read, and oracles that they compare with.
-check_packages="$fast_packages bubblewrap clang clang-format cmark-gfm dwz fish gdb git jq libdebuginfod1
-	libgc-dev
-	libgoogle-perftools-dev libjemalloc-dev libmimalloc-dev libpython3.11-testsuite lld llvm-19
-	man-db mandoc patchelf perl pkg-config rustc sqlite3 tmux valgrind xz-utils zsh"
+check_packages="$fast_packages bubblewrap chromium clang clang-format cmark-gfm dwz fish gdb git golang-go
+	jq libdebuginfod1 libgc-dev libgoogle-perftools-dev libjemalloc-dev libmimalloc-dev
+	libpython3.11-testsuite lld llvm-19 man-db mandoc patchelf perl pkg-config rustc sqlite3 tmux
+	valgrind xz-utils zsh"
 # What `make deb` needs; tests/soak/package tries the packages in a system that debootstrap makes.
 deb_packages="$build_packages debhelper dpkg-dev git lintian"
 # What `make bench` measures with, and beside.

@@ -66,8 +66,7 @@ def draw_bars(text, x, y, fore):
 def draw(lines, columns):
     width, height = columns * WIDTH + 16, len(lines) * HEIGHT + 16
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" '
-           'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14" '
-           'xml:space="preserve">')
+           'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="14">')
     yield f'<rect width="100%" height="100%" rx="6" fill="{BACK}"/>'
     look = {}
     for row, line in enumerate(lines):
@@ -85,8 +84,10 @@ def draw(lines, columns):
                 continue
             weight = ' font-weight="bold"' if 1 in style else ""
             faint = ' opacity="0.6"' if 2 in style else ""
+            # No-break spaces: browsers differ in what keeps others from being drawn as one.
+            kept = html.escape(text).replace(" ", "\u00a0")
             yield (f'<text x="{x:.1f}" y="{y + 14}" fill="{fore}" '
-                   f'textLength="{len(text) * WIDTH:.1f}"{weight}{faint}>{html.escape(text)}</text>')
+                   f'textLength="{len(text) * WIDTH:.1f}"{weight}{faint}>{kept}</text>')
     yield "</svg>"
 
 

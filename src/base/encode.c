@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/terminal.h"
+
 enum {
 	/* The largest window, and in a gzip file rather than a zlib stream. */
 	GZIP_WINDOW_BITS = 15 + 16,
@@ -92,4 +94,18 @@ void seep_base64_write(FILE *out, const void *data, size_t bytes)
 		from += chunk;
 		bytes -= chunk;
 	}
+}
+
+void seep_csv_write(FILE *out, const char *text)
+{
+	char *escaped = seep_escape_dup(text ? text : "");
+
+	(void)fputc('"', out);
+	for (const char *at = escaped; *at; at++) {
+		if (*at == '"')
+			(void)fputc('"', out);
+		(void)fputc(*at, out);
+	}
+	(void)fputc('"', out);
+	free(escaped);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes in the two forms that other formats want: gzip files, and base64. */
+/* Bytes in the forms that other formats want: gzip files, base64, cells of CSV. */
 #ifndef SEEP_BASE_ENCODE_H
 #define SEEP_BASE_ENCODE_H
 
@@ -16,5 +16,8 @@ char *seep_gzip(const void *data, size_t bytes, size_t *ret_bytes) SEEP_RETURNS_
 
 /* @data in base64 (RFC 4648, padded), without line ends. */
 void seep_base64_write(FILE *out, const void *data, size_t bytes);
+
+/* @text, or "" for NULL, as a quoted cell of CSV (RFC 4180), escaped as for a terminal. */
+void seep_csv_write(FILE *out, const char *text);
 
 #endif

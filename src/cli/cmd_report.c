@@ -5,12 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/keep.h"
-#include "base/strbuf.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/json_report.h"
+#include "cli/keep_options.h"
 #include "cli/leak_options.h"
 #include "cli/page_file.h"
 #include "cli/symbol_options.h"
@@ -20,7 +19,7 @@
 #include "report/report.h"
 #include "target/packages.h"
 
-enum { TOP_MAX = 10000000, SHOWN_BYTES_MAX = 4096 };
+enum { TOP_MAX = 10000000 };
 
 static struct {
 	int by;
@@ -29,8 +28,7 @@ static struct {
 	bool raw;
 	bool full;
 	bool by_thread;
-	struct seep_option_list modules;
-	struct seep_option_list threads;
+	struct seep_keep_option_values keep;
 	uint64_t top_count;
 	const char *json;
 	const char *html;
@@ -53,10 +51,7 @@ static const struct seep_option options[] = {
 		"top", 'n', COUNT, "N", asked.top_count,
 		"Show the N largest (default: 10 stacks, 25 functions; all with --raw and --json)",
 		.max = TOP_MAX),
-	SEEP_OPTION("module", 0, LIST, "GLOB", asked.modules,
-		    "Show only stacks through these modules; !GLOB: not through these"),
-	SEEP_OPTION("thread", 0, LIST, "GLOB", asked.threads,
-		    "Show only what threads of this name allocated; !GLOB: not these"),
+	SEEP_KEEP_OPTIONS(asked.keep, "Show"),
 	SEEP_OPTION("by-thread", 0, FLAG, NULL, asked.by_thread,
 		    "Keep the stacks of different threads apart"),
 	SEEP_LEAK_OPTIONS(asked.leaks),
@@ -109,48 +104,10 @@ static int check(struct seep_view_options *view, struct seep_error *err)
 	if (asked.top_count > 0 && asked.tree)
 		return seep_fail(err, SEEP_EUSAGE,
 				 "--top cannot be used with --tree, which shows all from 1%% on");
-	for (size_t i = 0; i < asked.modules.count; i++)
-		if (!asked.modules.items[i][strspn(asked.modules.items[i], "!")])
-			return seep_fail(err, SEEP_EUSAGE, "--module needs the name of a module");
+	if (seep_keep_options_check(&asked.keep, err) < 0)
+		return -SEEP_EUSAGE;
 	view->by = asked.by;
 	return seep_leak_options_read(&asked.leaks, &plan, view, err);
-}
-
-static void add_globs(struct seep_strbuf *text, const char *what,
-		      const struct seep_option_list *globs)
-{
-	for (size_t i = 0; i < globs->count; i++) {
-		if (i > 0)
-			seep_strbuf_adds(text, ", ");
-		else
-			seep_strbuf_addf(text, "%s%s ", text->length ? "; " : "", what);
-		seep_strbuf_adds(text, globs->items[i]);
-	}
-}
-
-/*
- * Leave out what was not asked for. *@ret_shown: what was, in words, released with free(); NULL:
- * all.
- */
-static int keep_some(struct seep_profile *profile, const struct seep_sites *sites, char **ret_shown,
-		     struct seep_error *err)
-{
-	const struct seep_keep_globs modules = { asked.modules.items, asked.modules.count };
-	const struct seep_keep_globs threads = { asked.threads.items, asked.threads.count };
-	struct seep_strbuf text;
-	int ret;
-
-	if (modules.count + threads.count == 0)
-		return 0;
-	ret = seep_keep_check(sites, &modules, &threads, err);
-	if (ret < 0)
-		return ret;
-	seep_keep(profile, sites, &modules, &threads);
-	seep_strbuf_init(&text, SHOWN_BYTES_MAX);
-	add_globs(&text, "module", &asked.modules);
-	add_globs(&text, "thread", &asked.threads);
-	*ret_shown = seep_strbuf_take(&text);
-	return 0;
 }
 
 /* @sites: NULL for what shows no functions. */
@@ -189,7 +146,7 @@ static int print(const struct seep_profile *profile, const struct seep_sites *si
 static int report(const char *path, struct seep_error *err)
 {
 	const bool stacks_only = asked.json != NULL || asked.raw;
-	const bool some = asked.modules.count + asked.threads.count > 0;
+	const bool some = seep_keep_options_any(&asked.keep);
 	struct seep_profile *profile = NULL;
 	struct seep_sites *sites = NULL;
 	char *shown = NULL;
@@ -211,7 +168,7 @@ static int report(const char *path, struct seep_error *err)
 		seep_profile_hash_contexts(profile);
 		if (!stacks_only || some)
 			sites = seep_sites_new(profile);
-		ret = keep_some(profile, sites, &shown, err);
+		ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
 		view.shown = shown;
 		if (ret == 0)
 			ret = print(profile, sites, &view, err);

@@ -63,6 +63,9 @@ extern const struct seep_option_table cmd_diff_options;
 int cmd_doctor(char **operands);
 extern const struct seep_option_table cmd_doctor_options;
 
+int cmd_export(char **operands);
+extern const struct seep_option_table cmd_export_options;
+
 int cmd_leaks(char **operands);
 extern const struct seep_option_table cmd_leaks_options;
 

@@ -65,19 +65,25 @@ static const struct seep_option *find(const struct seep_option_table *table, cha
 static int find_choice(const struct cursor *at, const struct seep_option *option, const char *value,
 		       int *ret_index)
 {
+	struct core_nearest nearest;
 	struct seep_strbuf names;
+	const char *meant;
 
+	core_nearest_init(&nearest, value);
 	for (int i = 0; option->choices[i]; i++) {
 		if (strcmp(option->choices[i], value) == 0) {
 			*ret_index = i;
 			return 0;
 		}
+		core_nearest_offer(&nearest, option->choices[i]);
 	}
+	meant = core_nearest_word(&nearest);
 	seep_strbuf_init(&names, CHOICES_BYTES_MAX);
 	for (int i = 0; option->choices[i]; i++)
 		seep_strbuf_addf(&names, "%s%s", i ? ", " : "", option->choices[i]);
-	(void)seep_fail(at->err, SEEP_EUSAGE, "--%s: '%.*s' must be %s%s", option->name,
-			VALUE_SHOWN_BYTES, value, option->choices[1] ? "one of " : "", names.text);
+	(void)seep_fail(at->err, SEEP_EUSAGE, "--%s: '%.*s' must be %s%s%s%s%s", option->name,
+			VALUE_SHOWN_BYTES, value, option->choices[1] ? "one of " : "", names.text,
+			meant ? "; did you mean " : "", meant ? meant : "", meant ? "?" : "");
 	seep_strbuf_done(&names);
 	return -SEEP_EUSAGE;
 }

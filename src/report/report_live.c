@@ -7,9 +7,9 @@
 
 #include "analysis/growth_text.h"
 #include "base/clock.h"
+#include "base/encode.h"
 #include "base/json_writer.h"
 #include "base/table.h"
-#include "base/terminal.h"
 #include "profile/context_hash.h"
 #include "profile/kind_name.h"
 #include "report/json_parts.h"
@@ -249,21 +249,6 @@ void seep_report_live_csv_head(FILE *out)
 		    out);
 }
 
-/* Control characters too: whoever shows the file on a terminal. */
-static void write_text(FILE *out, const char *text)
-{
-	char *escaped = seep_escape_dup(text ? text : "");
-
-	(void)fputc('"', out);
-	for (const char *at = escaped; *at; at++) {
-		if (*at == '"')
-			(void)fputc('"', out);
-		(void)fputc(*at, out);
-	}
-	(void)fputc('"', out);
-	free(escaped);
-}
-
 void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_t count)
 {
 	const uint64_t boot_ns = seep_clock_ns(CLOCK_REALTIME) - seep_monotonic_ns();
@@ -282,9 +267,9 @@ void seep_report_live_csv(FILE *out, const struct seep_live_line *lines, uint32_
 			      line->process->read_ns, profile->process.pid, context->live_bytes,
 			      context->live_blocks, line->change_bytes, line->allocs_per_s,
 			      line->frees_per_s, line->age_ns, seep_live_verdict(line));
-		write_text(out, name);
+		seep_csv_write(out, name);
 		(void)fputc(',', out);
-		write_text(out, frame ? frame->file : NULL);
+		seep_csv_write(out, frame ? frame->file : NULL);
 		(void)fprintf(out, ",%u,%" PRIu64 "\r\n", frame ? frame->line : 0,
 			      boot_ns + line->process->read_ns);
 		free(name);

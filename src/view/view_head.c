@@ -109,21 +109,32 @@ void seep_view_add_process(struct seep_view *view, const char *prefix)
 	seep_strbuf_done(&line);
 }
 
-static void add_command(struct seep_view *view, char *const *argv)
+char *seep_view_command(const struct seep_profile *profile)
 {
+	char *const *argv = profile->process.argv;
 	struct seep_strbuf words;
 
 	if (argv == NULL || argv[0] == NULL)
-		return;
+		return NULL;
 	seep_strbuf_init(&words, SEEP_LINE_BYTES_MAX);
 	for (; *argv != NULL; argv++) {
-		seep_strbuf_addc(&words, ' ');
+		if (words.length > 0)
+			seep_strbuf_addc(&words, ' ');
 		seep_text_shell_word(&words, *argv);
 	}
-	if (seep_profile_says(view->profile, "arguments-cut"))
+	if (seep_profile_says(profile, "arguments-cut"))
 		seep_strbuf_adds(&words, " …");
-	seep_lines_add(&view->head, SEEP_STYLE_DIM, "$%s", words.text)->cut = !view->options->full;
-	seep_strbuf_done(&words);
+	return seep_strbuf_take(&words);
+}
+
+static void add_command(struct seep_view *view)
+{
+	char *command = seep_view_command(view->profile);
+
+	if (command != NULL)
+		seep_lines_add(&view->head, SEEP_STYLE_DIM, "$ %s", command)->cut =
+			!view->options->full;
+	free(command);
 }
 
 static void add_peak(struct seep_strbuf *buf, const struct seep_profile *profile)
@@ -207,7 +218,7 @@ void seep_view_add_head(struct seep_view *view, const char *prefix, bool command
 {
 	seep_view_add_process(view, prefix);
 	if (command) {
-		add_command(view, view->profile->process.argv);
+		add_command(view);
 		seep_lines_add(&view->head, SEEP_STYLE_PLAIN, "%s", "");
 	}
 	add_answer(view);

@@ -11,6 +11,9 @@
  */
 void seep_view_add_head(struct seep_view *view, const char *prefix, bool command);
 
+/* The command line as a shell reads it, released with free(); NULL: it was withheld. */
+char *seep_view_command(const struct seep_profile *profile);
+
 /* The first of these lines alone. */
 void seep_view_add_process(struct seep_view *view, const char *prefix);
 

@@ -8,7 +8,7 @@ keys, our own output may not have any that are not written down.
 
 import re
 
-ANNOTATIONS = {"$schema", "$defs", "title", "description"}
+ANNOTATIONS = {"$schema", "$defs", "definitions", "title", "description"}
 TYPES = {
     "object": dict,
     "array": list,

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Takes the pictures of docs/top.md anew: python3 tests/e2e/take_pictures.py"""
+"""Takes the pictures of README.md and docs/top.md anew: python3 tests/e2e/take_pictures.py"""
 
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-from harness import SEEP, SOURCE, Seep
+from harness import BUILD, SEEP, SOURCE, Seep
 from screens import Screen
 from top_watch import QUICK, told
 
@@ -63,9 +64,23 @@ def processes(seep, folder):
         screen.close()
 
 
+def report(seep, folder):
+    leaky, recording = os.path.relpath(BUILD / "examples" / "leaky", SOURCE), folder / "leaky.seep"
+    env = {"LC_ALL": "C.UTF-8", "TERM": "screen-256color", **seep.environment()}
+    subprocess.run([SEEP, "run", "-q", "-o", recording, "--", leaky], cwd=SOURCE, check=True,
+                   env={**os.environ, **env}, stdout=subprocess.DEVNULL)
+    # The shell stays, since tmux writes on the screen of one that has ended.
+    shown = "seep report --by lost leaky.seep"
+    script = f"cd {folder}; seep() {{ {SEEP} \"$@\"; }}; echo '$ {shown}'; {shown}; read end"
+    screen = Screen(folder, 92, 29, ["sh", "-c", script], env)
+    screen.wait("VERDICT", "Next:")
+    take(screen, "report")
+    screen.close()
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        for take_some in (leaks, processes):
+        for take_some in (report, leaks, processes):
             recorded = Seep(pathlib.Path(made))
             take_some(recorded, pathlib.Path(made))
             recorded.close()

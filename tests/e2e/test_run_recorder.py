@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import LIMIT_S, RUNTIME, SEEP, check_totals, program, read_report, run_plain
+from harness import LIMIT_S, RUNTIME, SEEP, SOURCE, check_totals, program, read_report, run_plain
 from running import CATCH, PYTHON, apart, finish, start, wait_until, watched
 
 
@@ -344,3 +344,19 @@ def test_the_report_as_json_does_not_replace_the_recording(seep, name):
     done = seep.command("run", "-o", "x.seep", f"--json={name}", "echo", cwd=seep.directory)
     assert done.status == 125 and done.stdout == b""
     assert done.stderr.decode() == f"seep run: --json={name} is the name of the recording or of its folder\n"
+
+
+def test_a_look_at_large_libraries_leaves_no_hole_in_the_timeline(seep, tmp_path):
+    """Once, after 100 ms, the recorder reads what the program's libraries import."""
+    source = tmp_path / "busy.cc"
+    with open(source, "w", encoding="utf-8") as out:
+        subprocess.run([PYTHON, SOURCE / "bench" / "gen_cc.py", "6"], stdout=out, check=True)
+    shown = subprocess.run(["clang++", "-###", "-std=c++17", "-O1", "-c", source], capture_output=True,
+                           cwd=tmp_path, text=True, check=True).stderr
+    command = [word.strip('"') for word in shown.splitlines()[-1].split()]
+    _, recordings = seep.run(command, options=["--no-follow"], cwd=tmp_path)
+    report = recordings.summaries()[0]
+    process, times = report["process"], [sample["at_ns"] for sample in report["timeline"]]
+    ran_ns = process["end_ns"] - process["start_ns"]
+    assert ran_ns > 1_000_000_000
+    assert max(b - a for a, b in zip(times, times[1:])) < ran_ns / 3

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The page: its head, its tabs, the bar of filters, and the view that is open.
-import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type ComponentChildren, type RefObject, render } from "preact";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Facts, gather, said } from "./facts";
 import { drawn } from "./flame/pane";
 import { FlameView } from "./flame/view";
 import { basename, digits, duration, moment } from "./format";
 import { loadModel, type Model } from "./model";
 import { array, figure, object } from "./model/read";
-import { initialState, SeepContext, Store, type Tab, useSeep } from "./state";
+import { initialState, SeepContext, Store, type Tab, usePart } from "./state";
 import { About, endedWords, Findings, Processes, Scopes } from "./views/about";
 import { Changes, DiffOverview, diffFacts } from "./views/changes";
 import { Filters } from "./views/filters";
@@ -100,7 +100,7 @@ function useThemeToggle(): [string, () => void] {
 
 function Head(props: { facts: Facts; theme: string; toggleTheme: () => void; help: () => void }) {
 	const { facts } = props;
-	const { model } = useSeep();
+	const { model } = useContext(SeepContext);
 	const process = object(facts.doc.process);
 	const words = facts.diff
 		? diffFacts(facts)
@@ -128,7 +128,7 @@ function Head(props: { facts: Facts; theme: string; toggleTheme: () => void; hel
 }
 
 function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
-	const { set } = useSeep();
+	const { set } = useContext(SeepContext).store;
 	const list = useRef<HTMLDivElement>(null);
 
 	useEffect(() => {
@@ -192,10 +192,44 @@ function useKeys(keys: Record<string, () => void>): void {
 	}, []);
 }
 
+/**
+ * What is only printed, rendered at once when printing begins: what state there is by then, and
+ * nothing to render again before.
+ */
+function usePaper(facts: Facts): [top: RefObject<HTMLDivElement | null>, bottom: RefObject<HTMLDivElement | null>] {
+	const seep = useContext(SeepContext);
+	const top = useRef<HTMLDivElement>(null);
+	const bottom = useRef<HTMLDivElement>(null);
+
+	useEffect(() => {
+		const media = matchMedia("print");
+		const fill = (printing: boolean) => {
+			const on = (children: ComponentChildren) => printing && <SeepContext.Provider value={seep}>{children}</SeepContext.Provider>;
+			render(on(facts.diff ? <DiffOverview facts={facts} /> : <Overview facts={facts} print />), top.current!);
+			render(on(<Paper facts={facts} />), bottom.current!);
+		};
+		const begin = () => fill(true);
+		const end = () => fill(false);
+		const change = () => fill(media.matches);
+		addEventListener("beforeprint", begin);
+		addEventListener("afterprint", end);
+		media.addEventListener("change", change);
+		return () => {
+			removeEventListener("beforeprint", begin);
+			removeEventListener("afterprint", end);
+			media.removeEventListener("change", change);
+		};
+	}, []);
+	return [top, bottom];
+}
+
 function Shell({ facts }: { facts: Facts }) {
-	const { model, state, set } = useSeep();
+	const { model, store } = useContext(SeepContext);
+	const { set } = store;
+	const tab = usePart((state) => state.tab);
+	const [top, bottom] = usePaper(facts);
 	const views = useMemo(() => (facts.diff ? diffViews : reportViews)(facts, model), [facts]);
-	const view = views.find((one) => one.tab === state.tab) ?? views[0];
+	const view = views.find((one) => one.tab === tab) ?? views[0];
 	const [theme, toggleTheme] = useThemeToggle();
 	const [help, setHelp] = useState(false);
 	const visited = useRef(new Set<Tab>()).current;
@@ -230,7 +264,7 @@ function Shell({ facts }: { facts: Facts }) {
 			<Head facts={facts} theme={theme} toggleTheme={toggleTheme} help={() => setHelp(true)} />
 			<Tabs views={views} tab={view.tab} />
 			{view.filters && <Filters facts={facts} measures={view.filters === "all"} />}
-			<div class="print-only light">{facts.diff ? <DiffOverview facts={facts} /> : <Overview facts={facts} print />}</div>
+			<div class="print-only light" ref={top} />
 			<main>
 				{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
 					<div
@@ -246,9 +280,7 @@ function Shell({ facts }: { facts: Facts }) {
 					</div>
 				))}
 			</main>
-			<div class="print-only light">
-				<Paper facts={facts} />
-			</div>
+			<div class="print-only light" ref={bottom} />
 			<div class="hidden-text" role="status" aria-live="polite" ref={setAnnouncer} />
 			<Help open={help} close={() => setHelp(false)} />
 		</>

@@ -194,8 +194,9 @@ export class Model {
 	#grow(weights: Weights, whole: boolean): TreeBuilder {
 		const { contexts, frames } = this;
 		const { stacks, special, inner, outer } = contexts;
+		const { of, depth, parent, frame } = stacks;
 		const { functionOf } = frames;
-		const builder = new TreeBuilder(contexts.count, stacks.count >> 1);
+		const builder = new TreeBuilder(contexts.count, stacks.count + 8);
 		const known = new Int32Array(stacks.count);
 		const knownRoot = new Int32Array(stacks.count).fill(-1);
 		const way: number[] = [];
@@ -205,16 +206,16 @@ export class Model {
 			if (value === 0) continue;
 			const least = whole ? 0 : outer[i];
 			const root = 8 * least - special[i];
-			let at = whole ? stacks.of[i] : stacks.up(stacks.of[i], inner[i]);
-			way.length = 0;
-			while (stacks.depth[at] > least && knownRoot[at] !== root) {
-				way.push(at);
-				at = stacks.parent[at];
+			let at = whole ? of[i] : stacks.up(of[i], inner[i]);
+			let steps = 0;
+			while (depth[at] > least && knownRoot[at] !== root) {
+				way[steps++] = at;
+				at = parent[at];
 			}
-			let node = stacks.depth[at] > least ? known[at] : special[i] ? builder.child(0, special[i], -1) : 0;
-			for (let k = way.length - 1; k >= 0; k--) {
-				const stack = way[k];
-				node = builder.child(node, functionOf[stacks.frame[stack]], stacks.frame[stack]);
+			let node = depth[at] > least ? known[at] : special[i] ? builder.child(0, special[i], -1) : 0;
+			while (steps > 0) {
+				const stack = way[--steps];
+				node = builder.child(node, functionOf[frame[stack]], frame[stack]);
 				known[stack] = node;
 				knownRoot[stack] = root;
 			}

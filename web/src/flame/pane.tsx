@@ -31,8 +31,8 @@ interface Tip {
 
 let panes = 0;
 
-/** The last of the draws, which tests read. */
-export const drawn = { boxes: 0, ms: 0, count: 0 };
+/** The last of the draws, and when the first one was done since the page was asked for; tests read it. */
+export const drawn = { boxes: 0, ms: 0, count: 0, firstAt: 0 };
 
 export function Facts({ facts }: { facts: BoxFacts }) {
 	return (
@@ -118,7 +118,10 @@ function useGraph(props: Props, setTip: (tip: Tip | null) => void) {
 				focus: (node) => latest.current.onFocus(node),
 				zoom: (node) => latest.current.onZoom(node),
 				hover: (node, x, y) => setTip(node < 0 ? null : { node, x, y }),
-				drawn: (boxes, ms) => Object.assign(drawn, { boxes, ms, count: drawn.count + 1 }),
+				drawn: (boxes, ms) => {
+					drawn.firstAt ||= performance.now();
+					Object.assign(drawn, { boxes, ms, count: drawn.count + 1 });
+				},
 			},
 		);
 		const before = () => made.print(light);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Live bytes, resident set and rate of allocation over time, by uPlot. Times are seconds from the
 // start of the process. The brush snaps to epochs.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { epochName, type Facts } from "../facts";
 import { bytes, count, duration } from "../format";
@@ -193,7 +193,7 @@ function options(props: Props, width: number, data: uPlot.AlignedData, ink: Ink)
 	return {
 		width,
 		height: props.height,
-		padding: [small ? 16 : 18, 8, 0, 0],
+		padding: [small ? 16 : 18, small ? 8 : 22, 0, 0],
 		legend: { show: false },
 		cursor: {
 			show: !small,
@@ -271,7 +271,8 @@ export function Plot(props: Props) {
 	const theme = useTheme();
 	const plotted = useRef<uPlot | null>(null);
 
-	useEffect(() => {
+	// Before the page is drawn: for paper there is no later.
+	useLayoutEffect(() => {
 		if (!width) return;
 		const data = what === "bytes" ? byteColumns(facts) : rateColumns(facts);
 		const plot = new uPlot(options(props, width, data, (name) => colour(name, ref.current!)), data, ref.current!);

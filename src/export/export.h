@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A profile as a file for other programs. Each exporter is a pure function from a profile to
+ * bytes: the same profile gives the same bytes, nothing is read but the profile, and it knows of no
+ * files. docs/export.md says what each format holds of a profile, and what it cannot.
+ *
+ * To add one: a line in SEEP_EXPORTERS, and seep_export_NAME() in export_NAME.c. Help, completion,
+ * and the tests read this list; there is no other.
+ */
+#ifndef SEEP_EXPORT_EXPORT_H
+#define SEEP_EXPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "profile/profile.h"
+#include "view/view.h"
+
+/* EXPORTER(name, suffix of files, binary, heeds by, who reads it), in the order of help. */
+#define SEEP_EXPORTERS(EXPORTER)                                                              \
+	EXPORTER(pprof, ".pb.gz", true, true, "go tool pprof, Pyroscope, Parca")              \
+	EXPORTER(folded, ".folded", false, true, "flamegraph.pl, speedscope and their like")  \
+	EXPORTER(speedscope, ".speedscope.json", false, true, "speedscope")                   \
+	EXPORTER(jemalloc, ".heap", false, false, "jeprof, with the program's files at hand") \
+	EXPORTER(csv, ".csv", false, true, "spreadsheets and scripts; a row for each stack")  \
+	EXPORTER(json, ".json", false, true, "all of the profile, see docs/json.md")
+
+struct seep_export_options {
+	/*
+	 * enum seep_measure, or SEEP_BY_CHOICE: which figures a format has that holds one kind of
+	 * them, which come first in one that holds several; see seep_exporter.heeds_by.
+	 */
+	int by;
+	const char *shown; /* as in struct seep_view_options; NULL: all contexts are there */
+};
+
+struct seep_exporter {
+	const char *name;
+	const char *suffix;
+	bool binary;	     /* nothing for a terminal */
+	bool heeds_by;	     /* else it has all figures that it can, none before the other */
+	const char *summary; /* one line, no full stop */
+	/*
+	 * Write @profile, whose contexts have their hashes, to @out. Nothing fails but @out: what
+	 * could not be written shows in its ferror().
+	 */
+	void (*write)(FILE *out, const struct seep_profile *profile,
+		      const struct seep_export_options *options);
+};
+
+#define SEEP_EXPORTER_COUNTED(...) +1
+enum { SEEP_EXPORTER_COUNT = SEEP_EXPORTERS(SEEP_EXPORTER_COUNTED) };
+
+extern const struct seep_exporter seep_exporters[SEEP_EXPORTER_COUNT];
+
+/* Their names; then NULL. */
+extern const char *const seep_exporter_names[SEEP_EXPORTER_COUNT + 1];
+
+#define SEEP_EXPORTER_DECLARED(name, ...)                                      \
+	void seep_export_##name(FILE *out, const struct seep_profile *profile, \
+				const struct seep_export_options *options);
+SEEP_EXPORTERS(SEEP_EXPORTER_DECLARED)
+
+#endif

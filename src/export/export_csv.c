@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Comma-separated values (RFC 4180): a row per context with all of its figures and its stack, the
+ * largest first.
+ */
+#include "export/export.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "analysis/rank.h"
+#include "base/encode.h"
+#include "base/terminal.h"
+#include "export/export_names.h"
+#include "profile/kind_name.h"
+#include "view/frame_text.h"
+
+/* "function (file:line)", or "function (module)". */
+static void write_frame(FILE *out, struct seep_export_names *names, uint32_t index)
+{
+	char *place = seep_frame_place(names->profile, &names->profile->frames[index], true);
+	char *escaped = seep_escape_dup(place);
+
+	seep_export_put(out, seep_export_name(names, index), '"');
+	if (*escaped) {
+		(void)fputs(" (", out);
+		seep_export_put(out, escaped, '"');
+		(void)fputc(')', out);
+	}
+	free(escaped);
+	free(place);
+}
+
+static void write_context(FILE *out, struct seep_export_names *names,
+			  const struct seep_profile_context *context)
+{
+	(void)fprintf(out, "%016" PRIx64 ",%s,", context->hash,
+		      seep_profile_kind_name(context->kind));
+	seep_csv_write(out, context->thread);
+	(void)fputc(',', out);
+	seep_csv_write(out, context->scope);
+	(void)fprintf(out,
+		      ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+		      ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d,\"",
+		      context->allocs, context->alloc_bytes, context->frees, context->freed_bytes,
+		      context->live_blocks, context->live_bytes, context->peak_blocks,
+		      context->peak_bytes, context->temporary, context->truncated);
+	for (uint32_t i = 0; i < context->stack_count; i++) {
+		if (i > 0)
+			(void)fputc(';', out);
+		write_frame(out, names, context->stack[i].frame);
+	}
+	if (context->stack_count == 0)
+		(void)fputs(seep_export_no_stack(context), out);
+	(void)fputs("\"\r\n", out);
+}
+
+void seep_export_csv(FILE *out, const struct seep_profile *profile,
+		     const struct seep_export_options *options)
+{
+	const struct seep_view_options view = { .by = options->by };
+	const uint32_t count = profile->context_count;
+	uint32_t *order = seep_xcalloc(count, sizeof(*order));
+	struct seep_export_names names;
+
+	seep_export_names_init(&names, profile);
+	(void)seep_rank_contexts(profile, seep_view_measure(profile, &view), count, order);
+	(void)fputs("hash,kind,thread,scope,allocs,alloc_bytes,frees,freed_bytes,live_blocks,"
+		    "live_bytes,peak_blocks,peak_bytes,temporary,truncated,stack\r\n",
+		    out);
+	for (uint32_t i = 0; i < count; i++)
+		write_context(out, &names, &profile->contexts[order[i]]);
+	seep_export_names_done(&names);
+	free(order);
+}
