@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The page: its head, its tabs, the bar of filters, and the view that is open.
-import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type ComponentChildren, type RefObject, render } from "preact";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Facts, gather, said } from "./facts";
+import { drawn } from "./flame/pane";
 import { FlameView } from "./flame/view";
 import { basename, digits, duration, moment } from "./format";
 import { loadModel, type Model } from "./model";
 import { array, figure, object } from "./model/read";
-import { initialState, SeepContext, Store, type Tab, useSeep } from "./state";
+import { initialState, SeepContext, Store, type Tab, usePart } from "./state";
 import { About, endedWords, Findings, Processes, Scopes } from "./views/about";
 import { Changes, DiffOverview, diffFacts } from "./views/changes";
 import { Filters } from "./views/filters";
@@ -99,7 +100,7 @@ function useThemeToggle(): [string, () => void] {
 
 function Head(props: { facts: Facts; theme: string; toggleTheme: () => void; help: () => void }) {
 	const { facts } = props;
-	const { model } = useSeep();
+	const { model } = useContext(SeepContext);
 	const process = object(facts.doc.process);
 	const words = facts.diff
 		? diffFacts(facts)
@@ -127,7 +128,7 @@ function Head(props: { facts: Facts; theme: string; toggleTheme: () => void; hel
 }
 
 function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
-	const { set } = useSeep();
+	const { set } = useContext(SeepContext).store;
 	const list = useRef<HTMLDivElement>(null);
 
 	useEffect(() => {
@@ -145,22 +146,24 @@ function Tabs({ views, tab }: { views: View[]; tab: Tab }) {
 	}
 
 	return (
-		<div class="tabs controls" role="tablist" aria-label="Views" ref={list} onKeyDown={key}>
-			{views.map((view) => (
-				<button
-					key={view.tab}
-					id={`tab-${view.tab}`}
-					role="tab"
-					aria-selected={view.tab === tab}
-					aria-controls={view.tab === tab ? `panel-${view.tab}` : undefined}
-					tabIndex={view.tab === tab ? 0 : -1}
-					onClick={() => set({ tab: view.tab })}
-				>
-					{view.name}
-					{view.badge !== undefined && <span class={`badge${view.warn ? " warn" : ""}`}>{digits(view.badge)}</span>}
-				</button>
-			))}
-		</div>
+		<nav class="tabs controls" aria-label="Views">
+			<div role="tablist" aria-label="Views" ref={list} onKeyDown={key}>
+				{views.map((view) => (
+					<button
+						key={view.tab}
+						id={`tab-${view.tab}`}
+						role="tab"
+						aria-selected={view.tab === tab}
+						aria-controls={view.tab === tab ? `panel-${view.tab}` : undefined}
+						tabIndex={view.tab === tab ? 0 : -1}
+						onClick={() => set({ tab: view.tab })}
+					>
+						{view.name}
+						{view.badge !== undefined && <span class={`badge${view.warn ? " warn" : ""}`}>{digits(view.badge)}</span>}
+					</button>
+				))}
+			</div>
+		</nav>
 	);
 }
 
@@ -189,10 +192,44 @@ function useKeys(keys: Record<string, () => void>): void {
 	}, []);
 }
 
+/**
+ * What is only printed, rendered at once when printing begins: what state there is by then, and
+ * nothing to render again before.
+ */
+function usePaper(facts: Facts): [top: RefObject<HTMLDivElement | null>, bottom: RefObject<HTMLDivElement | null>] {
+	const seep = useContext(SeepContext);
+	const top = useRef<HTMLDivElement>(null);
+	const bottom = useRef<HTMLDivElement>(null);
+
+	useEffect(() => {
+		const media = matchMedia("print");
+		const fill = (printing: boolean) => {
+			const on = (children: ComponentChildren) => printing && <SeepContext.Provider value={seep}>{children}</SeepContext.Provider>;
+			render(on(facts.diff ? <DiffOverview facts={facts} /> : <Overview facts={facts} print />), top.current!);
+			render(on(<Paper facts={facts} />), bottom.current!);
+		};
+		const begin = () => fill(true);
+		const end = () => fill(false);
+		const change = () => fill(media.matches);
+		addEventListener("beforeprint", begin);
+		addEventListener("afterprint", end);
+		media.addEventListener("change", change);
+		return () => {
+			removeEventListener("beforeprint", begin);
+			removeEventListener("afterprint", end);
+			media.removeEventListener("change", change);
+		};
+	}, []);
+	return [top, bottom];
+}
+
 function Shell({ facts }: { facts: Facts }) {
-	const { model, state, set } = useSeep();
+	const { model, store } = useContext(SeepContext);
+	const { set } = store;
+	const tab = usePart((state) => state.tab);
+	const [top, bottom] = usePaper(facts);
 	const views = useMemo(() => (facts.diff ? diffViews : reportViews)(facts, model), [facts]);
-	const view = views.find((one) => one.tab === state.tab) ?? views[0];
+	const view = views.find((one) => one.tab === tab) ?? views[0];
 	const [theme, toggleTheme] = useThemeToggle();
 	const [help, setHelp] = useState(false);
 	const visited = useRef(new Set<Tab>()).current;
@@ -204,11 +241,12 @@ function Shell({ facts }: { facts: Facts }) {
 			const tab = hashTab();
 			if (views.some((one) => one.tab === tab)) set({ tab });
 		};
-		addEventListener("hashchange", listen);
-		return () => removeEventListener("hashchange", listen);
+		// Going back, and typing another view into the address.
+		addEventListener("popstate", listen);
+		return () => removeEventListener("popstate", listen);
 	}, []);
 	useEffect(() => {
-		if (hashTab() !== view.tab) location.hash = view.tab;
+		if (hashTab() !== view.tab) history.pushState(null, "", `#${view.tab}`);
 	}, [view.tab]);
 	useKeys({
 		"?": () => setHelp(true),
@@ -226,23 +264,23 @@ function Shell({ facts }: { facts: Facts }) {
 			<Head facts={facts} theme={theme} toggleTheme={toggleTheme} help={() => setHelp(true)} />
 			<Tabs views={views} tab={view.tab} />
 			{view.filters && <Filters facts={facts} measures={view.filters === "all"} />}
-			{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
-				<div
-					key={one.tab}
-					id={`panel-${one.tab}`}
-					class={`panel panel-${one.tab}`}
-					role="tabpanel"
-					tabIndex={one.filters ? undefined : 0}
-					aria-labelledby={`tab-${one.tab}`}
-					hidden={one !== view}
-				>
-					{one.show()}
-				</div>
-			))}
-			<div class="print-only">
-				{facts.diff ? <DiffOverview facts={facts} /> : <Overview facts={facts} print />}
-				<Paper facts={facts} />
-			</div>
+			<div class="print-only light" ref={top} />
+			<main>
+				{views.map((one) => visited.has(one.tab) && (one === view || one.tab === "flame") && (
+					<div
+						key={one.tab}
+						id={`panel-${one.tab}`}
+						class={`panel panel-${one.tab}`}
+						role="tabpanel"
+						tabIndex={one.filters ? undefined : 0}
+						aria-labelledby={`tab-${one.tab}`}
+						hidden={one !== view}
+					>
+						{one.show()}
+					</div>
+				))}
+			</main>
+			<div class="print-only light" ref={bottom} />
 			<div class="hidden-text" role="status" aria-live="polite" ref={setAnnouncer} />
 			<Help open={help} close={() => setHelp(false)} />
 		</>
@@ -253,8 +291,11 @@ export function App({ data }: { data: unknown }) {
 	const seep = useMemo(() => {
 		const model = loadModel(data as object);
 		const measure = model.isDiff ? model.measures[0] : figure(object(object(model.doc).totals).live_bytes) ? "live" : "peak";
-		return { model, facts: gather(model), store: new Store({ ...initialState, measure, tab: hashTab() }) };
-	}, [data]);
+		const store = new Store({ ...initialState, measure, tab: hashTab() });
+		// For the browser's console, and for tests of what is drawn.
+		Object.defineProperty(window, "seep", { value: Object.freeze({ model, store, drawn }) });
+		return { model, facts: gather(model), store };
+	}, []);
 
 	return (
 		<SeepContext.Provider value={seep}>

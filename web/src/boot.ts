@@ -19,9 +19,11 @@ function sayReading(): void {
 }
 
 async function start(): Promise<void> {
+	window.seepText = unpack("seep-data");
+	// Whoever reads it says what is wrong with it.
+	window.seepText.catch(() => {});
 	try {
-		await add("style");
-		await add("script");
+		await Promise.all([add("style"), add("script")]);
 	} catch (error) {
 		showFailure(error);
 	}

@@ -49,8 +49,15 @@ export async function unpack(id: string): Promise<string> {
 	}
 }
 
+/** boot.ts begins to unpack the data before there is a script to read it. */
+declare global {
+	interface Window {
+		seepText?: Promise<string>;
+	}
+}
+
 export async function readPageData(): Promise<unknown> {
-	const json = await unpack("seep-data");
+	const json = await (window.seepText ?? unpack("seep-data"));
 
 	try {
 		return JSON.parse(json);

@@ -210,13 +210,13 @@ export const after = (facts: Facts, ns: number) => duration(Math.max(0, ns - fac
 
 export function epochName(facts: Facts, epoch: Epoch): string {
 	if (epoch.name) return epoch.name;
-	return epoch.number === 0 ? "start" : after(facts, epoch.fromNs);
+	return epoch.number === 0 ? "the start" : after(facts, epoch.fromNs);
 }
 
 /** When what still lives of a context was allocated: from, and until when; null where not known. */
 export function allocatedWhen(facts: Facts, context: number): [number, number] | null {
 	const { contexts } = facts.model;
-	const numbers = new Set(contexts.epochs(context).map(({ epoch }) => epoch));
+	const numbers = new Set(contexts.epochs(context).flatMap(({ epoch, blocks }) => (blocks > 0 ? [epoch] : [])));
 	const met = facts.epochs.filter((epoch) => numbers.has(epoch.number));
 	const first = figure(contexts.row(context).first_ns);
 

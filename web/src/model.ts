@@ -152,8 +152,10 @@ export class Model {
 
 		if (thread === null && scope === null && module === null) return null;
 		const keep = new Uint8Array(contexts.count).fill(1);
-		const threadAt = thread === null ? -1 : contexts.threads.list.indexOf(thread);
-		const scopeAt = scope === null ? -1 : contexts.scopes.list.indexOf(scope);
+		// Contexts without a thread or scope have the number -1, which no name has.
+		const place = (list: string[], name: string | null) => (list.includes(name ?? "") ? list.indexOf(name ?? "") : -2);
+		const threadAt = place(contexts.threads.list, thread);
+		const scopeAt = place(contexts.scopes.list, scope);
 		const deepest = module === null ? null : this.#deepestIn(Number(module));
 		for (let i = 0; i < contexts.count; i++) {
 			if (thread !== null && contexts.threadOf[i] !== threadAt) keep[i] = 0;
@@ -192,8 +194,9 @@ export class Model {
 	#grow(weights: Weights, whole: boolean): TreeBuilder {
 		const { contexts, frames } = this;
 		const { stacks, special, inner, outer } = contexts;
+		const { of, depth, parent, frame } = stacks;
 		const { functionOf } = frames;
-		const builder = new TreeBuilder(contexts.count, stacks.count >> 1);
+		const builder = new TreeBuilder(contexts.count, stacks.count + 8);
 		const known = new Int32Array(stacks.count);
 		const knownRoot = new Int32Array(stacks.count).fill(-1);
 		const way: number[] = [];
@@ -203,16 +206,16 @@ export class Model {
 			if (value === 0) continue;
 			const least = whole ? 0 : outer[i];
 			const root = 8 * least - special[i];
-			let at = whole ? stacks.of[i] : stacks.up(stacks.of[i], inner[i]);
-			way.length = 0;
-			while (stacks.depth[at] > least && knownRoot[at] !== root) {
-				way.push(at);
-				at = stacks.parent[at];
+			let at = whole ? of[i] : stacks.up(of[i], inner[i]);
+			let steps = 0;
+			while (depth[at] > least && knownRoot[at] !== root) {
+				way[steps++] = at;
+				at = parent[at];
 			}
-			let node = stacks.depth[at] > least ? known[at] : special[i] ? builder.child(0, special[i], -1) : 0;
-			for (let k = way.length - 1; k >= 0; k--) {
-				const stack = way[k];
-				node = builder.child(node, functionOf[stacks.frame[stack]], stacks.frame[stack]);
+			let node = depth[at] > least ? known[at] : special[i] ? builder.child(0, special[i], -1) : 0;
+			while (steps > 0) {
+				const stack = way[--steps];
+				node = builder.child(node, functionOf[frame[stack]], frame[stack]);
 				known[stack] = node;
 				knownRoot[stack] = root;
 			}
@@ -224,8 +227,8 @@ export class Model {
 	}
 
 	/**
-	 * By node of a call tree how often what begins there was repeated in the deepest stack: "17", or
-	 * "65536+"; for what repeats several functions "17 by 2".
+	 * By node of a call tree how often what begins there follows itself in the deepest stack: "×17",
+	 * "×65536+", "×17 (period 2)", as in a terminal.
 	 */
 	repeats(tree: Tree, whole: boolean): Map<number, string> {
 		const { contexts } = this;
@@ -236,9 +239,9 @@ export class Model {
 			if (tree.ends[i] < 0) continue;
 			for (const { from, to, times, or_more } of contexts.folds(i)) {
 				const node = tree.up(tree.ends[i], to - (whole ? 0 : contexts.inner[i]));
-				if (node <= 0 || tree.fn[node] < 0 || (most.get(node) ?? 0) >= Number(times)) continue;
+				if (node <= 0 || tree.fn[node] < 0 || (most.get(node) ?? 1) >= Number(times)) continue;
 				most.set(node, Number(times));
-				words.set(node, `${times}${or_more ? "+" : ""}${to > from ? ` by ${to - from + 1}` : ""}`);
+				words.set(node, `×${times}${or_more ? "+" : ""}${to > from ? ` (period ${to - from + 1})` : ""}`);
 			}
 		}
 		return words;

@@ -87,6 +87,19 @@ export interface Seep {
 
 export const SeepContext = createContext<Seep>(null as unknown as Seep);
 
+/** One part of the state: the caller renders again only when that changes. */
+export function usePart<T>(pick: (state: State) => T): T {
+	const { store } = useContext(SeepContext);
+	const [part, update] = useState(() => pick(store.state));
+
+	useEffect(() => {
+		const listen = () => update(() => pick(store.state));
+		listen();
+		return store.subscribe(listen);
+	}, [store]);
+	return part;
+}
+
 /** The model, the present state, and how to change it; the caller renders again on each change. */
 export function useSeep(): { model: Model; state: State; set: (patch: Partial<State>) => void } {
 	const { model, store } = useContext(SeepContext);

@@ -33,55 +33,79 @@ function nameOf(fn, next) {
 	};
 }
 
-function contextOf(id, frames, next) {
+const FIGURES = ["first_ms", "allocs", "alloc_bytes", "frees", "freed_bytes", "live_blocks", "live_bytes", "peak_blocks", "peak_bytes", "temporary"];
+const KINDS = ["malloc", "new", "new[]", "calloc"];
+
+function figuresOf(next) {
 	const size = 16 << next(9);
 	const live = next(3) ? next(20) : 0;
 	const allocs = live + next(2000);
-	return {
-		id, hash: Array.from({ length: 16 }, () => next(16).toString(16)).join(""),
-		kind: ["malloc", "new", "new[]", "calloc"][next(4)], first_ns: 12036231661554 + next(2 ** 31),
-		allocs, alloc_bytes: allocs * size, frees: allocs - live, freed_bytes: (allocs - live) * size,
-		live_blocks: live, live_bytes: live * size, peak_blocks: live, peak_bytes: live * size,
-		temporary: next(allocs + 1),
-		...(live ? { epochs: [{ epoch: next(3), blocks: live, bytes: live * size }] } : {}),
-		frames,
-	};
+	const freed = allocs - live;
+	return [next(100000), allocs, allocs * size, freed, freed * size, live, live * size, live, live * size, next(allocs + 1)];
+}
+
+const byStack = (a, b) => {
+	for (let k = 0; k < a.length && k < b.length; k++) if (a[k] !== b[k]) return a[k] - b[k];
+	return a.length - b.length;
+};
+
+/** `document.contexts` of stacks that are sorted, outermost frame first. */
+function columnsOf(stacks, next) {
+	const columns = { count: stacks.length, kinds: KINDS, kind: [] };
+	const flat = [];
+	const others = [];
+
+	for (const key of FIGURES) columns[key] = [];
+	stacks.forEach((stack, i) => {
+		const before = stacks[i - 1] ?? [];
+		let shared = 0;
+		while (shared < before.length && shared < stack.length && before[shared] === stack[shared]) shared++;
+		flat.push(shared, stack.length - shared, ...stack.slice(shared));
+		columns.kind.push(next(KINDS.length));
+		const figures = figuresOf(next);
+		FIGURES.forEach((key, at) => columns[key].push(figures[at]));
+		if (figures[5]) others.push([i, { epochs: [{ epoch: next(3), blocks: figures[5], bytes: figures[6] }] }]);
+	});
+	return { ...columns, stacks: flat, folds: [], others };
+}
+
+/** Paths of about five new frames, each from somewhere on the stack before; enough for so many nodes. */
+function stacksOf(nodes, frames, next) {
+	const stacks = [];
+	for (let made = 0, stack = [0]; made < nodes; ) {
+		const keep = Math.max(1, stack.length - 1 - (next(4) ? next(7) : next(40)));
+		const more = 1 + next(keep < 30 ? 18 : 6);
+		stack = stack.slice(0, keep);
+		for (let k = 0; k < more && stack.length < 120; k++) stack.push(next(frames));
+		made += stack.length - keep;
+		stacks.push(stack);
+	}
+	return stacks.sort(byStack);
 }
 
 /** `{view, document}` as the page gets it. */
 export function bigDocument(nodes) {
 	const next = random(nodes);
 	const functions = Math.max(50, Math.round(nodes / 25));
-	const perFunction = 2;
-	const contexts = [];
 	const names = Array.from({ length: functions }, (_, fn) => nameOf(fn, next));
-	const frames = Array.from({ length: functions * perFunction }, (_, at) => ({
+	const frames = Array.from({ length: 2 * functions }, (_, at) => ({
 		function: names[at % functions].whole,
 		file: `/home/dev/engine/src/${SPACES[at % 7].replaceAll("::", "/")}/file${at % 211}.cpp`,
-		line: 10 + next(2000), module: at % functions % 5, offset: 4096 + at * 48, address: 93824992231424 + at * 48,
-		exact: false, inlined: next(3) === 0,
+		line: 10 + next(2000), module: at % functions % 5, offset: 4096 + at * 48, exact: false, inlined: next(3) === 0,
 	}));
-	let stack = [0];
-
-	// A path of new nodes at a time: five new ones on average, from any depth of the stack before.
-	for (let made = 0; made < nodes; ) {
-		const keep = Math.max(1, stack.length - 1 - (next(4) ? next(7) : next(40)));
-		const more = 1 + next(keep < 30 ? 18 : 6);
-		stack = stack.slice(0, keep);
-		for (let k = 0; k < more && stack.length < 120; k++) stack.push(next(frames.length));
-		made += stack.length - keep;
-		contexts.push(contextOf(contexts.length + 1, [...stack].reverse(), next));
-	}
+	const stacks = stacksOf(nodes, frames.length, next);
 	const document = {
-		seep: { version: "0", schema: 2 }, process: { pid: 1, exe: "/usr/bin/engine", cwd: "/home/dev/engine", ended: "exit" },
+		seep: { version: "0", schema: 2 },
+		process: { pid: 1, exe: "/usr/bin/engine", cwd: "/home/dev/engine", start_ns: 0, ended: "exit" },
 		totals: {}, forked: {}, run: null,
 		modules: ["/usr/bin/engine", "/opt/lib/librender.so", "/usr/lib/libstdc++.so.6", "/usr/lib/libc.so.6", "/opt/lib/libnet.so"]
 			.map((path) => ({ path, build_id: null })),
-		frames, contexts, leaks: [], scan: null, findings: [], scopes: [], marks: [], timeline: [], unseen: [],
+		frames, contexts: columnsOf(stacks, next),
+		leaks: [], scan: null, findings: [], scopes: [], marks: [], timeline: [], unseen: [],
 	};
 	const view = {
 		kind: "report", file: "engine.seep", answer: null, head: ["engine"], foot: [],
-		trim: contexts.flatMap(({ frames: { length } }) => [0, length]),
+		trim: stacks.flatMap(() => [0, 0]),
 		function: frames.map((_, at) => at % functions), functions: names.map(({ brief }) => brief),
 		origin: frames.map((_, at) => "oilso"[at % functions % 5]).join(""),
 	};

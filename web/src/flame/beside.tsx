@@ -24,12 +24,28 @@ export function Found(props: { problem: string | null; text: string; step: ((ste
 }
 
 /** What is known of one box, below the graph. */
-export function InFocus(props: { meaning: Meaning; node: number; children?: ComponentChildren }) {
+interface Shown {
+	meaning: Meaning;
+	node: number;
+	/** Whether to say how to move about. */
+	hint?: boolean;
+	children?: ComponentChildren;
+}
+
+export function InFocus(props: Shown) {
 	const facts = boxFacts(props.meaning, props.node);
 
 	return (
 		<div class="in-focus">
-			<div class="in-focus-text"><Facts facts={facts} /></div>
+			<div class="in-focus-text">
+				<Facts facts={facts} />
+				{props.hint && (
+					<p class="hint controls">
+						<span class="by-mouse">Click a box to zoom into it; arrows, Enter and Backspace do so by keys.</span>
+						<span class="by-touch">Tap a box for its figures, and once more to zoom into it.</span>
+					</p>
+				)}
+			</div>
 			<p class="row-buttons controls">{props.children}</p>
 		</div>
 	);

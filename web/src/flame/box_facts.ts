@@ -81,16 +81,9 @@ function rowsOf(meaning: Meaning, node: number): [string, string][] {
 	rows.push(["Own", model.isBytes(weights.measure) ? exactBytes(tree.self[node]) : digits(tree.self[node])]);
 	rows.push([`Share of ${whole}`, percent(value, tree.value[0])]);
 	if (parent > 0) rows.push(["Share of its caller", percent(value, tree.value[parent])]);
-	if (meaning.repeats.has(node)) rows.push(["Recursion", `repeated ${repeatWords(meaning.repeats.get(node)!)}`]);
+	if (meaning.repeats.has(node)) rows.push(["Recursion", meaning.repeats.get(node)!]);
 	if (lost && lost[node] > 0) rows.push(["Lost", `${exactBytes(lost[node])}, ${percent(lost[node], value)}`]);
 	return rows;
-}
-
-/** "17 by 2" is 17 times a cycle of two functions. */
-function repeatWords(times: string): string {
-	const [count, period] = times.split(" by ");
-	const often = `${count.replace("+", " or more")} times`;
-	return period ? `${often}, ${period} functions together` : often;
 }
 
 export function boxFacts(meaning: Meaning, node: number): BoxFacts {
@@ -107,7 +100,7 @@ export function boxFacts(meaning: Meaning, node: number): BoxFacts {
 		valueText(meaning, tree.value[node]),
 		`${percent(Math.abs(tree.width[node]), tree.width[0])} of ${meaning.whole}`,
 		model.hasBlocks(weights.measure) && !meaning.sides ? things(tree.blocks[node], "block") : "",
-		meaning.repeats.has(node) ? `repeated ${repeatWords(meaning.repeats.get(node)!)}` : "",
+		meaning.repeats.has(node) ? `recursion ${meaning.repeats.get(node)}` : "",
 		`level ${tree.depth[node] + 1}`,
 		things(tree.children(node).length, "callee"),
 	];

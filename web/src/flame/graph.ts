@@ -39,6 +39,7 @@ const FONT = '12px system-ui, -apple-system, "Segoe UI", "Noto Sans", "Liberatio
 const SPAN_LEAST = 1e-9;
 const PRINT_WIDTH = 1000;
 const PRINT_ROWS = 44;
+const PRINT_RATIO = 3;
 
 function sized(canvas: HTMLCanvasElement, width: number, height: number, ratio: number): void {
 	const [x, y] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
@@ -136,7 +137,7 @@ export class Graph {
 	#paper(): Paper {
 		return {
 			context: this.#context,
-			ratio: devicePixelRatio || 1,
+			ratio: this.#printing ? PRINT_RATIO : devicePixelRatio || 1,
 			width: this.#width,
 			height: this.#height,
 			rowHeight: this.#rowHeight,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the colours of a flame graph say: only those that occur.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { basename, visible } from "../format";
 import { useTheme } from "../views/hooks";
 import type { Meaning } from "./box_facts";
@@ -49,6 +49,23 @@ const changeEntries = (palette: Palette): Entry[] => [
 	[palette.shrank[7], "− gone"],
 ];
 
+/** While the page is drawn for paper, which is white. */
+function usePrinting(): boolean {
+	const [printing, set] = useState(false);
+
+	useEffect(() => {
+		const before = () => set(true);
+		const after = () => set(false);
+		addEventListener("beforeprint", before);
+		addEventListener("afterprint", after);
+		return () => {
+			removeEventListener("beforeprint", before);
+			removeEventListener("afterprint", after);
+		};
+	}, []);
+	return printing;
+}
+
 function Swatch({ colour }: { colour: string }) {
 	return (
 		<svg width="12" height="12" aria-hidden="true">
@@ -58,7 +75,9 @@ function Swatch({ colour }: { colour: string }) {
 }
 
 export function Legend({ meaning, tint, searching }: { meaning: Meaning; tint: Tint; searching: boolean }) {
-	const palette = useTheme() === "dark" ? dark : light;
+	const theme = useTheme();
+	const printing = usePrinting();
+	const palette = theme === "dark" && !printing ? dark : light;
 	const entries = useMemo((): Entry[] => {
 		if (searching) return [[palette.match, "matches the search"], [palette.dim, "does not"]];
 		if (meaning.sides) return changeEntries(palette);

@@ -239,5 +239,5 @@ function labelOf(scene: Scene, node: number): string {
 	const name = scene.model.functionName(scene.window.tree.fn[node]);
 	const times = scene.repeats.size > 0 ? scene.repeats.get(node) : undefined;
 
-	return times ? `${name} ↻${times}` : name;
+	return times ? `${name} ${times}` : name;
 }

@@ -120,7 +120,7 @@ export const light: Palette = {
 	dim: "#eceff1",
 	match: "#ffd34d",
 	text: "#14181c",
-	softText: "#3a434c",
+	softText: "#303942",
 	dimText: "#5a646e",
 	matchText: "#14181c",
 	background: "#ffffff",

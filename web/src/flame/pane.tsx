@@ -31,8 +31,8 @@ interface Tip {
 
 let panes = 0;
 
-/** The last of the draws, which tests read. */
-export const drawn = { boxes: 0, ms: 0, count: 0 };
+/** The last of the draws, and when the first one was done since the page was asked for; tests read it. */
+export const drawn = { boxes: 0, ms: 0, count: 0, firstAt: 0 };
 
 export function Facts({ facts }: { facts: BoxFacts }) {
 	return (
@@ -76,19 +76,17 @@ function Mirror({ id, meaning, node, top }: { id: string; meaning: Meaning; node
 	const siblings = node > 0 ? tree.children(tree.parent[node]) : [node];
 
 	return (
-		<div class="hidden-text">
-			<div
-				key={node}
-				id={`${id}-${node}`}
-				role="treeitem"
-				aria-level={tree.depth[node] - tree.depth[top] + 1}
-				aria-posinset={siblings.indexOf(node) + 1}
-				aria-setsize={siblings.length}
-				aria-expanded={tree.past[node] > tree.place[node] + 1 ? "true" : undefined}
-				aria-selected="true"
-			>
-				{boxFacts(meaning, node).spoken}
-			</div>
+		<div
+			key={node}
+			id={`${id}-${node}`}
+			role="treeitem"
+			aria-level={tree.depth[node] - tree.depth[top] + 1}
+			aria-posinset={siblings.indexOf(node) + 1}
+			aria-setsize={siblings.length}
+			aria-expanded={tree.past[node] > tree.place[node] + 1 ? "true" : undefined}
+			aria-selected="true"
+		>
+			{boxFacts(meaning, node).spoken}
 		</div>
 	);
 }
@@ -120,7 +118,10 @@ function useGraph(props: Props, setTip: (tip: Tip | null) => void) {
 				focus: (node) => latest.current.onFocus(node),
 				zoom: (node) => latest.current.onZoom(node),
 				hover: (node, x, y) => setTip(node < 0 ? null : { node, x, y }),
-				drawn: (boxes, ms) => Object.assign(drawn, { boxes, ms, count: drawn.count + 1 }),
+				drawn: (boxes, ms) => {
+					drawn.firstAt ||= performance.now();
+					Object.assign(drawn, { boxes, ms, count: drawn.count + 1 });
+				},
 			},
 		);
 		const before = () => made.print(light);
@@ -153,13 +154,13 @@ function useGraph(props: Props, setTip: (tip: Tip | null) => void) {
 export function Pane(props: Props) {
 	const { meaning, top, focus, upwards } = props;
 	const [tip, setTip] = useState<Tip | null>(null);
-	const pane = useRef<HTMLDivElement>(null);
+	const keys = useRef<HTMLDivElement>(null);
 	const id = useMemo(() => `boxes${panes++}`, []);
 	const { elements, graph } = useGraph(props, setTip);
 	const spoken = focus >= 0 ? focus : top;
 
 	useEffect(() => {
-		if (props.takesFocus) pane.current!.focus({ preventScroll: true });
+		if (props.takesFocus) keys.current!.focus({ preventScroll: true });
 	}, []);
 	const key = (event: KeyboardEvent) => {
 		if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -176,14 +177,19 @@ export function Pane(props: Props) {
 	return (
 		<div
 			class="flame-pane"
-			role="tree"
-			tabIndex={0}
-			aria-label={props.label}
-			aria-activedescendant={`${id}-${spoken}`}
 			onKeyDown={key}
-			ref={pane}
+			onClick={() => keys.current!.focus({ preventScroll: true })}
 		>
-			<Mirror id={id} meaning={meaning} node={spoken} top={top} />
+			<div
+				class="hidden-text"
+				role="tree"
+				tabIndex={0}
+				aria-label={props.label}
+				aria-activedescendant={`${id}-${spoken}`}
+				ref={keys}
+			>
+				<Mirror id={id} meaning={meaning} node={spoken} top={top} />
+			</div>
 			<div class="flame-scroller" ref={elements.scroller} tabIndex={-1}>
 				<div class="flame-sheet" ref={elements.sheet}>
 					<div class="flame-canvases">

@@ -119,7 +119,7 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 				onFocus={focusOn} onZoom={zoom} onKey={key} takesFocus={takesFocus}
 			/>
 			<Legend meaning={meaning} tint={tint} searching={matches.of !== null} />
-			<InFocus meaning={meaning} node={shown}>
+			<InFocus meaning={meaning} node={shown} hint={shown === 0}>
 				{tree.fn[shown] >= 0 && (
 					<button onClick={() => set({ function: tree.fn[shown] })} title="Callers and callees of this function (s)">
 						Callers and callees

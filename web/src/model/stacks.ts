@@ -22,7 +22,8 @@ export class Stacks {
 	constructor(contexts: number, room: number) {
 		this.of = new Int32Array(contexts);
 		this.parent = new Int32Array(room + 1);
-		this.frame = new Int32Array(room + 1).fill(-1);
+		this.frame = new Int32Array(room + 1);
+		this.frame[0] = -1;
 		this.depth = new Int32Array(room + 1);
 		this.past = new Int32Array(room + 1);
 	}

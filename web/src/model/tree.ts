@@ -50,10 +50,12 @@ export class TreeBuilder {
 
 	/** The child of `parent` for `fn`, made if need be. */
 	child(parent: number, fn: number, frame: number): number {
+		const slots = this.#slots;
+		const mask = this.#mask;
 		let slot = this.#slot(parent, fn);
-		for (let node = this.#slots[slot]; node !== 0; node = this.#slots[slot]) {
-			if (this.parent[node] === parent && this.fn[node] === fn) return node;
-			slot = (slot + 1) & this.#mask;
+		for (let node = slots[slot]; node !== 0; node = slots[slot]) {
+			if (this.fn[node] === fn && this.parent[node] === parent) return node;
+			slot = (slot + 1) & mask;
 		}
 		if (this.count === this.parent.length) {
 			this.#grow();
@@ -141,14 +143,16 @@ export class Tree {
 		this.blocks = from.blocks.subarray(0, n);
 		this.width = from.width.subarray(0, n);
 		this.ends = from.ends;
+		const { parent, value, blocks, width } = this;
 		for (let node = n - 1; node > 0; node--) {
-			const parent = this.parent[node];
-			this.value[parent] += this.value[node];
-			this.blocks[parent] += this.blocks[node];
-			this.width[parent] += this.width[node];
+			const outer = parent[node];
+			value[outer] += value[node];
+			blocks[outer] += blocks[node];
+			width[outer] += width[node];
 		}
-		this.depth = new Int32Array(n);
-		for (let node = 1; node < n; node++) this.depth[node] = this.depth[this.parent[node]] + 1;
+		const depth = new Int32Array(n);
+		for (let node = 1; node < n; node++) depth[node] = depth[parent[node]] + 1;
+		this.depth = depth;
 		this.x = new Float64Array(n);
 		this.order = new Int32Array(n);
 		this.place = new Int32Array(n);
@@ -159,13 +163,13 @@ export class Tree {
 
 	/** Children of each node beside each other, the widest first. */
 	#childLists(): [children: Int32Array, start: Int32Array] {
-		const n = this.count;
+		const { count: n, parent } = this;
 		const start = new Int32Array(n + 1);
 		const children = new Int32Array(n);
-		for (let node = 1; node < n; node++) start[this.parent[node] + 1]++;
+		for (let node = 1; node < n; node++) start[parent[node] + 1]++;
 		for (let node = 0; node < n; node++) start[node + 1] += start[node];
 		const next = start.slice(0, n);
-		for (let node = 1; node < n; node++) children[next[this.parent[node]]++] = node;
+		for (let node = 1; node < n; node++) children[next[parent[node]]++] = node;
 		for (let node = 0; node < n; node++)
 			if (start[node + 1] - start[node] > 1) this.#sort(children, start[node], start[node + 1]);
 		return [children, start];
@@ -187,25 +191,24 @@ export class Tree {
 	}
 
 	#walk(children: Int32Array, start: Int32Array): void {
-		const stack = new Int32Array(this.count);
-		let place = 0;
+		const { count, parent, width, x, order, place, past } = this;
+		const stack = new Int32Array(count);
+		let at = 0;
 
-		for (let left = 1; left > 0; ) {
-			const node = stack[--left];
-			let x = this.x[node];
-			this.place[node] = place;
-			this.order[place++] = node;
-			for (let k = start[node]; k < start[node + 1]; k++) {
-				this.x[children[k]] = x;
-				x += this.width[children[k]];
+		for (let open = 1; open > 0; at++) {
+			const node = stack[--open];
+			place[node] = at;
+			past[node] = at + 1;
+			order[at] = node;
+			for (let k = start[node], left = x[node]; k < start[node + 1]; k++) {
+				x[children[k]] = left;
+				left += width[children[k]];
 			}
-			for (let k = start[node + 1] - 1; k >= start[node]; k--) stack[left++] = children[k];
+			for (let k = start[node + 1] - 1; k >= start[node]; k--) stack[open++] = children[k];
 		}
-		for (let node = 0; node < this.count; node++) this.past[node] = this.place[node] + 1;
-		for (let k = this.count - 1; k > 0; k--) {
-			const node = this.order[k];
-			const parent = this.parent[node];
-			if (this.past[node] > this.past[parent]) this.past[parent] = this.past[node];
+		for (let k = count - 1; k > 0; k--) {
+			const node = order[k];
+			if (past[node] > past[parent[node]]) past[parent[node]] = past[node];
 		}
 	}
 
@@ -265,15 +268,17 @@ export class Tree {
 	find(functions: readonly number[]): number {
 		const roots = [0, ...this.children(0).filter((child) => this.fn[child] < 0)];
 		let best = 0;
+		let most = 0;
 
 		for (let skip = 0; skip < functions.length && best === 0; skip++)
 			for (const root of roots) {
 				let node = root;
-				for (let at = skip, next = 0; at < functions.length; at++, node = next) {
-					next = this.#child(node, functions[at]);
+				let met = 0;
+				for (let next = 0; skip + met < functions.length; met++, node = next) {
+					next = this.#child(node, functions[skip + met]);
 					if (next < 0) break;
 				}
-				if (node !== root && this.depth[node] > this.depth[best]) best = node;
+				if (met > most) [best, most] = [node, met];
 			}
 		return best;
 	}

@@ -210,7 +210,7 @@ export function Scopes({ facts }: { facts: Facts }) {
 	return (
 		<Table label="Scopes" columns={columns} rows={rows} sort="held_bytes" empty="There are no scopes."
 			detail={(i) => (
-				<p class="row-buttons"><button onClick={() => set({ scope: String(scopes[i].tag), tab: "stacks" })}>Its call stacks</button></p>
+				<p class="detail row-buttons"><button onClick={() => set({ scope: String(scopes[i].tag), tab: "stacks" })}>Its call stacks</button></p>
 			)} />
 	);
 }

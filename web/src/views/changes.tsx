@@ -111,7 +111,7 @@ function TotalsTable({ facts }: { facts: Facts }) {
 		<table class="plain totals-table">
 			<thead>
 				<tr>
-					<th />
+					<td />
 					{before && <th class="num">Before</th>}
 					<th class="num">{before ? "After" : "Held"}</th>
 					{before && <th class="num">Change</th>}

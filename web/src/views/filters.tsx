@@ -81,6 +81,7 @@ const listed = (names: string[]) =>
 export function Filters({ facts, measures }: { facts: Facts; measures: boolean }) {
 	const { model, state, set } = useSeep();
 	const modules = useMemo(() => modulesOf(model), [model]);
+	const { problem } = search(model, state.search.trim());
 	// When a block was allocated is known of live ones only.
 	const pickMeasure = (measure: Measure) => set(measure === "live" ? { measure } : { measure, epochs: null });
 
@@ -117,6 +118,7 @@ export function Filters({ facts, measures }: { facts: Facts; measures: boolean }
 					event.stopPropagation();
 				}}
 			/>
+			{problem && <span class="warn" role="alert">{problem}</span>}
 			{measures && <label title="operator new, containers, and what comes before main">
 				<input type="checkbox" checked={state.whole} onChange={(event) => set({ whole: event.currentTarget.checked })} />
 				Plumbing

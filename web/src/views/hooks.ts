@@ -46,9 +46,9 @@ export function useSize(ref: RefObject<HTMLElement | null>): { width: number; he
 	return size;
 }
 
-/** A colour of the style sheet, for canvases. */
-export const colour = (name: string) =>
-	getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+/** A colour of the style sheet as it is at an element, for canvases. */
+export const colour = (name: string, at: Element = document.documentElement) =>
+	getComputedStyle(at).getPropertyValue(`--${name}`).trim();
 
 let announcer: HTMLElement | null = null;
 

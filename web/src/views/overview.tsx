@@ -305,6 +305,9 @@ export function largest(values: Float64Array, most: number): number[] {
 	return found;
 }
 
+/** Pixels between the margins of A4. */
+const PAPER_WIDTH = 640;
+
 function Course({ facts, print }: { facts: Facts; print?: boolean }) {
 	const { set } = useSeep();
 
@@ -313,7 +316,7 @@ function Course({ facts, print }: { facts: Facts; print?: boolean }) {
 		<section class="card course">
 			<h2>Live bytes over {duration(facts.endNs - facts.startNs)}</h2>
 			<div onClick={() => !print && set({ tab: "timeline" })}>
-				<Plot facts={facts} height={132} what="bytes" small />
+				<Plot facts={facts} height={132} width={print ? PAPER_WIDTH : undefined} what="bytes" small />
 			</div>
 			<More tab="timeline">Timeline</More>
 		</section>

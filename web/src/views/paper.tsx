@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What is printed beside the overview and the flame graph: leaks and the largest stacks, in full.
 import { type Facts, sinceWords } from "../facts";
-import { bytes, digits, percent, things } from "../format";
+import { bytes, digits, percent, things, visible } from "../format";
 import { useSeep } from "../state";
-import { withAll, MEANING } from "./leaks";
+import { measureName } from "./filters";
+import { MEANING, withAll } from "./leaks";
 import { largest } from "./overview";
 import { Verdict } from "./parts";
 
@@ -30,6 +31,10 @@ export function Paper({ facts }: { facts: Facts }) {
 	const { model, state } = useSeep();
 	const measure = state.measure;
 	const weights = model.weigh(state);
+	const threadOf = (i: number) => {
+		const thread = model.contexts.threads.list[model.contexts.threadOf[i]];
+		return thread === undefined ? "" : `${visible(thread)}: `;
+	};
 	const leaks = [...facts.roots].sort((a, b) => withAll(b) - withAll(a)).slice(0, LEAKS_MAX);
 
 	return (
@@ -40,7 +45,7 @@ export function Paper({ facts }: { facts: Facts }) {
 					{leaks.map((leak) => (
 						<article key={leak.index}>
 							<h3>
-								<Verdict word={leak.verdict} /> {bytes(withAll(leak))}: {bytes(leak.bytes)} in {things(leak.blocks, "block")}
+								<Verdict word={leak.verdict} /> {threadOf(leak.context)}{bytes(withAll(leak))}: {bytes(leak.bytes)} in {things(leak.blocks, "block")}
 								{leak.withBytes > 0 && `, and ${bytes(leak.withBytes)} with them`}
 							</h3>
 							<p>{[leak.evidence ?? MEANING[leak.verdict]?.replace(/\.$/, ""), sinceWords(facts, leak.context)].filter(Boolean).join("; ")}.</p>
@@ -50,10 +55,11 @@ export function Paper({ facts }: { facts: Facts }) {
 				</section>
 			)}
 			<section>
-				<h2>Largest {facts.diff ? "changes" : `call stacks: ${measure}`}</h2>
+				<h2>Largest {facts.diff ? "changes" : `call stacks: ${measureName(measure, facts).toLowerCase()}`}</h2>
 				{largest(weights.value, STACKS_MAX).map((i) => (
 					<article key={i}>
 						<h3>
+							{threadOf(i)}
 							{model.isBytes(measure) ? bytes(weights.value[i]) : digits(weights.value[i])} ({percent(weights.value[i], weights.width)})
 							{weights.blocks[i] ? ` in ${things(weights.blocks[i], "block")}` : ""}
 						</h3>

@@ -38,7 +38,7 @@ const SIGNS: Record<string, [sign: string, tone: string]> = {
 	"FORK-ORPHAN": ["△", "bad"],
 	"MAYBE-LOST": ["?", "doubt"],
 	GROWING: ["↗", "bad"],
-	STALE: ["⧗", "doubt"],
+	STALE: ["◔", "doubt"],
 	NEW: ["+", "bad"],
 	GROWN: ["↗", "bad"],
 	HELD: ["■", "bad"],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Live bytes, resident set and rate of allocation over time, by uPlot. Times are seconds from the
 // start of the process. The brush snaps to epochs.
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { epochName, type Facts } from "../facts";
 import { bytes, count, duration } from "../format";
@@ -11,6 +11,8 @@ import { colour, useSize, useTheme } from "./hooks";
 interface Props {
 	facts: Facts;
 	height: number;
+	/** In pixels, where it is not to follow the room that there is. */
+	width?: number;
 	/** What is drawn: bytes, or allocations per second. */
 	what: "bytes" | "rate";
 	/** Without axes' names, marks' names and brush. */
@@ -69,7 +71,9 @@ function rateColumns(facts: Facts): uPlot.AlignedData {
 	return columns;
 }
 
-function drawMarks(plot: uPlot, facts: Facts, small: boolean): void {
+type Ink = (name: string) => string;
+
+function drawMarks(plot: uPlot, facts: Facts, ink: Ink, small: boolean): void {
 	const { ctx, bbox } = plot;
 	const scale = devicePixelRatio;
 	let free = -Infinity;
@@ -81,7 +85,7 @@ function drawMarks(plot: uPlot, facts: Facts, small: boolean): void {
 	for (const mark of facts.marks) {
 		const x = Math.round(plot.valToPos(seconds(facts, mark.at), "x", true)) + 0.5;
 		if (x < bbox.left || x > bbox.left + bbox.width) continue;
-		ctx.strokeStyle = colour(mark.name ? "muted" : "line");
+		ctx.strokeStyle = ink(mark.name ? "muted" : "line");
 		ctx.lineWidth = scale;
 		ctx.setLineDash([3 * scale, 3 * scale]);
 		ctx.beginPath();
@@ -94,13 +98,13 @@ function drawMarks(plot: uPlot, facts: Facts, small: boolean): void {
 		const left = x + 4 * scale + width > bbox.left + bbox.width ? x - 4 * scale - width : x + 4 * scale;
 		if (left < free) continue;
 		free = left + width + 8 * scale;
-		ctx.fillStyle = colour("soft");
+		ctx.fillStyle = ink("soft");
 		ctx.fillText(text, left, bbox.top + 2 * scale);
 	}
 	ctx.restore();
 }
 
-function drawPeak(plot: uPlot, facts: Facts, small: boolean): void {
+function drawPeak(plot: uPlot, facts: Facts, ink: Ink, small: boolean): void {
 	const totals = object(facts.doc.totals);
 	const peak = figure(totals.peak_bytes);
 	const at = figure(totals.peak_at_ns);
@@ -112,17 +116,17 @@ function drawPeak(plot: uPlot, facts: Facts, small: boolean): void {
 	const y = plot.valToPos(peak, "y", true);
 	const text = small ? bytes(peak) : `peak ${bytes(peak)}`;
 	ctx.save();
-	ctx.fillStyle = colour("warn-mark");
+	ctx.fillStyle = ink("warn-mark");
 	ctx.beginPath();
 	ctx.arc(x, y, 3.5 * scale, 0, 7);
 	ctx.fill();
 	ctx.font = `600 ${11 * scale}px ${getComputedStyle(document.body).fontFamily}`;
-	ctx.fillStyle = colour("warn");
+	ctx.fillStyle = ink("warn");
 	ctx.textAlign = "left";
 	ctx.textBaseline = "bottom";
 	const width = ctx.measureText(text).width;
 	const left = Math.min(Math.max(bbox.left + 2, x - width / 2), bbox.left + bbox.width - width);
-	ctx.strokeStyle = colour("panel");
+	ctx.strokeStyle = ink("panel");
 	ctx.lineJoin = "round";
 	ctx.lineWidth = 4 * scale;
 	ctx.strokeText(text, left, y - 5 * scale);
@@ -131,7 +135,7 @@ function drawPeak(plot: uPlot, facts: Facts, small: boolean): void {
 }
 
 /** What is brushed, snapped to its epochs. */
-function drawBrushed(plot: uPlot, facts: Facts, epochs: [number, number] | null | undefined): void {
+function drawBrushed(plot: uPlot, facts: Facts, ink: Ink, epochs: [number, number] | null | undefined): void {
 	const within = epochs && facts.epochs.filter((one) => one.number >= epochs[0] && one.number <= epochs[1]);
 	const { ctx, bbox } = plot;
 
@@ -140,7 +144,7 @@ function drawBrushed(plot: uPlot, facts: Facts, epochs: [number, number] | null 
 	const right = plot.valToPos(seconds(facts, within[within.length - 1].toNs), "x", true);
 	const from = Math.max(bbox.left, left);
 	ctx.save();
-	ctx.fillStyle = colour("accent-soft");
+	ctx.fillStyle = ink("accent-soft");
 	ctx.fillRect(from, bbox.top, Math.min(bbox.left + bbox.width, right) - from, bbox.height);
 	ctx.restore();
 }
@@ -171,25 +175,25 @@ const axisTime = (facts: Facts) => (_: uPlot, ticks: number[]) => {
 const BYTE_STEPS = Array.from({ length: 55 }, (_, i) => 2 ** i);
 const TIME_STEPS = [1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
 
-function options(props: Props, width: number, data: uPlot.AlignedData): uPlot.Options {
+function options(props: Props, width: number, data: uPlot.AlignedData, ink: Ink): uPlot.Options {
 	const { facts, what, small } = props;
 	const last = facts.timeline.length ? facts.timeline[facts.timeline.length - 1].at : 0;
 	const peak = what === "bytes" ? figure(object(facts.doc.totals).peak_bytes) : 0;
 	const top = data.slice(1).reduce((most, column) => (column as (number | null)[]).reduce<number>((a, b) => Math.max(a, b ?? 0), most), peak);
-	const line = { stroke: colour("line"), width: 1 };
-	const text = { stroke: colour("muted"), font: `11px ${getComputedStyle(document.body).fontFamily}` };
+	const line = { stroke: ink("line"), width: 1 };
+	const text = { stroke: ink("muted"), font: `11px ${getComputedStyle(document.body).fontFamily}` };
 	const labels = what === "bytes" ? bytes : (value: number) => `${count(Math.round(value))}/s`;
 	const series: uPlot.Series[] = what === "bytes"
 		? [
-				{ label: "live", stroke: colour("accent"), width: 1.5, fill: `${colour("accent")}22`, points: { show: false } },
-				{ label: "resident", stroke: colour("strong"), width: 1, spanGaps: true, points: { show: false } },
+				{ label: "live", stroke: ink("accent"), width: 1.5, fill: `${ink("accent")}22`, points: { show: false } },
+				{ label: "resident", stroke: ink("strong"), width: 1, spanGaps: true, points: { show: false } },
 			]
-		: [{ label: "allocations", stroke: colour("accent"), width: 1.25, paths: uPlot.paths.stepped!({ align: -1 }), points: { show: false } }];
+		: [{ label: "allocations", stroke: ink("accent"), width: 1.25, paths: uPlot.paths.stepped!({ align: -1 }), points: { show: false } }];
 
 	return {
 		width,
 		height: props.height,
-		padding: [small ? 16 : 18, 8, 0, 0],
+		padding: [small ? 16 : 18, small ? 8 : 22, 0, 0],
 		legend: { show: false },
 		cursor: {
 			show: !small,
@@ -210,11 +214,11 @@ function options(props: Props, width: number, data: uPlot.AlignedData): uPlot.Op
 		],
 		series: [{}, ...series],
 		hooks: {
-			drawAxes: [(plot) => drawBrushed(plot, facts, props.epochs)],
+			drawAxes: [(plot) => drawBrushed(plot, facts, ink, props.epochs)],
 			draw: [
 				(plot) => {
-					drawMarks(plot, facts, small === true || what === "rate");
-					if (what === "bytes") drawPeak(plot, facts, small === true);
+					drawMarks(plot, facts, ink, small === true || what === "rate");
+					if (what === "bytes") drawPeak(plot, facts, ink, small === true);
 				},
 			],
 			setSelect: [
@@ -262,14 +266,16 @@ function touch(plot: uPlot, props: Props): () => void {
 export function Plot(props: Props) {
 	const { facts, what } = props;
 	const ref = useRef<HTMLDivElement>(null);
-	const { width } = useSize(ref);
+	const size = useSize(ref);
+	const width = props.width ?? size.width;
 	const theme = useTheme();
 	const plotted = useRef<uPlot | null>(null);
 
-	useEffect(() => {
+	// Before the page is drawn: for paper there is no later.
+	useLayoutEffect(() => {
 		if (!width) return;
 		const data = what === "bytes" ? byteColumns(facts) : rateColumns(facts);
-		const plot = new uPlot(options(props, width, data), data, ref.current!);
+		const plot = new uPlot(options(props, width, data, (name) => colour(name, ref.current!)), data, ref.current!);
 		const off = props.brush ? touch(plot, props) : () => {};
 		plotted.current = plot;
 		return () => {

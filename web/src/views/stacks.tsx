@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import type { Facts } from "../facts";
 import { bytes, count, digits, exactBytes, percent, visible } from "../format";
+import { search } from "../flame/search";
 import { useSeep } from "../state";
 import { measureName, useRows } from "./filters";
 import { ContextDetail, ContextSite, contextName, contextPlace, Place, Share, stackText, threadColumn } from "./parts";
@@ -25,7 +26,7 @@ function Summary(props: { rows: number; of: number; value: number; total: number
 			{props.rows === 1 ? "" : "s"}
 			{props.rows !== props.of && ` of ${digits(props.of)}`}:{" "}
 			<b title={exact(props.value)}>{text(props.value)}</b>
-			{props.total ? `, ${percent(props.value, props.total)} of the measure` : ""}
+			{props.total && props.value !== props.total ? `, ${percent(props.value, props.total)} of all` : ""}
 		</p>
 	);
 }
@@ -108,12 +109,12 @@ export function Functions({ facts }: { facts: Facts }) {
 	const { model, state, set } = useSeep();
 	const weights = model.weigh(state);
 	const table = useMemo(() => model.functionTable(weights), [model, weights]);
-	const words = state.search.trim().toLowerCase();
+	const { of } = search(model, state.search.trim());
 	const { text, exact } = useFigureText();
 	const rows = useMemo(() => {
 		const all = Uint32Array.from({ length: table.count }, (_, i) => i);
-		return words ? all.filter((i) => model.frames.haystacks[table.fn[i]]?.toLowerCase().includes(words)) : all;
-	}, [table, words]);
+		return of ? all.filter((i) => of[table.fn[i]] === 1) : all;
+	}, [table, of]);
 	const columns = useMemo((): Column[] => {
 		const name = (i: number) => model.functionName(table.fn[i]);
 		const file = (i: number) => {

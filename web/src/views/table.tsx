@@ -58,17 +58,17 @@ interface Order {
 }
 
 function sorted(rows: ArrayLike<number>, column: Column | undefined, down: boolean): number[] {
-	const order = Array.from(rows);
-	if (!column) return order;
-	const values = new Map<number, number | string>();
+	if (!column) return Array.from(rows);
+	const values = Array.from(rows, (row) => column.value(row));
+	const places = Uint32Array.from(values, (_, at) => at);
 	const sign = down ? -1 : 1;
 
-	for (const row of order) values.set(row, column.value(row));
-	return order.sort((a, b) => {
-		const x = values.get(a)!;
-		const y = values.get(b)!;
-		return (x < y ? -sign : x > y ? sign : 0) || a - b;
+	places.sort((a, b) => {
+		const x = values[a];
+		const y = values[b];
+		return x < y ? -sign : x > y ? sign : a - b;
 	});
+	return Array.from(places, (at) => rows[at]);
 }
 
 const fallsAtFirst = (column: Column | undefined) => column?.num === true;
@@ -242,14 +242,14 @@ export function Table(props: Props) {
 				role="row"
 				class={`grid-row${place === at ? " active" : ""}${props.picked?.(row) ? " picked" : ""}`}
 				aria-rowindex={place + 2}
+				aria-level={props.detail ? 1 : undefined}
 				aria-expanded={props.detail ? isOpen : undefined}
 				aria-selected={props.picked ? props.picked(row) : undefined}
 				style={{ transform: `translateY(${layout.top(place)}px)` }}
 				onClick={(event) => {
 					setActive(place);
-					if (getSelection()?.type === "Range") return;
 					if (props.onPick) props.onPick(row, event.shiftKey);
-					else toggle(row);
+					else if (getSelection()?.type !== "Range") toggle(row);
 				}}
 			>
 				{columns.map((column, i) => (
@@ -284,7 +284,7 @@ export function Table(props: Props) {
 			<div
 				class="grid"
 				ref={scroller}
-				role="grid"
+				role={props.detail ? "treegrid" : "grid"}
 				aria-label={props.label}
 				aria-rowcount={rows.length + 1}
 				aria-activedescendant={at >= from && at < to ? `${id}-${rows[at]}` : undefined}

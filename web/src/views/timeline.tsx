@@ -57,7 +57,7 @@ export function Timeline({ facts }: { facts: Facts }) {
 			<Brush facts={facts} brush={brush}>
 				<Legend />
 				<Plot facts={facts} height={narrow ? 170 : 210} what="bytes" epochs={state.epochs} brush={one ? undefined : brush} />
-				<h3>Allocations per second</h3>
+				<h2>Allocations per second</h2>
 				<Plot facts={facts} height={narrow ? 80 : 92} what="rate" epochs={state.epochs} brush={one ? undefined : brush} />
 			</Brush>
 			{one && (
@@ -66,12 +66,10 @@ export function Timeline({ facts }: { facts: Facts }) {
 					epochs: <code>seep mark PID NAME</code>, or <code>seep_mark("NAME")</code> in the program.
 				</p>
 			)}
-			{!one && (
-				<div class="beside">
-					<Epochs facts={facts} sums={sums} brush={brush} />
-					<Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />
-				</div>
-			)}
+			<div class={one ? "" : "beside"}>
+				{!one && <Epochs facts={facts} sums={sums} brush={brush} />}
+				<Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />
+			</div>
 		</div>
 	);
 }

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// What the page has to show, worked out from what --json prints, and from nothing of the page.
+
+export const KEYS = { live: "live_bytes", peak: "peak_bytes", allocated: "alloc_bytes", temporary: "temporary" };
+const LOST = ["LOST", "LOST-CYCLE", "LOST-WITH"];
+
+export const sum = (list, of) => list.reduce((all, one) => all + of(one), 0);
+
+/** By id of a context what it has of a measure. */
+export function values(doc, measure) {
+	const found = new Map();
+
+	for (const context of doc.contexts) {
+		const { verdict, bytes, returned } = context.growth ?? {};
+		if (KEYS[measure]) found.set(context.id, context[KEYS[measure]]);
+		else if (measure === "growing") found.set(context.id, verdict === "GROWING" && !returned ? bytes : 0);
+		else found.set(context.id, 0);
+	}
+	if (measure === "lost")
+		for (const leak of doc.leaks)
+			if (LOST.includes(leak.verdict)) found.set(leak.context, found.get(leak.context) + leak.bytes);
+	return found;
+}
+
+export const total = (doc, measure) => sum([...values(doc, measure).values()], (value) => value);
+
+export const name = (doc, frame) => doc.frames[frame].function;
+
+/** Functions of a context, outermost first, in which none is left out. */
+export const path = (doc, context) => context.frames.map((frame) => name(doc, frame)).reverse();
+
+/** The call tree: nodes { name, value, children by name }. */
+export function tree(doc, measure, keep = () => true) {
+	const root = { name: "all", value: 0, children: new Map() };
+	const weights = values(doc, measure);
+
+	for (const context of doc.contexts) {
+		const value = weights.get(context.id);
+		if (!value || !keep(context)) continue;
+		let node = root;
+		node.value += value;
+		for (const function_ of path(doc, context)) {
+			if (!node.children.has(function_)) node.children.set(function_, { name: function_, value: 0, children: new Map() });
+			node = node.children.get(function_);
+			node.value += value;
+		}
+	}
+	return root;
+}
+
+/** By function what it allocated itself, and what it and all that it calls did; both over contexts with a value. */
+export function functions(doc, measure, keep = () => true) {
+	const weights = values(doc, measure);
+	const found = new Map();
+
+	for (const context of doc.contexts) {
+		const value = weights.get(context.id);
+		if (!value || !keep(context)) continue;
+		const names = path(doc, context);
+		for (const one of new Set(names)) {
+			const entry = found.get(one) ?? { own: 0, inclusive: 0, stacks: 0 };
+			entry.inclusive += value;
+			entry.stacks++;
+			if (one === names.at(-1)) entry.own += value;
+			found.set(one, entry);
+		}
+	}
+	return found;
+}
+
+/** What lives of what was allocated in these epochs. */
+export function survivors(doc, from, to) {
+	const shares = doc.contexts.flatMap((context) => (context.epochs ?? []).filter(({ epoch }) => epoch >= from && epoch <= to));
+	return { bytes: sum(shares, ({ bytes }) => bytes), blocks: sum(shares, ({ blocks }) => blocks) };
+}
