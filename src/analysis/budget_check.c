@@ -11,14 +11,16 @@
 #include "core/glob.h"
 #include "profile/verdict.h"
 
+enum whether { NO, YES, PERHAPS };
+
 /* One budget and one profile. */
 struct checker {
 	const struct seep_budget *budget;
 	const struct seep_profile *profile;
 	const struct seep_sites *sites;
 	const struct seep_baseline *known; /* NULL: everything counts */
-	bool *is_named;	 /* by function, or by module + 1: it is of the place; NULL: all are */
-	uint64_t unsure; /* so much more may be of it */
+	unsigned char *in_place;	   /* by frame, enum whether; NULL: all are */
+	uint64_t unsure;		   /* so much more may be of the place */
 	struct seep_budget_outcome *outcome;
 	size_t capacity;
 };
@@ -38,74 +40,54 @@ static bool is_called(const struct checker *c, const char *name)
 	return core_glob_match(glob, name, strlen(name));
 }
 
-/* As it is written in full, and as reports write it. */
-static bool is_function_called(const struct checker *c, const char *function)
+/* A function is called as it is written in full, and as reports write it. */
+static enum whether is_frame_in_place(const struct checker *c, uint32_t index)
 {
-	char *name = seep_function_short_name(function);
-	const bool is = is_called(c, function) || is_called(c, name);
+	const struct seep_profile_frame *frame = &c->profile->frames[index];
+	const char *path = seep_profile_frame_path(c->profile, frame);
+	enum whether is;
+	char *name;
 
+	if (c->budget->place == SEEP_PLACE_MODULE)
+		return path && (is_called(c, seep_path_base(path)) || is_called(c, path));
+	/* The program's own code without a name may be the function that is meant. */
+	if (!frame->function)
+		return c->sites->of_frame[index].own ? PERHAPS : NO;
+	name = seep_function_short_name(frame->function);
+	is = is_called(c, frame->function) || is_called(c, name);
 	free(name);
 	return is;
 }
 
 static void find_place(struct checker *c)
 {
-	const struct seep_profile *profile = c->profile;
-
-	if (c->budget->place == SEEP_PLACE_FUNCTION) {
-		c->is_named = seep_xcalloc(c->sites->function_count, sizeof(*c->is_named));
-		for (uint32_t i = 0; i < c->sites->function_count; i++) {
-			const char *name = profile->frames[c->sites->frame_of_function[i]].function;
-
-			c->is_named[i] = name && is_function_called(c, name);
-		}
-	} else if (c->budget->place == SEEP_PLACE_MODULE) {
-		c->is_named = seep_xcalloc(profile->module_count + 1u, sizeof(*c->is_named));
-		for (uint32_t i = 0; i < profile->module_count; i++) {
-			const char *path = profile->modules[i].path;
-
-			c->is_named[i + 1] = path && (is_called(c, seep_path_base(path)) ||
-						      is_called(c, path));
-		}
-	}
-}
-
-enum whether { NO, YES, PERHAPS };
-
-static enum whether is_frame_in_place(const struct checker *c, uint32_t frame)
-{
-	const struct seep_profile_frame *f = &c->profile->frames[frame];
-
-	if (c->budget->place == SEEP_PLACE_MODULE)
-		return c->is_named[f->module <= c->profile->module_count ? f->module : 0];
-	/* The program's own code without a name may be the function that is meant. */
-	if (!f->function && c->sites->of_frame[frame].own)
-		return PERHAPS;
-	return c->is_named[c->sites->of_frame[frame].function];
+	if (c->budget->place == SEEP_PLACE_ALL)
+		return;
+	c->in_place = seep_xcalloc(c->profile->frame_count, 1);
+	for (uint32_t i = 0; i < c->profile->frame_count; i++)
+		c->in_place[i] = (unsigned char)is_frame_in_place(c, i);
 }
 
 /* @context NULL: its stack is not here. What comes before main is libc's in all stacks. */
 static enum whether is_in_place(const struct checker *c, const struct seep_profile_context *context)
 {
-	enum whether found = PERHAPS;
+	bool perhaps;
 	uint32_t first, end;
 
-	if (!c->is_named)
+	if (!c->in_place)
 		return YES;
 	if (!context || context->stack_count == 0)
 		return PERHAPS;
-	if (!context->damaged && !context->truncated && !context->cut)
-		found = NO;
+	perhaps = context->damaged || context->truncated || context->cut;
 	seep_sites_trim(c->sites, context->stack, context->stack_count, &first, &end);
 	for (uint32_t i = 0; i < end; i++) {
-		const enum whether one = is_frame_in_place(c, context->stack[i].frame);
+		const unsigned char is = c->in_place[context->stack[i].frame];
 
-		if (one == YES)
+		if (is == YES)
 			return YES;
-		if (one == PERHAPS)
-			found = PERHAPS;
+		perhaps |= is == PERHAPS;
 	}
-	return found;
+	return perhaps ? PERHAPS : NO;
 }
 
 /* ---- what counts ----------------------------------------------------------------------------- */
@@ -147,10 +129,11 @@ static uint64_t value_of(const struct checker *c, const struct seep_profile_cont
 		       : 0;
 }
 
-static void list(struct checker *c, const struct seep_budget_stack *stack)
+static void count(struct checker *c, uint64_t value, const struct seep_budget_stack *stack)
 {
 	struct seep_budget_outcome *outcome = c->outcome;
 
+	add(&outcome->value, value);
 	outcome->stacks = seep_xgrow(outcome->stacks, &c->capacity, outcome->stack_count + 1u,
 				     sizeof(*stack));
 	outcome->stacks[outcome->stack_count++] = *stack;
@@ -165,45 +148,43 @@ static void count_leaks(struct checker *c)
 		const enum whether is = is_in_place(c, stack.context);
 		uint64_t value;
 
-		if (!is_leak(c->profile, leak) || is == NO ||
-		    (c->known && has(&c->known->leaks, leak->hash)))
+		if (!is_leak(c->profile, leak) || (c->known && has(&c->known->leaks, leak->hash)))
 			continue;
 		add(&stack.value, leak->with_bytes);
 		add(&stack.blocks, leak->with_blocks);
 		value = c->budget->measure == SEEP_BY_LOST ? stack.value : 1;
-		add(is == YES ? &c->outcome->value : &c->unsure, value);
 		if (is == YES)
-			list(c, &stack);
+			count(c, value, &stack);
+		else if (is == PERHAPS)
+			add(&c->unsure, value);
 	}
 }
 
-/* Stacks that a reader cannot tell apart are listed as one. */
+/* Contexts that a reader cannot tell apart are one call stack. */
 static void count_contexts(struct checker *c)
 {
 	struct seep_groups *groups = seep_groups_new(c->sites, true, false);
 
 	for (uint32_t i = 0; i < groups->count; i++) {
+		struct seep_budget_stack stack = { 0 };
 		uint32_t at = groups->items[i].context;
-		struct seep_budget_stack stack = { .context = &c->profile->contexts[at] };
 
-		for (uint32_t k = groups->items[i].context_count; k > 0;
-		     k--, at = groups->next[at]) {
+		stack.context = &c->profile->contexts[at];
+		for (uint32_t k = 0; k < groups->items[i].context_count; k++) {
 			const struct seep_profile_context *context = &c->profile->contexts[at];
 			const struct seep_counts counts = seep_counts_of(context);
 			const enum whether is = is_in_place(c, context);
 
 			c->outcome->has_place |= is == YES;
-			if (is == PERHAPS)
-				add(&c->unsure, value_of(c, context));
-			if (is != YES)
-				continue;
-			add(&stack.value, value_of(c, context));
-			add(&stack.blocks,
-			    (uint64_t)seep_counts_blocks(&counts, c->budget->measure));
+			if (is != NO)
+				add(is == YES ? &stack.value : &c->unsure, value_of(c, context));
+			if (is == YES)
+				add(&stack.blocks,
+				    (uint64_t)seep_counts_blocks(&counts, c->budget->measure));
+			at = groups->next[at];
 		}
-		add(&c->outcome->value, stack.value);
 		if (stack.value > 0)
-			list(c, &stack);
+			count(c, stack.value, &stack);
 	}
 	seep_groups_free(groups);
 }
@@ -233,84 +214,77 @@ static void measure(struct checker *c)
 	if (c->outcome->stack_count > 1)
 		qsort(c->outcome->stacks, c->outcome->stack_count, sizeof(*c->outcome->stacks),
 		      by_value);
-	free(c->is_named);
+	free(c->in_place);
 }
 
 /* ---- what is not known ----------------------------------------------------------------------- */
 
-/* Codes of profile->unseen after which figures may be wrong: of a measure, or */
-enum {
-	OF_ALL = -1,
-	OF_NOTHING = -2, /* where nothing was counted; else all is, though without stacks */
-	OF_OTHERS = -3,	 /* other processes were not seen */
-};
-
-static const struct {
-	const char *code;
-	int of;
-} doubts[] = {
-	{ "ledger-damaged", OF_ALL },
-	{ "ledger-cut", OF_ALL },
-	{ "no-memory", OF_ALL },
-	{ "own-allocator", OF_ALL },
-	{ "bound-elsewhere", OF_ALL },
-	{ "unaligned", OF_ALL },
-	{ "page-map", OF_ALL },
-	{ "in-doubt", OF_ALL },
-	{ "ledger-full", OF_NOTHING },
-	{ "ledger-refused", OF_NOTHING },
-	{ "no-space", OF_NOTHING },
-	{ "no-allocations", OF_NOTHING },
-	{ "run-incomplete", OF_OTHERS },
-	{ "unrecorded-child", OF_OTHERS },
-	{ "exec-unrecorded", OF_OTHERS },
-	{ "growth-full", SEEP_BY_GROWTH },
-	{ "imported", SEEP_BY_TEMPORARY },
-};
-
-static const char *doubt_of(const struct checker *c, const struct seep_budget_plan *plan)
+/* What profile->unseen says of the first of the codes that it has; NULL: it has none. */
+static const char *told(const struct seep_profile *profile, const char *const *codes)
 {
-	const struct seep_profile *profile = c->profile;
-	/* Many of a shell's commands allocate nothing. */
-	const bool is_nothing = seep_profile_is_void(profile) ||
-				(!plan->is_child && profile->totals.allocs == 0 &&
-				 profile->totals.live_blocks == 0);
-
-	for (size_t i = 0; i < sizeof(doubts) / sizeof(doubts[0]); i++)
-		for (uint32_t k = 0; k < profile->unseen_count; k++)
-			if (strcmp(profile->unseen[k].code, doubts[i].code) == 0 &&
-			    (doubts[i].of == OF_ALL || doubts[i].of == (int)c->budget->measure ||
-			     (doubts[i].of == OF_NOTHING && is_nothing) ||
-			     (doubts[i].of == OF_OTHERS && !plan->is_alone)))
-				return profile->unseen[k].detail;
-	if (is_nothing)
-		return "nothing was counted";
-	return profile->totals.in_doubt > 0
-		       ? "operations are counted in part: the process died, or "
-			 "a signal handler left them"
-		       : NULL;
+	for (; *codes; codes++)
+		for (uint32_t i = 0; i < profile->unseen_count; i++)
+			if (strcmp(profile->unseen[i].code, *codes) == 0)
+				return profile->unseen[i].detail;
+	return NULL;
 }
 
-/* Why the figure is not known, in new memory, or NULL. */
-static char *unknown_of(const struct checker *c, const struct seep_budget_plan *plan)
+/* Why figures may be wrong, or NULL. */
+static const char *doubt_of(const struct checker *c, const struct seep_budget_plan *plan)
+{
+	static const char *const wrong[] = { "ledger-damaged",	"ledger-cut", "no-memory",
+					     "own-allocator",	"unaligned",  "page-map",
+					     "bound-elsewhere", "in-doubt",   NULL };
+	/* Else all is counted, though without stacks. */
+	static const char *const nothing[] = { "ledger-full", "ledger-refused", "no-space",
+					       "no-allocations", NULL };
+	static const char *const others[] = { "run-incomplete", "unrecorded-child",
+					      "exec-unrecorded", NULL };
+	static const char *const growth[] = { "growth-full", NULL };
+	static const char *const temporary[] = { "imported", NULL };
+	const struct seep_profile_totals *totals = &c->profile->totals;
+	const char *why = told(c->profile, wrong);
+
+	if (!why && !plan->is_alone)
+		why = told(c->profile, others);
+	if (!why && c->budget->measure == SEEP_BY_GROWTH)
+		why = told(c->profile, growth);
+	if (!why && c->budget->measure == SEEP_BY_TEMPORARY)
+		why = told(c->profile, temporary);
+	/* Many of a shell's commands allocate nothing. */
+	if (!why && (seep_profile_is_void(c->profile) ||
+		     (!plan->is_child && totals->allocs == 0 && totals->live_blocks == 0))) {
+		why = told(c->profile, nothing);
+		return why ? why : "nothing was counted";
+	}
+	if (!why && totals->in_doubt > 0)
+		why = "operations are counted in part: the process died, or a signal handler left "
+		      "them";
+	return why;
+}
+
+/* 0; or why the figure is not known. */
+static int find_unknown(const struct checker *c, const struct seep_budget_plan *plan,
+			struct seep_error *why)
 {
 	const struct seep_profile_totals *totals = &c->profile->totals;
+	const unsigned what = c->budget->measure;
 	const char *reason = doubt_of(c, plan);
 
 	if (is_of_leaks(c) && !c->profile->scan.done)
-		return seep_xasprintf("not scanned for leaks: %s",
-				      c->profile->scan.why_not ? c->profile->scan.why_not
-							       : "no leak check was made");
-	if (c->budget->measure == SEEP_BY_GROWTH && c->profile->growth_after_ns == 0)
+		return seep_fail(why, SEEP_ENOTFOUND, "not scanned for leaks: %s",
+				 c->profile->scan.why_not ? c->profile->scan.why_not
+							  : "no leak check was made");
+	if (what == SEEP_BY_GROWTH && c->profile->growth_after_ns == 0)
 		reason =
 			"growth was not judged: the process was not watched for --growth-after, or "
 			"not at all";
-	if (c->budget->measure == SEEP_BY_PEAK && totals->peak_bytes < totals->live_bytes)
+	if (what == SEEP_BY_PEAK && totals->peak_bytes < totals->live_bytes)
 		reason = "the recording has no peak";
-	if ((c->budget->measure == SEEP_BY_ALLOCS || c->budget->measure == SEEP_BY_TEMPORARY) &&
+	if ((what == SEEP_BY_ALLOCS || what == SEEP_BY_TEMPORARY) &&
 	    totals->allocs < totals->live_blocks)
 		reason = "the recording has live blocks only";
-	return reason ? seep_xstrdup(reason) : NULL;
+	return reason ? seep_fail(why, SEEP_ENOTFOUND, "%s", reason) : 0;
 }
 
 /* ---- the outcome ----------------------------------------------------------------------------- */
@@ -320,13 +294,14 @@ const char *seep_budget_program(const struct seep_profile *profile)
 	return profile->process.exe ? seep_path_base(profile->process.exe) : "";
 }
 
-/* The largest figure of the same program. Returns why that is not known, or NULL. */
-static char *look_at_baseline(const struct checker *c, const struct seep_budget_plan *plan)
+/* The largest figure of the same program: 0, or why that is not known. */
+static int look_at_baseline(const struct checker *c, const struct seep_budget_plan *plan,
+			    struct seep_error *why)
 {
-	char *reason = NULL, *whole;
+	const char *program = seep_budget_program(c->profile);
 	bool found = false;
 
-	for (size_t i = 0; i < plan->baseline->count && !reason; i++) {
+	for (size_t i = 0; i < plan->baseline->count; i++) {
 		const struct seep_budget_side *side = &plan->baseline->items[i];
 		struct seep_budget_outcome outcome = { 0 };
 		struct checker before = { .budget = c->budget,
@@ -334,50 +309,47 @@ static char *look_at_baseline(const struct checker *c, const struct seep_budget_
 					  .sites = side->sites,
 					  .outcome = &outcome };
 
-		if (strcmp(seep_budget_program(side->profile), seep_budget_program(c->profile)) !=
-		    0)
+		if (strcmp(seep_budget_program(side->profile), program) != 0)
 			continue;
+		found = true;
+		if (find_unknown(&before, plan, why) < 0) {
+			seep_error_prefix(why, "of the baseline");
+			return -SEEP_ENOTFOUND;
+		}
 		measure(&before);
-		reason = unknown_of(&before, plan);
 		if (outcome.value > c->outcome->base)
 			c->outcome->base = outcome.value;
 		seep_budget_outcome_done(&outcome);
-		found = true;
 	}
-	if (!found)
-		return seep_xstrdup("the baseline has no recording of this program");
-	if (!reason)
-		return NULL;
-	whole = seep_xasprintf("of the baseline: %s", reason);
-	free(reason);
-	return whole;
+	return found ? 0
+		     : seep_fail(why, SEEP_ENOTFOUND,
+				 "the baseline has no recording of this program");
 }
 
-static void set_limit(const struct checker *c)
+static uint64_t limit_of(const struct seep_budget *budget, uint64_t base)
 {
-	const unsigned __int128 share = (unsigned __int128)c->outcome->base * c->budget->limit /
-					1000000;
+	const unsigned __int128 share = (unsigned __int128)base * budget->limit / 1000000;
+	uint64_t limit = budget->limit;
 
-	c->outcome->limit = c->budget->limit;
-	if (c->budget->is_share)
-		c->outcome->limit = share > UINT64_MAX ? UINT64_MAX : (uint64_t)share;
-	if (c->budget->is_relative)
-		add(&c->outcome->limit, c->outcome->base);
+	if (budget->is_share)
+		limit = share > UINT64_MAX ? UINT64_MAX : (uint64_t)share;
+	add(&limit, base);
+	return limit;
 }
 
-static char *unsure_of(const struct checker *c)
+/* What may be of the place as well, or passes for the peak's error, could break the budget. */
+static int find_unsure(const struct checker *c, struct seep_error *why)
 {
 	uint64_t most = c->outcome->value;
 
 	add(&most, c->unsure);
 	if (most <= c->outcome->limit)
-		return NULL;
-	return seep_xasprintf("%s more may belong to it: %s",
-			      seep_budget_text(c->budget->measure, c->unsure).text,
-			      c->budget->place
-				      ? "call stacks that are not whole, or have functions "
-					"without names"
-				      : "the peak is not exact");
+		return 0;
+	return seep_fail(why, SEEP_ENOTFOUND, "%s more may belong to it: %s",
+			 seep_budget_text(c->budget->measure, c->unsure).text,
+			 c->budget->place ? "call stacks that are not whole, or have functions "
+					    "without names"
+					  : "the peak is not exact");
 }
 
 struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
@@ -393,27 +365,27 @@ struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,
 		.known = budget->is_relative ? NULL : plan->baseline,
 		.outcome = &outcome,
 	};
+	int rc = 0;
 
 	measure(&c);
 	if (budget->is_relative)
-		outcome.reason = look_at_baseline(&c, plan);
-	set_limit(&c);
-	if (!outcome.reason && outcome.value > outcome.limit) {
+		rc = look_at_baseline(&c, plan, &outcome.why);
+	outcome.limit = limit_of(budget, outcome.base);
+	if (rc == 0 && outcome.value > outcome.limit) {
 		outcome.result = SEEP_BUDGET_BROKEN;
 		return outcome;
 	}
-	if (!outcome.reason)
-		outcome.reason = unknown_of(&c, plan);
-	if (!outcome.reason)
-		outcome.reason = unsure_of(&c);
-	if (outcome.reason)
+	if (rc == 0)
+		rc = find_unknown(&c, plan, &outcome.why);
+	if (rc == 0)
+		rc = find_unsure(&c, &outcome.why);
+	if (rc < 0)
 		outcome.result = SEEP_BUDGET_NOT_KNOWN;
 	return outcome;
 }
 
 void seep_budget_outcome_done(struct seep_budget_outcome *outcome)
 {
-	free(outcome->reason);
 	free(outcome->stacks);
 }
 

@@ -52,7 +52,7 @@ struct seep_budget_outcome {
 	uint64_t value;			  /* at least that */
 	uint64_t base;			  /* of the baseline */
 	uint64_t limit;			  /* with the baseline's */
-	char *reason;			  /* of NOT_KNOWN, one sentence */
+	struct seep_error why;		  /* of NOT_KNOWN */
 	struct seep_budget_stack *stacks; /* largest first */
 	uint32_t stack_count;
 };

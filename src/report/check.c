@@ -45,6 +45,7 @@ static char *stack_text(const struct seep_view *view, unsigned measure,
 {
 	const struct seep_profile_context *context = stack->context;
 	const struct seep_profile_stack_entry *entries;
+	uint32_t count;
 	struct seep_printer printer = { 0 };
 	struct seep_stack_lines lines;
 	struct seep_folder folder;
@@ -62,8 +63,8 @@ static char *stack_text(const struct seep_view *view, unsigned measure,
 	if (context) {
 		entries = context->stack;
 		seep_folder_init(&folder, view->sites, SEEP_FOLD_BY_LINE);
-		seep_stack_lines_init(&lines, view, context, entries,
-				      seep_fold(&folder, &entries, context->stack_count));
+		count = seep_fold(&folder, &entries, context->stack_count);
+		seep_stack_lines_init(&lines, view, context, entries, count);
 		seep_report_print_stack(&printer, view, &lines, FRAME_INDENT);
 		seep_stack_lines_done(&lines);
 		seep_folder_done(&folder);
@@ -133,8 +134,8 @@ static char *outcome_text(const struct seep_budget *budget, const struct seep_bu
 	char *escaped;
 
 	seep_strbuf_init(&text, SEEP_LINE_BYTES_MAX);
-	seep_strbuf_adds(&text, found->reason
-					? found->reason
+	seep_strbuf_adds(&text, found->result == SEEP_BUDGET_NOT_KNOWN
+					? found->why.text
 					: seep_budget_text(budget->measure, found->value).text);
 	if (found->result == SEEP_BUDGET_BROKEN && found->limit > 0)
 		seep_strbuf_addf(
@@ -218,27 +219,16 @@ enum seep_budget_result seep_check_result(const struct seep_check *check)
 
 char *seep_check_stacks(const struct seep_check_outcome *outcome)
 {
-	uint32_t more = outcome->left_out;
-	char *text = seep_xstrdup("");
+	const uint32_t all = outcome->stack_count + outcome->left_out;
+	struct seep_strbuf text;
 
-	for (uint32_t i = 0; i < outcome->stack_count; i++) {
-		char *before = text;
-
-		if (i >= STACKS_SHOWN) {
-			more += outcome->stack_count - i;
-			break;
-		}
-		text = seep_xasprintf("%s%s", before, outcome->stacks[i].text);
-		free(before);
-	}
-	if (more > 0) {
-		char *before = text;
-
-		text = seep_xasprintf("%s%*sand %s\n", before, INDENT, "",
-				      seep_things_text(more, "more call stack").text);
-		free(before);
-	}
-	return text;
+	seep_strbuf_init(&text, SIZE_MAX / 2);
+	for (uint32_t i = 0; i < outcome->stack_count && i < STACKS_SHOWN; i++)
+		seep_strbuf_adds(&text, outcome->stacks[i].text);
+	if (all > STACKS_SHOWN)
+		seep_strbuf_addf(&text, "%*sand %s\n", INDENT, "",
+				 seep_things_text(all - STACKS_SHOWN, "more call stack").text);
+	return seep_strbuf_take(&text);
 }
 
 static char *remark_text(const struct seep_check_remark *remark)
@@ -266,19 +256,17 @@ void seep_check_each(const struct seep_check *check,
 		const struct seep_check_outcome *outcome =
 			&file->outcomes[i % check->budgets->count];
 		struct seep_check_remark remark = { file, outcome, outcome->stacks, false, NULL };
-		uint32_t count = 1;
+		uint32_t left;
 
 		if (outcome->result == SEEP_BUDGET_KEPT ||
 		    (outcome->result == SEEP_BUDGET_NOT_KNOWN && check->allow_unknown))
 			continue;
-		if (outcome->stacks && outcome->measure == SEEP_BUDGET_LEAKS) {
-			remark.is_leak = true;
-			count = outcome->stack_count;
-		}
-		for (; count > 0; count--, remark.stack++) {
+		remark.is_leak = outcome->stacks && outcome->measure == SEEP_BUDGET_LEAKS;
+		for (left = remark.is_leak ? outcome->stack_count : 1; left > 0; left--) {
 			remark.text = remark_text(&remark);
 			say(user, &remark);
 			free(remark.text);
+			remark.stack++;
 		}
 	}
 }

@@ -62,10 +62,9 @@ static void expect(const char *text, enum seep_budget_result result, const char 
 {
 	struct seep_budget_outcome outcome = check(text);
 
-	if (outcome.result != result || (why && !strstr(outcome.reason, why)))
-		fail_msg("%s is %d: %s", text, outcome.result,
-			 outcome.reason ? outcome.reason : "-");
-	assert_int_equal(outcome.reason != NULL, result == SEEP_BUDGET_NOT_KNOWN);
+	if (outcome.result != result || (why && !strstr(outcome.why.text, why)))
+		fail_msg("%s is %d: %s", text, outcome.result, outcome.why.text);
+	assert_int_equal(outcome.why.code != 0, result == SEEP_BUDGET_NOT_KNOWN);
 	seep_budget_outcome_done(&outcome);
 }
 
