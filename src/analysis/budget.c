@@ -33,20 +33,6 @@ struct seep_things_text seep_budget_text(unsigned measure, uint64_t value)
 	return text;
 }
 
-/* Without the blanks around it; @text is cut. */
-static char *trim(char *text)
-{
-	static const char blanks[] = " \t\r";
-	size_t bytes;
-
-	text += strspn(text, blanks);
-	bytes = strlen(text);
-	while (bytes > 0 && strchr(blanks, text[bytes - 1]))
-		bytes--;
-	text[bytes] = '\0';
-	return text;
-}
-
 static int parse_measure(struct seep_budget *budget, const char *word, struct seep_error *err)
 {
 	struct core_nearest nearest;
@@ -87,7 +73,6 @@ static int parse_place(struct seep_budget *budget, char *text, struct seep_error
 
 	if (glob)
 		*glob++ = '\0';
-	text = trim(text);
 	if (strcmp(text, "function") == 0)
 		budget->place = SEEP_PLACE_FUNCTION;
 	else if (strcmp(text, "module") == 0)
@@ -95,7 +80,6 @@ static int parse_place(struct seep_budget *budget, char *text, struct seep_error
 	else
 		return seep_fail(err, SEEP_EUSAGE, "'%.*s' must be function or module", SHOWN_BYTES,
 				 text);
-	glob = glob ? trim(glob) : NULL;
 	if (!glob || !*glob)
 		return seep_fail(err, SEEP_EUSAGE, "write %s:NAME:MEASURE<=LIMIT", text);
 	budget->glob = seep_xstrdup(glob);
@@ -118,8 +102,8 @@ static int parse(struct seep_budget *budget, char *text, struct seep_error *err)
 		rc = parse_place(budget, text, err);
 	}
 	if (rc == 0)
-		rc = parse_measure(budget, trim(measure ? measure : text), err);
-	return rc == 0 ? parse_limit(budget, trim(limit + 2), err) : rc;
+		rc = parse_measure(budget, measure ? measure : text, err);
+	return rc == 0 ? parse_limit(budget, limit + 2, err) : rc;
 }
 
 static void budget_done(struct seep_budget *budget)
@@ -131,7 +115,7 @@ static void budget_done(struct seep_budget *budget)
 int seep_budgets_add(struct seep_budgets *budgets, const char *text, struct seep_error *err)
 {
 	char *copy = seep_xstrdup(text);
-	struct seep_budget budget = { .text = seep_xstrdup(trim(copy)) };
+	struct seep_budget budget = { .text = seep_xstrdup(text) };
 	int rc = parse(&budget, copy, err);
 
 	free(copy);

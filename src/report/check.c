@@ -255,18 +255,19 @@ void seep_check_each(const struct seep_check *check,
 		const struct seep_check_file *file = &check->files[i / check->budgets->count];
 		const struct seep_check_outcome *outcome =
 			&file->outcomes[i % check->budgets->count];
-		struct seep_check_remark remark = { file, outcome, outcome->stacks, false, NULL };
-		uint32_t left;
+		const bool is_leak = outcome->stacks && outcome->measure == SEEP_BUDGET_LEAKS;
+		const uint32_t count = is_leak ? outcome->stack_count : 1;
 
 		if (outcome->result == SEEP_BUDGET_KEPT ||
 		    (outcome->result == SEEP_BUDGET_NOT_KNOWN && check->allow_unknown))
 			continue;
-		remark.is_leak = outcome->stacks && outcome->measure == SEEP_BUDGET_LEAKS;
-		for (left = remark.is_leak ? outcome->stack_count : 1; left > 0; left--) {
+		for (uint32_t k = 0; k < count; k++) {
+			struct seep_check_remark remark = { file, outcome, NULL, is_leak, NULL };
+
+			remark.stack = outcome->stacks ? &outcome->stacks[k] : NULL;
 			remark.text = remark_text(&remark);
 			say(user, &remark);
 			free(remark.text);
-			remark.stack++;
 		}
 	}
 }

@@ -21,7 +21,7 @@ static void budgets_mean_what_they_say(void **state)
 		uint64_t limit;
 	} cases[] = {
 		{ "peak<=24MB", 0, NULL, SEEP_BY_PEAK, false, false, 24 << 20 },
-		{ " live <= 1.5K\t", 0, NULL, SEEP_BY_LIVE, false, false, 1536 },
+		{ "live<=1.5K", 0, NULL, SEEP_BY_LIVE, false, false, 1536 },
 		{ "lost<=0", 0, NULL, SEEP_BY_LOST, false, false, 0 },
 		{ "leaks<=0", 0, NULL, SEEP_BUDGET_LEAKS, false, false, 0 },
 		{ "growth<=1", 0, NULL, SEEP_BY_GROWTH, false, false, 1 },
@@ -33,10 +33,10 @@ static void budgets_mean_what_they_say(void **state)
 		{ "allocs<=+0", 0, NULL, SEEP_BY_ALLOCS, true, false, 0 },
 		{ "function:parse_*:allocs<=10k", SEEP_PLACE_FUNCTION, "parse_*", SEEP_BY_ALLOCS,
 		  false, false, 10000 },
-		{ "function:operator<=(A, B) : live <=1", SEEP_PLACE_FUNCTION, "operator<=(A, B)",
+		{ "function:operator<=(A, B):live<=1", SEEP_PLACE_FUNCTION, "operator<=(A, B)",
 		  SEEP_BY_LIVE, false, false, 1 },
-		{ "module : libfoo.so* :peak<=1", SEEP_PLACE_MODULE, "libfoo.so*", SEEP_BY_PEAK,
-		  false, false, 1 },
+		{ "module:libfoo.so*:peak<=1", SEEP_PLACE_MODULE, "libfoo.so*", SEEP_BY_PEAK, false,
+		  false, 1 },
 		{ "function:a::b:leaks<=3", SEEP_PLACE_FUNCTION, "a::b", SEEP_BUDGET_LEAKS, false,
 		  false, 3 },
 	};
@@ -86,7 +86,8 @@ static void what_is_no_budget_is_refused_with_a_reason(void **state)
 		{ "live<=+5%%", "is not a share" },
 		{ "live<=+%", "is not a share" },
 		{ "function:live<=1", "write function:NAME:MEASURE<=LIMIT" },
-		{ "function: :live<=1", "write function:NAME:MEASURE<=LIMIT" },
+		{ "function::live<=1", "write function:NAME:MEASURE<=LIMIT" },
+		{ "live <=1", "did you mean live?" },
 		{ "fuction:a:live<=1", "'fuction' must be function or module" },
 		{ ":live<=1", "'' must be function or module" },
 		{ "\033[31m<=1", "is no measure" },
