@@ -16,10 +16,10 @@
 #	SUPPRESSIONS FILE...	leaks that are known
 #	RUN_OPTIONS OPTION...	more of "seep run": --growth-after 10s
 #	CHECK_OPTIONS OPTION...	more of "seep check": --allow-unknown, --sarif FILE
-#	WORKING_DIRECTORY DIR	of both tests (default: the binary folder)
+#	WORKING_DIRECTORY DIR	of the program (default: the binary folder)
 #
-# The recording is left in the binary folder as NAME.seep. Other paths are relative to the source
-# folder. Source files are named relative to CMAKE_SOURCE_DIR.
+# The recording is left in the binary folder as NAME.seep. BASELINE and SUPPRESSIONS are relative to
+# the source folder, files in CHECK_OPTIONS and the names of source files to CMAKE_SOURCE_DIR.
 
 find_program(SEEP_EXECUTABLE seep HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin"
 	"${CMAKE_CURRENT_LIST_DIR}/../../../../bin" DOC "The heap profiler seep")
@@ -45,7 +45,7 @@ function(seep_add_leak_test)
 	if(TARGET "${program}")
 		set(program "$<TARGET_FILE:${program}>")
 	endif()
-	set(check --source-root "${CMAKE_SOURCE_DIR}" ${arg_CHECK_OPTIONS})
+	set(check ${arg_CHECK_OPTIONS})
 	foreach(budget IN LISTS arg_BUDGETS)
 		list(APPEND check --budget "${budget}")
 	endforeach()
@@ -60,7 +60,7 @@ function(seep_add_leak_test)
 	add_test(NAME "${arg_NAME}.record" WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}"
 		COMMAND "${SEEP_EXECUTABLE}" run -q --force -o "${recording}" ${arg_RUN_OPTIONS} --
 			"${program}" ${arg_COMMAND})
-	add_test(NAME "${arg_NAME}" WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}"
+	add_test(NAME "${arg_NAME}" WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
 		COMMAND "${SEEP_EXECUTABLE}" check ${check} "${recording}")
 	# Where the program fails, what it left is not checked.
 	set_tests_properties("${arg_NAME}.record" PROPERTIES FIXTURES_SETUP "${arg_NAME}.record")

@@ -28,7 +28,6 @@ static struct {
 	const char *junit;
 	const char *sarif;
 	bool github;
-	const char *source_root;
 	struct seep_symbol_option_values symbols;
 } asked;
 
@@ -49,8 +48,6 @@ static const struct seep_option options[] = {
 		    "Write leaks and broken budgets as SARIF 2.1.0 to the file SARIF too"),
 	SEEP_OPTION("github", 0, FLAG, NULL, asked.github,
 		    "Print annotations for GitHub, and add to the file GITHUB_STEP_SUMMARY"),
-	SEEP_OPTION("source-root", 0, TEXT, "DIR", asked.source_root,
-		    "Name source files relative to DIR (default: the working directory)"),
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
@@ -81,24 +78,6 @@ static int read_budgets(struct seep_budgets *budgets, struct seep_error *err)
 			rc = seep_fail(err, SEEP_EUSAGE, "'%s' needs a --baseline",
 				       budgets->items[i].text);
 	return rc;
-}
-
-static int find_root(char **ret_root, struct seep_error *err)
-{
-	const char *folder = asked.source_root ? asked.source_root : ".";
-	/* The name that the shell has, which may lead through links: compilers write that. */
-	char *here = get_current_dir_name();
-	char *path;
-
-	if (!here || access(folder, X_OK) != 0) {
-		free(here);
-		return seep_fail_errno(err, errno, "the source root %s", folder);
-	}
-	path = folder[0] == '/' ? seep_xstrdup(folder) : seep_xasprintf("%s/%s", here, folder);
-	*ret_root = seep_path_normal(path);
-	free(path);
-	free(here);
-	return 0;
 }
 
 static int load(struct seep_budget_side *side, const char *path, struct seep_error *err)
@@ -220,18 +199,19 @@ int cmd_check(char **operands)
 		[SEEP_BUDGET_NOT_KNOWN] = SEEP_EXIT_FAILURE,
 	};
 	struct seep_budgets budgets = { 0 };
-	struct job job = { .check = { .budgets = &budgets, .allow_unknown = asked.allow_unknown } };
+	/* By the name that the shell has, which may lead through links: compilers write that. */
+	char *root = get_current_dir_name();
+	struct job job = {
+		.check = { .budgets = &budgets, .root = root, .allow_unknown = asked.allow_unknown }
+	};
 	struct seep_error err = { 0 };
-	char *root = NULL;
 	size_t count = 0;
 	int status, rc;
 
 	while (operands[count])
 		count++;
-	rc = read_budgets(&budgets, &err);
-	if (rc == 0)
-		rc = find_root(&root, &err);
-	job.check.root = root;
+	rc = root ? read_budgets(&budgets, &err)
+		  : seep_fail_errno(&err, errno, "the working directory");
 	if (rc == 0)
 		rc = read_runs(&job, true, asked.baselines.items, asked.baselines.count, &err);
 	if (rc == 0)

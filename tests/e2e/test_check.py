@@ -81,7 +81,6 @@ def test_a_suppressed_leak_passes(seep, leaky):
     (["-b", "pea<=1"], "'pea<=1': 'pea' is no measure; did you mean peak?"),
     (["-b", "peak<=\x1b[31m"], "'peak<=\\x1b[31m': '\\x1b[31m' is not a size"),
     (["-b", "live<=+5%"], "'live<=+5%' needs a --baseline"),
-    (["--source-root", "/no/such"], "the source root /no/such: No such file"),
     (["--baseline", "/no/such.seep"], "/no/such.seep: no such file"),
     (["--suppressions", "/no/such"], "/no/such: no such file"),
 ])
