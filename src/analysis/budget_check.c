@@ -240,17 +240,19 @@ static const char *doubt_of(const struct checker *c, const struct seep_budget_pl
 					       "no-allocations", NULL };
 	static const char *const others[] = { "run-incomplete", "unrecorded-child",
 					      "exec-unrecorded", NULL };
-	static const char *const growth[] = { "growth-full", NULL };
-	static const char *const temporary[] = { "imported", NULL };
+	/* What an importer could not know, too. */
+	static const char *const of_measure[SEEP_BUDGET_MEASURE_COUNT][2] = {
+		[SEEP_BY_LIVE] = { "no-live" },	      [SEEP_BY_PEAK] = { "one-moment" },
+		[SEEP_BY_ALLOCS] = { "no-frees" },    [SEEP_BY_TEMPORARY] = { "one-moment" },
+		[SEEP_BY_GROWTH] = { "growth-full" },
+	};
 	const struct seep_profile_totals *totals = &c->profile->totals;
 	const char *why = told(c->profile, wrong);
 
 	if (!why && !plan->is_alone)
 		why = told(c->profile, others);
-	if (!why && c->budget->measure == SEEP_BY_GROWTH)
-		why = told(c->profile, growth);
-	if (!why && c->budget->measure == SEEP_BY_TEMPORARY)
-		why = told(c->profile, temporary);
+	if (!why)
+		why = told(c->profile, of_measure[c->budget->measure]);
 	/* Many of a shell's commands allocate nothing. */
 	if (!why && (seep_profile_is_void(c->profile) ||
 		     (!plan->is_child && totals->allocs == 0 && totals->live_blocks == 0))) {
@@ -279,7 +281,8 @@ static int find_unknown(const struct checker *c, const struct seep_budget_plan *
 		reason =
 			"growth was not judged: the process was not watched for --growth-after, or "
 			"not at all";
-	if (what == SEEP_BY_PEAK && totals->peak_bytes < totals->live_bytes)
+	if (what == SEEP_BY_PEAK && (totals->peak_bytes < totals->live_bytes ||
+				     (totals->peak_bytes == 0 && totals->alloc_bytes > 0)))
 		reason = "the recording has no peak";
 	if ((what == SEEP_BY_ALLOCS || what == SEEP_BY_TEMPORARY) &&
 	    totals->allocs < totals->live_blocks)

@@ -154,9 +154,12 @@ static char *outcome_text(const struct seep_budget *budget, const struct seep_bu
 void seep_check_add(struct seep_check *check, const char *path, const struct seep_budget_side *side,
 		    const struct seep_budget_plan *plan)
 {
-	const char *program = seep_budget_program(side->profile);
-	char *name = seep_xasprintf("%s: %s (pid %" PRIu32 ")", path, program,
-				    side->profile->process.pid);
+	const char *exe = seep_budget_program(side->profile);
+	const char *program = *exe ? exe : seep_path_base(path);
+	const uint32_t pid = side->profile->process.pid;
+	/* An imported profile has no process. */
+	char *name = pid ? seep_xasprintf("%s: %s (pid %" PRIu32 ")", path, program, pid)
+			 : seep_xstrdup(path);
 	struct seep_check_file *file;
 
 	check->files = seep_xgrow(check->files, &check->capacity, check->count + 1,

@@ -226,10 +226,13 @@ static void what_is_in_doubt_breaks_a_budget_but_does_not_keep_it(void **state)
 	expect("live<=1G", SEEP_BUDGET_NOT_KNOWN, "counted in part");
 	side.profile->totals.in_doubt = 0;
 	seep_profile_add_unseen(side.profile, "growth-full", "it is growth-full");
-	seep_profile_add_unseen(side.profile, "imported", "it is imported");
+	seep_profile_add_unseen(side.profile, "one-moment", "it is one-moment");
 	expect("growth<=0", SEEP_BUDGET_NOT_KNOWN, "it is growth-full");
-	expect("temporary<=1G", SEEP_BUDGET_NOT_KNOWN, "it is imported");
+	expect("temporary<=1G", SEEP_BUDGET_NOT_KNOWN, "it is one-moment");
+	expect("peak<=1G", SEEP_BUDGET_NOT_KNOWN, "it is one-moment");
 	expect("live<=1G", SEEP_BUDGET_KEPT, NULL);
+	seep_profile_add_unseen(side.profile, "no-live", "it is no-live");
+	expect("live<=1G", SEEP_BUDGET_NOT_KNOWN, "it is no-live");
 }
 
 static void where_nothing_was_counted_nothing_is_known(void **state)
