@@ -73,7 +73,8 @@ function columnsOf(stacks, next) {
 function stacksOf(nodes, frames, next) {
 	const stacks = [];
 	for (let made = 0, stack = [0]; made < nodes; ) {
-		const keep = Math.max(1, stack.length - 1 - (next(4) ? next(7) : next(40)));
+		let keep = stack.length - 1;
+		while (keep > 1 && next(5)) keep--;
 		const more = 1 + next(keep < 30 ? 18 : 6);
 		stack = stack.slice(0, keep);
 		for (let k = 0; k < more && stack.length < 120; k++) stack.push(next(frames));
