@@ -27,7 +27,7 @@ export function Sandwich({ fn }: { fn: number }) {
 		const trees = [model.callers(weights, fn, state.whole), model.callees(weights, fn, state.whole)];
 		return trees.map((tree, at) => ({ meaning: meaningOf(model, weights, tree, "this function", new Map(), at === 0), outwards: at === 0 }));
 	}, [model, weights, fn, state.whole]);
-	const matches = search(model, state.search);
+	const matches = search(model, state.search.trim());
 	const [focus, setFocus] = useState<{ tree: Tree; node: number } | null>(null);
 	const [{ meaning: above }, { meaning: below }] = halves;
 	const at = halves.find(({ meaning }) => meaning.tree === focus?.tree)?.meaning ?? below;

@@ -66,7 +66,7 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 	const top = isLeaf ? roomyTop(tree, named, 0.2) : named;
 	const [focus, setFocus] = useState({ tree, node: -1 });
 	const [tint, setTint] = useState<Tint>("origin");
-	const matches = search(model, state.search);
+	const matches = search(model, state.search.trim());
 	const union = useMemo(() => (matches.of ? tree.union(matches.of) : null), [tree, matches]);
 	const node = focus.tree === tree ? focus.node : -1;
 	const shown = node >= 0 ? node : isLeaf ? named : top;
