@@ -72,10 +72,13 @@ function Choice(props: { label: string; value: string | null; options: [string, 
 /** Side by side where there is room, each with its total as a tooltip. */
 function Measures({ facts, pick }: { facts: Facts; pick: (measure: Measure) => void }) {
 	const { model, state } = useSeep();
-	const total = (measure: Measure) => {
-		const { total: value } = model.weigh({ measure, thread: null, scope: null, module: null, epochs: null });
-		return model.isBytes(measure) ? exactBytes(value) : things(value, "allocation");
-	};
+	const totals = useMemo(
+		() => model.measures.map((measure) => {
+			const { total } = model.weigh({ measure, thread: null, scope: null, module: null, epochs: null });
+			return model.isBytes(measure) ? exactBytes(total) : things(total, "allocation");
+		}),
+		[model],
+	);
 
 	if (useNarrow())
 		return (
@@ -92,8 +95,8 @@ function Measures({ facts, pick }: { facts: Facts; pick: (measure: Measure) => v
 		);
 	return (
 		<span class="segments" role="group" aria-label="Measure">
-			{model.measures.map((measure) => (
-				<button key={measure} aria-pressed={state.measure === measure} title={total(measure)} onClick={() => pick(measure)}>
+			{model.measures.map((measure, at) => (
+				<button key={measure} aria-pressed={state.measure === measure} title={totals[at]} onClick={() => pick(measure)}>
 					{measureName(measure, facts)}
 				</button>
 			))}
