@@ -2,13 +2,14 @@
 // A diff: what changed, in words and as a table.
 import { useMemo, useState } from "preact/hooks";
 import { type Facts, said } from "../facts";
-import { basename, bytes, change, count, digits, duration, exactBytes, moment, percent, things } from "../format";
+import { basename, bytes, change, count, digits, duration, exactBytes, moment, percent, things, visible } from "../format";
 import type { Model } from "../model";
 import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
+import { main, numbers, sizes, stacks, words } from "./columns";
 import { searched } from "./filters";
-import { More, largest } from "./overview";
-import { Change, ContextSite, contextName, Figures, Stack, stackText, Verdict } from "./parts";
+import { EVERYTHING, largest, More } from "./overview";
+import { Change, ContextSite, Figures, Stack, stackText, Verdict } from "./parts";
 import { type Column, Table } from "./table";
 
 const MEASURES: Record<string, [key: string, words: string]> = {
@@ -69,13 +70,15 @@ function answer(facts: Facts, model: Model, diff: Diff): string {
 		const rounds = figure(facts.doc.round_count);
 		const held = `${bytes(figure(after.live_bytes))} in ${things(figure(after.live_blocks), "block")} of ${stacks}`;
 		if (facts.doc.from == null) return `${held}: held of each of ${things(rounds, "round")}`;
-		return `${held}: allocated ${facts.doc.until == null ? `since ${mark(facts.doc.from)}` : `between ${mark(facts.doc.from)} and ${mark(facts.doc.until)}`}, and still alive`;
+		const [from, until] = [mark(facts.doc.from), mark(facts.doc.until)];
+		return `${held}: allocated ${facts.doc.until == null ? `since ${from}` : `between ${from} and ${until}`}, and still alive`;
 	}
 	if (!model.contexts.count) return "No call stack differs";
-	const how = delta > 0 ? "more" : delta < 0 ? "fewer" : "as many";
+	const [before, after] = [diff.text(diff.before), diff.text(diff.after)];
+	const how = delta > 0 ? "more" : diff.text === bytes ? "less" : "fewer";
 	return delta
-		? `${diff.text(Math.abs(delta))} ${how === "fewer" && diff.text === bytes ? "less" : how}: ${diff.words} went from ${diff.text(diff.before)} to ${diff.text(diff.after)}`
-		: `The sum is the same, ${diff.text(diff.after)}, but ${stacks} ${model.contexts.count === 1 ? "differs" : "differ"}`;
+		? `${diff.text(Math.abs(delta))} ${how}: ${diff.words} went from ${before} to ${after}`
+		: `The sum is the same, ${after}, but ${stacks} ${model.contexts.count === 1 ? "differs" : "differ"}`;
 }
 
 function Side({ name, side }: { name: string; side: unknown }) {
@@ -139,7 +142,7 @@ export function DiffOverview({ facts }: { facts: Facts }) {
 	const { model, set } = useSeep();
 	const diff = diffOf(facts, model);
 	const left = object(facts.doc.left_out);
-	const { value } = model.weigh({ measure: "live", thread: null, scope: null, module: null, epochs: null });
+	const { value } = model.weigh({ ...EVERYTHING, measure: "live" });
 	const delta = diff.after - diff.before;
 
 	return (
@@ -165,14 +168,16 @@ export function DiffOverview({ facts }: { facts: Facts }) {
 						<tbody>
 							{largest(value, 10).map((i) => (
 								<tr key={i} onClick={() => set({ tab: "changes", selected: i })}>
-									<td class="num"><button class="link" onClick={() => set({ tab: "changes", selected: i })}>{diff.marks ? diff.text(value[i]) : <Change of={value[i]} text={diff.text} />}</button></td>
+									<td class="num">
+										<button class="link">{diff.marks ? diff.text(value[i]) : <Change of={value[i]} text={diff.text} />}</button>
+									</td>
 									<td><Verdict word={diff.verdictOf(i)} /></td>
 									<td><ContextSite i={i} /></td>
 								</tr>
 							))}
 						</tbody>
 					</table>
-					<More tab="changes">{diff.marks ? `All ${things(model.contexts.count, "call stack")}` : `All ${things(model.contexts.count, "change")}`}</More>
+					<More tab="changes">{`All ${things(model.contexts.count, diff.marks ? "call stack" : "change")}`}</More>
 				</section>
 			</div>
 			<div class="side">
@@ -219,24 +224,42 @@ export function Changes({ facts }: { facts: Facts }) {
 		[model, keep, weights, chosen],
 	);
 	const columns = useMemo((): Column[] => {
-		const { before, after } = model.contexts;
+		const before = (i: number) => model.contexts.before[i];
+		const after = (i: number) => model.contexts.after[i];
+		const difference = (i: number) => after(i) - before(i);
 		const blocks = (i: number, side: string) => figure(object(model.contexts.row(i)[side]).live_blocks);
+		const figures = (key: string, title: string, of: (i: number) => number) =>
+			sizes(key, title, of, { cell: (i) => diff.text(of(i)), exact: (i) => diff.exact(of(i)) });
+		const verdict: Column = {
+			key: "verdict", title: "Verdict", width: "104px",
+			value: (i) => VERDICTS.indexOf(diff.verdictOf(i)), cell: (i) => <Verdict word={diff.verdictOf(i)} />,
+		};
+		const kind = words("kind", "Kind", (i) => visible(model.contexts.kind(i)));
+		if (diff.marks)
+			return [
+				stacks(model, (i) => i), verdict, main(figures("after", "Held", after)),
+				numbers("blocks", "Blocks", (i) => blocks(i, "after")), kind,
+			];
 		return [
-			{ key: "name", title: "Call stack", width: "minmax(220px,1fr)", value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} /> },
-			{ key: "verdict", title: "Verdict", width: "104px", value: (i) => VERDICTS.indexOf(diff.verdictOf(i)), cell: (i) => <Verdict word={diff.verdictOf(i)} /> },
-			...(diff.marks ? [] : [{ key: "before", title: "Before", num: true, wide: true, width: "92px", value: (i: number) => before[i],
-				cell: (i: number) => diff.text(before[i]), exact: (i: number) => diff.exact(before[i]) }]),
-			{ key: "after", title: diff.marks ? "Held" : "After", num: true, wide: !diff.marks, width: "92px", value: (i) => after[i],
-				cell: (i) => diff.text(after[i]), exact: (i) => diff.exact(after[i]) },
-			...(diff.marks ? [] : [{ key: "change", title: "Change", hint: "The largest first, whatever its sign", num: true, width: "104px",
-				value: (i: number) => Math.abs(after[i] - before[i]), cell: (i: number) => <b><Change of={after[i] - before[i]} text={diff.text} /></b>,
-				exact: (i: number) => change(after[i] - before[i], diff.exact) },
-			{ key: "ratio", title: "Of before", num: true, wide: true, width: "92px", value: (i: number) => (before[i] ? after[i] / before[i] : Infinity),
-				cell: (i: number) => (before[i] ? percent(after[i], before[i]) : "–") }]),
-			{ key: "blocks", title: "Blocks", num: true, wide: true, width: "120px", value: (i) => blocks(i, "after") - blocks(i, "before"),
-				cell: (i) => (diff.marks ? digits(blocks(i, "after")) : `${count(blocks(i, "before"))} → ${count(blocks(i, "after"))}`),
-				exact: (i) => `${digits(blocks(i, "before"))} → ${digits(blocks(i, "after"))}` },
-			{ key: "kind", title: "Kind", wide: true, width: "76px", value: (i) => said(model.contexts.row(i).kind) ?? "", cell: (i) => said(model.contexts.row(i).kind) },
+			stacks(model, (i) => i),
+			verdict,
+			figures("before", "Before", before),
+			figures("after", "After", after),
+			main({
+				...sizes("change", "Change", (i) => Math.abs(difference(i)), { hint: "The largest first, whatever its sign", width: "104px" }),
+				cell: (i) => <Change of={difference(i)} text={diff.text} />,
+				exact: (i) => change(difference(i), diff.exact),
+			}),
+			{
+				...numbers("ratio", "Of before", (i) => (before(i) ? after(i) / before(i) : Infinity), { width: "92px" }),
+				cell: (i) => (before(i) ? percent(after(i), before(i)) : "–"),
+			},
+			{
+				...numbers("blocks", "Blocks", (i) => blocks(i, "after") - blocks(i, "before"), { width: "120px" }),
+				cell: (i) => `${count(blocks(i, "before"))} → ${count(blocks(i, "after"))}`,
+				exact: (i) => `${digits(blocks(i, "before"))} → ${digits(blocks(i, "after"))}`,
+			},
+			kind,
 		];
 	}, [model, diff]);
 	const sum = rows.reduce((all, i) => all + weights.value[i], 0);
