@@ -37,6 +37,56 @@ def install(folder):
     pytest.fail(f"npm ci: {done.stderr}")
 
 
+# Without debug information functions have the names of the symbol table, which may be anything.
+HOSTILE_NAMES = r"""
+#include <stdlib.h>
+#define ODD(name, text) __attribute__((noipa)) void *name(void) __asm__("\"" text "\"")
+ODD(script, "<script>window.hacked=1</script>");
+ODD(image, "<img src=x onerror=window.hacked=2>");
+ODD(turned, "a\xe2\x80\xae' onmouseover='window.hacked=3' b");
+void *script(void) { return malloc(1001); }
+void *image(void) { return malloc(1002); }
+void *turned(void) { return malloc(1003); }
+"""
+HOSTILE_FILE = r"""
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include "seep/seep.h"
+void *script(void) __asm__("\"<script>window.hacked=1</script>\"");
+void *image(void) __asm__("\"<img src=x onerror=window.hacked=2>\"");
+void *turned(void) __asm__("\"a\xe2\x80\xae' onmouseover='window.hacked=3' b\"");
+void *volatile kept[4];
+#line 1 "<script>window.hacked=4</script>.c"
+int main(void)
+{
+	prctl(PR_SET_NAME, "<b>\x1b[1mbold");
+	kept[0] = script();
+	seep_mark("<i>\xe2\x80\xaemark");
+	kept[1] = image();
+	kept[2] = turned();
+	kept[3] = malloc(1004);
+	kept[3] = NULL;
+	return 0;
+}
+"""
+
+
+def build_hostile(folder):
+    """A program whose functions, files, folder and threads have names that look like markup."""
+    folder = folder / "<b onclick=alert(1)>"
+    folder.mkdir()
+    objects = []
+    for name, text, options in (("names", HOSTILE_NAMES, ()), ("file", HOSTILE_FILE, ("-g",))):
+        source, made = folder / f"{name}.c", folder / f"{name}.o"
+        source.write_text(text)
+        subprocess.run(["gcc", "-O1", *options, "-I", harness.SOURCE / "include", "-c", source,
+                        "-o", made], check=True)  # fmt: skip
+        objects.append(made)
+    program = folder / "<u>program"
+    subprocess.run(["gcc", *objects, "-o", program], check=True)
+    return program
+
+
 class Pages:
     """Recordings, and their pages and documents."""
 
@@ -68,6 +118,8 @@ def make_pages(folder):
     pages.write("peaks", "diff", before, after, "--by", "peak")
     pages.write("held", "diff", f"{before}@serving", "now")
     pages.write("clean", "report", pages.record("clean", [harness.program("temporaries")]))
+    words = ["</script><script>window.hacked=5</script>", "\x1b[31m", "'\"", "\u202e", "x" * 5000]
+    pages.write("hostile", "report", pages.record("hostile", [build_hostile(folder), *words], "--by-thread"))
     pages.seep.close()
     return pages.pages
 
