@@ -35,7 +35,7 @@ export interface LeakRow {
 	chain: Loose[];
 	blockList: Loose[];
 	/** The part of the stack that is worth reading, innermost first. */
-	frames: number[];
+	readonly frames: number[];
 }
 
 export interface GrowthRow {
@@ -112,7 +112,6 @@ function leaksOf(model: Model, doc: Loose): LeakRow[] {
 			const leak = object(item);
 			const number = figure(leak.context) - 1;
 			const context = isIndex(number, model.contexts.count) ? number : -1;
-			const own = array(leak.frames).filter((frame) => isIndex(frame, frameCount)) as number[];
 			return {
 				index,
 				verdict: said(leak.verdict) ?? "unknown",
@@ -128,7 +127,11 @@ function leaksOf(model: Model, doc: Loose): LeakRow[] {
 				suppressedBy: said(leak.suppressed_by),
 				chain: array(leak.chain).filter(isObject),
 				blockList: array(leak.block_list).filter(isObject),
-				frames: context >= 0 ? [...model.contexts.frames(context, false)] : own,
+				// There are many leaks, and few that are looked at.
+				get frames(): number[] {
+					if (context >= 0) return [...model.contexts.frames(context, false)];
+					return array(leak.frames).filter((frame): frame is number => isIndex(frame, frameCount));
+				},
 			};
 		});
 }

@@ -16,6 +16,10 @@ import { ROOT, Tree, TreeBuilder } from "./model/tree";
 export { CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, ROOT, Tree, TRUNCATED };
 export type { FrameText, FunctionTable, LineRow, Measure };
 
+/** Those of all measures, and of a few filters. */
+const WEIGHTS_KEPT = 12;
+const TREES_KEPT = 4;
+
 const SPECIAL: Record<number, string> = {
 	[ROOT]: "all",
 	[NO_STACK]: "(no stack)",
@@ -113,13 +117,13 @@ export class Model {
 	weigh(selection: Selection): Weights {
 		const { measure, thread, scope, module, epochs } = selection;
 		const key = JSON.stringify([measure, thread, scope, module, epochs]);
-		const known = this.#weights.find((entry) => entry.key === key);
+		const at = this.#weights.findIndex((entry) => entry.key === key);
+		// The one that was asked for last stands first, and is forgotten last.
+		const [entry] = at >= 0 ? this.#weights.splice(at, 1) : [{ key, weights: this.#weighAnew(selection) }];
 
-		if (known) return known.weights;
-		const weights = this.#weighAnew(selection);
-		this.#weights.unshift({ key, weights });
-		this.#weights.length = Math.min(this.#weights.length, 8);
-		return weights;
+		this.#weights.unshift(entry);
+		this.#weights.length = Math.min(this.#weights.length, WEIGHTS_KEPT);
+		return entry.weights;
 	}
 
 	#weighAnew(selection: Selection): Weights {
@@ -178,13 +182,14 @@ export class Model {
 
 	/** The call tree, from the root inwards. The same object for the same weights. */
 	tree(weights: Weights, whole: boolean): Tree {
-		const known = this.#trees.find((entry) => entry.weights === weights && entry.whole === whole);
+		const at = this.#trees.findIndex((one) => one.weights === weights && one.whole === whole);
+		const [entry] = at >= 0
+			? this.#trees.splice(at, 1)
+			: [{ weights, whole, tree: new Tree(this.#grow(weights, whole)) }];
 
-		if (known) return known.tree;
-		const tree = new Tree(this.#grow(weights, whole));
-		this.#trees.unshift({ weights, whole, tree });
-		this.#trees.length = Math.min(this.#trees.length, 4);
-		return tree;
+		this.#trees.unshift(entry);
+		this.#trees.length = Math.min(this.#trees.length, TREES_KEPT);
+		return entry.tree;
 	}
 
 	/**

@@ -38,7 +38,7 @@ const KINDS = ["malloc", "new", "new[]", "calloc"];
 
 function figuresOf(next) {
 	const size = 16 << next(9);
-	const live = next(3) ? next(20) : 0;
+	const live = 1 + next(20);
 	const allocs = live + next(2000);
 	const freed = allocs - live;
 	return [next(100000), allocs, allocs * size, freed, freed * size, live, live * size, live, live * size, next(allocs + 1)];
@@ -73,7 +73,8 @@ function columnsOf(stacks, next) {
 function stacksOf(nodes, frames, next) {
 	const stacks = [];
 	for (let made = 0, stack = [0]; made < nodes; ) {
-		const keep = Math.max(1, stack.length - 1 - (next(4) ? next(7) : next(40)));
+		let keep = stack.length - 1;
+		while (keep > 1 && next(5)) keep--;
 		const more = 1 + next(keep < 30 ? 18 : 6);
 		stack = stack.slice(0, keep);
 		for (let k = 0; k < more && stack.length < 120; k++) stack.push(next(frames));
@@ -94,13 +95,15 @@ export function bigDocument(nodes) {
 		line: 10 + next(2000), module: at % functions % 5, offset: 4096 + at * 48, exact: false, inlined: next(3) === 0,
 	}));
 	const stacks = stacksOf(nodes, frames.length, next);
+	const contexts = columnsOf(stacks, next);
+	const sum = (key) => contexts[key].reduce((all, value) => all + value, 0);
 	const document = {
 		seep: { version: "0", schema: 2 },
 		process: { pid: 1, exe: "/usr/bin/engine", cwd: "/home/dev/engine", start_ns: 0, ended: "exit" },
-		totals: {}, forked: {}, run: null,
+		totals: Object.fromEntries(FIGURES.slice(1).map((key) => [key, sum(key)])), forked: {}, run: null,
 		modules: ["/usr/bin/engine", "/opt/lib/librender.so", "/usr/lib/libstdc++.so.6", "/usr/lib/libc.so.6", "/opt/lib/libnet.so"]
 			.map((path) => ({ path, build_id: null })),
-		frames, contexts: columnsOf(stacks, next),
+		frames, contexts,
 		leaks: [], scan: null, findings: [], scopes: [], marks: [], timeline: [], unseen: [],
 	};
 	const view = {

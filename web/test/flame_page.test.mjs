@@ -165,6 +165,7 @@ test("s shows callers above and callees below with one total, and the lines", ()
 		await keys(page, "Home", "ArrowUp");
 		assert.match(await spoken(page, 0), /^open_session, 400 KB, 90\.9% of this function/);
 		assert.match(await page.locator(".lines").innerText(), /340 KB\s+77\.3%\s+shop\.cc:50[^]*100 KB\s+22\.7%\s+shop\.cc:51/);
+		assert.match(await spoken(page, 0), /1 caller$/);
 		await keys(page, "s");
 		assert.match(await page.locator(".sandwich-name").innerText(), /^open_session 800 KB/);
 		await keys(page, "Escape");

@@ -52,7 +52,8 @@ export function pageOf(rows, frames, { leaks = [], functions, ...more } = {}) {
 	for (const key of FIGURES) columns[key] = rows.map((row) => row[key] ?? 0);
 	rows.forEach((row, i) => {
 		const shared = i ? sharedOf(rows[i - 1].stack, row.stack) : 0;
-		columns.stacks.push(shared, row.stack.length - shared, ...row.stack.slice(shared));
+		columns.stacks.push(shared, row.stack.length - shared);
+		for (const frame of row.stack.slice(shared)) columns.stacks.push(frame);
 		if (row.others) columns.others.push([i, row.others]);
 	});
 	return {

@@ -195,6 +195,18 @@ test("a node is found again by the functions of its path", () => {
 	assert.equal(model.tree(model.weigh(ALL), false).find([999, 3]), 0);
 });
 
+test("the same question has the same answer, so that nothing is drawn again", () => {
+	const model = loadModel(randomPage(2).page);
+	const weights = model.weigh(ALL);
+	const tree = model.tree(weights, false);
+	for (const measure of MEASURES)
+		for (const thread of [null, "t0", "t1", "t2"]) {
+			model.weigh({ ...ALL, measure, thread });
+			assert.equal(model.weigh({ ...ALL }), weights);
+			assert.equal(model.tree(weights, false), tree);
+		}
+});
+
 test("what matches counts once where one match is below another", () => {
 	const frames = ["main", "work", "work", "grow"].map((name, i) => ({ function: name, line: i + 1, module: 0 }));
 	const rows = [

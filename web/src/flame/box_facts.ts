@@ -32,11 +32,14 @@ export interface Meaning {
 	lost: Float64Array | null;
 	sides: { before: Float64Array; after: Float64Array } | null;
 	repeats: ReadonlyMap<number, string>;
+	/** Whether children are callers. */
+	outwards: boolean;
 }
 
 /** `whole` is what the root of the tree is called in shares. */
 export function meaningOf(
 	model: Model, weights: Weights, tree: Tree, whole: string, repeats: ReadonlyMap<number, string>,
+	outwards = false,
 ): Meaning {
 	const { contexts } = model;
 	const showsLost = !model.isDiff && weights.measure === "live" && model.measures.includes("lost");
@@ -44,7 +47,7 @@ export function meaningOf(
 		weights.keep ? column.map((value, i) => (weights.keep![i] ? value : 0)) : column;
 
 	return {
-		model, weights, tree, whole, repeats,
+		model, weights, tree, whole, repeats, outwards,
 		lost: showsLost ? tree.sum(kept(contexts.column("lost").value)) : null,
 		sides: model.isDiff
 			? { before: tree.sum(contexts.before), after: tree.sum(contexts.after) }
@@ -78,9 +81,9 @@ function rowsOf(meaning: Meaning, node: number): [string, string][] {
 		return rows;
 	}
 	rows.push(["Inclusive", exactText(meaning, value, tree.blocks[node])]);
-	rows.push(["Own", model.isBytes(weights.measure) ? exactBytes(tree.self[node]) : digits(tree.self[node])]);
+	if (!meaning.outwards) rows.push(["Own", model.isBytes(weights.measure) ? exactBytes(tree.self[node]) : digits(tree.self[node])]);
 	rows.push([`Share of ${whole}`, percent(value, tree.value[0])]);
-	if (parent > 0) rows.push(["Share of its caller", percent(value, tree.value[parent])]);
+	if (parent > 0) rows.push([`Share of its ${meaning.outwards ? "callee" : "caller"}`, percent(value, tree.value[parent])]);
 	if (meaning.repeats.has(node)) rows.push(["Recursion", meaning.repeats.get(node)!]);
 	if (lost && lost[node] > 0) rows.push(["Lost", `${exactBytes(lost[node])}, ${percent(lost[node], value)}`]);
 	return rows;
@@ -102,7 +105,7 @@ export function boxFacts(meaning: Meaning, node: number): BoxFacts {
 		model.hasBlocks(weights.measure) && !meaning.sides ? things(tree.blocks[node], "block") : "",
 		meaning.repeats.has(node) ? `recursion ${meaning.repeats.get(node)}` : "",
 		`level ${tree.depth[node] + 1}`,
-		things(tree.children(node).length, "callee"),
+		things(tree.children(node).length, meaning.outwards ? "caller" : "callee"),
 	];
 
 	return { name, where, rows, spoken: brief.filter(Boolean).join(", ") };

@@ -19,10 +19,11 @@ const MODULES_MAX = 6;
 
 type Entry = [colour: string, name: string, hatched?: boolean];
 
-function originEntries({ tree, model }: Meaning, palette: Palette): Entry[] {
+function originEntries(meanings: Meaning[], palette: Palette): Entry[] {
 	const met = new Uint8Array(128);
-	for (let node = 1; node < tree.count; node++)
-		if (tree.fn[node] >= 0) met[model.frames.originOf[tree.fn[node]]] = 1;
+	for (const { tree, model } of meanings)
+		for (let node = 0; node < tree.count; node++)
+			if (tree.fn[node] >= 0) met[model.frames.originOf[tree.fn[node]]] = 1;
 	return KINDS.filter(([kind]) => met[kind.charCodeAt(0)]).map(([kind, name]) => [palette.origin[kind][SHADES >> 1], name]);
 }
 
@@ -74,16 +75,24 @@ function Swatch({ colour }: { colour: string }) {
 	);
 }
 
-export function Legend({ meaning, tint, searching }: { meaning: Meaning; tint: Tint; searching: boolean }) {
+interface Props {
+	/** Of the graphs that it belongs to. */
+	meanings: Meaning[];
+	tint: Tint;
+	searching: boolean;
+}
+
+export function Legend({ meanings, tint, searching }: Props) {
+	const [meaning] = meanings;
 	const theme = useTheme();
 	const printing = usePrinting();
 	const palette = theme === "dark" && !printing ? dark : light;
 	const entries = useMemo((): Entry[] => {
 		if (searching) return [[palette.match, "matches the search"], [palette.dim, "does not"]];
 		if (meaning.sides) return changeEntries(palette);
-		const list = tint === "module" ? moduleEntries(meaning, palette) : originEntries(meaning, palette);
+		const list = tint === "module" ? moduleEntries(meaning, palette) : originEntries(meanings, palette);
 		return meaning.lost ? [...list, [palette.lost, "lost", true]] : list;
-	}, [meaning, palette, tint, searching]);
+	}, [...meanings, palette, tint, searching]);
 
 	return (
 		<ul class="legend" aria-label="Colours">

@@ -128,7 +128,7 @@ export function paint(scene: Scene, paper: Paper): number {
 	return boxes;
 }
 
-/** Boxes narrower than two pixels join those beside them, until there is a gap or a wider one. */
+/** Boxes narrower than two pixels join those beside them of the same colour, so that they cost no more. */
 function paintRow(scene: Scene, paper: Paper, fills: Fills, row: number, labels: Label[]): number {
 	const { tree, from, span } = scene.window;
 	const { rows, x, width } = tree;
@@ -143,12 +143,11 @@ function paintRow(scene: Scene, paper: Paper, fills: Fills, row: number, labels:
 	let boxes = 0;
 	let runLeft = 0;
 	let runRight = -1;
-	let runMatches = false;
 	let runFill = "";
 
 	const flush = () => {
 		if (runRight < 0) return;
-		context.fillStyle = scene.matches ? (runMatches ? palette.match : palette.dim) : runFill;
+		context.fillStyle = runFill;
 		context.fillRect(runLeft, top, Math.max(1, runRight - runLeft), tall);
 		boxes++;
 		runRight = -1;
@@ -158,16 +157,16 @@ function paintRow(scene: Scene, paper: Paper, fills: Fills, row: number, labels:
 		const left = Math.max(0, Math.round((x[node] - from) * scale));
 		const right = Math.min(most, Math.round((x[node] + width[node] - from) * scale));
 		if (right - left < 2) {
-			if (runRight >= 0 && left > runRight) flush();
-			if (runRight < 0) {
+			// What is searched for shows wherever it is, other boxes only one in each pixel.
+			const matches = scene.matches !== null && fills.isMatch(tree, node);
+			if (left < runRight && !(matches && runFill !== palette.match)) continue;
+			const fill = fills.of(tree, node);
+			if (left > runRight || fill !== runFill) {
+				flush();
 				runLeft = left;
-				runMatches = false;
-				runFill = fills.of(tree, node);
+				runFill = fill;
 			}
 			runRight = Math.max(right, left + 1);
-			if (scene.matches) runMatches ||= fills.isMatch(tree, node);
-			// A run of many is one rectangle, but for marks of what is searched for.
-			if (scene.matches && runMatches) flush();
 			continue;
 		}
 		flush();

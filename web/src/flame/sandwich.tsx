@@ -25,12 +25,12 @@ export function Sandwich({ fn }: { fn: number }) {
 	const name = model.functionName(fn);
 	const halves = useMemo((): Half[] => {
 		const trees = [model.callers(weights, fn, state.whole), model.callees(weights, fn, state.whole)];
-		return trees.map((tree, at) => ({ meaning: meaningOf(model, weights, tree, "this function", new Map()), outwards: at === 0 }));
+		return trees.map((tree, at) => ({ meaning: meaningOf(model, weights, tree, "this function", new Map(), at === 0), outwards: at === 0 }));
 	}, [model, weights, fn, state.whole]);
-	const matches = search(model, state.search);
+	const matches = search(model, state.search.trim());
 	const [focus, setFocus] = useState<{ tree: Tree; node: number } | null>(null);
 	const [{ meaning: above }, { meaning: below }] = halves;
-	const at = halves.find(({ meaning }) => meaning.tree === focus?.tree)?.meaning ?? above;
+	const at = halves.find(({ meaning }) => meaning.tree === focus?.tree)?.meaning ?? below;
 	const node = focus?.tree === at.tree ? focus.node : 0;
 	const close = () => set({ function: null });
 
@@ -57,7 +57,7 @@ export function Sandwich({ fn }: { fn: number }) {
 				/>
 			))}
 			<Lines fn={fn} meaning={above} />
-			<Legend meaning={below} tint="origin" searching={matches.of !== null} />
+			<Legend meanings={[above, below]} tint="origin" searching={matches.of !== null} />
 			<InFocus meaning={at} node={node}>
 				{at.tree.fn[node] >= 0 && at.tree.fn[node] !== fn && (
 					<button onClick={() => set({ function: at.tree.fn[node] })}>Callers and callees</button>

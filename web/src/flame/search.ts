@@ -26,21 +26,27 @@ function isUnbounded(source: string): boolean {
 	}
 }
 
-/** The test of a name; or why there is none. */
-export function compile(query: string): ((text: string) => boolean) | string {
+/** A test, of the text as it is or in lower case. */
+export interface Test {
+	lowered: boolean;
+	holds: (text: string) => boolean;
+}
+
+/** The test for a query; or why there is none. */
+export function compile(query: string): Test | string {
 	const parts = /^\/(.*)\/(i?)$/s.exec(query);
 
 	if (query.length > QUERY_CHARACTERS_MAX) return "The search is too long.";
 	if (!parts) {
 		const wanted = query.toLowerCase();
-		return (text) => text.toLowerCase().includes(wanted);
+		return { lowered: true, holds: (text) => text.includes(wanted) };
 	}
 	if (!parts[1]) return "The regular expression is empty.";
 	if (isUnbounded(parts[1]))
 		return "The regular expression repeats a repetition or a choice, which can take for ever.";
 	try {
 		const pattern = new RegExp(parts[1], `${parts[2]}mu`);
-		return (text) => pattern.test(text);
+		return { lowered: false, holds: (text) => pattern.test(text) };
 	} catch (error) {
 		return `No regular expression: ${String((error as Error).message).replace(/^Invalid regular expression: /, "")}`;
 	}
@@ -60,14 +66,16 @@ export function search(model: Model, query: string): Matches {
 		matches.problem = test;
 	} else {
 		const until = performance.now() + TIME_MS_MAX;
-		model.frames.haystacks.forEach((text, fn) => {
-			if (matches.problem) return;
-			if ((fn & 15) === 0 && performance.now() > until)
+		const texts = test.lowered ? model.frames.lowered : model.frames.haystacks;
+		for (let fn = 0; fn < texts.length; fn++) {
+			if ((fn & 15) === 0 && performance.now() > until) {
 				matches.problem = "The search took too long; only some functions were looked at.";
-			if (!test(text)) return;
+				break;
+			}
+			if (!test.holds(texts[fn])) continue;
 			matches.of![fn] = 1;
 			matches.functions++;
-		});
+		}
 	}
 	known = { model, query, matches };
 	return matches;

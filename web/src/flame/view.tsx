@@ -66,8 +66,7 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 	const top = isLeaf ? roomyTop(tree, named, 0.2) : named;
 	const [focus, setFocus] = useState({ tree, node: -1 });
 	const [tint, setTint] = useState<Tint>("origin");
-	const matches = search(model, state.search);
-	const hits = useMemo(() => found(tree, matches.of), [tree, matches]);
+	const matches = search(model, state.search.trim());
 	const union = useMemo(() => (matches.of ? tree.union(matches.of) : null), [tree, matches]);
 	const node = focus.tree === tree ? focus.node : -1;
 	const shown = node >= 0 ? node : isLeaf ? named : top;
@@ -81,6 +80,7 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 		set({ zoom: pathOf(tree, Math.max(0, tree.parent[top])) });
 	};
 	const toHit = (step: number) => {
+		const hits = found(tree, matches.of);
 		if (hits.length === 0) return;
 		const next = hits[(hits.indexOf(node) + step + hits.length + (hits.indexOf(node) < 0 && step < 0 ? 1 : 0)) % hits.length];
 		focusOn(next);
@@ -109,7 +109,7 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 				<Found
 					problem={matches.problem}
 					text={union ? foundWords(meaning, matches.functions, union) : ""}
-					step={hits.length > 1 ? toHit : null}
+					step={union && union.nodes > 1 ? toHit : null}
 				/>
 			)}
 			<Pane
@@ -118,7 +118,7 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 				matches={matches.of} tint={tint} upwards={state.direction === "flame"}
 				onFocus={focusOn} onZoom={zoom} onKey={key} takesFocus={takesFocus}
 			/>
-			<Legend meaning={meaning} tint={tint} searching={matches.of !== null} />
+			<Legend meanings={[meaning]} tint={tint} searching={matches.of !== null} />
 			<InFocus meaning={meaning} node={shown} hint={shown === 0}>
 				{tree.fn[shown] >= 0 && (
 					<button onClick={() => set({ function: tree.fn[shown] })} title="Callers and callees of this function (s)">

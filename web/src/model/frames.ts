@@ -50,6 +50,7 @@ export class Frames {
 	#briefs: unknown[];
 	#names: (string | undefined)[] = [];
 	#haystacks: string[] | null = null;
+	#lowered: string[] | null = null;
 
 	constructor(document: Loose, view: Loose, damage: Damage) {
 		this.#raw = array(document.frames);
@@ -160,16 +161,22 @@ export class Frames {
 		};
 	}
 
-	/** By function what a search looks through: whole and brief name, file, module. */
+	/** By function what a search looks through: whole and brief name, file, module; as they are. */
 	get haystacks(): string[] {
-		if (!this.#haystacks)
-			this.#haystacks = Array.from({ length: this.functionCount }, (_, fn) => {
-				const frame = this.frameOf[fn];
-				if (frame < 0) return this.name(fn);
-				const raw = this.#rawOf(frame);
-				const whole = (text(raw.function) ?? "").slice(0, NAME_CHARACTERS_MAX);
-				return [this.name(fn), whole, this.file(frame), this.module(frame)].join("\n");
-			});
-		return this.#haystacks;
+		return (this.#haystacks ??= Array.from({ length: this.functionCount }, (_, fn) => this.#haystack(fn)));
+	}
+
+	/** The same in lower case. */
+	get lowered(): string[] {
+		return (this.#lowered ??= this.haystacks.map((haystack) => haystack.toLowerCase()));
+	}
+
+	#haystack(fn: number): string {
+		const frame = this.frameOf[fn];
+		if (frame < 0) return this.name(fn);
+		const raw = this.#rawOf(frame);
+		const brief = text(this.#briefs[fn]) ?? this.#spell(frame);
+		const parts = [brief, text(raw.function) ?? "", text(raw.file) ?? "", this.modules[this.moduleOf[frame]] ?? ""];
+		return parts.map((part) => part.slice(0, NAME_CHARACTERS_MAX)).join("\n");
 	}
 }

@@ -30,7 +30,14 @@ export class Stacks {
 
 	/** The next context's stack goes on from the outermost `shared` frames of the one before. */
 	cut(shared: number): void {
-		this.#open.length = shared + 1;
+		this.#close(shared + 1);
+	}
+
+	/** All but the outermost nodes of the stack have nothing more below them. */
+	#close(left: number): void {
+		const open = this.#open;
+		for (let k = open.length - 1; k >= left; k--) this.past[open[k]] = this.count;
+		open.length = left;
 	}
 
 	push(frame: number): void {
@@ -51,11 +58,7 @@ export class Stacks {
 
 	/** All stacks are there. */
 	finish(): void {
-		const { count, parent, past } = this;
-		this.#open = [];
-		for (let node = 0; node < count; node++) past[node] = node + 1;
-		for (let node = count - 1; node > 0; node--)
-			if (past[node] > past[parent[node]]) past[parent[node]] = past[node];
+		this.#close(0);
 	}
 
 	/** The node `by` frames further out. */

@@ -2,10 +2,11 @@
 // What the document has beside memory: the recording itself, what was not seen, processes, scopes,
 // findings. Views that have nothing to show are not offered.
 import { useMemo } from "preact/hooks";
-import { after, type Facts, said, saidOf } from "../facts";
-import { basename, bytes, count, digits, duration, exactBytes, moment, things, visible } from "../format";
+import { type Facts, said, saidOf } from "../facts";
+import { basename, bytes, count, digits, duration, moment, things, visible } from "../format";
 import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
+import { counts, main, named, numbers, sizes, times, words } from "./columns";
 import { Figures, Stack } from "./parts";
 import { type Column, Table } from "./table";
 
@@ -159,18 +160,16 @@ export function Processes({ facts }: { facts: Facts }) {
 	const others = useMemo(() => array(run.others).map(object), [facts]);
 	const rows = useMemo(() => others.map((_, i) => i), [others]);
 	const columns = useMemo((): Column[] => {
-		const f = (i: number, key: string) => figure(others[i][key]);
-		const size = (key: string, title: string, wide?: boolean): Column => ({
-			key, title, num: true, wide, width: "96px", value: (i) => f(i, key), cell: (i) => bytes(f(i, key)), exact: (i) => exactBytes(f(i, key)),
-		});
+		const f = (key: string) => (i: number) => figure(others[i][key]);
 		return [
-			{ key: "exe", title: "Program", width: "minmax(180px,1fr)", value: (i) => said(others[i].exe) ?? "",
-				cell: (i) => <span class="site"><span class="name"><b>{basename(said(others[i].exe) ?? "not known")}</b></span> <span class="place">{said(others[i].recording)}</span></span> },
-			{ key: "pid", title: "Process", num: true, width: "76px", value: (i) => f(i, "pid"), cell: (i) => f(i, "pid") },
-			{ key: "ppid", title: "Parent", num: true, wide: true, width: "76px", value: (i) => f(i, "ppid"), cell: (i) => f(i, "ppid") },
-			size("live_bytes", "Live at exit"), size("peak_bytes", "Peak", true), size("alloc_bytes", "Allocated", true),
-			{ key: "allocs", title: "Allocs", num: true, wide: true, width: "84px", value: (i) => f(i, "allocs"), cell: (i) => count(f(i, "allocs")), exact: (i) => digits(f(i, "allocs")) },
-			{ key: "start", title: "Started", hint: "After the start of this process", num: true, wide: true, width: "92px", value: (i) => f(i, "start_ns"), cell: (i) => after(facts, f(i, "start_ns")) },
+			named("Program", (i) => basename(said(others[i].exe) ?? "not known"), (i) => said(others[i].recording) ?? ""),
+			{ ...numbers("pid", "Process", f("pid"), { wide: false }), cell: f("pid") },
+			{ ...numbers("ppid", "Parent", f("ppid")), cell: f("ppid") },
+			main(sizes("live_bytes", "Live at exit", f("live_bytes"))),
+			sizes("peak_bytes", "Peak", f("peak_bytes")),
+			sizes("alloc_bytes", "Allocated", f("alloc_bytes")),
+			counts("allocs", "Allocs", f("allocs")),
+			times("start", "Started", (i) => Math.max(0, f("start_ns")(i) - facts.startNs), { hint: "After the start of this process" }),
 		];
 	}, [others]);
 
@@ -191,19 +190,17 @@ export function Scopes({ facts }: { facts: Facts }) {
 	const scopes = useMemo(() => array(facts.doc.scopes).map(object), [facts]);
 	const rows = useMemo(() => scopes.map((_, i) => i), [scopes]);
 	const columns = useMemo((): Column[] => {
-		const f = (i: number, key: string) => figure(scopes[i][key]);
-		const size = (key: string, title: string, wide?: boolean): Column => ({
-			key, title, num: true, wide, width: "96px", value: (i) => f(i, key), cell: (i) => bytes(f(i, key)), exact: (i) => exactBytes(f(i, key)),
-		});
-		const time = (key: string, title: string): Column => ({
-			key, title, num: true, wide: true, width: "92px", value: (i) => f(i, key), cell: (i) => duration(f(i, key)),
-		});
+		const f = (key: string) => (i: number) => figure(scopes[i][key]);
 		return [
-			{ key: "tag", title: "Scope", width: "minmax(160px,1fr)", value: (i) => said(scopes[i].tag) ?? "",
-				cell: (i) => <span class="site"><span class="name"><b>{said(scopes[i].tag)}</b></span> <span class="place">{said(scopes[i].parent)}</span></span> },
-			{ key: "entries", title: "Entries", num: true, width: "84px", value: (i) => f(i, "entries"), cell: (i) => digits(f(i, "entries")) },
-			size("held_bytes", "Held"), size("allocated_bytes", "Allocated", true), size("peak_bytes", "Peak", true),
-			size("freed_own_bytes", "Freed in it", true), size("freed_foreign_bytes", "Freed outside", true), time("duration_ns", "Time"), time("max_ns", "Longest"),
+			named("Scope", (i) => said(scopes[i].tag) ?? "", (i) => said(scopes[i].parent) ?? ""),
+			numbers("entries", "Entries", f("entries"), { wide: false }),
+			main(sizes("held_bytes", "Held", f("held_bytes"))),
+			sizes("allocated_bytes", "Allocated", f("allocated_bytes")),
+			sizes("peak_bytes", "Peak", f("peak_bytes")),
+			sizes("freed_own_bytes", "Freed in it", f("freed_own_bytes"), { width: "104px" }),
+			sizes("freed_foreign_bytes", "Freed outside", f("freed_foreign_bytes"), { width: "112px" }),
+			times("duration_ns", "Time", f("duration_ns")),
+			times("max_ns", "Longest", f("max_ns")),
 		];
 	}, [scopes]);
 
@@ -220,9 +217,9 @@ export function Findings({ facts }: { facts: Facts }) {
 	const rows = useMemo(() => findings.map((_, i) => i), [findings]);
 	const columns = useMemo((): Column[] => [
 		{ key: "kind", title: "Finding", width: "minmax(160px,1fr)", value: (i) => said(findings[i].kind) ?? "", cell: (i) => <b>▲ {said(findings[i].kind)}</b> },
-		{ key: "count", title: "Times", num: true, width: "76px", value: (i) => figure(findings[i].count), cell: (i) => digits(figure(findings[i].count)) },
-		{ key: "thread", title: "Thread", wide: true, width: "120px", value: (i) => said(findings[i].thread) ?? "", cell: (i) => said(findings[i].thread) },
-		{ key: "at", title: "First after", num: true, wide: true, width: "92px", value: (i) => figure(findings[i].at_ns), cell: (i) => after(facts, figure(findings[i].at_ns)) },
+		numbers("count", "Times", (i) => figure(findings[i].count), { wide: false }),
+		words("thread", "Thread", (i) => said(findings[i].thread) ?? "", { width: "120px" }),
+		times("at", "First after", (i) => Math.max(0, figure(findings[i].at_ns) - facts.startNs)),
 	], [findings]);
 
 	return (

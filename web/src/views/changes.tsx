@@ -2,13 +2,14 @@
 // A diff: what changed, in words and as a table.
 import { useMemo, useState } from "preact/hooks";
 import { type Facts, said } from "../facts";
-import { basename, bytes, change, count, digits, duration, exactBytes, moment, percent, things } from "../format";
+import { basename, bytes, change, count, digits, duration, exactBytes, moment, percent, things, visible } from "../format";
 import type { Model } from "../model";
 import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
+import { main, numbers, sizes, stacks, words } from "./columns";
 import { searched } from "./filters";
 import { More, largest } from "./overview";
-import { Change, ContextSite, contextName, Figures, Stack, stackText, Verdict } from "./parts";
+import { Change, ContextSite, Figures, Stack, stackText, Verdict } from "./parts";
 import { type Column, Table } from "./table";
 
 const MEASURES: Record<string, [key: string, words: string]> = {
@@ -219,24 +220,42 @@ export function Changes({ facts }: { facts: Facts }) {
 		[model, keep, weights, chosen],
 	);
 	const columns = useMemo((): Column[] => {
-		const { before, after } = model.contexts;
+		const before = (i: number) => model.contexts.before[i];
+		const after = (i: number) => model.contexts.after[i];
+		const difference = (i: number) => after(i) - before(i);
 		const blocks = (i: number, side: string) => figure(object(model.contexts.row(i)[side]).live_blocks);
+		const figures = (key: string, title: string, of: (i: number) => number) =>
+			sizes(key, title, of, { cell: (i) => diff.text(of(i)), exact: (i) => diff.exact(of(i)) });
+		const verdict: Column = {
+			key: "verdict", title: "Verdict", width: "104px",
+			value: (i) => VERDICTS.indexOf(diff.verdictOf(i)), cell: (i) => <Verdict word={diff.verdictOf(i)} />,
+		};
+		const kind = words("kind", "Kind", (i) => visible(model.contexts.kind(i)));
+		if (diff.marks)
+			return [
+				stacks(model, (i) => i), verdict, main(figures("after", "Held", after)),
+				numbers("blocks", "Blocks", (i) => blocks(i, "after")), kind,
+			];
 		return [
-			{ key: "name", title: "Call stack", width: "minmax(220px,1fr)", value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} /> },
-			{ key: "verdict", title: "Verdict", width: "104px", value: (i) => VERDICTS.indexOf(diff.verdictOf(i)), cell: (i) => <Verdict word={diff.verdictOf(i)} /> },
-			...(diff.marks ? [] : [{ key: "before", title: "Before", num: true, wide: true, width: "92px", value: (i: number) => before[i],
-				cell: (i: number) => diff.text(before[i]), exact: (i: number) => diff.exact(before[i]) }]),
-			{ key: "after", title: diff.marks ? "Held" : "After", num: true, wide: !diff.marks, width: "92px", value: (i) => after[i],
-				cell: (i) => diff.text(after[i]), exact: (i) => diff.exact(after[i]) },
-			...(diff.marks ? [] : [{ key: "change", title: "Change", hint: "The largest first, whatever its sign", num: true, width: "104px",
-				value: (i: number) => Math.abs(after[i] - before[i]), cell: (i: number) => <b><Change of={after[i] - before[i]} text={diff.text} /></b>,
-				exact: (i: number) => change(after[i] - before[i], diff.exact) },
-			{ key: "ratio", title: "Of before", num: true, wide: true, width: "92px", value: (i: number) => (before[i] ? after[i] / before[i] : Infinity),
-				cell: (i: number) => (before[i] ? percent(after[i], before[i]) : "–") }]),
-			{ key: "blocks", title: "Blocks", num: true, wide: true, width: "120px", value: (i) => blocks(i, "after") - blocks(i, "before"),
-				cell: (i) => (diff.marks ? digits(blocks(i, "after")) : `${count(blocks(i, "before"))} → ${count(blocks(i, "after"))}`),
-				exact: (i) => `${digits(blocks(i, "before"))} → ${digits(blocks(i, "after"))}` },
-			{ key: "kind", title: "Kind", wide: true, width: "76px", value: (i) => said(model.contexts.row(i).kind) ?? "", cell: (i) => said(model.contexts.row(i).kind) },
+			stacks(model, (i) => i),
+			verdict,
+			figures("before", "Before", before),
+			figures("after", "After", after),
+			main({
+				...sizes("change", "Change", (i) => Math.abs(difference(i)), { hint: "The largest first, whatever its sign", width: "104px" }),
+				cell: (i) => <Change of={difference(i)} text={diff.text} />,
+				exact: (i) => change(difference(i), diff.exact),
+			}),
+			{
+				...numbers("ratio", "Of before", (i) => (before(i) ? after(i) / before(i) : Infinity), { width: "92px" }),
+				cell: (i) => (before(i) ? percent(after(i), before(i)) : "–"),
+			},
+			{
+				...numbers("blocks", "Blocks", (i) => blocks(i, "after") - blocks(i, "before"), { width: "120px" }),
+				cell: (i) => `${count(blocks(i, "before"))} → ${count(blocks(i, "after"))}`,
+				exact: (i) => `${digits(blocks(i, "before"))} → ${digits(blocks(i, "after"))}`,
+			},
+			kind,
 		];
 	}, [model, diff]);
 	const sum = rows.reduce((all, i) => all + weights.value[i], 0);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The bar above the views: what is measured and what is kept, and chips that take it back.
 import { useMemo } from "preact/hooks";
-import { basename, visible } from "../format";
+import { basename, exactBytes, things, visible } from "../format";
 import { search } from "../flame/search";
 import type { Model } from "../model";
 import { type Measure, type State, useSeep } from "../state";
 import { epochName, type Facts } from "../facts";
+import { useNarrow } from "./hooks";
 
 export const MEASURE_NAMES: Record<Measure, string> = {
 	live: "Live at exit",
 	lost: "Lost",
 	growing: "Growing",
-	peak: "At the peak",
-	allocated: "Allocated in all",
+	peak: "Peak",
+	allocated: "Allocated",
 	temporary: "Temporary",
 };
 
@@ -68,6 +69,41 @@ function Choice(props: { label: string; value: string | null; options: [string, 
 	);
 }
 
+/** Side by side where there is room, each with its total as a tooltip. */
+function Measures({ facts, pick }: { facts: Facts; pick: (measure: Measure) => void }) {
+	const { model, state } = useSeep();
+	const totals = useMemo(
+		() => model.measures.map((measure) => {
+			const { total } = model.weigh({ measure, thread: null, scope: null, module: null, epochs: null });
+			return model.isBytes(measure) ? exactBytes(total) : things(total, "allocation");
+		}),
+		[model],
+	);
+
+	if (useNarrow())
+		return (
+			<label>
+				Measure
+				<select value={state.measure} onChange={(event) => pick(event.currentTarget.value as Measure)}>
+					{model.measures.map((measure) => (
+						<option key={measure} value={measure}>
+							{measureName(measure, facts)}
+						</option>
+					))}
+				</select>
+			</label>
+		);
+	return (
+		<span class="segments" role="group" aria-label="Measure">
+			{model.measures.map((measure, at) => (
+				<button key={measure} aria-pressed={state.measure === measure} title={totals[at]} onClick={() => pick(measure)}>
+					{measureName(measure, facts)}
+				</button>
+			))}
+		</span>
+	);
+}
+
 function modulesOf(model: Model): [string, string][] {
 	const used = new Set(model.frames.moduleOf);
 	return model.frames.modules
@@ -87,18 +123,7 @@ export function Filters({ facts, measures }: { facts: Facts; measures: boolean }
 
 	return (
 		<div class="filters controls" role="search" aria-label="Filters">
-			{measures && !facts.diff && model.measures.length > 1 && (
-				<label>
-					Measure
-					<select value={state.measure} onChange={(event) => pickMeasure(event.currentTarget.value as Measure)}>
-						{model.measures.map((measure) => (
-							<option key={measure} value={measure}>
-								{measureName(measure, facts)}
-							</option>
-						))}
-					</select>
-				</label>
-			)}
+			{measures && !facts.diff && model.measures.length > 1 && <Measures facts={facts} pick={pickMeasure} />}
 			<Choice label="Thread" value={state.thread} options={listed(model.contexts.threads.list)} pick={(thread) => set({ thread })} />
 			<Choice label="Scope" value={state.scope} options={listed(model.contexts.scopes.list)} pick={(scope) => set({ scope })} />
 			<Choice label="Module" value={state.module} options={modules} pick={(module) => set({ module })} />

@@ -2,10 +2,11 @@
 // What grew without coming back, or stays for far longer than its like.
 import { useMemo } from "preact/hooks";
 import { after, type Facts, type GrowthRow } from "../facts";
-import { bytes, digits, duration, exactBytes, percent, things } from "../format";
+import { bytes, digits, duration, percent, things } from "../format";
 import { useSeep } from "../state";
+import { main, numbers, sizes, stacks, times, words, threads } from "./columns";
 import { searched } from "./filters";
-import { ContextDetail, ContextSite, contextName, stackText, threadColumn, Verdict } from "./parts";
+import { ContextDetail, stackText, Verdict } from "./parts";
 import { type Column, Table } from "./table";
 
 const perHour = (row: GrowthRow) =>
@@ -63,23 +64,18 @@ export function Growth({ facts }: { facts: Facts }) {
 	const columns = useMemo((): Column[] => {
 		const of = (i: number) => facts.growth[i];
 		return [
-			{ key: "name", title: "Call stack", width: "minmax(220px,1fr)", value: (i) => contextName(model, of(i).context),
-				cell: (i) => <ContextSite i={of(i).context} /> },
-			{ key: "verdict", title: "Verdict", wide: true, width: "104px", value: (i) => of(i).verdict,
-				cell: (i) => <Verdict word={of(i).verdict} /> },
-			{ key: "bytes", title: "Grew by", hint: "By how much it grew, or how much is stale", num: true, width: "88px",
-				value: (i) => of(i).bytes, cell: (i) => <b>{bytes(of(i).bytes)}</b>, exact: (i) => exactBytes(of(i).bytes) },
-			{ key: "rate", title: "Rate", num: true, width: "120px", value: (i) => of(i).rate,
-				cell: (i) => (of(i).verdict === "GROWING" ? rateOf(of(i)) : "–"), exact: (i) => `${of(i).rate} bytes per second` },
-			{ key: "since", title: "Since", hint: "After the start of the process", num: true, wide: true, width: "92px",
-				value: (i) => of(i).sinceNs, cell: (i) => after(facts, of(i).sinceNs) },
-			{ key: "until", title: "Seen until", hint: "After the start of the process", num: true, wide: true, width: "92px",
-				value: (i) => of(i).untilNs, cell: (i) => after(facts, of(i).untilNs) },
-			{ key: "freed", title: "Ever freed", num: true, wide: true, width: "84px", value: (i) => of(i).freedShare,
-				cell: (i) => percent(of(i).freedShare, 1) },
-			...threadColumn(model, (i) => of(i).context),
-			{ key: "confidence", title: "Confidence", wide: true, width: "92px",
-				value: (i) => ["low", "medium", "high"].indexOf(of(i).confidence), cell: (i) => of(i).confidence },
+			stacks(model, (i) => of(i).context),
+			{ key: "verdict", title: "Verdict", wide: true, width: "104px", value: (i) => of(i).verdict, cell: (i) => <Verdict word={of(i).verdict} /> },
+			main(sizes("bytes", "Grew by", (i) => of(i).bytes, { hint: "By how much it grew, or how much is stale" })),
+			{
+				...numbers("rate", "Rate", (i) => of(i).rate, { wide: false, width: "120px", exact: (i) => `${of(i).rate} bytes per second` }),
+				cell: (i) => (of(i).verdict === "GROWING" ? rateOf(of(i)) : "–"),
+			},
+			times("since", "Since", (i) => Math.max(0, of(i).sinceNs - facts.startNs), { hint: "After the start of the process" }),
+			times("until", "Seen until", (i) => Math.max(0, of(i).untilNs - facts.startNs), { hint: "After the start of the process" }),
+			{ ...numbers("freed", "Ever freed", (i) => of(i).freedShare, { width: "84px" }), cell: (i) => percent(of(i).freedShare, 1) },
+			...threads(model, (i) => of(i).context),
+			words("confidence", "Confidence", (i) => of(i).confidence, { value: (i) => ["low", "medium", "high"].indexOf(of(i).confidence) }),
 		];
 	}, [facts, model]);
 

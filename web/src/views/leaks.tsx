@@ -6,8 +6,9 @@ import { bytes, digits, duration, exactBytes, things } from "../format";
 import type { Model } from "../model";
 import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
+import { main, numbers, sizes, words, threads } from "./columns";
 import { searched } from "./filters";
-import { Bytes, nameOf, Site, Stack, stackText, threadColumn, Verdict } from "./parts";
+import { Bytes, nameOf, Site, Stack, stackText, Verdict } from "./parts";
 import { type Column, Table } from "./table";
 
 export const MEANING: Record<string, string> = {
@@ -250,16 +251,12 @@ export function Leaks({ facts }: { facts: Facts }) {
 				value: (i) => (of(i).frames.length ? nameOf(model, of(i).frames[0]) : ""), cell: (i) => <Site frames={of(i).frames} /> },
 			{ key: "verdict", title: "Verdict", width: "128px", value: (i) => ORDER.indexOf(of(i).verdict),
 				cell: (i) => <Verdict word={of(i).verdict} />, exact: (i) => MEANING[of(i).verdict] ?? "" },
-			{ key: "all", title: "Bytes in all", hint: "Its own bytes and those lost with it", num: true, width: "104px",
-				value: (i) => withAll(of(i)), cell: (i) => <b>{bytes(withAll(of(i)))}</b>, exact: (i) => exactBytes(withAll(of(i))) },
-			{ key: "bytes", title: "Own", num: true, wide: true, width: "84px", value: (i) => of(i).bytes,
-				cell: (i) => bytes(of(i).bytes), exact: (i) => exactBytes(of(i).bytes) },
-			{ key: "blocks", title: "Blocks", num: true, wide: true, width: "76px", value: (i) => of(i).blocks, cell: (i) => digits(of(i).blocks) },
-			{ key: "with", title: "Lost with it", num: true, wide: true, width: "100px", value: (i) => of(i).withBytes,
-				cell: (i) => bytes(of(i).withBytes), exact: (i) => exactBytes(of(i).withBytes) },
-			...threadColumn(model, (i) => of(i).context),
-			{ key: "rule", title: "Rule", wide: true, width: "96px", value: (i) => of(i).rule ?? "", cell: (i) => of(i).rule ?? "",
-				exact: (i) => RULES[of(i).rule ?? ""] ?? "" },
+			main(sizes("all", "Bytes in all", (i) => withAll(of(i)), { hint: "Its own bytes and those lost with it", width: "104px" })),
+			sizes("bytes", "Own", (i) => of(i).bytes),
+			numbers("blocks", "Blocks", (i) => of(i).blocks),
+			sizes("with", "Lost with it", (i) => of(i).withBytes, { width: "100px" }),
+			...threads(model, (i) => of(i).context),
+			words("rule", "Rule", (i) => of(i).rule ?? "", { exact: (i) => RULES[of(i).rule ?? ""] ?? "" }),
 		];
 	}, [facts, model]);
 

@@ -2,12 +2,11 @@
 // Small pieces that several views show: figures, verdicts, call stacks.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, change, count, digits, exactBytes, percent, visible } from "../format";
+import { bytes, change, count, digits, exactBytes, percent } from "../format";
 import type { Model } from "../model";
 import { array, figure, isIndex, object } from "../model/read";
 import { useSeep } from "../state";
 import { copyText } from "./hooks";
-import type { Column } from "./table";
 
 export const Bytes = ({ of }: { of: number | null }) => <span title={exactBytes(of)}>{bytes(of)}</span>;
 export const Count = ({ of }: { of: number | null }) => (
@@ -100,13 +99,6 @@ export function Place({ of }: { of: string }) {
 	if (of.length <= PLACE_MAX) return <span class="place">{of}</span>;
 	const at = of.indexOf("/", of.length - PLACE_MAX);
 	return <span class="place" title={of}>…{of.slice(at > 0 ? at : of.lastIndexOf("/"))}</span>;
-}
-
-/** A column of threads, where they are recorded apart. */
-export function threadColumn(model: Model, context: (row: number) => number): Column[] {
-	const { threads, threadOf } = model.contexts;
-	const name = (row: number) => visible(threads.list[threadOf[context(row)]] ?? "");
-	return threads.list.length ? [{ key: "thread", title: "Thread", wide: true, width: "100px", value: name, cell: name }] : [];
 }
 
 export const ContextSite = ({ i }: { i: number }) => {

@@ -5,8 +5,9 @@ import type { Facts } from "../facts";
 import { bytes, count, digits, exactBytes, percent, visible } from "../format";
 import { search } from "../flame/search";
 import { useSeep } from "../state";
+import { counts, main, numbers, shares, sizes, stacks, words, threads } from "./columns";
 import { measureName, useRows } from "./filters";
-import { ContextDetail, ContextSite, contextName, contextPlace, Place, Share, stackText, threadColumn } from "./parts";
+import { ContextDetail, Place, stackText } from "./parts";
 import { type Column, Table } from "./table";
 
 export function useFigureText() {
@@ -38,52 +39,30 @@ export function Stacks({ facts }: { facts: Facts }) {
 	const bare = { ...state, thread: null, scope: null, module: null, epochs: null };
 	const total = model.weigh(bare).total;
 	const columns = useMemo((): Column[] => {
-		const raw = (i: number, key: string) => model.contexts.figure(key, i);
-		const size = (key: string, title: string, hint: string): Column => ({
-			key, title, hint, num: true, wide: true, width: "84px",
-			value: (i) => raw(i, key), cell: (i) => bytes(raw(i, key)), exact: (i) => exactBytes(raw(i, key)),
-		});
-		const number = (key: string, title: string, hint: string): Column => ({
-			key, title, hint, num: true, wide: true, width: "76px",
-			value: (i) => raw(i, key), cell: (i) => count(raw(i, key)), exact: (i) => digits(raw(i, key)),
-		});
-		const rare = (...of: Parameters<typeof number>): Column => ({ ...number(...of), wide: 2 });
-		const others: Column[] = [
-			size("live_bytes", "Live", "Bytes live at the end"),
-			number("live_blocks", "Blocks", "Blocks live at the end"),
-			size("peak_bytes", "Peak", "Bytes live at the peak of the process"),
-			size("alloc_bytes", "Allocated", "Bytes allocated in all"),
-			number("allocs", "Allocs", "Allocations in all"),
-			rare("temporary", "Temporary", "Freed by the same thread before its next allocation"),
-		];
+		const raw = (key: string) => (i: number) => model.contexts.figure(key, i);
+		const of = (i: number) => weights.value[i];
+		const [allocs, frees] = [raw("allocs"), raw("frees")];
 		const own: Record<string, string> = { live: "live_bytes", peak: "peak_bytes", allocated: "alloc_bytes", temporary: "temporary" };
+		const others = [
+			sizes("live_bytes", "Live", raw("live_bytes"), { hint: "Bytes live at the end" }),
+			counts("live_blocks", "Blocks", raw("live_blocks"), { hint: "Blocks live at the end" }),
+			sizes("peak_bytes", "Peak", raw("peak_bytes"), { hint: "Bytes live at the peak of the process" }),
+			sizes("alloc_bytes", "Allocated", raw("alloc_bytes"), { hint: "Bytes allocated in all" }),
+			counts("allocs", "Allocs", allocs, { hint: "Allocations in all" }),
+			counts("temporary", "Temporary", raw("temporary"), { hint: "Freed by the same thread before its next allocation", wide: 2 }),
+		];
 		return [
-			{
-				key: "name", title: "Call stack", width: "minmax(220px,1fr)",
-				value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} />,
-				exact: (i) => `${contextName(model, i)}  ${contextPlace(model, i)}`,
-			},
-			{
-				key: "measure", title: measureName(state.measure, facts), num: true, width: "112px",
-				value: (i) => weights.value[i], cell: (i) => <b>{text(weights.value[i])}</b>, exact: (i) => exact(weights.value[i]),
-			},
-			{
-				key: "share", title: "Share", num: true, wide: true, width: "72px",
-				value: (i) => weights.value[i], cell: (i) => <Share part={weights.value[i]} whole={weights.total} />,
-			},
+			stacks(model, (i) => i),
+			main({ ...sizes("measure", measureName(state.measure, facts), of, { width: "112px" }), cell: (i) => text(of(i)), exact: (i) => exact(of(i)) }),
+			shares(of, weights.total, { width: "72px" }),
 			...others.filter((column) => column.key !== own[state.measure] || state.epochs),
 			{
-				key: "freed", title: "Freed", hint: "Share of its blocks that were freed", num: true, wide: 2, width: "68px",
-				value: (i) => raw(i, "frees") / Math.max(1, raw(i, "allocs")),
-				cell: (i) => percent(raw(i, "frees"), raw(i, "allocs")),
-				exact: (i) => `${digits(raw(i, "frees"))} of ${digits(raw(i, "allocs"))}`,
+				...numbers("freed", "Freed", (i) => frees(i) / Math.max(1, allocs(i)), { hint: "Share of its blocks that were freed", wide: 2 }),
+				cell: (i) => percent(frees(i), allocs(i)),
+				exact: (i) => `${digits(frees(i))} of ${digits(allocs(i))}`,
 			},
-			...threadColumn(model, (i) => i),
-			{
-				key: "kind", title: "Kind", hint: "The function that allocated", wide: 2, width: "76px",
-				value: (i) => visible(model.contexts.kind(i)),
-				cell: (i) => visible(model.contexts.kind(i)),
-			},
+			...threads(model, (i) => i),
+			words("kind", "Kind", (i) => visible(model.contexts.kind(i)), { hint: "The function that allocated", wide: 2 }),
 		];
 	}, [model, weights, state.measure, state.epochs]);
 	const sum = rows.reduce((all, i) => all + weights.value[i], 0);
@@ -121,6 +100,10 @@ export function Functions({ facts }: { facts: Facts }) {
 			const frame = model.frames.frameOf[table.fn[i]];
 			return frame < 0 ? "" : model.frames.file(frame) || model.frames.module(frame);
 		};
+		const own = (i: number) => table.self[i];
+		const all = (i: number) => table.inclusive[i];
+		const figure = (key: string, title: string, of: (i: number) => number) =>
+			sizes(key, title, of, { cell: (i) => text(of(i)), exact: (i) => exact(of(i)) });
 		return [
 			{
 				key: "name", title: "Function", width: "minmax(220px,1fr)", value: name,
@@ -132,26 +115,11 @@ export function Functions({ facts }: { facts: Facts }) {
 				),
 				exact: (i) => `${name(i)}  ${file(i)}`,
 			},
-			{
-				key: "self", title: "Own", hint: "Of stacks on which it is the function to blame", num: true, width: "96px",
-				value: (i) => table.self[i], cell: (i) => <b>{text(table.self[i])}</b>, exact: (i) => exact(table.self[i]),
-			},
-			{
-				key: "selfShare", title: "Share", num: true, wide: true, width: "84px", value: (i) => table.self[i],
-				cell: (i) => <Share part={table.self[i]} whole={weights.width} />,
-			},
-			{
-				key: "inclusive", title: "With callees", hint: "Of all stacks that it is on", num: true, width: "112px",
-				value: (i) => table.inclusive[i], cell: (i) => text(table.inclusive[i]), exact: (i) => exact(table.inclusive[i]),
-			},
-			{
-				key: "share", title: "Share", num: true, wide: true, width: "84px", value: (i) => table.inclusive[i],
-				cell: (i) => <Share part={table.inclusive[i]} whole={weights.width} />,
-			},
-			{
-				key: "stacks", title: "Stacks", hint: "How many call stacks it is on", num: true, wide: true, width: "76px",
-				value: (i) => table.stacks[i], cell: (i) => digits(table.stacks[i]),
-			},
+			main({ ...figure("self", "Own", own), hint: "Of stacks on which it is the function to blame" }),
+			shares(own, weights.width, { key: "selfShare" }),
+			{ ...figure("inclusive", "With callees", all), hint: "Of all stacks that it is on", wide: false, width: "112px" },
+			shares(all, weights.width),
+			numbers("stacks", "Stacks", (i) => table.stacks[i], { hint: "How many call stacks it is on" }),
 		];
 	}, [table, weights]);
 

@@ -3,23 +3,14 @@
 // by keys, each row opens to its details.
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { digits } from "../format";
+import {
+	type Column, fallsAtFirst, Layout, leastWidth, narrowWidth, type OpenRow, type Order, OVERSCAN, ROW, ROW_NARROW, ROWS_MAX,
+	sorted,
+} from "./grid";
 import { announce, copyText, useMedia, useNarrow, useSize } from "./hooks";
 
-export interface Column {
-	key: string;
-	title: string;
-	/** What the header says in full. */
-	hint?: string;
-	/** A track of CSS grid. */
-	width: string;
-	num?: boolean;
-	/** Left out on narrow screens; those of the second rank also on middling ones. */
-	wide?: boolean | 2;
-	/** What it sorts by. Numbers fall at first, texts rise. */
-	value: (row: number) => number | string;
-	cell: (row: number) => ComponentChildren;
-	exact?: (row: number) => string;
-}
+export type { Column };
 
 interface Props {
 	label: string;
@@ -38,76 +29,7 @@ interface Props {
 	open?: number | null;
 }
 
-const ROW = 28;
-const ROW_NARROW = 46;
-const OVERSCAN = 8;
-/** Browsers lay out no more than some millions of pixels. */
-const ROWS_MAX = 300_000;
 let tables = 0;
-
-/** What the columns need side by side. */
-function leastWidth(columns: Column[]): number {
-	return columns.reduce((all, column) => all + Number(/(\d+)px/.exec(column.width)?.[1] ?? 0) + 4, 16);
-}
-
-const narrowWidth = (width: string) => width.replace(/^\d{3}px/, "98px").replace(/minmax\(\d+px/, "minmax(0");
-
-interface Order {
-	key: string;
-	down: boolean;
-}
-
-function sorted(rows: ArrayLike<number>, column: Column | undefined, down: boolean): number[] {
-	if (!column) return Array.from(rows);
-	const values = Array.from(rows, (row) => column.value(row));
-	const places = Uint32Array.from(values, (_, at) => at);
-	const sign = down ? -1 : 1;
-
-	places.sort((a, b) => {
-		const x = values[a];
-		const y = values[b];
-		return x < y ? -sign : x > y ? sign : a - b;
-	});
-	return Array.from(places, (at) => rows[at]);
-}
-
-const fallsAtFirst = (column: Column | undefined) => column?.num === true;
-
-/** Where rows begin, with the details that are open among them. */
-class Layout {
-	readonly height: number;
-	readonly #open: { at: number; extra: number }[];
-
-	constructor(
-		readonly row: number,
-		readonly count: number,
-		open: { at: number; extra: number }[],
-	) {
-		this.#open = open.sort((a, b) => a.at - b.at);
-		this.height = this.top(count);
-	}
-
-	top(at: number): number {
-		let top = at * this.row;
-		for (const one of this.#open) {
-			if (one.at >= at) break;
-			top += one.extra;
-		}
-		return top;
-	}
-
-	/** The row at that height. */
-	at(height: number): number {
-		let low = 0;
-		let high = this.count;
-		while (low < high) {
-			const middle = (low + high) >> 1;
-			if (this.top(middle + 1) <= height) low = middle + 1;
-			else high = middle;
-		}
-		return low;
-	}
-}
 
 function Detail(props: { top: number; size: (height: number) => void; children: ComponentChildren }) {
 	const ref = useRef<HTMLDivElement>(null);
@@ -145,43 +67,56 @@ function Header(props: { column: Column; order: Order; sort: (column: Column) =>
 	);
 }
 
-export function Table(props: Props) {
-	const narrow = useNarrow();
-	const id = useMemo(() => `grid${tables++}`, []);
-	const scroller = useRef<HTMLDivElement>(null);
-	const { height: viewHeight } = useSize(scroller);
-	const [scrollTop, setScrollTop] = useState(0);
-	const [order, setOrder] = useState<Order>({ key: props.sort, down: true });
-	const [active, setActive] = useState(0);
-	const [open, setOpen] = useState<ReadonlyMap<number, number>>(new Map());
-	const middling = useMedia("(max-width: 1480px)");
-	const columns = props.columns.filter((column) => !(narrow && column.wide) && !(middling && column.wide === 2));
+interface RowProps {
+	props: Props;
+	row: number;
+	id: string;
+	place: number;
+	top: number;
+	columns: Column[];
+	active: boolean;
+	open: boolean;
+	click: (extend: boolean) => void;
+}
+
+function Row({ props, row, id, place, top, columns, active, open, click }: RowProps) {
+	const picked = props.picked?.(row);
+
+	return (
+		<div
+			id={id}
+			role="row"
+			class={`grid-row${active ? " active" : ""}${picked ? " picked" : ""}`}
+			aria-rowindex={place + 2}
+			aria-level={props.detail ? 1 : undefined}
+			aria-expanded={props.detail ? open : undefined}
+			aria-selected={picked}
+			style={{ transform: `translateY(${top}px)` }}
+			onClick={(event) => click(event.shiftKey)}
+		>
+			{columns.map((column, i) => (
+				<div key={column.key} role="gridcell" class={column.num ? "num" : ""} title={column.exact?.(row)}>
+					{i === 0 && props.detail && (
+						<span class="twist" aria-hidden="true">
+							{open ? "▾" : "▸"}
+						</span>
+					)}
+					{column.cell(row)}
+				</div>
+			))}
+		</div>
+	);
+}
+
+/** The rows in the order of a column, which the headers choose. */
+function useOrder(props: Props) {
+	const first = (key: string) => ({ key, down: fallsAtFirst(props.columns.find((column) => column.key === key)) });
+	const [order, setOrder] = useState<Order>(() => first(props.sort));
 	const by = props.columns.find((column) => column.key === order.key);
 	const all = useMemo(() => sorted(props.rows, by, order.down), [props.rows, by, order.down]);
-	const rows = all.length > ROWS_MAX ? all.slice(0, ROWS_MAX) : all;
-	const rowHeight = narrow ? ROW_NARROW : ROW;
-	const places = useMemo(() => {
-		const found: { at: number; extra: number }[] = [];
-		if (open.size) rows.forEach((row, at) => open.has(row) && found.push({ at, extra: open.get(row)! }));
-		return found;
-	}, [rows, open]);
-	const layout = new Layout(rowHeight, rows.length, places);
-	const head = narrow ? 34 : 30;
-	const at = Math.min(active, rows.length - 1);
+	const rows = useMemo(() => (all.length > ROWS_MAX ? all.slice(0, ROWS_MAX) : all), [all]);
 
-	useEffect(() => {
-		const column = props.columns.find((one) => one.key === props.sort);
-		setOrder({ key: props.sort, down: fallsAtFirst(column) });
-	}, [props.sort]);
-
-	useEffect(() => {
-		if (props.open == null) return;
-		const place = rows.indexOf(props.open);
-		if (place < 0) return;
-		setOpen(new Map([[props.open, 0]]));
-		setActive(place);
-		scroller.current!.scrollTop = Math.max(0, place * rowHeight - 40);
-	}, [props.open]);
+	useEffect(() => setOrder(first(props.sort)), [props.sort]);
 
 	function sortBy(column: Column): void {
 		const down = order.key === column.key ? !order.down : fallsAtFirst(column);
@@ -189,21 +124,73 @@ export function Table(props: Props) {
 		announce(`sorted by ${column.title}, ${down ? "falling" : "rising"}`);
 	}
 
-	function toggle(row: number, force?: boolean): void {
-		if (!props.detail || (force !== undefined && open.has(row) === force)) return;
+	return { order, rows, left: all.length - rows.length, sortBy };
+}
+
+/** Which rows show their details, and how tall these are. */
+function useOpenRows(rows: number[]) {
+	const [open, setOpen] = useState<ReadonlyMap<number, number>>(new Map());
+	const places = useMemo(() => {
+		const found: OpenRow[] = [];
+		if (open.size) rows.forEach((row, at) => open.has(row) && found.push({ at, extra: open.get(row)! }));
+		return found;
+	}, [rows, open]);
+
+	function toggle(row: number, wanted = !open.has(row)): void {
 		const next = new Map(open);
-		if (!next.delete(row)) next.set(row, 0);
+		if (wanted === next.has(row)) return;
+		if (wanted) next.set(row, 0);
+		else next.delete(row);
 		setOpen(next);
 	}
 
-	function move(to: number): void {
-		const next = Math.max(0, Math.min(rows.length - 1, to));
+	function size(row: number, height: number): void {
+		setOpen((old) => (old.has(row) && old.get(row) !== height ? new Map(old).set(row, height) : old));
+	}
+
+	return { places, isOpen: (row: number) => open.has(row), toggle, size, only: (row: number) => setOpen(new Map([[row, 0]])) };
+}
+
+export function Table(props: Props) {
+	const narrow = useNarrow();
+	const middling = useMedia("(max-width: 1480px)");
+	const id = useMemo(() => `grid${tables++}`, []);
+	const scroller = useRef<HTMLDivElement>(null);
+	const { height: viewHeight } = useSize(scroller);
+	const [scrollTop, setScrollTop] = useState(0);
+	const [active, setActive] = useState(0);
+	const { order, rows, left, sortBy } = useOrder(props);
+	const details = useOpenRows(rows);
+	const columns = props.columns.filter((column) => !(narrow && column.wide) && !(middling && column.wide === 2));
+	const rowHeight = narrow ? ROW_NARROW : ROW;
+	const head = narrow ? 34 : 30;
+	const layout = new Layout(rowHeight, rows.length, details.places);
+	const at = Math.min(active, rows.length - 1);
+	const from = Math.max(0, layout.at(scrollTop) - OVERSCAN);
+	const to = Math.min(rows.length, layout.at(scrollTop + Math.max(viewHeight, 200)) + OVERSCAN);
+	const tall = props.most ? Math.min(layout.height, props.most * rowHeight) + head + 2 : undefined;
+
+	useEffect(() => {
+		const place = props.open == null ? -1 : rows.indexOf(props.open);
+		if (place < 0) return;
+		details.only(props.open!);
+		setActive(place);
+		scroller.current!.scrollTop = Math.max(0, place * rowHeight - 40);
+	}, [props.open]);
+
+	function move(wanted: number): void {
+		const next = Math.max(0, Math.min(rows.length - 1, wanted));
 		const element = scroller.current!;
 		const top = layout.top(next);
 		setActive(next);
 		if (top < element.scrollTop) element.scrollTop = top;
 		else if (top + rowHeight > element.scrollTop + viewHeight - head)
 			element.scrollTop = top + rowHeight - viewHeight + head;
+	}
+
+	function act(row: number, extend: boolean): void {
+		if (props.onPick) props.onPick(row, extend);
+		else if (props.detail) details.toggle(row);
 	}
 
 	function key(event: KeyboardEvent): void {
@@ -217,10 +204,10 @@ export function Table(props: Props) {
 			PageUp: () => move(at - page),
 			Home: () => move(0),
 			End: () => move(rows.length - 1),
-			ArrowRight: () => toggle(row, true),
-			ArrowLeft: () => toggle(row, false),
-			Enter: () => (props.onPick ? props.onPick(row, event.shiftKey) : toggle(row)),
-			" ": () => (props.onPick ? props.onPick(row, event.shiftKey) : toggle(row)),
+			ArrowRight: () => props.detail && details.toggle(row, true),
+			ArrowLeft: () => props.detail && details.toggle(row, false),
+			Enter: () => act(row, event.shiftKey),
+			" ": () => act(row, event.shiftKey),
 			c: () => props.copy && void copyText(props.copy(row)),
 		};
 		if (!keys[event.key] || row === undefined) return;
@@ -229,56 +216,25 @@ export function Table(props: Props) {
 		event.stopPropagation();
 	}
 
-	const from = Math.max(0, layout.at(scrollTop) - OVERSCAN);
-	const to = Math.min(rows.length, layout.at(scrollTop + Math.max(viewHeight, 200)) + OVERSCAN);
-	const shown = [];
-	for (let place = from; place < to; place++) {
-		const row = rows[place];
-		const isOpen = open.has(row);
-		shown.push(
-			<div
-				key={row}
-				id={`${id}-${row}`}
-				role="row"
-				class={`grid-row${place === at ? " active" : ""}${props.picked?.(row) ? " picked" : ""}`}
-				aria-rowindex={place + 2}
-				aria-level={props.detail ? 1 : undefined}
-				aria-expanded={props.detail ? isOpen : undefined}
-				aria-selected={props.picked ? props.picked(row) : undefined}
-				style={{ transform: `translateY(${layout.top(place)}px)` }}
-				onClick={(event) => {
-					setActive(place);
-					if (props.onPick) props.onPick(row, event.shiftKey);
-					else if (getSelection()?.type !== "Range") toggle(row);
-				}}
-			>
-				{columns.map((column, i) => (
-					<div key={column.key} role="gridcell" class={column.num ? "num" : ""} title={column.exact?.(row)}>
-						{i === 0 && props.detail && (
-							<span class="twist" aria-hidden="true">
-								{isOpen ? "▾" : "▸"}
-							</span>
-						)}
-						{column.cell(row)}
-					</div>
-				))}
-			</div>,
-		);
-		if (isOpen)
-			shown.push(
-				<Detail
-					key={`detail ${row}`}
-					top={layout.top(place) + rowHeight}
-					size={(height) =>
-						open.get(row) !== height && setOpen((old) => (old.has(row) ? new Map(old).set(row, height) : old))
-					}
-				>
-					{props.detail!(row)}
-				</Detail>,
-			);
+	function click(place: number, extend: boolean): void {
+		setActive(place);
+		// Text that was just marked with the mouse stays marked.
+		if (props.onPick || getSelection()?.type !== "Range") act(rows[place], extend);
 	}
 
-	const tall = props.most ? Math.min(layout.height, props.most * rowHeight) + head + 2 : undefined;
+	function drawn(row: number, place: number): ComponentChildren[] {
+		const top = layout.top(place);
+		const common = { props, row, place, top, columns, active: place === at, open: details.isOpen(row) };
+		return [
+			<Row key={row} id={`${id}-${row}`} {...common} click={(extend) => click(place, extend)} />,
+			common.open && (
+				<Detail key={`detail ${row}`} top={top + rowHeight} size={(height) => details.size(row, height)}>
+					{props.detail!(row)}
+				</Detail>
+			),
+		];
+	}
+
 	return (
 		<div class={props.most ? "grid-box" : "grid-box fill"}>
 			<div
@@ -293,7 +249,7 @@ export function Table(props: Props) {
 				onScroll={(event) => setScrollTop(event.currentTarget.scrollTop)}
 				style={{
 					"--least": narrow ? "0" : `${leastWidth(columns)}px`,
-					"--columns": columns.map((column) => (narrow ? narrowWidth(column.width) : column.width)).join(" "),
+					"--columns": columns.map(({ width }) => (narrow ? narrowWidth(width) : width)).join(" "),
 					"--row": `${rowHeight}px`,
 					height: tall ? `${tall}px` : undefined,
 				}}
@@ -304,14 +260,13 @@ export function Table(props: Props) {
 					))}
 				</div>
 				<div class="grid-body" role="rowgroup" style={{ height: `${layout.height}px` }}>
-					{shown}
+					{rows.slice(from, to).flatMap((row, i) => drawn(row, from + i))}
 				</div>
 				{rows.length === 0 && <p class="grid-empty">{props.empty}</p>}
 			</div>
-			{rows.length < all.length && (
+			{left > 0 && (
 				<p class="muted note">
-					Only the first {ROWS_MAX.toLocaleString("en")} of {all.length.toLocaleString("en")} rows are listed; filters
-					show the others.
+					The table lists {digits(rows.length)} rows; filters show some of the other {digits(left)}.
 				</p>
 			)}
 		</div>

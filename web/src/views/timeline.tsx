@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The course of the run, and what of each part of it still lives.
 import { useMemo } from "preact/hooks";
-import { after, type Facts } from "../facts";
-import { bytes, digits, duration, exactBytes, percent, things } from "../format";
+import { type Facts } from "../facts";
+import { bytes, percent, things } from "../format";
 import { useSeep } from "../state";
+import { main, numbers, shares, sizes, stacks, times, threads } from "./columns";
 import { epochsWords } from "./filters";
 import { announce, useNarrow } from "./hooks";
-import { ContextDetail, ContextSite, contextName, Share, stackText, threadColumn } from "./parts";
+import { ContextDetail, stackText } from "./parts";
 import { epochLabel, Plot } from "./plot";
 import { type Column, Table } from "./table";
 
@@ -121,12 +122,10 @@ function Epochs(props: { facts: Facts; sums: { bytes: number[]; blocks: number[]
 	const total = sums.bytes.reduce((all, one) => all + one, 0);
 	const columns = useMemo((): Column[] => [
 		{ key: "name", title: "Epoch", width: "minmax(120px,1fr)", value: (i) => i, cell: (i) => <b>{epochLabel(facts, i)}</b> },
-		{ key: "from", title: "From", num: true, wide: true, width: "76px", value: (i) => facts.epochs[i].fromNs, cell: (i) => after(facts, facts.epochs[i].fromNs) },
-		{ key: "length", title: "Length", num: true, width: "76px", value: (i) => facts.epochs[i].toNs - facts.epochs[i].fromNs,
-			cell: (i) => duration(facts.epochs[i].toNs - facts.epochs[i].fromNs) },
-		{ key: "bytes", title: "Still lives", hint: "Live bytes that were allocated then", num: true, width: "88px",
-			value: (i) => sums.bytes[i], cell: (i) => <b>{bytes(sums.bytes[i])}</b>, exact: (i) => exactBytes(sums.bytes[i]) },
-		{ key: "share", title: "Share", num: true, wide: true, width: "72px", value: (i) => sums.bytes[i], cell: (i) => <Share part={sums.bytes[i]} whole={total} /> },
+		times("from", "From", (i) => facts.epochs[i].fromNs - facts.startNs, { width: "76px" }),
+		times("length", "Length", (i) => facts.epochs[i].toNs - facts.epochs[i].fromNs, { wide: false, width: "76px" }),
+		main(sizes("bytes", "Still lives", (i) => sums.bytes[i], { hint: "Live bytes that were allocated then" })),
+		shares((i) => sums.bytes[i], total, { width: "72px" }),
 	], [facts, sums]);
 	const picked = (i: number) =>
 		state.epochs !== null && facts.epochs[i].number >= state.epochs[0] && facts.epochs[i].number <= state.epochs[1];
@@ -154,12 +153,11 @@ function Survivors({ facts, total }: { facts: Facts; total: number }) {
 		[weights],
 	);
 	const columns = useMemo((): Column[] => [
-		{ key: "name", title: "Call stack", width: "minmax(220px,1fr)", value: (i) => contextName(model, i), cell: (i) => <ContextSite i={i} /> },
-		{ key: "bytes", title: "Still lives", num: true, width: "104px", value: (i) => weights.value[i],
-			cell: (i) => <b>{bytes(weights.value[i])}</b>, exact: (i) => exactBytes(weights.value[i]) },
-		{ key: "share", title: "Share", num: true, wide: true, width: "84px", value: (i) => weights.value[i], cell: (i) => <Share part={weights.value[i]} whole={weights.total} /> },
-		{ key: "blocks", title: "Blocks", num: true, width: "84px", value: (i) => weights.blocks[i], cell: (i) => digits(weights.blocks[i]) },
-		...threadColumn(model, (i) => i),
+		stacks(model, (i) => i),
+		main(sizes("bytes", "Still lives", (i) => weights.value[i], { width: "104px" })),
+		shares((i) => weights.value[i], weights.total),
+		numbers("blocks", "Blocks", (i) => weights.blocks[i], { wide: false }),
+		...threads(model, (i) => i),
 	], [model, weights]);
 
 	return (
