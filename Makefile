@@ -19,7 +19,7 @@ BENCH ?=
 #| make soak       what check leaves out, fuzz, and an hour of work: three hours
 #| make install    a release, to PREFIX=/usr/local; DESTDIR= goes before it
 #| make uninstall  of the same PREFIX and DESTDIR
-#| make deb        Debian packages, in build-deb: three minutes
+#| make deb        Debian packages, in build-deb: a minute
 #| make clean      remove the build folders
 all:
 	@cmake --preset $(PRESET) --log-level=WARNING >/dev/null

@@ -18,20 +18,22 @@ build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libiberty-dev
 	protobuf-c-compiler"
 fast_packages="$build_packages binutils libelf-dev python3 libcmocka-dev python3-pytest"
 # Programs that tests record, compilers whose output they read, and oracles that they compare with.
-check_packages="$fast_packages bubblewrap chromium clang clang-format cmark-gfm dwz fish gdb git golang-go
-	jq libdebuginfod1 libgc-dev libgoogle-perftools-dev libjemalloc-dev libmimalloc-dev
-	libpython3.11-testsuite lld llvm-19 man-db mandoc patchelf perl pkg-config rustc sqlite3 tmux
-	valgrind xz-utils zsh"
+check_packages="$fast_packages bubblewrap chromium clang clang-format cmark-gfm dbus-daemon dwz fish gdb git
+	golang-go google-perftools heaptrack heaptrack-gui imagemagick jq kcachegrind libdebuginfod1 libgc-dev
+	libgoogle-perftools-dev libheaptrack libjemalloc-dev libmimalloc-dev libpython3.11-testsuite lld
+	llvm-19 man-db mandoc patchelf perl pkg-config rustc sqlite3 tesseract-ocr tmux valgrind xvfb
+	xz-utils zsh zstd"
 # What `make deb` needs; tests/soak/package tries the packages in a system that debootstrap makes.
 deb_packages="$build_packages debhelper dpkg-dev git lintian"
 # What `make bench` measures with, and beside.
 bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libjemalloc2 liblsan0
 	llvm-19 redis-server redis-tools valgrind"
 # What tests/fuzz/run needs: libFuzzer, and clang's own tools for coverage.
-fuzz_packages="$build_packages binutils clang libclang-rt-14-dev llvm-14 python3 rustc xz-utils"
+fuzz_packages="$build_packages binutils clang golang-go heaptrack libclang-rt-14-dev libgoogle-perftools4
+	libjemalloc2 llvm-14 python3 rustc xz-utils zstd"
 # What tests/soak/run needs: all of these, and the big binaries of tests/soak/big_symbols.py.
-soak_packages="$check_packages $fuzz_packages cargo libboost-dev libc6-dbg librust-aho-corasick-dev
-	librust-memchr-dev librust-regex-dev librust-serde-json-dev librust-syn-dev mold
+soak_packages="$check_packages $fuzz_packages $deb_packages cargo debootstrap libboost-dev libc6-dbg
+	librust-aho-corasick-dev librust-memchr-dev librust-regex-dev librust-serde-json-dev librust-syn-dev mold
 	python3.11-dbg"
 
 is_installed() {

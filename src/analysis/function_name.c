@@ -76,6 +76,12 @@ static bool is_unnamed_scope(const char *at)
 	return starts_with(at, "(anonymous ") || starts_with(at, "('lambda");
 }
 
+/* Go: "runtime.(*mheap).grow". */
+static bool is_receiver(const char *function, const char *at)
+{
+	return starts_with(at, "(*") && at > function && at[-1] == '.';
+}
+
 /* Past a lambda's or local class's owner: "f(int)::{lambda()#1}::operator()" has two parameters. */
 static const char *skip_parameters(const char *text)
 {
@@ -95,7 +101,7 @@ struct seep_name_part seep_function_name(const char *function)
 	while (*at != '\0') {
 		if (is_operator(function, at)) {
 			at = skip_operator(at);
-		} else if (*at == '(' && is_unnamed_scope(at)) {
+		} else if (*at == '(' && (is_unnamed_scope(at) || is_receiver(function, at))) {
 			at = skip_bracket(at);
 		} else if (*at == '(') {
 			const char *more = skip_parameters(at);

@@ -14,6 +14,12 @@
  */
 char *seep_gzip(const void *data, size_t bytes, size_t *ret_bytes) SEEP_RETURNS_MEMORY;
 
+/*
+ * A stream of which all that is written to it, until fclose(), goes to @out as a gzip file. @out
+ * stays open, and its ferror() tells whether it took everything. Never fails.
+ */
+FILE *seep_gzip_open(FILE *out) __attribute__((returns_nonnull));
+
 /* @data in base64 (RFC 4648, padded), without line ends. */
 void seep_base64_write(FILE *out, const void *data, size_t bytes);
 

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/diff_cycle.h"
+#include "cli/import_hint.h"
 #include "cli/json_report.h"
 #include "cli/ledger_operand.h"
 #include "cli/output_file.h"
@@ -395,6 +396,9 @@ int cmd_diff(char **operands)
 	for (int i = 0; i < 2 && rc == -SEEP_ENOTFOUND; i++)
 		if (sides[i].what && !sides[i].found.entry && access(sides[i].what, F_OK) != 0)
 			seep_ledger_operand_hint(sides[i].what);
+	for (int i = 0; i < 2 && rc == -SEEP_ECORRUPT; i++)
+		if (sides[i].what)
+			seep_import_hint(sides[i].what);
 	side_done(&sides[0]);
 	side_done(&sides[1]);
 	seep_census_done(&census);

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/complain.h"
 #include "cli/json_report.h"
+#include "cli/import_hint.h"
 #include "cli/leak_options.h"
 #include "cli/ledger_operand.h"
 #include "cli/symbol_options.h"
@@ -241,5 +242,7 @@ int cmd_leaks(char **operands)
 	if (err.code == SEEP_ENOTFOUND)
 		seep_hint("\"seep ps\" lists the processes that are recorded; \"seep run PROGRAM\" "
 			  "records one");
+	else if (err.code == SEEP_ECORRUPT)
+		seep_import_hint(operands[0]);
 	return status;
 }

@@ -8,6 +8,7 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/import_hint.h"
 #include "cli/json_report.h"
 #include "cli/keep_options.h"
 #include "cli/leak_options.h"
@@ -189,5 +190,7 @@ int cmd_report(char **operands)
 	status = seep_complain("report", &err);
 	if (err.code == SEEP_ENOTFOUND)
 		seep_hint("\"seep run PROGRAM\" makes a recording");
+	else if (err.code == SEEP_ECORRUPT)
+		seep_import_hint(operands[0]);
 	return status;
 }

@@ -66,6 +66,9 @@ extern const struct seep_option_table cmd_doctor_options;
 int cmd_export(char **operands);
 extern const struct seep_option_table cmd_export_options;
 
+int cmd_import(char **operands);
+extern const struct seep_option_table cmd_import_options;
+
 int cmd_leaks(char **operands);
 extern const struct seep_option_table cmd_leaks_options;
 

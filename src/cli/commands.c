@@ -26,6 +26,7 @@ const struct seep_command seep_commands[] = {
 	{ "save",       cmd_save,       "[options] PID|NAME|LEDGER",     "Make a recording of a process, or of the ledger a dead one left", &cmd_save_options },
 	{ "check",      cmd_check,      "[options] FILE …",         "Check recordings against budgets, for CI", &cmd_check_options },
 	{ "export",     cmd_export,     "[options] FILE",           "Write a profile as a file for another program", &cmd_export_options },
+	{ "import",     cmd_import,     "[options] FILE",           "Make a recording of another tool's heap profile", &cmd_import_options },
 	{ "query",      cmd_query,      "[options] FILE SQL",       "Query a recording in SQL",     &cmd_query_options },
 	{ "doctor",     cmd_doctor,     "[options] [PROGRAM|PID]",  "Say why recording would fail here, or show little", &cmd_doctor_options },
 	{ "completion", cmd_completion, "[options] [bash|zsh|fish]", "Print the completion script of a shell", &cmd_completion_options },

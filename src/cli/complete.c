@@ -111,7 +111,7 @@ static void offer_alternative(const struct typed *at, const char *word, size_t b
 		if (is(word, bytes, known[i].word))
 			(void)fprintf(at->out, "%s\n", known[i].line);
 	}
-	if (is(word, bytes, "PID"))
+	if (is(word, bytes, "PID") || is(word, bytes, "A") || is(word, bytes, "B"))
 		offer_processes(at);
 	else if (is(word, bytes, "PROGRAM"))
 		(void)fprintf(at->out, ":command %zu\n", at->program ? at->program : at->index);

@@ -38,6 +38,9 @@ static const struct entry variables[] = {
 	{ "SEEP_LIB", "The path of libseep.so, in place of the installed one." },
 	{ "NO_COLOR", "Where it is not empty nothing is coloured." },
 	{ "DEBUGINFOD_URLS", "The servers that --debuginfod asks for debug information." },
+	{ "BROWSER", "What \"seep open\" starts, in place of xdg-open." },
+	{ "XDG_CACHE_HOME", "\"seep open\" writes its pages to the folder seep in it (~/.cache)." },
+	{ "GITHUB_STEP_SUMMARY", "The file to which \"seep check --github\" adds a summary." },
 	{ "SEEP_OPTIONS",
 	  "Options of libseep.so, as KEY=VALUE:KEY=VALUE, for programs that are started with "
 	  "LD_PRELOAD and without \"seep run\", which sets it; \"\\:\" stands for a colon in a "

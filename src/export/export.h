@@ -18,12 +18,16 @@
 #include "view/view.h"
 
 /* EXPORTER(name, suffix of files, binary, heeds by, who reads it), in the order of help. */
-#define SEEP_EXPORTERS(EXPORTER)                                                              \
-	EXPORTER(pprof, ".pb.gz", true, true, "go tool pprof, Pyroscope, Parca")              \
-	EXPORTER(folded, ".folded", false, true, "flamegraph.pl, speedscope and their like")  \
-	EXPORTER(speedscope, ".speedscope.json", false, true, "speedscope")                   \
-	EXPORTER(jemalloc, ".heap", false, false, "jeprof, with the program's files at hand") \
-	EXPORTER(csv, ".csv", false, true, "spreadsheets and scripts; a row for each stack")  \
+#define SEEP_EXPORTERS(EXPORTER)                                                               \
+	EXPORTER(pprof, ".pb.gz", true, true, "go tool pprof, Pyroscope, Parca")               \
+	EXPORTER(folded, ".folded", false, true, "flamegraph.pl, speedscope and their like")   \
+	EXPORTER(speedscope, ".speedscope.json", false, true, "speedscope")                    \
+	EXPORTER(heaptrack, ".heaptrack.gz", true, false, "heaptrack_gui and heaptrack_print") \
+	EXPORTER(massif, ".massif", false, false, "ms_print and massif-visualizer")            \
+	EXPORTER(callgrind, ".callgrind", false, true, "KCachegrind and callgrind_annotate")   \
+	EXPORTER(dhat, ".dhat.json", false, false, "valgrind's viewer dh_view.html")           \
+	EXPORTER(jemalloc, ".heap", false, false, "jeprof, with the program's files at hand")  \
+	EXPORTER(csv, ".csv", false, true, "spreadsheets and scripts; a row for each stack")   \
 	EXPORTER(json, ".json", false, true, "all of the profile, see docs/json.md")
 
 struct seep_export_options {

@@ -195,8 +195,8 @@ static uint64_t mapping_of(struct builder *b, uint32_t module)
 }
 
 /*
- * The system's name stays empty: where both are alike pprof takes template arguments and parameters
- * away, which are names of different functions.
+ * Where both names are alike pprof shortens them as it does when it demangles: by default, without
+ * template arguments and parameters; not at all with -symbolize=demangle=full.
  */
 static uint64_t add_function(struct builder *b, const char *name, const char *file)
 {
@@ -204,7 +204,7 @@ static uint64_t add_function(struct builder *b, const char *name, const char *fi
 
 	b->out.function[b->out.n_function++] = function;
 	function->id = b->out.n_function;
-	function->name = text(b, name);
+	function->name = function->system_name = text(b, name);
 	function->filename = escaped(b, file);
 	return function->id;
 }

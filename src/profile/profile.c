@@ -118,6 +118,34 @@ bool seep_profile_says(const struct seep_profile *profile, const char *code)
 	return false;
 }
 
+bool seep_profile_knows(const struct seep_profile *profile, const char *total)
+{
+	static const struct {
+		const char *total;
+		const char *code; /* with which it is not */
+	} unknown[] = {
+		{ "usable_bytes", SEEP_UNSEEN_IMPORTED },
+		{ "threads", SEEP_UNSEEN_IMPORTED },
+		{ "peak_bytes", SEEP_UNSEEN_ONE_MOMENT },
+		{ "temporary", SEEP_UNSEEN_ONE_MOMENT },
+		{ "temporary_bytes", SEEP_UNSEEN_ONE_MOMENT },
+		{ "allocs", SEEP_UNSEEN_NO_FREES },
+		{ "alloc_bytes", SEEP_UNSEEN_NO_FREES },
+		{ "frees", SEEP_UNSEEN_NO_FREES },
+		{ "freed_bytes", SEEP_UNSEEN_NO_FREES },
+		{ "live_blocks", SEEP_UNSEEN_NO_LIVE },
+		{ "live_bytes", SEEP_UNSEEN_NO_LIVE },
+		{ "frees", SEEP_UNSEEN_NO_LIVE },
+		{ "freed_bytes", SEEP_UNSEEN_NO_LIVE },
+	};
+
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		if (strcmp(unknown[i].total, total) == 0 &&
+		    seep_profile_says(profile, unknown[i].code))
+			return false;
+	return true;
+}
+
 bool seep_profile_is_void(const struct seep_profile *profile)
 {
 	return profile->totals.allocs == 0 &&

@@ -25,6 +25,7 @@ enum {
 struct seep_profile_module {
 	char *path;
 	uint64_t bias; /* run-time address = link-time address + bias */
+	bool by_place; /* until names are looked up: of a place in the file instead of an address */
 	uint64_t start;
 	uint64_t end;
 	uint8_t build_id[SEEP_PROFILE_BUILD_ID_BYTES];
@@ -432,8 +433,24 @@ static inline void *seep_profile_add(struct seep_profile *profile, enum seep_arr
 /* What @profile says of itself, for another one of the same run; exe and file stay NULL. */
 struct seep_profile_other seep_profile_share(const struct seep_profile *profile);
 
+/*
+ * Codes of profiles that other tools made: the format says nothing of the process; it knows one
+ * moment and neither peak nor temporary allocations; not what was freed; not what is live. What is
+ * not known is 0 in the profile.
+ */
+#define SEEP_UNSEEN_IMPORTED "imported"
+#define SEEP_UNSEEN_ONE_MOMENT "one-moment"
+#define SEEP_UNSEEN_NO_FREES "no-frees"
+#define SEEP_UNSEEN_NO_LIVE "no-live"
+
 /* Does profile->unseen have a line with @code? */
 bool seep_profile_says(const struct seep_profile *profile, const char *code);
+
+/*
+ * Is the total of this name (profile/total_fields.h) known? Of what other tools made, some are not;
+ * they are 0, also in contexts.
+ */
+bool seep_profile_knows(const struct seep_profile *profile, const char *total);
 
 /* Are its zeros no figures, since the ledger never had room to begin? profile->unseen says why. */
 bool seep_profile_is_void(const struct seep_profile *profile);

@@ -126,6 +126,28 @@ static struct seep_symbol_module *module_of(struct symboliser *s, uint32_t modul
 	return s->modules[module - 1];
 }
 
+/* The file alone knows where its linker put the code. */
+static void place_modules(struct symboliser *s)
+{
+	struct seep_profile *profile = s->profile;
+	uint64_t *shifts = seep_xcalloc((size_t)profile->module_count + 1, sizeof(*shifts));
+
+	for (uint32_t i = 0; i < profile->module_count; i++) {
+		struct seep_profile_module *module = &profile->modules[i];
+
+		if (!module->by_place)
+			continue;
+		shifts[i + 1] = seep_symbol_module_shift(module_of(s, i + 1),
+							 module->start - module->bias);
+		module->bias -= shifts[i + 1];
+		module->by_place = false;
+	}
+	for (uint32_t i = 0; i < profile->frame_count; i++)
+		if (profile->frames[i].module <= profile->module_count)
+			profile->frames[i].address += shifts[profile->frames[i].module];
+	free(shifts);
+}
+
 static void look_up(struct symboliser *s, struct wanted *wanted)
 {
 	s->names = seep_xgrow(s->names, &s->name_capacity, s->name_count + INLINED_MAX,
@@ -309,6 +331,7 @@ int seep_profile_symbolise(struct seep_profile *profile, struct seep_symbols *sy
 	int r;
 
 	seep_idtable_init(&s.text_ids, 0);
+	place_modules(&s);
 	collect(&s, missing);
 	look_up_all(&s, missing);
 	r = expand_stacks(&s, err);

@@ -16,7 +16,7 @@ static void write_profile(struct seep_json *json, const char *key, const char *n
 	}
 	seep_json_open_object(json, key);
 	seep_json_text(json, "name", name);
-	seep_json_int(json, "pid", profile->process.pid);
+	seep_json_process_id(json, "pid", profile, profile->process.pid);
 	seep_json_text(json, "exe", profile->process.exe);
 	seep_json_known(json, "start_realtime_ns", profile->process.start_realtime_ns);
 	seep_json_text(json, "ended", seep_profile_ended_name(profile->process.ended));

@@ -309,6 +309,15 @@ void seep_json_known(struct seep_json *json, const char *key, uint64_t value)
 		seep_json_u64(json, key, value);
 }
 
+void seep_json_process_id(struct seep_json *json, const char *key,
+			  const struct seep_profile *profile, uint32_t id)
+{
+	if (seep_profile_says(profile, SEEP_UNSEEN_IMPORTED))
+		seep_json_null(json, key);
+	else
+		seep_json_int(json, key, id);
+}
+
 uint64_t seep_json_figure(const void *from, const struct seep_json_figure *figure)
 {
 	uint64_t value;

@@ -78,6 +78,10 @@ void seep_json_growth(struct seep_json *json, const struct seep_profile_context 
 /* A time or size of which 0 means that it is not known: null. */
 void seep_json_known(struct seep_json *json, const char *key, uint64_t value);
 
+/* A pid or uid; null where the process is not known. */
+void seep_json_process_id(struct seep_json *json, const char *key,
+			  const struct seep_profile *profile, uint32_t id);
+
 /* Members of a struct that are uint64_t, under their own names. */
 struct seep_json_figure {
 	const char *key;

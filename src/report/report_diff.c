@@ -142,19 +142,23 @@ static void print_totals(const struct seep_printer *printer, const struct seep_d
 	const struct {
 		const char *name;
 		struct seep_unit_text (*text)(uint64_t);
+		enum seep_measure measure; /* that it is known with */
 		int64_t before, after;
 	} lines[] = {
-#define LINE(words, text, field) \
-	{ words, text, diff->counts[BEFORE].field, diff->counts[AFTER].field }
-		LINE("live bytes", seep_bytes_text, live_bytes),
-		LINE("live blocks", seep_digits_text, live_blocks),
-		LINE("peak bytes", seep_bytes_text, peak_bytes),
-		LINE("allocations", seep_digits_text, allocs),
+#define LINE(words, text, measure, field) \
+	{ words, text, measure, diff->counts[BEFORE].field, diff->counts[AFTER].field }
+		LINE("live bytes", seep_bytes_text, SEEP_BY_LIVE, live_bytes),
+		LINE("live blocks", seep_digits_text, SEEP_BY_LIVE, live_blocks),
+		LINE("peak bytes", seep_bytes_text, SEEP_BY_PEAK, peak_bytes),
+		LINE("allocations", seep_digits_text, SEEP_BY_ALLOCS, allocs),
 #undef LINE
 	};
 	struct seep_table *table = seep_table_new(columns, 4);
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (!seep_measure_is_known(diff->profiles[BEFORE], lines[i].measure) ||
+		    !seep_measure_is_known(diff->profiles[AFTER], lines[i].measure))
+			continue;
 		seep_table_add(table, lines[i].name);
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].before).text);
 		seep_table_add(table, lines[i].text((uint64_t)lines[i].after).text);

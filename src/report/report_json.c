@@ -43,18 +43,21 @@ static void write_argv(struct seep_json *json, char *const *argv)
 	seep_json_close(json);
 }
 
-static void write_process(struct seep_json *json, const struct seep_profile_process *process)
+static void write_process(struct seep_json *json, const struct seep_profile *profile)
 {
+	const struct seep_profile_process *process = &profile->process;
+	const bool imported = seep_profile_says(profile, SEEP_UNSEEN_IMPORTED);
+
 	seep_json_open_object(json, "process");
-	seep_json_int(json, "pid", process->pid);
-	seep_json_int(json, "ppid", process->ppid);
-	seep_json_int(json, "uid", process->uid);
+	seep_json_process_id(json, "pid", profile, process->pid);
+	seep_json_process_id(json, "ppid", profile, process->ppid);
+	seep_json_process_id(json, "uid", profile, process->uid);
 	seep_json_text(json, "exe", process->exe);
 	seep_json_text(json, "cwd", process->cwd);
 	write_argv(json, process->argv);
 	seep_json_text(json, "allocator", process->allocator);
 	seep_json_text(json, "options", process->options);
-	seep_json_text(json, "mode", seep_profile_mode_name(process->mode));
+	seep_json_text(json, "mode", imported ? "unknown" : seep_profile_mode_name(process->mode));
 	seep_json_u64(json, "start_ns", process->start_ns);
 	seep_json_known(json, "start_realtime_ns", process->start_realtime_ns);
 	seep_json_known(json, "end_ns", process->end_ns);
@@ -102,8 +105,10 @@ static void write_verify(struct seep_json *json, const struct seep_profile_verif
 	seep_json_close(json);
 }
 
-static void write_totals(struct seep_json *json, const struct seep_profile_totals *totals)
+static void write_totals(struct seep_json *json, const struct seep_profile *profile)
 {
+	const struct seep_profile_totals *totals = &profile->totals;
+
 	seep_json_open_object(json, "totals");
 	for (size_t i = 0; i < seep_total_field_count; i++) {
 		const struct seep_total_field *field = &seep_total_fields[i];
@@ -111,7 +116,9 @@ static void write_totals(struct seep_json *json, const struct seep_profile_total
 
 		if (strncmp(field->name, "verify_", strlen("verify_")) == 0)
 			continue;
-		if (field->is_flag)
+		if (!seep_profile_knows(profile, field->name))
+			seep_json_null(json, field->name);
+		else if (field->is_flag)
 			seep_json_bool(json, field->name, value);
 		else if (strcmp(field->name, "peak_at_ns") == 0)
 			seep_json_known(json, field->name, value);
@@ -249,8 +256,8 @@ void seep_json_profile(struct seep_json *json, const char *key, const struct see
 	const struct seep_profile *profile = shown->profile;
 
 	seep_json_open_document(json, key);
-	write_process(json, &profile->process);
-	write_totals(json, &profile->totals);
+	write_process(json, profile);
+	write_totals(json, profile);
 	write_forked(json, &profile->forked);
 	write_run(json, profile);
 	write_stacks(json, shown);

@@ -30,6 +30,9 @@ static void print_stacks(const struct seep_printer *printer, const struct seep_v
 				seep_digits_text(stacks->count).text,
 				seep_digits_text(stacks->all).text,
 				seep_view_share(view, stacks->value).text);
+	else if (!seep_measure_is_known(view->profile, view->measure))
+		seep_line_print(printer, "The %s are not known.",
+				seep_measure_words(view->profile, view->measure));
 	else
 		seep_line_print(printer, "There are no %s%s.",
 				seep_measure_words(view->profile, view->measure),
@@ -75,7 +78,9 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 		fputc('\n', printer->out);
 	seep_report_threads(printer, &view, stacks.groups);
 	print_stacks(printer, &view, &stacks);
-	if (view.measure == SEEP_BY_PEAK)
+	if (!seep_measure_is_known(sites->profile, SEEP_BY_PEAK))
+		next[1] = (struct seep_next_command){ " --by allocs", "what was allocated most" };
+	else if (view.measure == SEEP_BY_PEAK)
 		next[1] = (struct seep_next_command){ " --by live", "what is left" };
 	if (is_growing(&growth))
 		next[0] = next_growth;

@@ -71,6 +71,12 @@ struct seep_symbol_module *seep_symbols_module(struct seep_symbols *symbols, con
  */
 const char *seep_symbol_module_problem(const struct seep_symbol_module *module);
 
+/*
+ * What to add to a place in the module's file for its address as linked, where code was mapped from
+ * @offset of the file on. 0 for most files, and for those that cannot be read.
+ */
+uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint64_t offset);
+
 /**
  * seep_symbol_lookup - the frames at one address, innermost (most inlined) first
  * @address:    as linked: the run time address minus the module's load bias; for a return address

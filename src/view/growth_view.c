@@ -155,7 +155,9 @@ char *seep_growth_answer(const struct seep_growth_view *growth, const struct see
 		rate += seep_growth_bytes_per_hour(one);
 	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
-	if (growing == 0 && profile->growth_after_ns == 0)
+	if (growing == 0 && seep_profile_says(profile, SEEP_UNSEEN_IMPORTED))
+		seep_strbuf_adds(&line, "Growth was not judged: the profile was imported");
+	else if (growing == 0 && profile->growth_after_ns == 0)
 		seep_strbuf_addf(
 			&line,
 			profile->process.ended == SEEP_ENDED_RUNNING

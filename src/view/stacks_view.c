@@ -48,7 +48,7 @@ static void add_bytes_figures(struct seep_strbuf *line, const struct seep_view *
 	if (blocks > 1)
 		seep_strbuf_addf(line, ", avg %s",
 				 seep_bytes_text((uint64_t)(value / blocks)).text);
-	if (view->measure != SEEP_BY_LIVE)
+	if (view->measure != SEEP_BY_LIVE || !seep_profile_knows(view->profile, "frees"))
 		return;
 	if (counts->frees == 0)
 		seep_strbuf_adds(line, counts->allocs == 1 ? ", not freed" : ", none ever freed");

@@ -26,6 +26,18 @@ const char *seep_measure_words(const struct seep_profile *profile, enum seep_mea
 	return live[profile->process.ended];
 }
 
+bool seep_measure_is_known(const struct seep_profile *profile, enum seep_measure measure)
+{
+	static const char *const totals[SEEP_MEASURE_COUNT] = {
+		[SEEP_BY_LIVE] = "live_bytes",
+		[SEEP_BY_PEAK] = "peak_bytes",
+		[SEEP_BY_ALLOCS] = "allocs",
+		[SEEP_BY_TEMPORARY] = "temporary",
+	};
+
+	return seep_profile_knows(profile, totals[measure]);
+}
+
 enum seep_measure seep_view_measure(const struct seep_profile *profile,
 				    const struct seep_view_options *options)
 {

@@ -130,6 +130,17 @@ static void list_packages(const struct seep_view *view, const struct listed *lis
 		free(names[i]);
 }
 
+/* Where a module was loaded is not known: only who recorded it could look for its names. */
+static bool is_without_place(const struct seep_view *view, const struct listed *listed)
+{
+	const struct seep_profile_module *modules = view->profile->modules;
+	bool any = false;
+
+	for (size_t i = 0; i < listed->count; i++)
+		any |= modules[listed->modules[i]].problem != NULL;
+	return !any && seep_profile_says(view->profile, SEEP_UNSEEN_IMPORTED);
+}
+
 /* The user's own, and readable: what is damaged or was replaced is built with -g perhaps. */
 static bool may_be_rebuilt(const struct seep_profile_module *module)
 {
@@ -178,7 +189,7 @@ static void add_missing_names(struct seep_view *view)
 	seep_rank_top(ranked, count, count);
 	for (unsigned lack = 0; lack < LACK_COUNT; lack++)
 		add_lack(view, names, ranked, (enum lack)lack, &listed);
-	if (listed.count > 0)
+	if (listed.count > 0 && !is_without_place(view, &listed))
 		add_remedy(view, &listed);
 	free(ranked);
 	free(names);
@@ -276,9 +287,11 @@ void seep_view_add_own(struct seep_view *view)
 	if (profile->process.peak_rss_bytes > 0)
 		seep_strbuf_addf(&line, "Largest resident set: %s. ",
 				 seep_bytes_text(profile->process.peak_rss_bytes).text);
-	seep_strbuf_addf(&line, "seep's own memory:" SEEP_NO_BREAK "%s.",
-			 seep_bytes_text(totals->own_bytes).text);
-	seep_lines_add(&view->foot, SEEP_STYLE_DIM, "%s", line.text);
+	if (!seep_profile_says(profile, SEEP_UNSEEN_IMPORTED))
+		seep_strbuf_addf(&line, "seep's own memory:" SEEP_NO_BREAK "%s.",
+				 seep_bytes_text(totals->own_bytes).text);
+	if (line.length > 0)
+		seep_lines_add(&view->foot, SEEP_STYLE_DIM, "%s", line.text);
 	seep_strbuf_done(&line);
 }
 

@@ -86,18 +86,23 @@ static void add_program(struct seep_strbuf *line, const struct seep_profile_proc
 void seep_view_add_process(struct seep_view *view, const char *prefix)
 {
 	const struct seep_profile_process *process = &view->profile->process;
+	const bool imported = seep_profile_says(view->profile, SEEP_UNSEEN_IMPORTED);
 	const uint64_t ns = run_ns(view->profile);
 	struct seep_strbuf line;
 
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	seep_strbuf_adds(&line, prefix);
 	add_program(&line, process);
-	seep_strbuf_addf(&line, " (pid" SEEP_NO_BREAK "%" PRIu32 ")", process->pid);
+	if (!imported)
+		seep_strbuf_addf(&line, " (pid" SEEP_NO_BREAK "%" PRIu32 ")", process->pid);
 	add_date(&line, process->start_realtime_ns);
 	if (ns > 0)
 		seep_strbuf_addf(&line, ", ran %s", seep_duration_text(ns).text);
 	seep_strbuf_adds(&line, ", ");
-	add_ending(&line, process);
+	if (imported)
+		seep_strbuf_adds(&line, "imported");
+	else
+		add_ending(&line, process);
 	/* The usual one is not worth the room. */
 	if (process->allocator != NULL && strcmp(process->allocator, "glibc") != 0)
 		seep_strbuf_addf(&line, ", allocator" SEEP_NO_BREAK "%s",
@@ -193,12 +198,17 @@ static void add_lead(struct seep_view *view)
 	}
 	seep_strbuf_init(&line, SEEP_LINE_BYTES_MAX);
 	/* "bytes live at exit": the bytes come next anyway. */
-	seep_strbuf_addf(&line, "L%s %s in %s",
-			 seep_measure_words(profile, SEEP_BY_LIVE) + strlen("bytes l"),
-			 seep_bytes_text(totals->live_bytes).text,
-			 seep_things_text(totals->live_blocks, "block").text);
-	add_peak(&line, profile);
-	add_allocs(&line, profile);
+	if (seep_measure_is_known(profile, SEEP_BY_LIVE))
+		seep_strbuf_addf(&line, "L%s %s in %s",
+				 seep_measure_words(profile, SEEP_BY_LIVE) + strlen("bytes l"),
+				 seep_bytes_text(totals->live_bytes).text,
+				 seep_things_text(totals->live_blocks, "block").text);
+	else
+		seep_strbuf_adds(&line, "What is live is not known");
+	if (seep_measure_is_known(profile, SEEP_BY_PEAK))
+		add_peak(&line, profile);
+	if (seep_measure_is_known(profile, SEEP_BY_ALLOCS))
+		add_allocs(&line, profile);
 	seep_lines_add(&view->head, SEEP_STYLE_BOLD, "%s", line.text);
 	seep_strbuf_done(&line);
 }

@@ -117,7 +117,7 @@ def pprof_raw(path):
 
 
 def pprof_line(frame):
-    return f"{name_of(frame)} {shown(frame['file'] or '')}:{frame['line'] or 0} s=0()"
+    return f"{name_of(frame)} {shown(frame['file'] or '')}:{frame['line'] or 0} s=0"
 
 
 def addresses(context):

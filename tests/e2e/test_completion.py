@@ -13,6 +13,7 @@ from help_text import Help, commands, one_line
 from screens import Screen
 
 NAMES = list(commands())
+BEGIN_WITH_B = {word for word in Help("report").options() if word.startswith("--b")}
 SHELLS = ["bash", "zsh", "fish"]
 
 BASH = r"""
@@ -126,9 +127,9 @@ def test_what_is_typed_decides(shell, tmp_path):
     assert offered("seep report --by=") == offered("seep report --by ")
     assert offered("seep report --by p") == offered("seep report --by=p") == {"peak"}
     assert offered("seep report -b p") == offered("seep report -tb p") == {"peak"}
-    assert offered("seep report --by live --b") == {"--by", "--blocks", "--by-thread"}
-    assert offered("seep report --by=live --b") == {"--by", "--blocks", "--by-thread"}
-    assert offered("seep report --no-such --b") == {"--by", "--blocks", "--by-thread"}
+    assert offered("seep report --by live --b") == BEGIN_WITH_B
+    assert offered("seep report --by=live --b") == BEGIN_WITH_B
+    assert offered("seep report --no-such --b") == BEGIN_WITH_B
     assert offered("seep ps ") == {"--json", "--reap", "--help", "-h"}
     assert offered("seep completion ") == {"bash", "zsh", "fish"}
     assert offered("seep completion zsh ") == set()
@@ -169,7 +170,7 @@ def test_bash_completes_files_by_itself(tmp_path):
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_the_program_that_is_run_completes_as_without_seep(shell, tmp_path):
     for line in [f"seep run -q {SEEP} report --b", f"seep run -q --top {SEEP} report --b"]:
-        assert set(ask(shell, line, tmp_path)) == {"--by", "--blocks", "--by-thread"}, line
+        assert set(ask(shell, line, tmp_path)) == BEGIN_WITH_B, line
 
 
 def test_running_processes_are_offered_but_no_name_that_a_shell_would_read(seep, tmp_path):
@@ -189,6 +190,7 @@ def test_running_processes_are_offered_but_no_name_that_a_shell_would_read(seep,
     for shell in SHELLS:
         offered = ask(shell, "seep mark ", tmp_path, env)
         assert pids | {name} <= set(offered)
+        assert pids <= set(ask(shell, "seep diff a.seep ", tmp_path, env))
         assert not any("pwned" in word or "\x1b" in word + summary
                        for word, summary in offered.items())
     for process in running:

@@ -79,7 +79,7 @@ def check_pprof(report, path):
     for line in mappings.splitlines():
         number, path, build_id = re.match(r"(\d+): \S+ (.*?) (\w*) (?:\[.*)?$", line).groups()
         files[int(number)] = path
-        assert path == "(unknown)" or modules[path] == build_id
+        assert path == "(unknown)" or (modules[path] or "") == build_id
     have, want = {}, {}
     for values, locations, labels in samples:
         key = tuple((address, files[mapping], tuple(lines))
@@ -88,9 +88,10 @@ def check_pprof(report, path):
         assert key not in have
         have[key] = values
     for context in report["contexts"]:
-        key = tuple((at[-1]["address"] - (not at[-1]["exact"]), clients.shown(at[-1]["module"]),
+        key = tuple((at[-1]["address"] - (not at[-1]["exact"]),
+                     clients.shown(at[-1]["module"] or "(unknown)"),
                      tuple(map(clients.pprof_line, at))) for at in addresses(context))
-        key = key or ((0, "(unknown)", (f"{clients.no_stack(context)} :0 s=0()",)),)
+        key = key or ((0, "(unknown)", (f"{clients.no_stack(context)} :0 s=0",)),)
         labels = {"kind": context["kind"], "thread": context["thread"]}
         key += tuple(sorted((k, clients.shown(v)) for k, v in labels.items() if v))
         figures = [context[value] for value in PPROF_VALUES.values()]
@@ -124,11 +125,13 @@ def test_pprof_says_which_process_it_was_and_for_how_long(cxx, tmp_path):
     assert float(number) * {"us": 1e3, "ms": 1e6, "s": 1e9}[unit] == pytest.approx(ns, rel=0.02)
 
 
-def test_pprof_keeps_whole_names_when_it_may_demangle_them(cxx, tmp_path):
-    text = clients.run("go", "tool", "pprof", "-top", "-nodecount=1000",
-                       exported(cxx, "pprof", tmp_path))
-    assert "shop::Shelf<std::__cxx11::basic_string<char, std::char_traits<char>," in text
-    assert "shop::descend(int, int)" in text
+def test_pprof_shortens_names_or_keeps_them_as_it_is_asked_to(cxx, tmp_path):
+    path = exported(cxx, "pprof", tmp_path)
+    words = ("go", "tool", "pprof", "-top", "-nodecount=1000")
+    whole = clients.run(*words, "-symbolize=demangle=full", path)
+    assert "shop::Shelf<std::__cxx11::basic_string<char, std::char_traits<char>," in whole
+    assert "shop::descend(int, int)" in whole
+    assert re.search(r" shop::Shelf::put( |$)", clients.run(*words, path), re.M)
 
 
 # ---- jeprof ----------------------------------------------------------------------------------
@@ -280,7 +283,7 @@ def hostile(cxx, tmp_path):
     return made
 
 
-def check_all(recordings, folder, speedscope=None):
+def check_all(recordings, folder):
     """What all formats have is what `report --json` says."""
     report = recordings.load(recordings.path)
     check_pprof(report, exported(recordings, "pprof", folder))
@@ -291,19 +294,21 @@ def check_all(recordings, folder, speedscope=None):
     path = exported(recordings, "jemalloc", folder)
     total = sum(c["alloc_bytes"] for c in report["contexts"])
     assert clients.jeprof_total(program("export_cxx"), path, "alloc_space") == total
-    path = exported(recordings, "speedscope", folder)
-    if speedscope is not None:
-        check_speedscope(report, clients.speedscope(speedscope, folder, path))
     return report
 
 
-def test_hostile_names_stay_text(hostile, speedscope, tmp_path):
-    report = check_all(hostile, tmp_path, speedscope)
+def test_hostile_names_stay_text(hostile, tmp_path):
+    report = check_all(hostile, tmp_path)
     assert {f["function"] for f in report["frames"]} >= {"=1+1", "line\nfeed\r\ttab", ""}
     for form in TEXT_FORMATS:
         data = export(hostile, form)
         assert not re.search(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]", data), form
         data.decode()
+
+
+def test_speedscope_takes_hostile_names_for_text(hostile, speedscope, tmp_path):
+    path = exported(hostile, "speedscope", tmp_path)
+    check_speedscope(hostile.main(), clients.speedscope(speedscope, tmp_path, path))
 
 
 def test_contexts_without_a_stack_say_so(recorded, tmp_path):
@@ -320,18 +325,37 @@ def test_stacks_cut_on_request_are_as_deep_as_they_are(recorded, tmp_path):
     assert {"cut"} <= {flag for c in report["contexts"] for flag in c["flags"]}
 
 
-def test_a_profile_without_contexts_is_a_file_without_stacks(recorded, speedscope, tmp_path):
+@pytest.mark.parametrize("name, has", [
+    ("signals", lambda r: any(f["exact"] for f in r["frames"])),
+    ("generated_code", lambda r: any(c["truncated"] for c in r["contexts"])
+     and any(f["module"] is None for f in r["frames"])),
+])
+def test_stacks_through_unusual_code_are_whole(recorded, tmp_path, name, has):
+    assert has(check_all(recorded(name), tmp_path))
+
+
+@pytest.fixture
+def empty(recorded):
     recordings = recorded("temporaries", "--mode", "off")
     assert recordings.load(recordings.path)["contexts"] == []
-    assert export(recordings, "folded") == b""
-    assert len(export(recordings, "csv").splitlines()) == 1
-    assert clients.pprof_raw(exported(recordings, "pprof", tmp_path))[2] == []
-    path = exported(recordings, "jemalloc", tmp_path)
-    assert b"t*: 0: 0 [0: 0]" in path.read_bytes()
-    document = json.loads(export(recordings, "speedscope"))
+    return recordings
+
+
+def test_a_profile_without_contexts_is_a_file_without_stacks(empty, tmp_path):
+    assert export(empty, "folded") == b""
+    assert len(export(empty, "csv").splitlines()) == 1
+    assert clients.pprof_raw(exported(empty, "pprof", tmp_path))[2] == []
+    assert b"t*: 0: 0 [0: 0]" in export(empty, "jemalloc")
+    document = json.loads(export(empty, "speedscope"))
     assert [p["samples"] for p in document["profiles"]] == [[]] * len(SPEEDSCOPE_VALUES)
+
+
+def test_speedscope_opens_a_profile_without_contexts(empty, speedscope, tmp_path):
+    path = exported(empty, "speedscope", tmp_path)
     schema = json.loads((speedscope / "file-format-schema.json").read_text())
-    assert Validator(schema, closed=True).errors(document) == []
+    assert Validator(schema, closed=True).errors(json.loads(path.read_text())) == []
+    saved = clients.speedscope(speedscope, tmp_path, path)
+    assert [p["endValue"] for p in saved["profiles"]] == [0] * len(SPEEDSCOPE_VALUES)
 
 
 def test_names_that_nobody_knows_are_modules_and_offsets(cxx, tmp_path):
@@ -342,7 +366,7 @@ def test_names_that_nobody_knows_are_modules_and_offsets(cxx, tmp_path):
     report = check_all(recordings, tmp_path)
     assert b";stripped + 0x" in export(recordings, "folded")
     *_, mappings = clients.pprof_raw(exported(recordings, "pprof", tmp_path))
-    # pprof looks for the names of this one itself.
+    # Nobody says that there are names; a reader may look for some.
     assert re.search(rf"{re.escape(str(stripped))} \w+ $", mappings, re.M)
     assert report["contexts"]
 
@@ -434,6 +458,14 @@ def test_only_what_was_asked_for_is_written_and_that_is_said(cxx, tmp_path):
     assert rows and {row["thread"] for row in rows} == {"buyer"}
     path = exported(cxx, "pprof", tmp_path, *words)
     assert "only: thread buyer" in clients.pprof("-comments", path)
+
+
+def test_the_page_about_formats_has_a_row_for_each():
+    page = (harness.SOURCE / "docs" / "export.md").read_text()
+    listed = re.findall(r"^  (\w+): ", harness.run_plain([SEEP, "export", "--help"]).stdout.decode(),
+                        re.M)
+    table = page.split("| how to open it |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` ", table, re.M) == listed
 
 
 def test_the_same_profile_gives_the_same_bytes(cxx):

@@ -75,6 +75,8 @@ def test_the_page_describes_every_unseen_code():
     codes = set()
     for source in (harness.SOURCE / "src").glob("*/*.c"):
         codes.update(place.findall(source.read_text()))
+    header = (harness.SOURCE / "src" / "profile" / "profile.h").read_text()
+    codes.update(re.findall(r'#define SEEP_UNSEEN_\w+ "([a-z-]+)"', header))
     page = (harness.SOURCE / "docs" / "json.md").read_text()
     table = page[page.index("\n`unseen`:") : page.index("\n## Questions")]
     rows = re.findall(r"^\| (`.*?) \|", table, re.M)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Seeds for the fuzzers: what real programs leave behind, made small enough to be changed often."""
 
+import gzip
 import os
 import pathlib
 import shutil
@@ -49,6 +50,20 @@ template <class U> T mix(U other) { return get() + static_cast<T>(other); } };
 namespace { long secret(long x) { Box<long> b{x}; return b.mix(2.5f); } } }
 extern "C" long entry(long x) { outer::Box<int> b{int(x)}; auto f = [&](long y) {
 return outer::secret(y) + b.mix(y); }; return f(x) + f(x + 1); }
+"""
+GO = """
+package main
+import ("os"; "runtime"; "runtime/pprof")
+var kept [][]byte
+func keep(n int) { for i := 0; i < n; i++ { kept = append(kept, make([]byte, 100 + i)) } }
+func main() {
+	runtime.MemProfileRate = 1
+	keep(5)
+	runtime.GC()
+	file, _ := os.Create(os.Args[2])
+	pprof.Lookup(os.Args[1]).WriteTo(file, 0)
+	file.Close()
+}
 """
 # How the small ELF files are built: compiler, language, flags. Missing compilers are left out.
 ZOO = [
@@ -286,6 +301,84 @@ def suppressions(_build, _limit):
     yield b"race:x\n"
     yield b"leak:*\n"
     yield b"leak:a\0b\n" + b"leak:" + b"l" * 9000
+
+
+# ---- profiles of other tools -----------------------------------------------------------------
+
+
+def preloaded(build, library, **env):
+    """What a program writes with this allocator in front of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([build / "programs" / "foreign"], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, cwd=folder,
+                       env={**os.environ, "LD_PRELOAD": library, **env})
+        for path in pathlib.Path(folder).glob("heap*"):
+            yield path.read_bytes()
+
+
+def without_most_modules(text, limit):
+    """Its lines, and few of those that say where libraries are."""
+    head, maps = text.split(b"MAPPED_LIBRARIES:\n")
+    kept = [line for line in maps.splitlines(True) if b"r-xp" in line][:6]
+    return (head + b"MAPPED_LIBRARIES:\n" + b"".join(kept))[:limit]
+
+
+def jemalloc_files(build, limit):
+    conf = "prof:true,prof_final:true,prof_prefix:heap,"
+    for more in ("lg_prof_sample:0", "lg_prof_sample:8,prof_accum:true"):
+        for text in preloaded(build, "libjemalloc.so.2", MALLOC_CONF=conf + more):
+            yield without_most_modules(text, limit)
+    for text in preloaded(build, "libtcmalloc.so.4", HEAPPROFILE="heap"):
+        yield without_most_modules(text, limit)
+        yield without_most_modules(text.replace(b"@ heapprofile", b"@ heap_v2/4096"), limit)
+    yield b"heap_v2/524288\n@\n t*: 1: 8 [2: 16]\nMAPPED_LIBRARIES:\n1-2 r-xp 0 0:0 1 /a (deleted)\n"
+
+
+def heaptrack_files(build, limit):
+    raw = b""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["heaptrack", "--raw", "-o", "track", build / "programs" / "foreign"],
+                       check=True, capture_output=True, cwd=folder)
+        raw = subprocess.run("zstd -dc track.raw.zst", shell=True, check=True, cwd=folder,
+                             capture_output=True).stdout
+    text = subprocess.run(["/usr/lib/heaptrack/libexec/heaptrack_interpret"], input=raw,
+                          check=True, capture_output=True).stdout
+    yield text[:limit]
+    # Each kind of line, fewer events.
+    lines, events = [], 0
+    for line in text.splitlines(True):
+        events += line[:1] in b"+-"
+        if events < 40 or line[:1] not in b"+-":
+            lines.append(line)
+    yield b"".join(lines)[:limit]
+    yield raw[:limit]
+    yield (b"v 10300 2\nX ./a b\nI 1000 10\ns /bin/a\ns f\ns g\ns a.c\nA\nS 1 leak:x\ni 10 1 2 4 5 3 4 6\n"
+           b"i 20 1 3\ni 30 0\nt 1 0\nt 2 1\nt 3 2\na 10 1\na 0 3\n+ 0\nc a\nR 5\n- 0\n+ 1\n+ 1\n"
+           b"c 14\n- 1\n# the end\n")
+    # Recursion, inlined functions and allocation functions.
+    yield (b"v 10400 3\nX ./a\nI 1000 10\ns 6 /bin/a\ns 1b operator new(unsigned long)\ns 4 walk\n"
+           b"s 3 a.c\ns 4 help\ns 2a operator new[](unsigned long, std::align_val_t)\n"
+           b"i 10 1 3 4 5\ni 11 1 5 4 7 3 4 8\ni 12 1 2\ni 13 1 6\ni 14 1 5 4 9\n"
+           + b"".join(b"t %x %x\n" % (i % 2 + 1, i) for i in range(12))
+           + b"t 3 c\nt 4 d\nt 5 c\nt 5 f\na 10 e\na 20 d\na 8 10\n" + b"+ 0\n+ 1\n+ 2\n- 1\n" * 3)
+
+
+def pprof_files(build, limit):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "main.go").write_text(GO)
+        subprocess.run(["go", "build", "-o", "work", "main.go"], check=True, cwd=folder,
+                       env={**os.environ, "GOCACHE": str(build / "go-cache"), "GO111MODULE": "off"})
+        for kind in ("heap", "allocs", "goroutine"):
+            subprocess.run(["./work", kind, "out"], check=True, cwd=folder)
+            yield gzip.decompress((folder / "out").read_bytes())[:limit]
+        for index, text in enumerate(preloaded(build, "libtcmalloc.so.4", HEAPPROFILE="heap")):
+            (folder / f"heap{index}").write_bytes(text)
+            for symbolize in ("none", "local"):
+                subprocess.run(["go", "tool", "pprof", f"-symbolize={symbolize}", "-proto", "-output",
+                                "out", build / "programs" / "foreign", f"heap{index}"], check=True,
+                               cwd=folder, capture_output=True)
+                yield gzip.decompress((folder / "out").read_bytes())[:limit]
 
 
 def variants(folder, path):

@@ -7,7 +7,8 @@ from linting import Lint
 
 SUFFIXES = (".c", ".h", ".cc", ".def", ".map", ".py", ".rs", ".sh", ".md", ".txt")
 TOP = (".clang-format", "CMakeLists.txt", "Makefile", "README.md", "HACKING.md", "CHANGELOG.md",
-       "SECURITY.md", "try", "check", ".ci/run")
+       "SECURITY.md", "try", "check", ".ci/run", ".ci/deb", "cmake/install.sh", "cmake/Pages.cmake",
+       "debian/rules", "debian/tests/smoke")
 LICENCE = "SPDX-License-Identifier: MIT"
 NO_LICENCE_LINE = (".md", ".txt")
 

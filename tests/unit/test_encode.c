@@ -66,6 +66,48 @@ static void gzip_of_the_same_bytes_is_the_same_file(void **state)
 	free(files[1]);
 }
 
+static void a_compressed_stream_is_one_gzip_file(void **state)
+{
+	const size_t bytes = 3 << 20, line_bytes = 16;
+	uint8_t *back = seep_xmalloc(bytes + 1);
+	char *packed = NULL;
+	size_t packed_bytes;
+	FILE *out = open_memstream(&packed, &packed_bytes), *stream = seep_gzip_open(out);
+	z_stream zip = { .next_out = back, .avail_out = (uInt)bytes + 1 };
+
+	(void)state;
+	for (size_t i = 0; i < bytes / line_bytes; i++)
+		assert_int_equal(fprintf(stream, "line %10zx\n", i * i), line_bytes);
+	assert_int_equal(fclose(stream), 0);
+	assert_int_equal(ferror(out), 0);
+	assert_int_equal(fclose(out), 0);
+	zip.next_in = (Bytef *)packed;
+	zip.avail_in = (uInt)packed_bytes;
+	assert_int_equal(inflateInit2(&zip, 15 + 16), Z_OK);
+	assert_int_equal(inflate(&zip, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(zip.avail_in, 0);
+	assert_int_equal(zip.total_out, bytes);
+	for (size_t i = 0; i < bytes / line_bytes; i++)
+		assert_int_equal(strtoull((char *)back + i * line_bytes + 4, NULL, 16), i * i);
+	(void)inflateEnd(&zip);
+	free(packed);
+	free(back);
+}
+
+static void what_a_compressed_stream_cannot_write_shows_below_it(void **state)
+{
+	FILE *out = fopen("/dev/full", "w"), *stream;
+
+	(void)state;
+	assert_non_null(out);
+	setbuf(out, NULL);
+	stream = seep_gzip_open(out);
+	assert_true(fputs("seep", stream) >= 0);
+	(void)fclose(stream);
+	assert_true(ferror(out));
+	(void)fclose(out);
+}
+
 static void check_base64(const void *data, size_t bytes, const char *expected)
 {
 	char *text = NULL;
@@ -110,6 +152,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gzip_gives_the_bytes_back),
+		cmocka_unit_test(a_compressed_stream_is_one_gzip_file),
+		cmocka_unit_test(what_a_compressed_stream_cannot_write_shows_below_it),
 		cmocka_unit_test(gzip_of_the_same_bytes_is_the_same_file),
 		cmocka_unit_test(base64_is_padded),
 		cmocka_unit_test(base64_of_much_has_no_seams),

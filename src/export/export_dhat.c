@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DHAT's JSON, version 2, which valgrind's dh_view.html reads. It shows figures at the peak and the
+ * end only for files with lifetimes (bklt). These are not known, and left out: it shows NaN.
+ */
+#include "export/export.h"
+
+#include <stdlib.h>
+
+#include "base/json_writer.h"
+#include "base/xalloc.h"
+#include "export/export_common.h"
+#include "export/export_trie.h"
+#include "profile/kind_name.h"
+
+enum {
+	FILE_VERSION = 2,
+	NS_PER_US = 1000,
+	KINDS = UINT8_MAX + 1,
+	NO_STACKS = 2, /* see seep_trie_no_stack() */
+};
+
+/* A program point: all contexts of one kind and call stack. The viewer takes each stack once. */
+struct point {
+	struct seep_counts counts;
+	const struct seep_profile_context *context; /* the first */
+};
+
+struct dhat {
+	const struct seep_profile *profile;
+	struct point *points;
+	uint32_t point_count;
+	uint32_t *place_of; /* by key: in the table of frames; 0: not used yet */
+	uint32_t *keys;	    /* of the table */
+	uint32_t place_count;
+};
+
+/* Keys are those of seep_trie_stack(), then kinds. */
+static uint32_t kind_key(const struct dhat *d, const struct seep_profile_context *context)
+{
+	return d->profile->frame_count + NO_STACKS + context->kind;
+}
+
+static void add_contexts(struct dhat *d)
+{
+	const uint32_t count = d->profile->context_count;
+	uint32_t *ends = seep_xcalloc(count, sizeof(*ends)), *point_of;
+	struct seep_trie stacks;
+
+	seep_trie_init(&stacks);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct seep_profile_context *context = &d->profile->contexts[i];
+		const uint32_t kind = seep_trie_child(&stacks, 0, kind_key(d, context));
+
+		ends[i] = seep_trie_stack(&stacks, d->profile, kind, context, UINT32_MAX);
+	}
+	d->points = seep_xcalloc(count, sizeof(*d->points));
+	point_of = seep_xcalloc(stacks.count, sizeof(*point_of)); /* + 1; 0 none */
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t *point = &point_of[ends[i]];
+
+		if (*point == 0)
+			*point = ++d->point_count;
+		if (d->points[*point - 1].context == NULL)
+			d->points[*point - 1].context = &d->profile->contexts[i];
+		seep_counts_add_context(&d->points[*point - 1].counts, &d->profile->contexts[i]);
+	}
+	free(point_of);
+	free(ends);
+	seep_trie_done(&stacks);
+}
+
+static void put_place(struct dhat *d, struct seep_json *json, uint32_t key)
+{
+	if (d->place_of[key] == 0) {
+		d->keys[d->place_count] = key;
+		d->place_of[key] = ++d->place_count;
+	}
+	seep_json_int(json, NULL, d->place_of[key]);
+}
+
+static void put_point(struct dhat *d, struct seep_json *json, const struct point *point)
+{
+	const struct seep_counts *c = &point->counts;
+	const struct seep_profile_context *context = point->context;
+	const bool peak = c->peak_bytes > c->live_bytes;
+	const uint64_t mean = (uint64_t)(c->allocs > 0 ? c->alloc_bytes / c->allocs : 0);
+	uint64_t most = (uint64_t)(peak ? c->peak_bytes : c->live_bytes);
+	uint64_t most_blocks = (uint64_t)(peak ? c->peak_blocks : c->live_blocks);
+
+	/* The most it had at once is not known: what it had at one of two moments, or one block. */
+	if (most_blocks == 0 && c->allocs > 0) {
+		most = mean;
+		most_blocks = 1;
+	}
+	seep_json_open_object(json, NULL);
+	seep_json_u64(json, "tb", (uint64_t)c->alloc_bytes);
+	seep_json_u64(json, "tbk", (uint64_t)c->allocs);
+	seep_json_u64(json, "mb", most);
+	seep_json_u64(json, "mbk", most_blocks);
+	seep_json_u64(json, "gb", (uint64_t)c->peak_bytes);
+	seep_json_u64(json, "gbk", (uint64_t)c->peak_blocks);
+	seep_json_u64(json, "eb", (uint64_t)c->live_bytes);
+	seep_json_u64(json, "ebk", (uint64_t)c->live_blocks);
+	seep_json_open_array(json, "fs");
+	put_place(d, json, kind_key(d, context));
+	for (uint32_t i = 0; i < context->stack_count; i++)
+		put_place(d, json, context->stack[i].frame);
+	if (context->stack_count == 0)
+		put_place(d, json, seep_trie_no_stack(d->profile, context));
+	seep_json_close(json);
+	seep_json_close(json);
+}
+
+static void put_frames(const struct dhat *d, struct seep_json *json)
+{
+	const uint32_t kinds = d->profile->frame_count + NO_STACKS;
+
+	seep_json_open_array(json, "ftbl");
+	seep_json_text(json, NULL, "[root]");
+	for (uint32_t i = 0; i < d->place_count; i++) {
+		const uint32_t key = d->keys[i];
+
+		char *text = key < kinds ? seep_export_frame_text(d->profile, key) : NULL;
+
+		seep_json_text(json, NULL,
+			       text != NULL ? text
+					    : seep_profile_kind_name((uint8_t)(key - kinds)));
+		free(text);
+	}
+	seep_json_close(json);
+}
+
+static void put_head(const struct seep_profile *profile, struct seep_json *json)
+{
+	char *command = seep_export_command(profile);
+
+	seep_json_int(json, "dhatFileVersion", FILE_VERSION);
+	seep_json_text(json, "mode",
+		       "heap, by seep " SEEP_VERSION " (lifetimes are not known, Max may be more)");
+	seep_json_text(json, "verb", "Allocated");
+	seep_json_bool(json, "bklt", true);
+	seep_json_bool(json, "bkacc", false);
+	seep_json_text(json, "tu", "µs");
+	seep_json_text(json, "Mtu", "s");
+	seep_json_int(json, "tuth", 0);
+	seep_json_text(json, "cmd", command);
+	seep_json_int(json, "pid", profile->process.pid);
+	seep_json_u64(json, "te", seep_export_duration_ns(profile) / NS_PER_US);
+	seep_json_u64(json, "tg", seep_export_peak_ns(profile) / NS_PER_US);
+	free(command);
+}
+
+void seep_export_dhat(FILE *out, const struct seep_profile *profile,
+		      const struct seep_export_options *options)
+{
+	const uint32_t key_count = profile->frame_count + NO_STACKS + KINDS;
+	struct dhat d = { .profile = profile };
+	struct seep_json *json = seep_json_new(out, false);
+
+	(void)options;
+	d.place_of = seep_xcalloc(key_count, sizeof(*d.place_of));
+	d.keys = seep_xcalloc(key_count, sizeof(*d.keys));
+	add_contexts(&d);
+	seep_json_open_object(json, NULL);
+	put_head(profile, json);
+	seep_json_open_array(json, "pps");
+	for (uint32_t i = 0; i < d.point_count; i++)
+		put_point(&d, json, &d.points[i]);
+	seep_json_close(json);
+	put_frames(&d, json);
+	seep_json_finish(json);
+	free(d.keys);
+	free(d.place_of);
+	free(d.points);
+}
