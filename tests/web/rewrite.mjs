@@ -28,7 +28,7 @@ export function contextsOf({ view, document }) {
 		const [same, more] = [stacks[at], stacks[at + 1]];
 		stack = [...stack.slice(0, same), ...stacks.slice(at + 2, at + 2 + more)];
 		at += 2 + more;
-		found.push({ index: found.length, frames: stack.toReversed(), inner: view.trim[2 * found.length] });
+		found.push({ index: found.length, frames: [...stack].reverse(), inner: view.trim[2 * found.length] });
 	}
 	return found;
 }

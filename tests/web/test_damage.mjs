@@ -84,12 +84,13 @@ test("JSON of another shape shows what there is, and says that it is damaged", a
 });
 
 test("each member of the document may be anything", async (session) => {
-	const data = readData(session.path("tour"));
+	const data = readData(session.path("hostile"));
 	const { document } = data;
 
-	for (const key of Object.keys(document))
-		for (const wrong of [null, [[], null, { frames: [1e9] }, "<b>text</b>"]])
-			await survives(session, writeData(session.path("clean"), fresh(session), { ...data, document: { ...document, [key]: wrong } }));
+	for (const [i, key] of Object.keys(document).entries()) {
+		const wrong = i % 2 ? [[], null, { frames: [1e9] }, "<b>text</b>"] : null;
+		await survives(session, writeData(session.path("clean"), fresh(session), { ...data, document: { ...document, [key]: wrong } }));
+	}
 	for (const key of Object.keys(data.view))
 		await survives(session, writeData(session.path("clean"), fresh(session), { ...data, view: { ...data.view, [key]: [-1, null, "x", {}] } }));
 });

@@ -243,9 +243,11 @@ test("each key of the help does what is said there", async (session) => {
 	});
 	assert.deepEqual(told, Object.keys(KEYS), "the help and its tests list the same keys");
 	for (const [key, check] of Object.entries(KEYS)) {
-		await page.reload();
-		await page.waitForSelector("[role=tabpanel]");
-		await page.evaluate(() => { window.seep.store.set({ tab: "overview" }); });
+		await page.evaluate(() => {
+			document.querySelector("dialog[open]")?.close();
+			document.activeElement.blur();
+			window.seep.store.set({ tab: "overview", measure: "live", search: "", epochs: null, zoom: [], function: null, selected: null });
+		});
 		await settled(page);
 		try {
 			await check(page);

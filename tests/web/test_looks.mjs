@@ -193,3 +193,21 @@ test("colours are never alone: what they say is said in words or signs too", asy
 	}
 	await page.emulateMedia({ forcedColors: null, reducedMotion: "reduce" });
 });
+
+test("paper is light in the dark theme too, and has the flame graph as wide as the sheet", async (session) => {
+	const page = await session.open("tour", { hash: "flame", wait: ".flame-pane", colorScheme: "dark" });
+	const canvas = page.locator(".flame-canvases canvas").first();
+	const shape = () => canvas.evaluate((element) => {
+		const copy = new OffscreenCanvas(1, 1).getContext("2d");
+		copy.drawImage(element, -element.width / 2, -5);
+		return { width: element.width, light: copy.getImageData(0, 0, 1, 1).data[0] };
+	});
+
+	await settled(page);
+	const before = await shape();
+	await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+	const printed = await shape();
+	assert.ok(before.light < 100 && printed.light > 180, JSON.stringify([before, printed]));
+	await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+	assert.deepEqual(await shape(), before);
+});

@@ -8,7 +8,7 @@ import { blamedFunctions, functions, sum, total, values } from "./truth.mjs";
 
 const WIDE = { viewport: { width: 1700, height: 900 } };
 const MEASURES = { live: "Live at exit", lost: "Lost", growing: "Growing", peak: "At the peak", allocated: "Allocated in all", temporary: "Temporary" };
-const falling = (list) => list.toSorted((a, b) => b - a);
+const falling = (list) => [...list].sort((a, b) => b - a);
 const clipboard = (page) => page.evaluate(() => navigator.clipboard.readText());
 
 test("the largest call stacks have their values, in each measure", async (session) => {
@@ -49,7 +49,7 @@ test("every row of the call stacks has all figures of its context", async (sessi
 test("a row opens to its whole stack and figures, and closes", async (session) => {
 	const page = await session.open("tour", { hash: "stacks", ...WIDE });
 	const doc = session.document("tour");
-	const [largest] = doc.contexts.toSorted((a, b) => b.live_bytes - a.live_bytes);
+	const [largest] = [...doc.contexts].sort((a, b) => b.live_bytes - a.live_bytes);
 	const names = () => page.locator(".detail .stack ol li button").allTextContents();
 	const row = table(page, "Call stacks").locator(".grid-row").first();
 
@@ -97,11 +97,11 @@ test("headers sort, by mouse and by keyboard, and turn round", async (session) =
 	await head("Allocs").focus();
 	await page.keyboard.press("Enter");
 	await settled(page);
-	assert.deepEqual((await firsts("Allocs")).map(({ exact }) => number(exact)), wanted.toReversed().slice(0, 30));
+	assert.deepEqual((await firsts("Allocs")).map(({ exact }) => number(exact)), [...wanted].reverse().slice(0, 30));
 	await head("Call stack").click();
 	await settled(page);
 	const names = (await firsts("Call stack")).map(({ exact }) => exact.split("  ")[0]);
-	assert.deepEqual(names, names.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
+	assert.deepEqual(names, [...names].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
 	assert.equal(await table(page, "Call stacks").getByRole("columnheader", { name: "Call stack" }).getAttribute("aria-sort"), "ascending");
 });
 

@@ -2,6 +2,8 @@
 // The course of the run: what was allocated in the epochs that are brushed, and lives still, is what --json
 // says of these epochs.
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { readData, writeData } from "./rewrite.mjs";
 import { test } from "./registry.mjs";
 import { colours, digits, number, rows, settled, tab, table } from "./screen.mjs";
 import { sum, survivors, total } from "./truth.mjs";
@@ -140,4 +142,13 @@ test("without epochs the timeline says what would make them", async (session) =>
 	const page = await session.open("clean", { hash: "timeline" });
 
 	assert.match(await page.locator("#panel-timeline").textContent(), /no timeline|one epoch only/);
+});
+
+test("with one epoch only there is nothing to brush, which is told", async (session) => {
+	const data = readData(session.path("tour"));
+
+	data.document.marks = [];
+	const page = await session.open(writeData(session.path("tour"), join(session.scratch, "one-epoch.html"), data), { hash: "timeline" });
+	assert.match(await page.locator("#panel-timeline").textContent(), /The recording has one epoch only/);
+	assert.equal(await page.locator(".brushable").count(), 0);
 });
