@@ -81,9 +81,11 @@ function rowsOf(meaning: Meaning, node: number): [string, string][] {
 		return rows;
 	}
 	rows.push(["Inclusive", exactText(meaning, value, tree.blocks[node])]);
-	if (!meaning.outwards) rows.push(["Own", model.isBytes(weights.measure) ? exactBytes(tree.self[node]) : digits(tree.self[node])]);
+	if (!meaning.outwards)
+		rows.push(["Own", (model.isBytes(weights.measure) ? exactBytes : digits)(tree.self[node])]);
 	rows.push([`Share of ${whole}`, percent(value, tree.value[0])]);
-	if (parent > 0) rows.push([`Share of its ${meaning.outwards ? "callee" : "caller"}`, percent(value, tree.value[parent])]);
+	if (parent > 0)
+		rows.push([`Share of its ${meaning.outwards ? "callee" : "caller"}`, percent(value, tree.value[parent])]);
 	if (meaning.repeats.has(node)) rows.push(["Recursion", meaning.repeats.get(node)!]);
 	if (lost && lost[node] > 0) rows.push(["Lost", `${exactBytes(lost[node])}, ${percent(lost[node], value)}`]);
 	return rows;

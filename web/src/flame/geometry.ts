@@ -65,13 +65,12 @@ export function nodeAt(window: Window, row: number, x: number): number {
 
 /** The next node to the left or right in the same row; the node itself at the end. */
 export function beside(window: Window, node: number, step: 1 | -1): number {
-	const { rows, rowStart, depth, place, past } = window.tree;
+	const { rows, rowStart, depth, place } = window.tree;
 	const low = rowStart[depth[node]];
 	const at = first(low, rowStart[depth[node] + 1], (k) => place[rows[k]] >= place[node]) + step;
 	const other = at >= low && at < rowStart[depth[node] + 1] ? rows[at] : -1;
 
-	if (other < 0) return node;
-	return place[other] >= place[window.top] && place[other] < past[window.top] ? other : node;
+	return other >= 0 && window.tree.holds(window.top, other) ? other : node;
 }
 
 /** The highest ancestor below which the node takes at least `share` of the width. */

@@ -195,7 +195,7 @@ export class Graph {
 
 	#outline(paper: Paper, node: number, strokes: [colour: string, width: number, inset: number][]): void {
 		const { tree, top, from, span } = this.#window!;
-		if (tree.place[node] < tree.place[top] || tree.place[node] >= tree.past[top]) return;
+		if (!tree.holds(top, node)) return;
 		const scale = this.#width / span;
 		const y = rowTop(paper, tree.depth[node] - tree.depth[top]);
 		const left = Math.max(-4, (tree.x[node] - from) * scale);
@@ -265,7 +265,7 @@ export class Graph {
 		const focus = this.#look!.focus;
 		const { scroller } = this.#elements;
 		if (focus < 0 || this.#height === 0) return;
-		if (tree.place[focus] < tree.place[top] || tree.place[focus] >= tree.past[top]) return;
+		if (!tree.holds(top, focus)) return;
 		if (tree.x[focus] + tree.width[focus] <= from || tree.x[focus] >= from + span)
 			this.#moveTo(tree.x[focus] + tree.width[focus] / 2 - span / 2);
 		const y = rowTop(this.#paper(), tree.depth[focus] - tree.depth[top]);
@@ -279,19 +279,10 @@ export class Graph {
 		const { tree, top } = this.#window!;
 		const { focus } = this.#look!;
 
-		if (focus < 0 || tree.place[focus] < tree.place[top] || tree.place[focus] >= tree.past[top]) return top;
+		if (focus < 0 || !tree.holds(top, focus)) return top;
 		if (step === "out") return focus === top ? focus : tree.parent[focus];
-		if (step === "in") return tree.past[focus] > tree.place[focus] + 1 ? tree.order[tree.place[focus] + 1] : focus;
+		if (step === "in") return tree.isLeaf(focus) ? focus : tree.order[tree.place[focus] + 1];
 		return beside(this.#window!, focus, step === "left" ? -1 : 1);
-	}
-
-	/** Where a box is on the page. */
-	rectangle(node: number): { x: number; y: number } {
-		const { left, top } = this.#elements.scroller.getBoundingClientRect();
-		const { tree, top: root, from, span } = this.#window!;
-		const x = ((tree.x[node] - from) / span) * this.#width;
-		const y = rowTop(this.#paper(), tree.depth[node] - tree.depth[root]);
-		return { x: left + Math.min(Math.max(0, x), this.#width), y: top + y + this.#rowHeight };
 	}
 
 	/** Draws for paper: its width, all rows that fit, the colours of the light theme; null: as before. */

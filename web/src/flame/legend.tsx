@@ -24,7 +24,10 @@ function originEntries(meanings: Meaning[], palette: Palette): Entry[] {
 	for (const { tree, model } of meanings)
 		for (let node = 0; node < tree.count; node++)
 			if (tree.fn[node] >= 0) met[model.frames.originOf[tree.fn[node]]] = 1;
-	return KINDS.filter(([kind]) => met[kind.charCodeAt(0)]).map(([kind, name]) => [palette.origin[kind][SHADES >> 1], name]);
+	return KINDS.filter(([kind]) => met[kind.charCodeAt(0)]).map(([kind, name]) => [
+		palette.origin[kind][SHADES >> 1],
+		name,
+	]);
 }
 
 /** The modules that own most of what is drawn. */

@@ -83,7 +83,7 @@ function Mirror({ id, meaning, node, top }: { id: string; meaning: Meaning; node
 			aria-level={tree.depth[node] - tree.depth[top] + 1}
 			aria-posinset={siblings.indexOf(node) + 1}
 			aria-setsize={siblings.length}
-			aria-expanded={tree.past[node] > tree.place[node] + 1 ? "true" : undefined}
+			aria-expanded={tree.isLeaf(node) ? undefined : "true"}
 			aria-selected="true"
 		>
 			{boxFacts(meaning, node).spoken}

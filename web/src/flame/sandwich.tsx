@@ -25,7 +25,10 @@ export function Sandwich({ fn }: { fn: number }) {
 	const name = model.functionName(fn);
 	const halves = useMemo((): Half[] => {
 		const trees = [model.callers(weights, fn, state.whole), model.callees(weights, fn, state.whole)];
-		return trees.map((tree, at) => ({ meaning: meaningOf(model, weights, tree, "this function", new Map(), at === 0), outwards: at === 0 }));
+		return trees.map((tree, at) => ({
+			meaning: meaningOf(model, weights, tree, "this function", new Map(), at === 0),
+			outwards: at === 0,
+		}));
 	}, [model, weights, fn, state.whole]);
 	const matches = search(model, state.search.trim());
 	const [focus, setFocus] = useState<{ tree: Tree; node: number } | null>(null);
@@ -39,11 +42,16 @@ export function Sandwich({ fn }: { fn: number }) {
 			<div class="flame">
 				<Head name={name} fn={fn} figures="is on no call stack here" close={close} />
 				<p class="state">
-					{state.whole ? "No call stack with this measure and these filters has the function." : "It may be plumbing, which is not shown now."}
+					{state.whole
+						? "No call stack with this measure and these filters has the function."
+						: "It may be plumbing, which is not shown now."}
 				</p>
 			</div>
 		);
-	const figures = `${valueText(above, above.tree.value[0])}, ${percent(above.tree.width[0], weights.width)} of all; own ${valueText(below, below.tree.self[0])}`;
+	const figures = [
+		`${valueText(above, above.tree.value[0])}, ${percent(above.tree.width[0], weights.width)} of all`,
+		`own ${valueText(below, below.tree.self[0])}`,
+	].join("; ");
 	return (
 		<div class="flame sandwich">
 			<Head name={name} fn={fn} figures={figures} close={close} />
@@ -102,7 +110,7 @@ function HalfPane({ half, name, matches, focus, onFocus, onFunction, close, take
 	const none = tree.count === 1;
 	const words = outwards ? "Callers" : "Callees";
 	const zoom = (node: number) => {
-		if (tree.past[node] > tree.place[node] + 1) setZoomed({ tree, node });
+		if (!tree.isLeaf(node)) setZoomed({ tree, node });
 	};
 	const key = (pressed: string, node: number): boolean => {
 		if (pressed === "Escape" || pressed === "Backspace") {

@@ -5,7 +5,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { percent, things } from "../format";
 import type { Tree, Weights } from "../model";
 import { type State, useSeep } from "../state";
-import { copyText } from "../views/hooks";
+import { copyText, useNarrow } from "../views/hooks";
 import { Found, InFocus } from "./beside";
 import { boxFacts, foldedText, type Meaning, meaningOf, valueText } from "./box_facts";
 import { roomyTop } from "./geometry";
@@ -62,7 +62,7 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 		[model, weights, tree],
 	);
 	const named = useMemo(() => tree.find(state.zoom), [tree, state.zoom]);
-	const isLeaf = named !== 0 && tree.past[named] === tree.place[named] + 1;
+	const isLeaf = named !== 0 && tree.isLeaf(named);
 	const top = isLeaf ? roomyTop(tree, named, 0.2) : named;
 	const [focus, setFocus] = useState({ tree, node: -1 });
 	const [tint, setTint] = useState<Tint>("origin");
@@ -73,7 +73,7 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 
 	const focusOn = (at: number) => setFocus({ tree, node: at });
 	const zoom = (at: number) => {
-		if (tree.past[at] > tree.place[at] + 1) set({ zoom: pathOf(tree, at) });
+		if (!tree.isLeaf(at)) set({ zoom: pathOf(tree, at) });
 	};
 	const out = () => {
 		focusOn(top);
@@ -82,9 +82,10 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 	const toHit = (step: number) => {
 		const hits = found(tree, matches.of);
 		if (hits.length === 0) return;
-		const next = hits[(hits.indexOf(node) + step + hits.length + (hits.indexOf(node) < 0 && step < 0 ? 1 : 0)) % hits.length];
+		const at = hits.indexOf(node);
+		const next = hits[at < 0 && step < 0 ? hits.length - 1 : (at + step + hits.length) % hits.length];
 		focusOn(next);
-		if (tree.place[next] < tree.place[top] || tree.place[next] >= tree.past[top] || tree.width[next] < SHARE_FOUND * tree.width[top])
+		if (!tree.holds(top, next) || tree.width[next] < SHARE_FOUND * tree.width[top])
 			set({ zoom: pathOf(tree, roomyTop(tree, next, SHARE_FOUND)) });
 	};
 	const copy = (at: number) => void copyText(foldedText(model, tree, at));
@@ -131,19 +132,23 @@ function Whole({ weights, takesFocus }: { weights: Weights; takesFocus: boolean 
 	);
 }
 
-function foundWords(meaning: Meaning, functions: number, union: { value: number; width: number; nodes: number }): string {
+type Union = ReturnType<Tree["union"]>;
+
+function foundWords(meaning: Meaning, functions: number, union: Union): string {
 	if (functions === 0) return "No function matches.";
 	const here = union.nodes === 0 ? "none of them here" : valueText(meaning, union.value);
 	return `${things(functions, "function")} found: ${here}, ${percent(union.width, meaning.tree.width[0])} of all`;
 }
 
 const WAY_MAX = 5;
+const WAY_MAX_NARROW = 3;
 
 /** The ancestors of the top: those in the middle of a long way are behind one button. */
 function Way({ meaning, top, onPick }: { meaning: Meaning; top: number; onPick: (node: number) => void }) {
 	const { model, tree } = meaning;
 	const path = tree.path(top);
-	const hidden = path.length > WAY_MAX ? path.length - WAY_MAX + 1 : 0;
+	const most = useNarrow() ? WAY_MAX_NARROW : WAY_MAX;
+	const hidden = path.length > most ? path.length - most + 1 : 0;
 	const seen = hidden ? [path[0], ...path.slice(hidden + 1)] : path;
 
 	return (
@@ -173,20 +178,41 @@ function Way({ meaning, top, onPick }: { meaning: Meaning; top: number; onPick: 
 
 function Options({ tint, setTint }: { tint: Tint; setTint: (tint: Tint) => void }) {
 	const { model, state, set } = useSeep();
-	const upwards = state.direction === "flame";
 
 	return (
 		<span class="flame-options">
-			<span class="segments" role="group" aria-label="Direction">
-				<button aria-pressed={!upwards} title="The root at the top" onClick={() => set({ direction: "icicle" })}>Icicle</button>
-				<button aria-pressed={upwards} title="The root at the bottom" onClick={() => set({ direction: "flame" })}>Flame</button>
-			</span>
+			<Segments
+				label="Direction" value={state.direction} pick={(direction) => set({ direction })}
+				options={[["icicle", "Icicle", "The root at the top"], ["flame", "Flame", "The root at the bottom"]]}
+			/>
 			{!model.isDiff && (
-				<span class="segments" role="group" aria-label="Colours">
-					<button aria-pressed={tint === "origin"} title="Colours tell own code from libraries" onClick={() => setTint("origin")}>Origin</button>
-					<button aria-pressed={tint === "module"} title="Colours tell modules apart" onClick={() => setTint("module")}>Module</button>
-				</span>
+				<Segments
+					label="Colours" value={tint} pick={setTint}
+					options={[
+						["origin", "Origin", "Colours tell own code from libraries"],
+						["module", "Module", "Colours tell modules apart"],
+					]}
+				/>
 			)}
+		</span>
+	);
+}
+
+interface SegmentsProps<T> {
+	label: string;
+	value: T;
+	options: [value: T, name: string, hint: string][];
+	pick: (value: T) => void;
+}
+
+function Segments<T extends string>({ label, value, options, pick }: SegmentsProps<T>) {
+	return (
+		<span class="segments" role="group" aria-label={label}>
+			{options.map(([option, name, hint]) => (
+				<button key={option} aria-pressed={option === value} title={hint} onClick={() => pick(option)}>
+					{name}
+				</button>
+			))}
 		</span>
 	);
 }

@@ -232,6 +232,15 @@ export class Tree {
 		return this.rowStart.length - 1;
 	}
 
+	/** Is the node `top` itself, or below it? */
+	holds(top: number, node: number): boolean {
+		return this.place[node] >= this.place[top] && this.place[node] < this.past[top];
+	}
+
+	isLeaf(node: number): boolean {
+		return this.past[node] === this.place[node] + 1;
+	}
+
 	/** The ancestor so many levels up; -1: there is none. */
 	up(node: number, levels: number): number {
 		if (levels < 0 || levels > this.depth[node]) return -1;

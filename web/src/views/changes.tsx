@@ -8,7 +8,7 @@ import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
 import { main, numbers, sizes, stacks, words } from "./columns";
 import { searched } from "./filters";
-import { More, largest } from "./overview";
+import { EVERYTHING, largest, More } from "./overview";
 import { Change, ContextSite, Figures, Stack, stackText, Verdict } from "./parts";
 import { type Column, Table } from "./table";
 
@@ -70,13 +70,15 @@ function answer(facts: Facts, model: Model, diff: Diff): string {
 		const rounds = figure(facts.doc.round_count);
 		const held = `${bytes(figure(after.live_bytes))} in ${things(figure(after.live_blocks), "block")} of ${stacks}`;
 		if (facts.doc.from == null) return `${held}: held of each of ${things(rounds, "round")}`;
-		return `${held}: allocated ${facts.doc.until == null ? `since ${mark(facts.doc.from)}` : `between ${mark(facts.doc.from)} and ${mark(facts.doc.until)}`}, and still alive`;
+		const [from, until] = [mark(facts.doc.from), mark(facts.doc.until)];
+		return `${held}: allocated ${facts.doc.until == null ? `since ${from}` : `between ${from} and ${until}`}, and still alive`;
 	}
 	if (!model.contexts.count) return "No call stack differs";
-	const how = delta > 0 ? "more" : delta < 0 ? "fewer" : "as many";
+	const [before, after] = [diff.text(diff.before), diff.text(diff.after)];
+	const how = delta > 0 ? "more" : diff.text === bytes ? "less" : "fewer";
 	return delta
-		? `${diff.text(Math.abs(delta))} ${how === "fewer" && diff.text === bytes ? "less" : how}: ${diff.words} went from ${diff.text(diff.before)} to ${diff.text(diff.after)}`
-		: `The sum is the same, ${diff.text(diff.after)}, but ${stacks} ${model.contexts.count === 1 ? "differs" : "differ"}`;
+		? `${diff.text(Math.abs(delta))} ${how}: ${diff.words} went from ${before} to ${after}`
+		: `The sum is the same, ${after}, but ${stacks} ${model.contexts.count === 1 ? "differs" : "differ"}`;
 }
 
 function Side({ name, side }: { name: string; side: unknown }) {
@@ -140,7 +142,7 @@ export function DiffOverview({ facts }: { facts: Facts }) {
 	const { model, set } = useSeep();
 	const diff = diffOf(facts, model);
 	const left = object(facts.doc.left_out);
-	const { value } = model.weigh({ measure: "live", thread: null, scope: null, module: null, epochs: null });
+	const { value } = model.weigh({ ...EVERYTHING, measure: "live" });
 	const delta = diff.after - diff.before;
 
 	return (
@@ -166,14 +168,16 @@ export function DiffOverview({ facts }: { facts: Facts }) {
 						<tbody>
 							{largest(value, 10).map((i) => (
 								<tr key={i} onClick={() => set({ tab: "changes", selected: i })}>
-									<td class="num"><button class="link" onClick={() => set({ tab: "changes", selected: i })}>{diff.marks ? diff.text(value[i]) : <Change of={value[i]} text={diff.text} />}</button></td>
+									<td class="num">
+										<button class="link">{diff.marks ? diff.text(value[i]) : <Change of={value[i]} text={diff.text} />}</button>
+									</td>
 									<td><Verdict word={diff.verdictOf(i)} /></td>
 									<td><ContextSite i={i} /></td>
 								</tr>
 							))}
 						</tbody>
 					</table>
-					<More tab="changes">{diff.marks ? `All ${things(model.contexts.count, "call stack")}` : `All ${things(model.contexts.count, "change")}`}</More>
+					<More tab="changes">{`All ${things(model.contexts.count, diff.marks ? "call stack" : "change")}`}</More>
 				</section>
 			</div>
 			<div class="side">

@@ -3,12 +3,26 @@
 import { useEffect, useRef } from "preact/hooks";
 
 const KEYS: [title: string, keys: [key: string, what: string][]][] = [
-	["Everywhere", [["1 … 9", "the views, in the order of their tabs"], ["/", "search"], ["t", "light or dark"], ["p", "print"], ["Esc", "leave the search, take back a zoom or a brush"], ["?", "this help"]]],
+	["Everywhere", [
+		["1 … 9", "the views, in the order of their tabs"], ["/", "search"], ["t", "light or dark"], ["p", "print"],
+		["Esc", "leave the search, take back a zoom or a brush"], ["?", "this help"],
+	]],
 	["Tabs", [["← →", "the view beside"], ["Home End", "the first, the last"]]],
-	["Tables", [["↑ ↓ PgUp PgDn Home End", "move"], ["Enter, → and ←", "open, close a row"], ["c", "copy its call stack"], ["Tab", "to the headers and buttons"]]],
-	["Flame graph", [["← → ↑ ↓", "move from box to box"], ["Enter", "zoom in"], ["Backspace, Esc", "zoom out"], ["Home", "all"], ["+ −", "widen, narrow; so do Ctrl and the wheel"], ["s", "callers and callees"], ["c", "copy the path"], ["n, N", "next hit, the one before"]]],
+	["Tables", [
+		["↑ ↓ PgUp PgDn Home End", "move"], ["Enter, → and ←", "open, close a row"], ["c", "copy its call stack"],
+		["Tab", "to the headers and buttons"],
+	]],
+	["Flame graph", [
+		["← → ↑ ↓", "move from box to box"], ["Enter", "zoom in"], ["Backspace, Esc", "zoom out"], ["Home", "all"],
+		["+ −", "widen, narrow; so do Ctrl and the wheel"], ["s", "callers and callees"], ["c", "copy the path"],
+		["n, N", "next hit, the one before"],
+	]],
 	["Timeline", [["← →", "choose an epoch"], ["Shift ← →", "stretch to several"], ["Esc", "the whole run"]]],
 ];
+
+const Key = ({ of }: { of: string }) => (
+	<span>{/[\w/?←→↑↓+−]/.test(of) && of !== "and" ? <kbd>{of.replace(/,$/, "")}</kbd> : of} </span>
+);
 
 export function Help(props: { open: boolean; close: () => void }) {
 	const ref = useRef<HTMLDialogElement>(null);
@@ -27,7 +41,7 @@ export function Help(props: { open: boolean; close: () => void }) {
 				{KEYS.map(([title, keys]) => [
 					<h3 key={title}>{title}</h3>,
 					...keys.map(([key, what]) => [
-						<dt key={key}>{key.split(" ").map((one, i) => <span key={i}>{i > 0 && " "}{/[\w/?←→↑↓+−]/.test(one) && one !== "and" ? <kbd>{one.replace(/,$/, "")}</kbd> : one}</span>)}</dt>,
+						<dt key={key}>{key.split(" ").map((one, i) => <Key key={i} of={one} />)}</dt>,
 						<dd key={what}>{what}</dd>,
 					]),
 				])}

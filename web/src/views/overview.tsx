@@ -5,7 +5,7 @@ import { after, type Facts, type GrowthRow, type LeakRow, said, sinceWords } fro
 import { basename, bytes, count, digits, duration, exactBytes, percent, things, visible } from "../format";
 import { array, figure, object } from "../model/read";
 import type { Model } from "../model";
-import { type Tab, useSeep } from "../state";
+import { type Measure, type Tab, useSeep } from "../state";
 import { growthWords, NoGrowth, rateOf, whenWords } from "./growth";
 import { answerOf, withAll } from "./leaks";
 import { Bytes, Count, contextName, nameOf, Share, Site, Verdict } from "./parts";
@@ -81,8 +81,10 @@ function Answer({ facts, print }: { facts: Facts; print?: boolean }) {
 	const { model } = useSeep();
 	const answer = answerOf(facts, model);
 	const certain = facts.roots.length > 0;
-	const places = byPlace(model, certain ? facts.roots : facts.doubtful, (leak) => leak.context, (leak) => (leak.context < 0 ? `${leak.index}` : leak.verdict), withAll);
+	const keyOf = (leak: LeakRow) => (leak.context < 0 ? `${leak.index}` : leak.verdict);
+	const places = byPlace(model, certain ? facts.roots : facts.doubtful, (leak) => leak.context, keyOf, withAll);
 	const most = print ? 10 : 3;
+	const more = things(places.length - most, "more place");
 
 	return (
 		<section class={`card answer ${answer.sign}`} aria-labelledby={print ? undefined : "answer"}>
@@ -98,7 +100,9 @@ function Answer({ facts, print }: { facts: Facts; print?: boolean }) {
 				))}
 			</ol>
 			{facts.leaks.length > 0 && (
-				<More tab="leaks">{places.length > most ? `${things(places.length - most, "more place")}, and why` : places.length ? "Evidence and stacks" : "All verdicts"}</More>
+				<More tab="leaks">
+					{places.length > most ? `${more}, and why` : places.length ? "Evidence and stacks" : "All verdicts"}
+				</More>
 			)}
 		</section>
 	);
@@ -204,8 +208,8 @@ function Totals({ facts }: { facts: Facts }) {
 
 function Largest({ facts, most }: { facts: Facts; most: number }) {
 	const { model, set } = useSeep();
-	const measure = figure(object(facts.doc.totals).live_bytes) ? "live" : "peak";
-	const weights = model.weigh({ measure, thread: null, scope: null, module: null, epochs: null });
+	const measure = mainMeasure(facts);
+	const weights = model.weigh({ ...EVERYTHING, measure });
 	const places = useMemo(() => {
 		// Those of one stack by several threads are one row: look at more than are shown.
 		const some = largest(weights.value, model.contexts.threads.list.length > 1 ? 2000 : most);
@@ -257,7 +261,11 @@ function Bars(props: { title: string; rows: { name: string; value: number; pick:
 					</li>
 				))}
 			</ul>
-			{rest.length > 0 && <p class="muted">and {bytes(rest.reduce((all, row) => all + row.value, 0))} of {digits(rest.length)} more {props.fold}</p>}
+			{rest.length > 0 && (
+				<p class="muted">
+					and {bytes(rest.reduce((all, row) => all + row.value, 0))} of {digits(rest.length)} more {props.fold}
+				</p>
+			)}
 		</section>
 	);
 }
@@ -276,7 +284,7 @@ function Ages({ facts }: { facts: Facts }) {
 
 function Threads({ facts }: { facts: Facts }) {
 	const { model, set } = useSeep();
-	const weights = model.weigh({ measure: figure(object(facts.doc.totals).live_bytes) ? "live" : "peak", thread: null, scope: null, module: null, epochs: null });
+	const weights = model.weigh({ ...EVERYTHING, measure: mainMeasure(facts) });
 	const sums = model.contexts.threads.list.map((thread) => ({
 		name: visible(thread),
 		value: 0,
@@ -287,8 +295,15 @@ function Threads({ facts }: { facts: Facts }) {
 		const at = model.contexts.threadOf[i];
 		if (at >= 0) sums[at].value += weights.value[i];
 	}
-	return <Bars title={`Threads, by bytes ${weights.measure === "live" ? "live" : "at the peak"}`} rows={sums.sort((a, b) => b.value - a.value)} most={5} fold="threads" />;
+	sums.sort((a, b) => b.value - a.value);
+	return <Bars title={`Threads, by bytes ${weights.measure === "live" ? "live" : "at the peak"}`} rows={sums} most={5} fold="threads" />;
 }
+
+/** No filters. */
+export const EVERYTHING = { thread: null, scope: null, module: null, epochs: null };
+
+/** What is live, or was at the peak where all was freed. */
+const mainMeasure = (facts: Facts): Measure => (figure(object(facts.doc.totals).live_bytes) ? "live" : "peak");
 
 /** Indexes of the largest values, without sorting all. */
 export function largest(values: Float64Array, most: number): number[] {

@@ -4,7 +4,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { epochName, type Facts } from "../facts";
-import { bytes, count, duration } from "../format";
+import { bytes, count, duration, things } from "../format";
 import { figure, object } from "../model/read";
 import { colour, useSize, useTheme } from "./hooks";
 
@@ -173,7 +173,12 @@ const axisTime = (facts: Facts) => (_: uPlot, ticks: number[]) => {
 };
 
 const BYTE_STEPS = Array.from({ length: 55 }, (_, i) => 2 ** i);
-const TIME_STEPS = [1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
+const DAY = 86400;
+/** Seconds: 1, 2 and 5 of each power of ten, then parts of minutes, hours and days. */
+const TIME_STEPS = [
+	...[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1].flatMap((step) => [step, 2 * step, 5 * step]),
+	10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, DAY, 2 * DAY, 7 * DAY,
+];
 
 function options(props: Props, width: number, data: uPlot.AlignedData, ink: Ink): uPlot.Options {
 	const { facts, what, small } = props;
@@ -258,9 +263,10 @@ function touch(plot: uPlot, props: Props): () => void {
 		from = null;
 		plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
 	};
-	const events: [string, (event: PointerEvent) => void][] = [["pointerdown", down], ["pointermove", moved], ["pointerup", up], ["pointercancel", cancel]];
-	for (const [name, listener] of events) over.addEventListener(name as "pointerdown", listener);
-	return () => events.forEach(([name, listener]) => over.removeEventListener(name as "pointerdown", listener));
+	const listeners = { pointerdown: down, pointermove: moved, pointerup: up, pointercancel: cancel };
+	const events = Object.entries(listeners) as ["pointerdown", (event: PointerEvent) => void][];
+	for (const [name, listener] of events) over.addEventListener(name, listener);
+	return () => events.forEach(([name, listener]) => over.removeEventListener(name, listener));
 }
 
 export function Plot(props: Props) {
@@ -284,14 +290,15 @@ export function Plot(props: Props) {
 		};
 	}, [facts, width, theme, props.height, props.epochs]);
 
-	const named = facts.marks.filter((mark) => mark.name).length;
+	const names = facts.marks.flatMap((mark) => mark.name ?? []);
+	const marks = names.length ? `; ${things(names.length, "named mark")}: ${names.slice(0, 10).join(", ")}` : "";
 	const label = what === "bytes" ? "Live bytes and resident set over time" : "Allocations per second over time";
 	return (
 		<div
 			class="plot"
 			ref={ref}
 			role="img"
-			aria-label={`${label}, from 0 to ${duration(facts.endNs - facts.startNs)}${named ? `; ${named} named marks: ${facts.marks.filter((mark) => mark.name).slice(0, 10).map((mark) => mark.name).join(", ")}` : ""}`}
+			aria-label={`${label}, from 0 to ${duration(facts.endNs - facts.startNs)}${marks}`}
 			style={{ height: `${props.height}px` }}
 		/>
 	);
@@ -303,5 +310,8 @@ export const epochLabel = (facts: Facts, i: number) => {
 };
 
 /** "warm to 2.0 s". */
-export const epochSpan = (facts: Facts, i: number) =>
-	`${epochName(facts, facts.epochs[i])} to ${i + 1 < facts.epochs.length ? epochName(facts, facts.epochs[i + 1]) : facts.running ? "now" : "the end"}`;
+export function epochSpan(facts: Facts, i: number): string {
+	const next = facts.epochs[i + 1];
+	const until = next ? epochName(facts, next) : facts.running ? "now" : "the end";
+	return `${epochName(facts, facts.epochs[i])} to ${until}`;
+}
