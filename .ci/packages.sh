@@ -23,6 +23,8 @@ check_packages="$fast_packages bubblewrap chromium clang clang-format cmark-gfm 
 	libgoogle-perftools-dev libheaptrack libjemalloc-dev libmimalloc-dev libpython3.11-testsuite lld
 	llvm-19 man-db mandoc patchelf perl pkg-config rustc sqlite3 tesseract-ocr tmux valgrind xvfb
 	xz-utils zsh zstd"
+# The page's tests: any node from 18 on will do, and beside one that is not Debian's its npm is refused.
+command -v npm >/dev/null 2>&1 || check_packages="$check_packages nodejs npm"
 # What `make deb` needs; tests/soak/package tries the packages in a system that debootstrap makes.
 deb_packages="$build_packages debhelper dpkg-dev git lintian"
 # What `make bench` measures with, and beside.

@@ -27,6 +27,7 @@ export class Session {
 	#browser;
 	#config;
 	#open = [];
+	#files = new Map();
 	problems = [];
 
 	constructor(browser, config) {
@@ -39,13 +40,25 @@ export class Session {
 		return this.#config.pages[name].document;
 	}
 
+	/** A folder for files of its own. */
+	get scratch() {
+		return this.#config.scratch;
+	}
+
 	path(name) {
 		return this.#config.pages[name].page;
 	}
 
-	/** A page of that name, or at a path; `options` are playwright's for a context, and `hash`. */
-	async open(name, { hash = "", wait = "[role=tabpanel]", ...options } = {}) {
+	/** Another page in the same tab. */
+	async go(page, name, { hash = "", wait = "[role=tabpanel]" } = {}) {
 		const url = pathToFileURL(this.#config.pages[name]?.page ?? name).href;
+		this.#files.set(page, url);
+		await page.goto(`${url}${hash && `#${hash}`}`);
+		if (wait) await page.waitForSelector(wait);
+	}
+
+	/** A page of that name, or at a path; `options` are playwright's for a context, and those of go(). */
+	async open(name, { hash, wait, ...options } = {}) {
 		const context = await this.#browser.newContext({
 			viewport: { width: 1280, height: 800 }, colorScheme: "light",
 			permissions: ["clipboard-read", "clipboard-write"], ...options,
@@ -58,7 +71,7 @@ export class Session {
 		page.on("pageerror", (error) => this.problems.push(`exception: ${error.stack ?? error}`));
 		page.on("request", (request) => {
 			const asked = request.url().split("#")[0];
-			if (asked !== url && !asked.startsWith("data:")) this.problems.push(`request: ${asked.slice(0, 200)}`);
+			if (asked !== this.#files.get(page) && !asked.startsWith("data:")) this.problems.push(`request: ${asked.slice(0, 200)}`);
 		});
 		page.on("dialog", (dialog) => {
 			this.problems.push(`dialog: ${dialog.message()}`);
@@ -66,14 +79,13 @@ export class Session {
 		});
 		await page.addInitScript(listen);
 		this.#open.push(page);
-		await page.goto(`${url}${hash && `#${hash}`}`);
-		if (wait) await page.waitForSelector(wait);
+		await this.go(page, name, { hash, wait });
 		return page;
 	}
 
 	/** Ends the test: every page has been content. */
 	async finish() {
-		for (const page of this.#open) {
+		for (const page of this.#open.filter((one) => !one.isClosed())) {
 			const violations = await page.evaluate(() => window.violations ?? []);
 			this.problems.push(...violations.map((text) => `policy: ${text}`));
 		}

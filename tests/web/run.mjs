@@ -6,7 +6,7 @@ import { launch, Session } from "./browser.mjs";
 import { tests } from "./registry.mjs";
 
 const TEST_LIMIT_MS = 60_000;
-const AT_ONCE = 2;
+const AT_ONCE = 1;
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 
 for (const page of Object.values(config.pages)) page.document &&= JSON.parse(readFileSync(page.document, "utf8"));

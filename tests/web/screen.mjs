@@ -13,9 +13,9 @@ export async function tab(page, name) {
 /** A table of rows, by its name; it is a tree where rows open. */
 export const table = (page, label) => page.locator(`[role=tabpanel]:not([hidden]) .grid[aria-label="${label}"]`);
 
-/** All rows of a table, the rows out of sight too: texts and titles of cells by header. */
-export const rows = (page, label) =>
-	table(page, label).evaluate(async (grid) => {
+/** The first rows of a table, those out of sight too: texts and titles of cells by header. */
+export const rows = (page, label, most = Infinity) =>
+	table(page, label).evaluate(async (grid, least) => {
 		const heads = [...grid.querySelectorAll("[role=columnheader] button")].map((head) => head.firstChild.textContent);
 		const found = new Map();
 		const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -30,12 +30,15 @@ export const rows = (page, label) =>
 			}
 			const before = grid.scrollTop;
 			grid.scrollTop += Math.max(grid.clientHeight - 60, 60);
-			if (grid.scrollTop === before) break;
+			if (grid.scrollTop === before || found.size >= least) break;
 		}
 		grid.scrollTop = 0;
 		await frame();
 		return [...found].sort((a, b) => a[0] - b[0]).map(([, row]) => row);
-	});
+	}, most === Infinity ? 1e9 : most);
+
+/** How many rows a table has. */
+export const count = async (page, label) => Number(await table(page, label).getAttribute("aria-rowcount")) - 1;
 
 /** "1,234 bytes" is 1234. */
 export const number = (text) => {

@@ -398,3 +398,15 @@ test("the graph keeps its zoom while other views are looked at", async (session)
 	await tab(page, "Flame graph");
 	assert.deepEqual(await way(page), before);
 });
+
+test("a leaf takes the focus and does not zoom; what of it is lost is told", async (session) => {
+	const page = await open(session);
+	const [leak] = session.document("tour").leaks;
+
+	await search(page, "fill_cache");
+	await press(page, "n", "Enter");
+	assert.equal((await way(page)).length, 1);
+	await search(page, "lose_one");
+	await press(page, "n");
+	assert.equal((await box(page)).facts.Lost, `${digits(leak.bytes)} bytes, 100.0%`);
+});

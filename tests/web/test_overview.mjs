@@ -14,7 +14,7 @@ test("the overview answers whether there is a leak, where, how much and since wh
 
 	assert.match(await answer.locator("h2").textContent(), new RegExp(`${roots.length} leaks: .* lost`));
 	assert.equal(await places.count(), 3);
-	const largest = roots.toSorted((a, b) => b.bytes + b.with_bytes - a.bytes - a.with_bytes)[0];
+	const largest = [...roots].sort((a, b) => b.bytes + b.with_bytes - a.bytes - a.with_bytes)[0];
 	assert.equal(number(await places.first().locator(".amount b").getAttribute("title")), largest.bytes + largest.with_bytes);
 	const text = await places.first().textContent();
 	assert.match(text, /lose_one/);
@@ -40,7 +40,7 @@ test("the totals of the overview are those of the document", async (session) => 
 test("the overview lists the largest call stacks, and opens the one that is clicked", async (session) => {
 	const page = await session.open("tour");
 	const doc = session.document("tour");
-	const largest = doc.contexts.toSorted((a, b) => b.live_bytes - a.live_bytes);
+	const largest = [...doc.contexts].sort((a, b) => b.live_bytes - a.live_bytes);
 	const first = page.locator(".panel .largest tbody tr").first();
 
 	assert.equal(number(await first.locator("td").first().getAttribute("title")), largest[0].live_bytes);
@@ -134,4 +134,28 @@ test("threads and ages on the overview come to what lives", async (session) => {
 	assert.equal(sum(threads, (bytes) => bytes), total(doc, "live"));
 	const ages = (await bars("When what lives was allocated")).map(number);
 	assert.equal(sum(ages, (bytes) => bytes), total(doc, "live"));
+});
+
+test("the first view needs no scrolling to answer", async (session) => {
+	const page = await session.open("tour");
+
+	for (const card of [".answer", ".grows", "dl.totals"]) {
+		const { y, height } = await page.locator(`#panel-overview ${card}`).boundingBox();
+		assert.ok(y >= 0 && y + height <= 800, `${card}: ${y} + ${height}`);
+	}
+	const growth = await page.locator("#panel-overview .grows").innerText();
+	assert.match(growth, /1 call stack grew by [\d.]+ KB at \+.*remember.*page_tour\.c:\d+.*since .* after the start.*thread worker-1/s);
+});
+
+test("a leak of the overview leads to its evidence, and on to the flame graph", async (session) => {
+	const page = await session.open("tour");
+
+	await page.locator("#panel-overview .answer .finding .link").first().click();
+	const detail = page.locator("#panel-leaks .grid-detail");
+	await detail.waitFor();
+	assert.match(await detail.innerText(), /lose_one.*page_tour\.c:\d+.*No pointer leads to it/s);
+	await detail.getByRole("button", { name: "In the flame graph" }).click();
+	await page.waitForSelector("#panel-flame:not([hidden])");
+	await settled(page);
+	assert.match(await page.locator(".in-focus").innerText(), /^lose_one/);
 });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the page has to show, worked out from what --json prints, and from nothing of the page.
 
+import { contextsOf } from "./rewrite.mjs";
+
 export const KEYS = { live: "live_bytes", peak: "peak_bytes", allocated: "alloc_bytes", temporary: "temporary" };
 const LOST = ["LOST", "LOST-CYCLE", "LOST-WITH"];
 
@@ -48,24 +50,39 @@ export function tree(doc, measure, keep = () => true) {
 	return root;
 }
 
-/** By function what it allocated itself, and what it and all that it calls did; both over contexts with a value. */
-export function functions(doc, measure, keep = () => true) {
-	const weights = values(doc, measure);
+/** By function what it allocated itself, and what it and all that it calls did; by values of contexts. */
+function tally(contexts) {
 	const found = new Map();
 
-	for (const context of doc.contexts) {
-		const value = weights.get(context.id);
-		if (!value || !keep(context)) continue;
-		const names = path(doc, context);
+	for (const { names, blamed, value } of contexts) {
+		if (!value) continue;
 		for (const one of new Set(names)) {
 			const entry = found.get(one) ?? { own: 0, inclusive: 0, stacks: 0 };
 			entry.inclusive += value;
 			entry.stacks++;
-			if (one === names.at(-1)) entry.own += value;
+			if (one === blamed) entry.own += value;
 			found.set(one, entry);
 		}
 	}
 	return found;
+}
+
+/** Where the innermost frame is to blame. */
+export function functions(doc, measure) {
+	const weights = values(doc, measure);
+	return tally(doc.contexts.map((context) => {
+		const names = path(doc, context);
+		return { names, blamed: names.at(-1), value: weights.get(context.id) };
+	}));
+}
+
+/** Of a page's data, which say how many frames allocate for their caller. */
+export function blamedFunctions(data, measure) {
+	const { document } = data;
+	return tally(contextsOf(data).map(({ index, frames, inner }) => {
+		const names = frames.map((at) => name(document, at));
+		return { names, blamed: names[inner], value: document.contexts[KEYS[measure]][index] };
+	}));
 }
 
 /** What lives of what was allocated in these epochs. */
