@@ -41,8 +41,7 @@ struct jemalloc {
 	struct seep_line_reader lines;
 	struct seep_builder *builder;
 	uint64_t period; /* bytes between samples on average; 0: each allocation was recorded */
-	bool in_tcmalloc;
-	bool has_stack; /* one was read, whose figures come next */
+	bool has_stack;	 /* one was read, whose figures come next */
 	uint32_t piece;
 	bool knows_allocs;
 	struct mapping *mappings;
@@ -127,34 +126,30 @@ static int take_stack(struct jemalloc *j, char *at)
 	return 0;
 }
 
-/* Of jemalloc: "@ ADDRESS...", then "t*: FIGURES" and the same of each thread. */
-static int take_jemalloc(struct jemalloc *j, char *at)
+/*
+ * Of jemalloc: "@ ADDRESS...", then "t*: FIGURES" and the same of each thread, which are left out;
+ * of tcmalloc: "FIGURES @ ADDRESS...".
+ */
+static int take_line(struct jemalloc *j, char *at)
 {
+	const bool is_stack = *at == '@', is_thread = *at == 't' && at[1] != '*';
 	struct seep_import_figures figures;
+	int r = 0;
 
-	if (*at == '@')
-		return take_stack(j, at + 1);
-	if (*at != 't')
-		return wrong(j, "neither a call stack nor figures");
-	if (at[1] != '*' || !j->has_stack)
+	if (is_thread || (*at == 't' && !j->has_stack))
 		return 0;
-	at += 2;
-	if (!skip(&at, ':') || !parse_figures(&at, &figures))
-		return wrong(j, "no figures in the form of \"t*: 3: 300 [9: 900]\"");
+	if (*at == 't')
+		at += 2 + (at[2] == ':');
+	if (!is_stack && !parse_figures(&at, &figures))
+		return wrong(j, "neither a call stack nor figures like \"3: 300 [9: 900]\"");
+	if (skip(&at, '@'))
+		r = take_stack(j, at);
+	if (r < 0 || is_stack)
+		return r;
+	if (!j->has_stack)
+		return wrong(j, "figures without a call stack");
 	j->has_stack = false;
 	return add_context(j, &figures);
-}
-
-/* Of tcmalloc: "FIGURES @ ADDRESS...". */
-static int take_tcmalloc(struct jemalloc *j, char *at)
-{
-	struct seep_import_figures figures;
-	int r;
-
-	if (!parse_figures(&at, &figures) || !skip(&at, '@'))
-		return wrong(j, "no figures in the form of \"3: 300 [9: 900] @ ADDRESSES\"");
-	r = take_stack(j, at);
-	return r == 0 ? add_context(j, &figures) : r;
 }
 
 /* ---- modules ------------------------------------------------------------------------------- */
@@ -214,34 +209,26 @@ static void place_frames(struct jemalloc *j)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-/* "heap profile: 3: 300 [9: 900] @ heap_v2/524288", or "... @ heapprofile": nothing was sampled. */
-static int take_tcmalloc_head(struct jemalloc *j, char *at)
+/* "heap_v2/524288"; of tcmalloc "heap profile: FIGURES @ heapprofile": nothing was sampled. */
+static int take_head(struct jemalloc *j)
 {
+	char *at = j->lines.line;
 	struct seep_import_figures figures;
 
-	j->in_tcmalloc = true;
-	if (!parse_figures(&at, &figures) || !skip(&at, '@'))
-		return wrong(j, "no figures behind \"heap profile:\"");
-	at += strspn(at, " ");
-	if (begins(at, "heapprofile"))
-		return 0;
+	if (begins(at, tcmalloc_magic)) {
+		at += strlen(tcmalloc_magic);
+		if (!parse_figures(&at, &figures) || !skip(&at, '@'))
+			return wrong(j, "no figures behind \"heap profile:\"");
+		at += strspn(at, " ");
+		if (begins(at, "heapprofile"))
+			return 0;
+	}
 	if (!begins(at, jemalloc_magic))
 		return seep_line_fail(
 			&j->lines, SEEP_EUNSUPPORTED,
-			"neither \"heapprofile\" nor \"heap_v2\" is behind the \"@\"");
+			"neither \"heap_v2\" of jemalloc nor \"heapprofile\" of tcmalloc");
 	at += strlen(jemalloc_magic);
 	return seep_line_decimal(&at, &j->period) ? 0 : wrong(j, "no number behind \"heap_v2/\"");
-}
-
-static int take_head(struct jemalloc *j)
-{
-	char *at = j->lines.line + strlen(jemalloc_magic);
-
-	if (begins(j->lines.line, tcmalloc_magic))
-		return take_tcmalloc_head(j, j->lines.line + strlen(tcmalloc_magic));
-	if (!begins(j->lines.line, jemalloc_magic) || !seep_line_decimal(&at, &j->period))
-		return wrong(j, "neither \"heap_v2/NUMBER\" nor \"heap profile:\"");
-	return 0;
 }
 
 static int read_all(struct jemalloc *j)
@@ -260,7 +247,7 @@ static int read_all(struct jemalloc *j)
 		else if (begins(at, "MAPPED_LIBRARIES:"))
 			in_mappings = true;
 		else if (*at)
-			r = j->in_tcmalloc ? take_tcmalloc(j, at) : take_jemalloc(j, at);
+			r = take_line(j, at);
 	}
 	if (r == 0 && !in_mappings)
 		r = seep_fail(j->lines.err, SEEP_ETRUNC,
