@@ -66,11 +66,12 @@ uint32_t seep_import_module(struct seep_profile *profile, const char *path, uint
 			    uint64_t end, uint64_t file_offset)
 {
 	const uint64_t bias = start - file_offset;
-	struct seep_profile_module *module = profile->modules + profile->module_count;
+	struct seep_profile_module *module = NULL;
 
-	if (profile->module_count && module[-1].bias == bias &&
-	    strcmp(module[-1].path, path) == 0) {
-		module[-1].end = end;
+	if (profile->module_count)
+		module = &profile->modules[profile->module_count - 1];
+	if (module && module->bias == bias && strcmp(module->path, path) == 0) {
+		module->end = end;
 		return profile->module_count;
 	}
 	module = seep_profile_add(profile, SEEP_ARRAY_MODULES);
