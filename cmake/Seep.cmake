@@ -4,31 +4,28 @@
 #
 #	find_package(Seep REQUIRED)
 #	seep_add_leak_test(NAME parser.memory COMMAND parser_test --all
-#		BUDGETS "leaks<=0" "peak<24MB" "function:parse_*:allocs<10k")
+#		BUDGETS "leaks<=0" "peak<=24MB" "function:parse_*:allocs<=10k")
 #
-# The test records COMMAND with "seep run" and then checks the recording with "seep check". It fails
-# as COMMAND does, or with the status of "seep check": 1 if a budget is broken, 2 if one could not be
-# checked. Without BUDGETS there must be no leaks. docs/check.md has all of it.
+# makes two tests: parser.memory.record runs COMMAND under "seep run" and fails as it does, and then
+# parser.memory checks the recording with "seep check". docs/check.md says when that fails.
 #
 #	NAME NAME		of the test
-#	COMMAND PROGRAM ARG...	a target or a path; a target's folder, as add_test()
-#	BUDGETS BUDGET...	as for "seep check --budget"
-#	BUDGETS_FILE FILE	as for "seep check --budgets"
+#	COMMAND PROGRAM ARG...	a target or a path
+#	BUDGETS BUDGET...	as for "seep check --budget" (default: no leaks)
 #	BASELINE FILE		an earlier recording
 #	SUPPRESSIONS FILE...	leaks that are known
 #	RUN_OPTIONS OPTION...	more of "seep run": --growth-after 10s
 #	CHECK_OPTIONS OPTION...	more of "seep check": --allow-unknown, --sarif FILE
-#	RECORDING FILE		where it is left (default: NAME.seep in the binary folder)
-#	WORKING_DIRECTORY DIR	of the program
+#	WORKING_DIRECTORY DIR	of the program (default: the binary folder)
 #
-# Paths are relative to the source folder, RECORDING to the binary folder. Source files are named
-# relative to CMAKE_SOURCE_DIR.
+# The recording is left in the binary folder as NAME.seep. BASELINE and SUPPRESSIONS are relative to
+# the source folder, files in CHECK_OPTIONS and the names of source files to CMAKE_SOURCE_DIR.
 
 find_program(SEEP_EXECUTABLE seep HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin"
 	"${CMAKE_CURRENT_LIST_DIR}/../../../../bin" DOC "The heap profiler seep")
 
 function(seep_add_leak_test)
-	cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;BUDGETS_FILE;BASELINE;RECORDING;WORKING_DIRECTORY"
+	cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;BASELINE;WORKING_DIRECTORY"
 		"COMMAND;BUDGETS;SUPPRESSIONS;RUN_OPTIONS;CHECK_OPTIONS")
 	if(arg_UNPARSED_ARGUMENTS)
 		message(FATAL_ERROR "seep_add_leak_test: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -39,59 +36,33 @@ function(seep_add_leak_test)
 	if(NOT SEEP_EXECUTABLE)
 		message(FATAL_ERROR "seep_add_leak_test: no seep was found; set SEEP_EXECUTABLE")
 	endif()
-	if(NOT DEFINED arg_RECORDING)
-		string(MAKE_C_IDENTIFIER "${arg_NAME}" arg_RECORDING)
-		string(APPEND arg_RECORDING ".seep")
-	endif()
-	cmake_path(ABSOLUTE_PATH arg_RECORDING BASE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
 	if(NOT DEFINED arg_WORKING_DIRECTORY)
 		set(arg_WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
 	endif()
-
+	string(REGEX REPLACE "[^A-Za-z0-9._-]" "_" recording "${arg_NAME}.seep")
+	set(recording "${CMAKE_CURRENT_BINARY_DIR}/${recording}")
 	list(POP_FRONT arg_COMMAND program)
 	if(TARGET "${program}")
 		set(program "$<TARGET_FILE:${program}>")
 	endif()
-	set(check --source-root "${CMAKE_SOURCE_DIR}" ${arg_CHECK_OPTIONS})
+	set(check ${arg_CHECK_OPTIONS})
 	foreach(budget IN LISTS arg_BUDGETS)
 		list(APPEND check --budget "${budget}")
 	endforeach()
-	foreach(rules IN LISTS arg_SUPPRESSIONS)
-		cmake_path(ABSOLUTE_PATH rules BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-		list(APPEND check --suppressions "${rules}")
+	foreach(option IN ITEMS BASELINE SUPPRESSIONS)
+		string(TOLOWER "--${option}" word)
+		foreach(file IN LISTS arg_${option})
+			cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+			list(APPEND check ${word} "${file}")
+		endforeach()
 	endforeach()
-	foreach(option IN ITEMS BUDGETS_FILE BASELINE)
-		if(DEFINED arg_${option})
-			cmake_path(ABSOLUTE_PATH arg_${option}
-				BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
-		endif()
-	endforeach()
-	if(DEFINED arg_BUDGETS_FILE)
-		list(APPEND check --budgets "${arg_BUDGETS_FILE}")
-	endif()
-	if(DEFINED arg_BASELINE)
-		list(APPEND check --baseline "${arg_BASELINE}")
-	endif()
-	list(LENGTH check check_count)
 
-	# Both commands in one test: the words of "seep check" first, so many, then those of "seep run".
-	# The program's failure counts more than what its budgets say.
-	set(script [=[
-seep=$1 recording=$2 count=$3
-shift 3
-# What an earlier test left there is not what is checked.
-rm -f "$recording"
-(shift "$count" && exec "$seep" run -q --force -o "$recording" "$@")
-status=$?
-[ $status -eq 0 ] || echo "seep_add_leak_test: the program ended with status $status" >&2
-rest=$(($# - count)) i=0
-while [ $i -lt "$count" ]; do set -- "$@" "$1" && shift && i=$((i + 1)); done
-shift "$rest"
-"$seep" check "$@" "$recording"
-checked=$?
-[ $status -eq 0 ] || exit $status
-exit $checked]=])
-	add_test(NAME "${arg_NAME}" WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}"
-		COMMAND sh -c "${script}" seep_add_leak_test "${SEEP_EXECUTABLE}" "${arg_RECORDING}"
-			"${check_count}" ${check} ${arg_RUN_OPTIONS} -- "${program}" ${arg_COMMAND})
+	add_test(NAME "${arg_NAME}.record" WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}"
+		COMMAND "${SEEP_EXECUTABLE}" run -q --force -o "${recording}" ${arg_RUN_OPTIONS} --
+			"${program}" ${arg_COMMAND})
+	add_test(NAME "${arg_NAME}" WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+		COMMAND "${SEEP_EXECUTABLE}" check ${check} "${recording}")
+	# Where the program fails, what it left is not checked.
+	set_tests_properties("${arg_NAME}.record" PROPERTIES FIXTURES_SETUP "${arg_NAME}.record")
+	set_tests_properties("${arg_NAME}" PROPERTIES FIXTURES_REQUIRED "${arg_NAME}.record")
 endfunction()

@@ -8,6 +8,7 @@
 
 #include "analysis/budget.h"
 #include "analysis/sites.h"
+#include "base/idtable.h"
 
 enum seep_budget_result {
 	SEEP_BUDGET_KEPT,
@@ -16,63 +17,55 @@ enum seep_budget_result {
 	SEEP_BUDGET_RESULT_COUNT,
 };
 
-/* "kept", "broken", "not-known". */
-extern const char *const seep_budget_result_names[SEEP_BUDGET_RESULT_COUNT];
-
-/* A call stack with a part of what counts. */
-struct seep_budget_stack {
-	uint32_t context;		      /* index + 1; 0: its call stack is not here */
-	const struct seep_profile_leak *leak; /* NULL: not one */
-	uint64_t hash;
-	uint64_t value; /* of a leak in bytes, with what goes with it, whatever is measured */
-	uint64_t blocks;
-};
-
-enum { SEEP_BUDGET_STACKS_MAX = 1000 };
-
-struct seep_budget_outcome {
-	const struct seep_budget *budget;
-	enum seep_budget_result result;
-	bool is_excused;  /* it is not known, and need not be: the budget says so */
-	bool has_place;	  /* some call stack is of the place, if there is one to be of */
-	uint64_t value;	  /* at least that */
-	uint64_t unsure;  /* so much more may be of it */
-	uint64_t base;	  /* of the baseline */
-	uint64_t limit;	  /* with the baseline's */
-	const char *code; /* of NOT_KNOWN: a stable word, and why in one sentence */
-	char *reason;
-	struct seep_budget_stack *stacks; /* of BROKEN: largest first */
-	uint32_t stack_count;
-	uint32_t left_out; /* beyond SEEP_BUDGET_STACKS_MAX */
-};
-
 /* A profile whose contexts have hashes, and its sites. */
 struct seep_budget_side {
 	struct seep_profile *profile;
 	struct seep_sites *sites;
 };
 
-/* What is known already, so that only what is new counts. */
-struct seep_budget_known {
-	uint64_t *leaks; /* ascending hashes */
-	size_t leak_count;
-	uint64_t *growing;
-	size_t growing_count;
+/* Earlier recordings. Zeroed is none. */
+struct seep_baseline {
+	struct seep_budget_side *items;
+	size_t count;
+	size_t capacity;
+	struct seep_idtable leaks; /* the hashes of all, 0 for each */
+	struct seep_idtable growing;
 };
 
 struct seep_budget_plan {
-	uint32_t leak_kinds; /* bits of enum seep_verdict */
-	bool is_child;	     /* it is one of the other processes of a run */
-	bool alone;	     /* those do not matter, recorded or not */
-	bool has_baseline;
-	struct seep_budget_known known;		 /* of all baselines */
-	const struct seep_budget_side *baseline; /* what to compare with; NULL: there is none */
+	const struct seep_baseline *baseline;
+	bool is_child; /* it is one of the other processes of a run */
+	bool is_alone; /* those do not matter, recorded or not */
 };
 
-/* Add what @profile has to @known; release that with seep_budget_known_done(). */
-void seep_budget_known_add(struct seep_budget_known *known, const struct seep_profile *profile,
-			   uint32_t leak_kinds);
-void seep_budget_known_done(struct seep_budget_known *known);
+/* A call stack with a part of what counts. */
+struct seep_budget_stack {
+	const struct seep_profile_context *context; /* NULL: its call stack is not here */
+	const struct seep_profile_leak *leak;	    /* NULL: it is none */
+	uint64_t value;	 /* of a leak in bytes, with what goes with it, whatever is measured */
+	uint64_t blocks; /* or allocations */
+};
+
+struct seep_budget_outcome {
+	enum seep_budget_result result;
+	bool has_place;			  /* some call stack is of the place */
+	uint64_t value;			  /* at least that */
+	uint64_t base;			  /* of the baseline */
+	uint64_t limit;			  /* with the baseline's */
+	struct seep_error why;		  /* of NOT_KNOWN */
+	struct seep_budget_stack *stacks; /* largest first */
+	uint32_t stack_count;
+};
+
+/* The name of the program, "" where it is not known. */
+const char *seep_budget_program(const struct seep_profile *profile);
+
+/* Release @side; empty again. */
+void seep_budget_side_done(struct seep_budget_side *side);
+
+/* Add @side, which is the baseline's then. */
+void seep_baseline_take(struct seep_baseline *baseline, struct seep_budget_side side);
+void seep_baseline_done(struct seep_baseline *baseline);
 
 /* Release what it returns with seep_budget_outcome_done(). Never fails. */
 struct seep_budget_outcome seep_budget_check(const struct seep_budget *budget,

@@ -70,7 +70,8 @@ bool seep_utf8_is_unsafe(unsigned code)
 {
 	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c ||
 	       (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-	       (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
+	       (code >= 0x2066 && code <= 0x2069) || code == 0xfeff || code == 0xfffe ||
+	       code == 0xffff;
 }
 
 static void escape_bytes(struct seep_strbuf *buf, const char *text, size_t bytes)

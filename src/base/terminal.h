@@ -45,7 +45,7 @@ size_t seep_display_fit(const char *text, size_t bytes, size_t columns, size_t *
 
 /*
  * Whether a well-formed character could steer a terminal or reorder the line: control characters,
- * those of text direction, separators of lines.
+ * those of text direction, separators of lines; or is none, U+FFFE and U+FFFF.
  */
 bool seep_utf8_is_unsafe(unsigned code);
 

@@ -1,163 +1,301 @@
 /* SPDX-License-Identifier: MIT */
-/* What all outputs of a check say alike. */
+/* What all formats of a check say alike. */
 #include "report/check.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/xalloc.h"
+#include "analysis/fold.h"
+#include "base/path.h"
+#include "base/terminal.h"
 #include "profile/verdict.h"
-#include "view/frame_text.h"
+#include "report/report_parts.h"
 
-/* Is @code one of @list, "a,b,c"? */
-static bool is_listed(const char *list, const char *code)
+/* How many call stacks are shown, of each leak one; and where their lines begin. */
+enum { STACKS_SHOWN = 3, LEAKS_MAX = 1000, INDENT = 4, FRAME_INDENT = 6 };
+
+/* "LOST: 4.0 KB in 10 blocks", "3 allocations", "12 MB in 3 blocks" */
+static void print_figures(FILE *out, unsigned measure, const struct seep_budget_stack *stack)
 {
-	const size_t bytes = strlen(code);
-
-	for (const char *at = list; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (strncmp(at, code, bytes) == 0 && (!at[bytes] || at[bytes] == ','))
-			return true;
-	}
-	return false;
-}
-
-enum seep_budget_result seep_check_result(const struct seep_check *check,
-					  const struct seep_budget_outcome *outcome)
-{
-	if (outcome->result != SEEP_BUDGET_NOT_KNOWN)
-		return outcome->result;
-	if (outcome->is_excused || (check->allowed && strcmp(outcome->code, "unreadable") != 0 &&
-				    (!*check->allowed || is_listed(check->allowed, outcome->code))))
-		return SEEP_BUDGET_KEPT;
-	return SEEP_BUDGET_NOT_KNOWN;
-}
-
-enum seep_budget_result seep_check_all(const struct seep_check *check)
-{
-	enum seep_budget_result all = SEEP_BUDGET_KEPT;
-
-	for (size_t i = 0; i < check->count * check->budgets->count; i++) {
-		const enum seep_budget_result one =
-			seep_check_result(check, &check->files[i / check->budgets->count]
-							  .outcomes[i % check->budgets->count]);
-
-		if (one == SEEP_BUDGET_BROKEN || all == SEEP_BUDGET_KEPT)
-			all = one;
-	}
-	return all;
-}
-
-char *seep_check_sentence(const struct seep_budget_outcome *outcome)
-{
-	const enum seep_budget_measure what = outcome->budget->measure;
-	const struct seep_unit_text value = seep_budget_text(what, outcome->value);
-
-	if (outcome->reason)
-		return seep_xstrdup(outcome->reason);
-	if (what == SEEP_BUDGET_LEAKS && outcome->limit == 0)
-		return seep_xstrdup(seep_things_text(outcome->value, "leak").text);
-	if (outcome->result == SEEP_BUDGET_KEPT || outcome->limit == 0)
-		return seep_xstrdup(value.text);
-	if (outcome->value == outcome->limit)
-		return seep_xasprintf("%s, which is not less", value.text);
-	return seep_xasprintf(
-		"%s, %s more than the budget%s%s", value.text,
-		seep_budget_text(what, outcome->value - outcome->limit).text,
-		outcome->budget->is_relative ? "; the baseline has " : "",
-		outcome->budget->is_relative ? seep_budget_text(what, outcome->base).text : "");
-}
-
-char *seep_check_figures(const struct seep_check_remark *remark)
-{
-	const struct seep_budget_stack *stack = remark->stack;
 	const struct seep_unit_text bytes = seep_bytes_text(stack->value);
 
+	fprintf(out, "%*s", INDENT, "");
 	if (stack->leak)
-		return seep_xasprintf("%s: %s in %s", seep_verdict_name(stack->leak->verdict),
-				      bytes.text, seep_things_text(stack->blocks, "block").text);
-	switch (remark->outcome->budget->measure) {
-	case SEEP_BUDGET_ALLOCS:
-		return seep_xstrdup(seep_things_text(stack->value, "allocation").text);
-	case SEEP_BUDGET_TEMPORARY:
-		return seep_xstrdup(seep_things_text(stack->value, "temporary allocation").text);
-	case SEEP_BUDGET_ALLOCATED:
-		return seep_xasprintf("%s in %s", bytes.text,
-				      seep_things_text(stack->blocks, "allocation").text);
-	case SEEP_BUDGET_BLOCKS:
-		return seep_xstrdup(seep_things_text(stack->value, "block").text);
-	case SEEP_BUDGET_GROWTH:
-		return seep_xasprintf("GROWING: +%s", bytes.text);
-	default:
-		return seep_xasprintf("%s in %s", bytes.text,
-				      seep_things_text(stack->blocks, "block").text);
+		fprintf(out, "%s: ", seep_verdict_name(stack->leak->verdict));
+	if (measure == SEEP_BY_ALLOCS)
+		fputs(seep_things_text(stack->value, "allocation").text, out);
+	else if (measure == SEEP_BY_TEMPORARY)
+		fputs(seep_things_text(stack->value, "temporary allocation").text, out);
+	else if (measure == SEEP_BY_GROWTH)
+		fprintf(out, "GROWING: +%s", bytes.text);
+	else
+		fprintf(out, "%s in %s", bytes.text, seep_things_text(stack->blocks, "block").text);
+}
+
+static uint64_t hash_of(const struct seep_budget_stack *stack)
+{
+	if (stack->leak)
+		return stack->leak->hash;
+	return stack->context ? stack->context->hash : 0;
+}
+
+static char *stack_text(const struct seep_view *view, unsigned measure,
+			const struct seep_budget_stack *stack)
+{
+	const struct seep_profile_context *context = stack->context;
+	const struct seep_profile_stack_entry *entries;
+	uint32_t count;
+	struct seep_printer printer = { 0 };
+	struct seep_stack_lines lines;
+	struct seep_folder folder;
+	char *text = NULL;
+	size_t bytes;
+
+	printer.out = open_memstream(&text, &bytes);
+	if (!printer.out)
+		return seep_xstrdup("");
+	print_figures(printer.out, measure, stack);
+	if (hash_of(stack) != 0)
+		fprintf(printer.out, ", hash:%016" PRIx64, hash_of(stack));
+	fputc('\n', printer.out);
+	/* Allocated by another process, or where no walk was possible. */
+	if (context) {
+		entries = context->stack;
+		seep_folder_init(&folder, view->sites, SEEP_FOLD_BY_LINE);
+		count = seep_fold(&folder, &entries, context->stack_count);
+		seep_stack_lines_init(&lines, view, context, entries, count);
+		seep_report_print_stack(&printer, view, &lines, FRAME_INDENT);
+		seep_stack_lines_done(&lines);
+		seep_folder_done(&folder);
+	}
+	(void)fclose(printer.out);
+	return text;
+}
+
+char *seep_check_path_below(const char *root, const char *file)
+{
+	const size_t bytes = strcmp(root, "/") == 0 ? 0 : strlen(root);
+	char *path = seep_path_normal(file);
+	char *inside = NULL;
+
+	if (path[0] == '/' && strncmp(path, root, bytes) == 0 && path[bytes] == '/')
+		inside = seep_escape_dup(path + bytes + 1);
+	/* Builds that leave the folder out (-ffile-prefix-map) name files so. */
+	else if (path[0] != '/' && !seep_begins_with(path, "../"))
+		inside = seep_escape_dup(path);
+	free(path);
+	return inside;
+}
+
+/* From the function to blame outwards, the first frame in the source. */
+static void find_place(struct seep_check_stack *stack, const char *root,
+		       const struct seep_sites *sites, const struct seep_profile_context *context)
+{
+	uint32_t first, end;
+
+	seep_sites_trim(sites, context->stack, context->stack_count, &first, &end);
+	for (uint32_t i = first; i < end && !stack->path; i++) {
+		const struct seep_profile_frame *frame =
+			&sites->profile->frames[context->stack[i].frame];
+
+		stack->path = frame->file ? seep_check_path_below(root, frame->file) : NULL;
+		stack->line = frame->line;
 	}
 }
 
-const struct seep_profile_context *seep_check_context(const struct seep_check_remark *remark)
+static void add_stacks(const struct seep_check *check, struct seep_check_outcome *outcome,
+		       const struct seep_budget_side *side, const struct seep_budget_outcome *found)
 {
-	return remark->stack && remark->stack->context
-		       ? &remark->file->side.profile->contexts[remark->stack->context - 1]
-		       : NULL;
+	const struct seep_view_options options = { .by = SEEP_BY_LIVE };
+	const uint32_t most = outcome->measure == SEEP_BUDGET_LEAKS ? LEAKS_MAX : STACKS_SHOWN;
+	struct seep_view view;
+
+	outcome->stack_count = found->stack_count < most ? found->stack_count : most;
+	outcome->left_out = found->stack_count - outcome->stack_count;
+	outcome->stacks = seep_xcalloc(outcome->stack_count, sizeof(*outcome->stacks));
+	seep_view_init(&view, side->profile, side->sites, &options);
+	for (uint32_t i = 0; i < outcome->stack_count; i++) {
+		const struct seep_profile_context *context = found->stacks[i].context;
+		struct seep_check_stack *stack = &outcome->stacks[i];
+
+		stack->text = stack_text(&view, outcome->measure, &found->stacks[i]);
+		stack->hash = hash_of(&found->stacks[i]);
+		if (context)
+			find_place(stack, check->root, side->sites, context);
+	}
+	seep_view_done(&view);
+}
+
+/* "31.2 MB, 7.2 MB more than the budget" */
+static char *outcome_text(const struct seep_budget *budget, const struct seep_budget_outcome *found)
+{
+	struct seep_strbuf text;
+	char *escaped;
+
+	seep_strbuf_init(&text, SEEP_LINE_BYTES_MAX);
+	seep_strbuf_adds(&text, found->result == SEEP_BUDGET_NOT_KNOWN
+					? found->why.text
+					: seep_budget_text(budget->measure, found->value).text);
+	if (found->result == SEEP_BUDGET_BROKEN && found->limit > 0)
+		seep_strbuf_addf(
+			&text, ", %s more than the budget",
+			seep_budget_text(budget->measure, found->value - found->limit).text);
+	if (found->result == SEEP_BUDGET_BROKEN && budget->is_relative)
+		seep_strbuf_addf(&text, "; the baseline has %s",
+				 seep_budget_text(budget->measure, found->base).text);
+	if (found->result == SEEP_BUDGET_KEPT && budget->place && !found->has_place)
+		seep_strbuf_adds(&text, "; no call stack passes through it");
+	escaped = seep_escape_dup(text.text);
+	seep_strbuf_done(&text);
+	return escaped;
+}
+
+void seep_check_add(struct seep_check *check, const char *path, const struct seep_budget_side *side,
+		    const struct seep_budget_plan *plan)
+{
+	const char *exe = seep_budget_program(side->profile);
+	const char *program = *exe ? exe : seep_path_base(path);
+	const uint32_t pid = side->profile->process.pid;
+	/* An imported profile has no process. */
+	char *name = pid ? seep_xasprintf("%s: %s (pid %" PRIu32 ")", path, program, pid)
+			 : seep_xstrdup(path);
+	struct seep_check_file *file;
+
+	check->files = seep_xgrow(check->files, &check->capacity, check->count + 1,
+				  sizeof(*check->files));
+	file = &check->files[check->count++];
+	*file = (struct seep_check_file){
+		.path = seep_escape_dup(path),
+		.name = seep_escape_dup(name),
+		.program = seep_escape_dup(program),
+		.outcomes = seep_xcalloc(check->budgets->count, sizeof(*file->outcomes)),
+	};
+	free(name);
+	for (size_t i = 0; i < check->budgets->count; i++) {
+		const struct seep_budget *budget = &check->budgets->items[i];
+		struct seep_budget_outcome found = seep_budget_check(budget, side, plan);
+
+		file->outcomes[i] = (struct seep_check_outcome){
+			.measure = budget->measure,
+			.result = found.result,
+			.budget = seep_escape_dup(budget->text),
+			.text = outcome_text(budget, &found),
+		};
+		if (found.result == SEEP_BUDGET_BROKEN)
+			add_stacks(check, &file->outcomes[i], side, &found);
+		check->results[found.result]++;
+		seep_budget_outcome_done(&found);
+	}
+}
+
+void seep_check_done(struct seep_check *check)
+{
+	for (size_t i = 0; i < check->count; i++) {
+		struct seep_check_file *file = &check->files[i];
+
+		for (size_t k = 0; k < check->budgets->count; k++) {
+			for (uint32_t s = 0; s < file->outcomes[k].stack_count; s++) {
+				free(file->outcomes[k].stacks[s].text);
+				free(file->outcomes[k].stacks[s].path);
+			}
+			free(file->outcomes[k].stacks);
+			free(file->outcomes[k].budget);
+			free(file->outcomes[k].text);
+		}
+		free(file->outcomes);
+		free(file->program);
+		free(file->name);
+		free(file->path);
+	}
+	free(check->files);
+}
+
+enum seep_budget_result seep_check_result(const struct seep_check *check)
+{
+	if (check->results[SEEP_BUDGET_BROKEN] > 0)
+		return SEEP_BUDGET_BROKEN;
+	return check->results[SEEP_BUDGET_NOT_KNOWN] > 0 && !check->allow_unknown
+		       ? SEEP_BUDGET_NOT_KNOWN
+		       : SEEP_BUDGET_KEPT;
+}
+
+char *seep_check_stacks(const struct seep_check_outcome *outcome)
+{
+	const uint32_t all = outcome->stack_count + outcome->left_out;
+	struct seep_strbuf text;
+
+	seep_strbuf_init(&text, SIZE_MAX / 2);
+	for (uint32_t i = 0; i < outcome->stack_count && i < STACKS_SHOWN; i++)
+		seep_strbuf_adds(&text, outcome->stacks[i].text);
+	if (all > STACKS_SHOWN)
+		seep_strbuf_addf(&text, "%*sand %s\n", INDENT, "",
+				 seep_things_text(all - STACKS_SHOWN, "more call stack").text);
+	return seep_strbuf_take(&text);
+}
+
+static char *remark_text(const struct seep_check_remark *remark)
+{
+	const struct seep_check_outcome *outcome = remark->outcome;
+	const char *program = remark->file->program;
+	char *stacks, *text;
+
+	if (remark->is_leak)
+		return seep_xasprintf("%s: %s", program,
+				      remark->stack->text + strspn(remark->stack->text, " "));
+	stacks = seep_check_stacks(outcome);
+	text = seep_xasprintf("%s: %s%s: %s\n%s", program,
+			      outcome->result == SEEP_BUDGET_BROKEN ? "" : "not known: ",
+			      outcome->budget, outcome->text, stacks);
+	free(stacks);
+	return text;
 }
 
 void seep_check_each(const struct seep_check *check,
 		     void (*say)(void *user, const struct seep_check_remark *remark), void *user)
 {
 	for (size_t i = 0; i < check->count * check->budgets->count; i++) {
-		const struct seep_checked_file *file = &check->files[i / check->budgets->count];
-		const struct seep_budget_outcome *outcome =
+		const struct seep_check_file *file = &check->files[i / check->budgets->count];
+		const struct seep_check_outcome *outcome =
 			&file->outcomes[i % check->budgets->count];
-		struct seep_check_remark remark = { check, file, outcome, outcome->stacks };
-		uint32_t count = outcome->budget->measure == SEEP_BUDGET_LEAKS
-					 ? outcome->stack_count
-					 : 1;
+		const bool is_leak = outcome->stacks && outcome->measure == SEEP_BUDGET_LEAKS;
+		const uint32_t count = is_leak ? outcome->stack_count : 1;
 
-		if (seep_check_result(check, outcome) == SEEP_BUDGET_KEPT)
+		if (outcome->result == SEEP_BUDGET_KEPT ||
+		    (outcome->result == SEEP_BUDGET_NOT_KNOWN && check->allow_unknown))
 			continue;
-		do
+		for (uint32_t k = 0; k < count; k++) {
+			struct seep_check_remark remark = { file, outcome, NULL, is_leak, NULL };
+
+			remark.stack = outcome->stacks ? &outcome->stacks[k] : NULL;
+			remark.text = remark_text(&remark);
 			say(user, &remark);
-		while (remark.stack++ && --count > 0);
+			free(remark.text);
+		}
 	}
 }
 
-/* "LOST: 4.0 KB in 10 blocks from app::load_rows" */
-static char *leak_line(const struct seep_check_remark *remark)
+static bool is_special(char byte, const char *special)
 {
-	const struct seep_profile_context *context = seep_check_context(remark);
-	const struct seep_budget_side *side = &remark->file->side;
-	char *figures = seep_check_figures(remark);
-	uint32_t first, end;
-	char *name, *line;
-
-	if (!context || context->stack_count == 0)
-		return figures;
-	seep_sites_trim(side->sites, context->stack, context->stack_count, &first, &end);
-	name = seep_frame_name(side->profile, &side->profile->frames[context->stack[first].frame],
-			       SEEP_NAME_SHORT);
-	line = seep_xasprintf("%s from %s", figures, name);
-	free(name);
-	free(figures);
-	return line;
+	if (special)
+		return strchr(special, byte) != NULL;
+	return !((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		 (byte >= '0' && byte <= '9') || strchr("-._~/", byte));
 }
 
-char *seep_check_line(const struct seep_check_remark *remark)
+char *seep_check_escape(const char *text, const char *special, enum seep_check_escape as)
 {
-	const struct seep_budget_outcome *outcome = remark->outcome;
-	const char *program = *remark->file->name ? remark->file->name : remark->file->path;
-	const bool is_leak = remark->stack && outcome->budget->measure == SEEP_BUDGET_LEAKS;
-	char *what = is_leak ? leak_line(remark) : seep_check_sentence(outcome);
-	char *line = seep_xasprintf("%s: %s%s%s%s", program, outcome->reason ? "not known: " : "",
-				    is_leak ? "" : outcome->budget->text, is_leak ? "" : ": ",
-				    what);
+	struct seep_strbuf buf;
 
-	free(what);
-	return line;
-}
-
-struct seep_source_place seep_check_place(const struct seep_check_remark *remark)
-{
-	return remark->stack ? seep_source_place_of(&remark->check->root, remark->file->side.sites,
-						    seep_check_context(remark))
-			     : (struct seep_source_place){ 0 };
+	seep_strbuf_init(&buf, SIZE_MAX / 2);
+	for (; *text; text++)
+		if (!is_special(*text, special))
+			seep_strbuf_addc(&buf, *text);
+		else if (as == SEEP_AS_ENTITY)
+			seep_strbuf_addf(&buf, "&#%d;", *text);
+		else if (as == SEEP_AS_PERCENT)
+			seep_strbuf_addf(&buf, "%%%02X", (unsigned)(unsigned char)*text);
+		else
+			seep_strbuf_addf(&buf, "\\%c", *text);
+	return seep_strbuf_take(&buf);
 }

@@ -1,79 +1,94 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The result of "seep check", for people and for what runs checks. What the program under study
- * named is hostile in each format in its own way. Nothing here fails: see report.h.
+ * The result of "seep check" in words, and its formats. All text, paths too, is escaped for terminals
+ * when it is made: it has no control bytes, and no line ends but between lines of ours. So a format
+ * only has to escape what means something in it. Nothing here fails: see report.h.
  */
 #ifndef SEEP_REPORT_CHECK_H
 #define SEEP_REPORT_CHECK_H
 
 #include "analysis/budget_check.h"
-#include "base/text.h"
 #include "base/xalloc.h"
-#include "view/source_place.h"
 
 #include <stdio.h>
 
-/* A recording and what was found: an outcome for each of the budgets. */
-struct seep_checked_file {
+/* A call stack of a broken budget. */
+struct seep_check_stack {
+	char *text;    /* figures, hash and frames, a line each */
+	char *path;    /* of the source below the root, where to mend it; NULL: nowhere there */
+	uint32_t line; /* 0: not known */
+	uint64_t hash;
+};
+
+struct seep_check_outcome {
+	unsigned measure;
+	enum seep_budget_result result;
+	char *budget;			 /* "leaks<=0" */
+	char *text;			 /* "2 leaks" */
+	struct seep_check_stack *stacks; /* of BROKEN: largest first */
+	uint32_t stack_count;
+	uint32_t left_out; /* further stacks */
+};
+
+/* A recording, and an outcome for each budget. */
+struct seep_check_file {
 	char *path;
-	char *name;   /* of its program */
-	uint32_t pid; /* 0: the file could not be read */
-	struct seep_budget_side side;
-	struct seep_budget_outcome *outcomes;
+	char *name;    /* "run.seep: parser (pid 12)" */
+	char *program; /* "parser" */
+	struct seep_check_outcome *outcomes;
 };
 
 struct seep_check {
 	const struct seep_budgets *budgets;
-	struct seep_checked_file *files;
+	const char *root;   /* of the source: absolute, normal */
+	bool allow_unknown; /* what is not known passes */
+	struct seep_check_file *files;
 	size_t count;
 	size_t capacity;
-	struct seep_source_root root;
-	uint32_t top; /* call stacks of a broken budget in text; 0: all */
-	bool full;    /* whole stacks, whole names */
-	const char
-		*allowed; /* what need not be known: NULL nothing, "" anything, codes with commas */
+	size_t results[SEEP_BUDGET_RESULT_COUNT]; /* how many outcomes have it */
 };
 
-/* One thing to say of a check: of a budget in a file, or of one of its call stacks. */
+/* Check the recording at @path, which is @side, against all budgets. */
+void seep_check_add(struct seep_check *check, const char *path, const struct seep_budget_side *side,
+		    const struct seep_budget_plan *plan);
+
+/* Release files and outcomes. */
+void seep_check_done(struct seep_check *check);
+
+/* Of all: BROKEN before NOT_KNOWN, unless that is allowed, before KEPT. */
+enum seep_budget_result seep_check_result(const struct seep_check *check);
+
+/* Where @file of a frame is below @root, escaped, in new memory; NULL: it is not. */
+char *seep_check_path_below(const char *root, const char *file);
+
+/* One thing to say: of a leak where leaks are counted, else of a budget. */
 struct seep_check_remark {
-	const struct seep_check *check;
-	const struct seep_checked_file *file;
-	const struct seep_budget_outcome *outcome;
-	const struct seep_budget_stack *stack; /* NULL: there is none */
+	const struct seep_check_file *file;
+	const struct seep_check_outcome *outcome;
+	const struct seep_check_stack *stack; /* the leak, or the largest; NULL: none */
+	bool is_leak;
+	char *text; /* "parser: LOST: 4.0 KB in 10 blocks" and frames, or the outcome and its stacks */
 };
 
-/* What an outcome comes to: NOT_KNOWN that is excused or allowed is KEPT. */
-enum seep_budget_result seep_check_result(const struct seep_check *check,
-					  const struct seep_budget_outcome *outcome);
-
-/* Of all: BROKEN before NOT_KNOWN before KEPT. */
-enum seep_budget_result seep_check_all(const struct seep_check *check);
-
-/* @say all that is not kept: each leak where leaks are counted, else each budget, once. */
+/* @say all that does not pass. */
 void seep_check_each(const struct seep_check *check,
 		     void (*say)(void *user, const struct seep_check_remark *remark), void *user);
 
-/* "31.2 MB, 7.2 MB more than the budget", "2 leaks", or why it is not known; to free(). */
-char *seep_check_sentence(const struct seep_budget_outcome *outcome) SEEP_RETURNS_MEMORY;
+/* As many call stacks as people read, and how many more there are; to free(). */
+char *seep_check_stacks(const struct seep_check_outcome *outcome) SEEP_RETURNS_MEMORY;
 
-/* The remark in one line, and that of its call stack alone: "12 MB in 3 blocks"; to free(). */
-char *seep_check_line(const struct seep_check_remark *remark) SEEP_RETURNS_MEMORY;
-char *seep_check_figures(const struct seep_check_remark *remark) SEEP_RETURNS_MEMORY;
+enum seep_check_escape {
+	SEEP_AS_ENTITY,	   /* "&#60;" */
+	SEEP_AS_PERCENT,   /* "%3C" */
+	SEEP_AS_BACKSLASH, /* "\<" */
+};
 
-/* The call stack; NULL: it is not here. */
-const struct seep_profile_context *seep_check_context(const struct seep_check_remark *remark);
+/* @text, those of its bytes that are among @special escaped; NULL: as in a URI's path; to free(). */
+char *seep_check_escape(const char *text, const char *special,
+			enum seep_check_escape as) SEEP_RETURNS_MEMORY;
 
-/* Where to mend it; release with seep_source_place_done(). */
-struct seep_source_place seep_check_place(const struct seep_check_remark *remark);
-
-/* What is broken or not known, with the largest call stacks, and a line on the rest. */
-void seep_check_text(const struct seep_printer *printer, const struct seep_check *check);
-
-/* The largest call stacks of the remark's budget, as text shows them, escaped; to free(). */
-char *seep_check_stacks(const struct seep_check_remark *remark) SEEP_RETURNS_MEMORY;
-
-/* As docs/json.md says; @strings: as in seep_report_json(). */
-void seep_check_json(FILE *out, const struct seep_check *check, bool strings);
+/* For people. */
+void seep_check_text(FILE *out, const struct seep_check *check);
 
 /* A test suite for each file, a test case for each budget. */
 void seep_check_junit(FILE *out, const struct seep_check *check);

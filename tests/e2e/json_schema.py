@@ -35,10 +35,6 @@ class Validator:
         """All violations, as "path: sentence"."""
         return list(self.check(value, self.root, "$"))
 
-    def errors_of(self, value, name):
-        """The same against one of the schema's definitions."""
-        return list(self.check(value, self.root["$defs"][name], "$"))
-
     def resolve(self, reference):
         node = self.root
         for part in reference.removeprefix("#/").split("/"):

@@ -225,48 +225,28 @@ static ssize_t swallow(void *cookie, const char *text, size_t bytes)
 }
 
 /* Budgets of every kind, in one of the formats. */
-static void check(FILE *out, const struct seep_printer *printer, struct seep_profile *profile,
-		  struct seep_sites *sites, uint64_t choice)
+static void check(FILE *out, struct seep_profile *profile, struct seep_sites *sites,
+		  uint64_t choice)
 {
 	static const char *const texts[] = {
-		"leaks<=0", "lost<1", "peak<1", "function:*a*:live<1", "own-module:*:blocks<=+1%",
+		"leaks<=0", "lost<=0", "peak<=1", "function:*a*:live<=0", "module:*:allocs<=+1%",
 		"growth<=0"
 	};
-	enum { COUNT = sizeof(texts) / sizeof(texts[0]) };
-	struct seep_budget_plan plan = { .leak_kinds = UINT32_MAX, .alone = choice & 1 };
-	const struct seep_budget_side side = { profile, sites };
-	struct seep_budget_outcome outcomes[COUNT];
-	struct seep_budgets budgets = { 0 };
-	struct seep_checked_file file = { fuzz_path, fuzz_path, 1, side, outcomes };
-	const struct seep_check all = {
-		.budgets = &budgets, .files = &file, .count = 1, .root.paths[1] = fuzz_path
+	void (*const writers[])(FILE *, const struct seep_check *) = {
+		seep_check_sarif, seep_check_junit, seep_check_github, seep_check_markdown
 	};
+	struct seep_budget_side side = { profile, sites };
+	const struct seep_baseline baseline = { .items = &side, .count = 1 };
+	const struct seep_budget_plan plan = { .baseline = &baseline, .is_alone = choice & 1 };
+	struct seep_budgets budgets = { 0 };
+	struct seep_check all = { .budgets = &budgets, .root = "/tmp" };
 
-	plan.baseline = &side;
-	for (int i = 0; i < COUNT; i++)
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (seep_budgets_add(&budgets, texts[i], NULL) != 0)
 			abort();
-	for (int i = 0; i < COUNT; i++)
-		outcomes[i] = seep_budget_check(&budgets.items[i], &side, &plan);
-	switch (choice / 2 % 5) {
-	case 0:
-		seep_check_json(out, &all, false);
-		break;
-	case 1:
-		seep_check_sarif(out, &all);
-		break;
-	case 2:
-		seep_check_junit(out, &all);
-		break;
-	case 3:
-		seep_check_github(out, &all);
-		seep_check_markdown(out, &all);
-		break;
-	default:
-		seep_check_text(printer, &all);
-	}
-	for (int i = 0; i < COUNT; i++)
-		seep_budget_outcome_done(&outcomes[i]);
+	seep_check_add(&all, fuzz_path, &side, &plan);
+	writers[choice / 2 % 4](out, &all);
+	seep_check_done(&all);
 	seep_budgets_done(&budgets);
 }
 
@@ -292,7 +272,7 @@ static void report(struct seep_profile *profile, uint64_t choice)
 		seep_report_raw(out, profile, &options);
 		break;
 	case 4:
-		check(out, &printer, profile, sites, choice / 6);
+		check(out, profile, sites, choice / 6);
 		break;
 	default:
 		seep_report_stacks(&printer, sites, &options);
