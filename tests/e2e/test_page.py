@@ -23,7 +23,8 @@ NAMES = [name for path in sorted(SCRIPTS.glob("test_*.mjs")) for name in NAME.fi
 
 def install(folder):
     """The packages that web/'s lock file names, into its folder or a copy."""
-    if (folder / "node_modules" / ".package-lock.json").exists():
+    installed, wanted = folder / "node_modules" / ".package-lock.json", folder / "package-lock.json"
+    if installed.exists() and installed.stat().st_mtime >= wanted.stat().st_mtime:
         return
     npm = harness.need("npm")
     done = harness.run_plain([npm, "ci", "--ignore-scripts", "--prefer-offline", "--silent"], cwd=folder)
