@@ -41,6 +41,7 @@ bench: release
 	@bench/run build-release --markdown bench/RESULTS.md $(BENCH)
 	@bench/leaks build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
 	@bench/viewer build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
+	@bench/page build-release --markdown bench/RESULTS.md $(filter --quick,$(BENCH))
 
 # MINUTES for each reader; see tests/fuzz/run.
 MINUTES ?= 10

@@ -25,6 +25,9 @@ check_packages="$fast_packages bubblewrap chromium clang clang-format cmark-gfm 
 	xz-utils zsh zstd"
 # The page's tests: any node from 18 on will do, and beside one that is not Debian's its npm is refused.
 command -v npm >/dev/null 2>&1 || check_packages="$check_packages nodejs npm"
+# What bench/page measures with; its peers come from npm.
+page_packages="$build_packages chromium clang python3"
+command -v npm >/dev/null 2>&1 || page_packages="$page_packages nodejs npm"
 # What `make deb` needs; tests/soak/package tries the packages in a system that debootstrap makes.
 deb_packages="$build_packages debhelper dpkg-dev git lintian"
 # What `make bench` measures with, and beside.

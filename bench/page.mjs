@@ -48,25 +48,20 @@ function probe() {
  */
 const viewers = {
 	seep: {
-		opened: () => {
-			const pane = () => document.querySelector(".flame-pane");
-			const measure = () => document.querySelector(".filters select");
-			return probe.painted(() => {
-				const select = measure();
-				if (!select || !pane()) return false;
-				if (select.value === "allocated") return probe.draws > 0;
-				select.value = "allocated";
-				probe.draws = 0;
-				select.dispatchEvent(new Event("change", { bubbles: true }));
-				return false;
-			});
+		opened: async () => {
+			await probe.painted(() => window.seep?.drawn.count > 0);
+			const { store, drawn } = window.seep;
+			const before = drawn.count;
+			if (store.state.measure === "allocated") return performance.now();
+			store.set({ measure: "allocated" });
+			return probe.painted(() => drawn.count > before);
 		},
 		box: async (page) => {
 			const { x, y, width } = await page.locator(".flame-canvases canvas").last().boundingBox();
 			return { x: x + width * 0.3, y: y + 5 * 20 + 10 };
 		},
 		clicks: 1,
-		zoomed: () => document.querySelector('.way [aria-current]')?.parentElement.children.length > 1,
+		zoomed: () => window.seep.store.state.zoom.length > 0,
 		search: (page) => page.locator("#search").focus(),
 		marked: () => document.querySelector(".flame-found")?.textContent.includes("found"),
 	},
@@ -78,7 +73,7 @@ const viewers = {
 				const at = x + width * 0.3;
 				const under = [...document.querySelectorAll("g.frame")].find((g) => {
 					const { left, right } = g.getBoundingClientRect();
-					return g.__data__.depth === 5 && left <= at && at < right;
+					return g.__data__.depth > 4 && right - left < 0.7 * width && g.__data__.children && left <= at && at < right;
 				});
 				under.scrollIntoView({ block: "center" });
 				window.picked = under;

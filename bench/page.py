@@ -54,7 +54,6 @@ def build(folder):
         npm(WEB, "ci")
     (folder / "package.json").write_text('{"private": true, "type": "module"}\n')
     npm(folder, "install", *(f"{name}@{version}" for name, version in PEERS.items()))
-    million.build_program(folder / "million")
 
 
 def compiler(folder):
@@ -163,15 +162,16 @@ def measure(seep, folder, options):
         yield row(title, runs, file.stat().st_size)
     yield f"| goal | {' | '.join(f'{goal} ms' for goal in GOALS.values())} | {GOAL_BYTES / 1e6} MB |"
     yield ""
-    yield from measure_million(seep, folder, options)
+    if not options.quick:
+        yield from measure_million(seep, folder, options)
 
 
 def measure_million(seep, folder, options):
-    program = folder / "million" / "million"
-    _, page = record(seep, folder, "large", [program, program.parent, options.stacks, "1"])
+    program = million.build_program(options.work or folder / "million")
+    _, page = record(seep, folder, "large", [program, program.parent, STACKS_OF_A_MILLION, "1"])
     found = measure_pages(folder, options.rounds, [{"viewer": "seep", "url": f"{page.as_uri()}#flame",
                                                     "search": "part"}])  # fmt: skip
-    yield (f"A recording with {len(tree_of(page)['nodes']) - 1:,} nodes, in {int(options.stacks):,} call stacks "
+    yield (f"A recording with {len(tree_of(page)['nodes']) - 1:,} nodes, in {int(STACKS_OF_A_MILLION):,} call stacks "
            "through 50 libraries that have little in common (`bench/million`):")  # fmt: skip
     yield ""
     yield HEAD
@@ -183,12 +183,12 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="bench/page", description=__doc__.split("\n\n")[0])
     parser.add_argument("build", nargs="?", default=str(HERE.parent / "build-release"))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--stacks", default=STACKS_OF_A_MILLION)
-    parser.add_argument("--quick", action="store_true", help="little: does it work?")
+    parser.add_argument("--work", type=pathlib.Path, help="folder that keeps the program of the larger recording")
+    parser.add_argument("--quick", action="store_true", help="once, without the larger recording: does it work?")
     parser.add_argument("--markdown", type=pathlib.Path, help="page to put the section into")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.rounds, options.stacks = 1, "2000"
+        options.rounds = 1
     machine.measure(options, TITLE, None, build, measure)
 
 

@@ -78,6 +78,21 @@ export async function choose(page, label, option) {
 	await settled(page);
 }
 
+export const MEASURES = {
+	live: "Live at exit", lost: "Lost", growing: "Growing", peak: "Peak", allocated: "Allocated", temporary: "Temporary",
+};
+
+/** The measures offered, beside each other where there is room for them. */
+export async function measures(page) {
+	const names = await page.getByRole("group", { name: "Measure" }).getByRole("button").allTextContents();
+	return Object.keys(MEASURES).filter((measure) => names.includes(MEASURES[measure]));
+}
+
+export async function measure(page, name) {
+	await page.getByRole("group", { name: "Measure" }).getByRole("button", { name: MEASURES[name], exact: true }).click();
+	await settled(page);
+}
+
 export async function search(page, text) {
 	await page.locator("#search").fill(text);
 	await settled(page);

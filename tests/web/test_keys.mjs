@@ -238,7 +238,7 @@ test("each key of the help does what is said there", async (session) => {
 		let title = "";
 		for (const element of list.querySelectorAll("h3, dt"))
 			if (element.tagName === "H3") title = element.textContent;
-			else found.push(`${title}: ${element.textContent.replaceAll(",", "")}`);
+			else found.push(`${title}: ${element.textContent.replaceAll(",", "").trim()}`);
 		return found;
 	});
 	assert.deepEqual(told, Object.keys(KEYS), "the help and its tests list the same keys");

@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "./registry.mjs";
 import { readData } from "./rewrite.mjs";
-import { choices, choose, count, digits, number, rows, search, settled, tab, table } from "./screen.mjs";
+import { choices, choose, count, digits, MEASURES, measure, number, rows, search, settled, tab, table } from "./screen.mjs";
 import { blamedFunctions, functions, sum, total, values } from "./truth.mjs";
 
 const WIDE = { viewport: { width: 1700, height: 900 } };
-const MEASURES = { live: "Live at exit", lost: "Lost", growing: "Growing", peak: "At the peak", allocated: "Allocated in all", temporary: "Temporary" };
 const falling = (list) => [...list].sort((a, b) => b - a);
 const clipboard = (page) => page.evaluate(() => navigator.clipboard.readText());
 
@@ -15,15 +14,15 @@ test("the largest call stacks have their values, in each measure", async (sessio
 	const page = await session.open("tour", { hash: "stacks", ...WIDE });
 	const doc = session.document("tour");
 
-	for (const [measure, title] of Object.entries(MEASURES)) {
-		await choose(page, "Measure", measure);
-		const wanted = falling([...values(doc, measure).values()].filter((value) => value > 0));
+	for (const name of Object.keys(MEASURES)) {
+		await measure(page, name);
+		const wanted = falling([...values(doc, name).values()].filter((value) => value > 0));
 		const top = (await table(page, "Call stacks").locator(".grid-row").evaluateAll((list) =>
 			list.slice(0, 20).map((row) => row.querySelectorAll("[role=gridcell]")[1].title))).map(number);
-		assert.deepEqual(top, wanted.slice(0, top.length), measure);
+		assert.deepEqual(top, wanted.slice(0, top.length), name);
 		const summary = await page.locator(".panel-stacks .summary").textContent();
 		assert.ok(summary.startsWith(`${digits(wanted.length)} call stack`), summary);
-		assert.equal(number(await page.locator(".panel-stacks .summary b").last().getAttribute("title")), total(doc, measure), title);
+		assert.equal(number(await page.locator(".panel-stacks .summary b").last().getAttribute("title")), total(doc, name), name);
 	}
 });
 
@@ -162,16 +161,16 @@ test("functions have their own bytes and those of all that they call, in each me
 	const doc = session.document("tour");
 	const data = readData(session.path("tour"));
 
-	for (const measure of ["live", "allocated", "temporary"]) {
-		await choose(page, "Measure", measure);
+	for (const chosen of ["live", "allocated", "temporary"]) {
+		await measure(page, chosen);
 		const shown = new Map((await rows(page, "Functions")).map((row) => [row.Function.exact.split("  ")[0], row]));
-		const wanted = blamedFunctions(data, measure);
-		assert.equal(sum([...wanted.values()], ({ own }) => own), total(doc, measure));
-		assert.equal(shown.size, wanted.size, measure);
+		const wanted = blamedFunctions(data, chosen);
+		assert.equal(sum([...wanted.values()], ({ own }) => own), total(doc, chosen));
+		assert.equal(shown.size, wanted.size, chosen);
 		for (const [name, { own, inclusive, stacks }] of wanted) {
 			const row = shown.get(name);
-			assert.ok(row, `${measure}: ${name} is missing`);
-			assert.deepEqual([number(row.Own.exact), number(row["With callees"].exact), number(row.Stacks.text)], [own, inclusive, stacks], `${measure}: ${name}`);
+			assert.ok(row, `${chosen}: ${name} is missing`);
+			assert.deepEqual([number(row.Own.exact), number(row["With callees"].exact), number(row.Stacks.text)], [own, inclusive, stacks], `${chosen}: ${name}`);
 		}
 	}
 });
