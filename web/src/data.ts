@@ -68,7 +68,8 @@ export async function readPageData(): Promise<unknown> {
 
 /** Says in place of the page why there is none. */
 export function showFailure(error: unknown): void {
-	const known = error instanceof PageError;
+	// Not instanceof: both scripts have a class of their own.
+	const known = error instanceof Error && "advice" in error;
 	const box = document.createElement("div");
 	const title = document.createElement("h1");
 	const advice = document.createElement("p");
@@ -76,7 +77,7 @@ export function showFailure(error: unknown): void {
 	box.className = "state";
 	box.setAttribute("role", "alert");
 	title.textContent = known ? error.message : "This page cannot show its data.";
-	advice.textContent = known ? error.advice : String(error);
+	advice.textContent = known ? String(error.advice) : String(error);
 	box.append(title, advice);
 	document.getElementById("app")!.replaceChildren(box);
 }

@@ -2,7 +2,7 @@
 // Small pieces that several views show: figures, verdicts, call stacks.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, change, count, digits, exactBytes, percent } from "../format";
+import { bytes, change, count, digits, exactBytes, percent, visible } from "../format";
 import type { Model } from "../model";
 import { array, figure, isIndex, object } from "../model/read";
 import { useSeep } from "../state";
@@ -241,8 +241,8 @@ export function ContextDetail({ i }: { i: number }) {
 					["Temporary", `${digits(figure(raw.temporary))} (${percent(figure(raw.temporary), allocs)})`],
 					["Average size", allocs ? bytes(Math.round(figure(raw.alloc_bytes) / allocs)) : "–"],
 					["Allocated by", String(raw.kind ?? "")],
-					...(raw.thread ? [["Thread", model.contexts.threads.list[model.contexts.threadOf[i]]] as [string, string]] : []),
-					...(raw.scope ? [["Scope", model.contexts.scopes.list[model.contexts.scopeOf[i]]] as [string, string]] : []),
+					...(raw.thread ? [["Thread", visible(model.contexts.threads.list[model.contexts.threadOf[i]])] as [string, string]] : []),
+					...(raw.scope ? [["Scope", visible(model.contexts.scopes.list[model.contexts.scopeOf[i]])] as [string, string]] : []),
 				]}
 			/>
 		</div>
