@@ -18,104 +18,81 @@ enum {
 };
 
 struct seep_decoder {
-	const uint8_t *data; /* what is left of it */
-	size_t left;
+	const char *format;
+	ZSTD_inBuffer in; /* all of it, and how far it was decoded */
 	uint64_t given;
 	uint64_t max_bytes;
-	/* Decodes up to @room bytes: *ret_got, 0 at the end. */
-	int (*decode)(struct seep_decoder *d, void *to, size_t room, size_t *ret_got,
-		      struct seep_error *err);
+	/* Some of what is left; false: it is damaged. */
+	bool (*decode)(struct seep_decoder *d, ZSTD_outBuffer *out);
 	z_stream zlib;
 	ZSTD_DStream *zstd;
-	bool between; /* two members or frames: the end may come */
+	bool between; /* two members or frames, of which a file may have several: it may end */
 };
 
-static int plain(struct seep_decoder *d, void *to, size_t room, size_t *ret_got,
-		 struct seep_error *err)
+static size_t smaller(size_t a, size_t b)
 {
-	(void)err;
-	*ret_got = room < d->left ? room : d->left;
-	if (*ret_got)
-		memcpy(to, d->data, *ret_got);
-	d->data += *ret_got;
-	d->left -= *ret_got;
-	return 0;
+	return a < b ? a : b;
 }
 
-static int damaged(const struct seep_decoder *d, const char *format, struct seep_error *err)
+static bool plain(struct seep_decoder *d, ZSTD_outBuffer *out)
 {
-	return d->left == 0
-		       ? seep_fail(err, SEEP_ETRUNC, "the end of the %s data is missing", format)
-		       : seep_fail(err, SEEP_ECORRUPT, "the %s data is damaged after %s bytes",
-				   format, seep_digits_text(d->given).text);
+	const size_t bytes = smaller(d->in.size - d->in.pos, out->size - out->pos);
+
+	memcpy((char *)out->dst + out->pos, (const char *)d->in.src + d->in.pos, bytes);
+	d->in.pos += bytes;
+	out->pos += bytes;
+	return true;
 }
 
-/* A file may be several of them, one after the other. */
-static int gzip(struct seep_decoder *d, void *to, size_t room, size_t *ret_got,
-		struct seep_error *err)
+static bool gunzip(struct seep_decoder *d, ZSTD_outBuffer *out)
 {
+	const uInt in = (uInt)smaller(d->in.size - d->in.pos, UINT_MAX);
+	const uInt room = (uInt)smaller(out->size - out->pos, UINT_MAX);
 	z_stream *z = &d->zlib;
+	int r = d->between ? inflateReset(z) : Z_OK;
 
-	z->next_out = to;
-	z->avail_out = room < UINT_MAX ? (uInt)room : UINT_MAX;
-	for (room = z->avail_out; z->avail_out == room && (d->left > 0 || !d->between);) {
-		const uInt in = d->left < UINT_MAX ? (uInt)d->left : UINT_MAX;
-		int rc;
-
-		if (d->between && inflateReset(z) != Z_OK)
-			return damaged(d, "gzip", err);
-		z->next_in = (void *)(uintptr_t)d->data;
-		z->avail_in = in;
-		rc = inflate(z, Z_NO_FLUSH);
-		d->data += in - z->avail_in;
-		d->left -= in - z->avail_in;
-		d->between = rc == Z_STREAM_END;
-		if (rc != Z_OK && rc != Z_STREAM_END)
-			return damaged(d, "gzip", err);
-	}
-	*ret_got = room - z->avail_out;
-	return 0;
+	z->next_in = (Bytef *)(uintptr_t)d->in.src + d->in.pos;
+	z->avail_in = in;
+	z->next_out = (Bytef *)out->dst + out->pos;
+	z->avail_out = room;
+	if (r == Z_OK)
+		r = inflate(z, Z_NO_FLUSH);
+	d->in.pos += in - z->avail_in;
+	out->pos += room - z->avail_out;
+	d->between = r == Z_STREAM_END;
+	return r == Z_OK || r == Z_STREAM_END;
 }
 
-static int zstd(struct seep_decoder *d, void *to, size_t room, size_t *ret_got,
-		struct seep_error *err)
+static bool unzstd(struct seep_decoder *d, ZSTD_outBuffer *out)
 {
-	ZSTD_outBuffer out = { to, room, 0 };
+	const size_t r = ZSTD_decompressStream(d->zstd, out, &d->in);
 
-	while (out.pos == 0 && (d->left > 0 || !d->between)) {
-		ZSTD_inBuffer in = { d->data, d->left, 0 };
-		const size_t rc = ZSTD_decompressStream(d->zstd, &out, &in);
-
-		d->data += in.pos;
-		d->left -= in.pos;
-		d->between = rc == 0;
-		if (ZSTD_isError(rc) || (in.pos == 0 && out.pos == 0 && !d->between))
-			return damaged(d, "zstd", err);
-	}
-	*ret_got = out.pos;
-	return 0;
+	d->between = r == 0;
+	return !ZSTD_isError(r);
 }
 
 static bool begins(const struct seep_decoder *d, const char *magic)
 {
-	return d->left >= strlen(magic) && memcmp(d->data, magic, strlen(magic)) == 0;
+	return d->in.size >= strlen(magic) && memcmp(d->in.src, magic, strlen(magic)) == 0;
 }
 
 struct seep_decoder *seep_decoder_new(const void *data, size_t bytes, uint64_t max_bytes)
 {
 	struct seep_decoder *d = seep_xcalloc(1, sizeof(*d));
 
-	d->data = data;
-	d->left = bytes;
+	d->in = (ZSTD_inBuffer){ data, bytes, 0 };
 	d->max_bytes = max_bytes;
 	d->decode = plain;
 	/* What fails here is a lack of memory; then the bytes are no format that anyone reads. */
-	if (begins(d, "\x1f\x8b") && inflateInit2(&d->zlib, GZIP_WINDOW_BITS) == Z_OK)
-		d->decode = gzip;
-	else if (begins(d, "\x28\xb5\x2f\xfd") && (d->zstd = ZSTD_createDStream()) != NULL)
-		d->decode = zstd;
-	if (d->zstd)
+	if (begins(d, "\x1f\x8b") && inflateInit2(&d->zlib, GZIP_WINDOW_BITS) == Z_OK) {
+		d->decode = gunzip;
+		d->format = "gzip";
+	} else if (begins(d, "\x28\xb5\x2f\xfd") && (d->zstd = ZSTD_createDStream()) != NULL) {
 		(void)ZSTD_DCtx_setParameter(d->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW_LOG_MAX);
+		d->decode = unzstd;
+		d->format = "zstd";
+	}
+	d->between = d->decode == plain;
 	return d;
 }
 
@@ -123,30 +100,38 @@ void seep_decoder_free(struct seep_decoder *d)
 {
 	if (!d)
 		return;
-	if (d->decode == gzip)
-		(void)inflateEnd(&d->zlib);
+	(void)inflateEnd(&d->zlib);
 	(void)ZSTD_freeDStream(d->zstd);
 	free(d);
+}
+
+static int damaged(const struct seep_decoder *d, struct seep_error *err)
+{
+	if (d->in.pos == d->in.size)
+		return seep_fail(err, SEEP_ETRUNC, "the end of the %s data is missing", d->format);
+	return seep_fail(err, SEEP_ECORRUPT, "the %s data is damaged after %s bytes", d->format,
+			 seep_digits_text(d->given).text);
 }
 
 int seep_decoder_read(struct seep_decoder *d, void *to, size_t room, size_t *ret_got,
 		      struct seep_error *err)
 {
-	size_t got = 1;
+	ZSTD_outBuffer out = { to, room, 0 };
+	bool good = true;
 
-	*ret_got = 0;
-	while (*ret_got < room && got > 0) {
-		const int r = d->decode(d, (char *)to + *ret_got, room - *ret_got, &got, err);
+	while (good && out.pos < room && (d->in.pos < d->in.size || !d->between)) {
+		const size_t done = d->in.pos + out.pos;
 
-		if (r < 0)
-			return r;
-		*ret_got += got;
-		d->given += got;
-		if (d->given > d->max_bytes)
-			return seep_fail(err, SEEP_ELIMIT,
-					 "it holds more than %s, which is the most that is read",
-					 seep_bytes_text(d->max_bytes).text);
+		good = d->decode(d, &out) && d->in.pos + out.pos > done;
 	}
+	*ret_got = out.pos;
+	d->given += out.pos;
+	if (!good)
+		return damaged(d, err);
+	if (d->given > d->max_bytes)
+		return seep_fail(err, SEEP_ELIMIT,
+				 "it holds more than %s, which is the most that is read",
+				 seep_bytes_text(d->max_bytes).text);
 	return 0;
 }
 
@@ -158,21 +143,13 @@ uint64_t seep_decoder_given(const struct seep_decoder *d)
 int seep_decoder_read_all(struct seep_decoder *d, char **ret_data, size_t *ret_bytes,
 			  struct seep_error *err)
 {
-	size_t capacity = 0, bytes = 0, got = 1;
-	char *data = NULL;
+	size_t capacity = 0, got = 1;
 	int r = 0;
 
-	while (r == 0 && got > 0) {
-		data = seep_xgrow(data, &capacity, bytes + ALL_FIRST_BYTES, 1);
-		r = seep_decoder_read(d, data + bytes, capacity - bytes - 1, &got, err);
-		bytes += got;
+	*ret_data = NULL;
+	for (*ret_bytes = 0; r == 0 && got > 0; *ret_bytes += got) {
+		*ret_data = seep_xgrow(*ret_data, &capacity, *ret_bytes + ALL_FIRST_BYTES, 1);
+		r = seep_decoder_read(d, *ret_data + *ret_bytes, capacity - *ret_bytes, &got, err);
 	}
-	if (r < 0) {
-		free(data);
-		return r;
-	}
-	data[bytes] = '\0';
-	*ret_data = data;
-	*ret_bytes = bytes;
-	return 0;
+	return r;
 }

@@ -26,8 +26,7 @@ void seep_decoder_free(struct seep_decoder *decoder);
 
 /**
  * seep_decoder_read - the next bytes
- * @room:    more than 0
- * @ret_got: how many; fewer than @room only at the end
+ * @ret_got: how many, also where it fails; without a failure, fewer than @room only at the end
  *
  * Returns: 0, or
  *   -SEEP_ECORRUPT  what is compressed is damaged
@@ -40,7 +39,7 @@ SEEP_NODISCARD int seep_decoder_read(struct seep_decoder *decoder, void *to, siz
 /* How many bytes were given so far. */
 uint64_t seep_decoder_given(const struct seep_decoder *decoder);
 
-/* Read all that is left into one block with a zero behind it; release with free(). */
+/* Read all that is left into one block, which is for free() even where this fails. */
 SEEP_NODISCARD int seep_decoder_read_all(struct seep_decoder *decoder, char **ret_data,
 					 size_t *ret_bytes, struct seep_error *err);
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* "seep import": make a recording of the heap profile of another tool. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/path.h"
@@ -71,33 +68,19 @@ static int choose_importer(const char *path, const char *data, size_t bytes,
 				 : "no heap profile of a format that is read");
 }
 
-/* A pipe would wait, and a device has no end. */
-static int read_file(const char *path, char **ret_data, size_t *ret_bytes, struct seep_error *err)
-{
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat st;
-	int r;
-
-	if (fd < 0 && errno == ENOENT)
-		return seep_fail(err, SEEP_ENOTFOUND, "%s: no such file", path);
-	if (fd < 0)
-		return seep_fail_errno(err, errno, "cannot open %s", path);
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		r = seep_fail(err, SEEP_EUSAGE, "%s: not a regular file", path);
-	else
-		r = seep_file_read_fd(fd, path, FILE_BYTES_MAX, ret_data, ret_bytes, err);
-	(void)close(fd);
-	return r;
-}
-
 /* @ret_profile: with its names, and hashes as if we had recorded it. */
 static int read_profile(const char *path, struct seep_profile **ret_profile, struct seep_error *err)
 {
 	const struct seep_importer *importer = NULL;
+	struct stat st;
 	char *data = NULL;
 	size_t bytes = 0;
-	int r = read_file(path, &data, &bytes, err);
+	int r;
 
+	/* A pipe would wait, and a device has no end. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return seep_fail(err, SEEP_EUSAGE, "%s: not a regular file", path);
+	r = seep_file_read(path, FILE_BYTES_MAX, &data, &bytes, err);
 	if (r == 0)
 		r = choose_importer(path, data, bytes, &importer, err);
 	if (r == 0) {

@@ -4,37 +4,28 @@
 #include "base/decode.h"
 #include "base/path.h"
 #include "base/units.h"
-#include "import/fold_recursion.h"
-#include "import/import_heaptrack.h"
-#include "import/import_jemalloc.h"
-#include "import/import_pprof.h"
 #include "profile/builder.h"
 #include "profile/profile_check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Further in, a function of such a name is the program's own. */
-enum { ALLOCATOR_FRAMES_MAX = 32 };
+enum { HEAD_BYTES = 4096, ALLOCATOR_FRAMES_MAX = 32 };
 
-/* Any text is hardly a pprof profile, but any bytes may be. */
-const struct seep_importer *const seep_importers[] = {
-	&seep_import_jemalloc,
-	&seep_import_heaptrack,
-	&seep_import_pprof,
-	NULL,
-};
-
-const char *const seep_importer_names[] = { "jemalloc", "heaptrack", "pprof", NULL };
+#define IMPORTER(name) &seep_import_##name,
+#define NAME(name) #name,
+const struct seep_importer *const seep_importers[] = { SEEP_IMPORTERS(IMPORTER) NULL };
+const char *const seep_importer_names[] = { SEEP_IMPORTERS(NAME) NULL };
 
 const struct seep_importer *seep_importer_detect(const void *data, size_t bytes)
 {
 	struct seep_decoder *decoder = seep_decoder_new(data, bytes, UINT64_MAX);
-	uint8_t head[SEEP_IMPORT_HEAD_BYTES];
-	size_t got = 0;
+	char head[HEAD_BYTES + 1];
+	size_t got;
 
 	/* What came before a damaged place, or the end of what was read, is still there. */
-	(void)!seep_decoder_read(decoder, head, sizeof(head), &got, NULL);
+	(void)!seep_decoder_read(decoder, head, HEAD_BYTES, &got, NULL);
+	head[got] = '\0';
 	seep_decoder_free(decoder);
 	for (size_t i = 0; seep_importers[i]; i++)
 		if (seep_importers[i]->detects(head, got))
@@ -75,52 +66,50 @@ uint32_t seep_import_module(struct seep_profile *profile, const char *path, uint
 			    uint64_t end, uint64_t file_offset)
 {
 	const uint64_t bias = start - file_offset;
-	struct seep_profile_module *module = profile->module_count
-						     ? &profile->modules[profile->module_count - 1]
-						     : NULL;
+	struct seep_profile_module *module = NULL;
 
+	if (profile->module_count)
+		module = &profile->modules[profile->module_count - 1];
 	if (module && module->bias == bias && strcmp(module->path, path) == 0) {
 		module->end = end;
 		return profile->module_count;
 	}
 	module = seep_profile_add(profile, SEEP_ARRAY_MODULES);
-	*module = (struct seep_profile_module){
-		.path = seep_profile_strdup(profile, path),
-		.bias = bias,
-		.by_place = true,
-		.start = start,
-		.end = end,
-	};
+	module->path = seep_profile_strdup(profile, path);
+	module->bias = bias;
+	module->by_place = true;
+	module->start = start;
+	module->end = end;
 	return profile->module_count;
 }
 
-static void raise_to(uint64_t *allocated, uint64_t live, bool *raised)
+struct seep_profile_context *seep_import_add(struct seep_builder *builder,
+					     const struct seep_import_figures *figures,
+					     uint32_t piece)
 {
-	if (*allocated >= live)
-		return;
-	*allocated = live;
-	*raised = true;
-}
+	struct seep_profile *profile = builder->profile;
+	struct seep_profile_context *c = seep_profile_add(profile, SEEP_ARRAY_CONTEXTS);
 
-void seep_import_add(struct seep_builder *builder, const struct seep_import_figures *figures,
-		     uint32_t piece, uint64_t *mended)
-{
-	struct seep_profile_context *context = seep_profile_add(builder->profile,
-								SEEP_ARRAY_CONTEXTS);
-	bool raised = false;
-
-	context->id = builder->profile->context_count;
-	context->no_stack = piece == 0;
-	context->allocs = figures->allocs;
-	context->alloc_bytes = figures->alloc_bytes;
-	raise_to(&context->allocs, figures->live_blocks, &raised);
-	raise_to(&context->alloc_bytes, figures->live_bytes, &raised);
-	*mended += raised;
-	context->live_blocks = figures->live_blocks;
-	context->live_bytes = figures->live_bytes;
-	context->frees = context->allocs - context->live_blocks;
-	context->freed_bytes = context->alloc_bytes - context->live_bytes;
-	seep_builder_stack(builder, context, piece);
+	c->id = profile->context_count;
+	c->no_stack = piece == 0;
+	c->live_blocks = figures->live_blocks;
+	c->live_bytes = figures->live_bytes;
+	c->frees = figures->allocs - figures->live_blocks;
+	c->freed_bytes = figures->alloc_bytes - figures->live_bytes;
+	if (figures->allocs < figures->live_blocks)
+		c->frees = 0;
+	if (figures->alloc_bytes < figures->live_bytes)
+		c->freed_bytes = 0;
+	c->allocs = c->live_blocks + c->frees;
+	c->alloc_bytes = c->live_bytes + c->freed_bytes;
+	if (figures->allocs > 0 &&
+	    (c->allocs > figures->allocs || c->alloc_bytes > figures->alloc_bytes))
+		seep_profile_add_unseen(
+			profile, "mended",
+			"of some call stacks, more was live than was allocated; what "
+			"was allocated was raised to it");
+	seep_builder_stack(builder, c, piece);
+	return c;
 }
 
 void seep_import_tell(struct seep_profile *profile, struct seep_import_knowledge known)
@@ -142,60 +131,38 @@ void seep_import_tell(struct seep_profile *profile, struct seep_import_knowledge
 	if (!known.live)
 		seep_profile_add_unseen(profile, SEEP_UNSEEN_NO_LIVE,
 					"only what was allocated is known, not what of it is live");
-	if (known.mended > 0 && known.allocs)
-		seep_profile_add_unseen(profile, "mended",
-					"of %s, more was live than was allocated; what was "
-					"allocated was raised to it",
-					seep_things_text(known.mended, "call stack").text);
-}
-
-/* ---- stacks that begin in the allocator ------------------------------------------------------ */
-
-struct allocator_function {
-	const char *name; /* without parameters */
-	uint8_t kind;
-};
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct allocator_function *)a)->name,
-		      ((const struct allocator_function *)b)->name);
 }
 
 /* The kind of @function, an allocation function; LEDGER_KIND_COUNT: it is none. */
 static uint8_t kind_of(const char *function)
 {
-	/* In the order of strcmp(). */
-	static const struct allocator_function functions[] = {
-		{ "aligned_alloc", LEDGER_KIND_MEMALIGN },
-		{ "calloc", LEDGER_KIND_CALLOC },
-		{ "malloc", LEDGER_KIND_MALLOC },
-		{ "memalign", LEDGER_KIND_MEMALIGN },
-		{ "operator new", LEDGER_KIND_NEW },
+	static const struct {
+		const char *begin;
+		uint8_t kind;
+	} functions[] = {
+		{ "operator new[](unsigned long, std::align_val_t", LEDGER_KIND_NEW_ARRAY_ALIGNED },
+		{ "operator new(unsigned long, std::align_val_t", LEDGER_KIND_NEW_ALIGNED },
 		{ "operator new[]", LEDGER_KIND_NEW_ARRAY },
-		{ "posix_memalign", LEDGER_KIND_MEMALIGN },
-		{ "pvalloc", LEDGER_KIND_MEMALIGN },
+		{ "operator new", LEDGER_KIND_NEW },
+		{ "malloc", LEDGER_KIND_MALLOC },
+		{ "calloc", LEDGER_KIND_CALLOC },
 		{ "realloc", LEDGER_KIND_REALLOC },
 		{ "reallocarray", LEDGER_KIND_REALLOC },
+		{ "aligned_alloc", LEDGER_KIND_MEMALIGN },
+		{ "memalign", LEDGER_KIND_MEMALIGN },
+		{ "posix_memalign", LEDGER_KIND_MEMALIGN },
+		{ "pvalloc", LEDGER_KIND_MEMALIGN },
 		{ "valloc", LEDGER_KIND_MEMALIGN },
 	};
-	char name[sizeof("operator new[]")];
-	const size_t bytes = strcspn(function, "(");
-	const struct allocator_function key = { name, 0 };
-	const struct allocator_function *found;
 
-	if (bytes >= sizeof(name))
-		return LEDGER_KIND_COUNT;
-	memcpy(name, function, bytes);
-	name[bytes] = '\0';
-	found = bsearch(&key, functions, sizeof(functions) / sizeof(functions[0]), sizeof(key),
-			by_name);
-	if (!found)
-		return LEDGER_KIND_COUNT;
-	if (found->kind >= LEDGER_KIND_NEW && strstr(function, "align_val_t"))
-		return found->kind == LEDGER_KIND_NEW ? LEDGER_KIND_NEW_ALIGNED
-						      : LEDGER_KIND_NEW_ARRAY_ALIGNED;
-	return found->kind;
+	for (size_t i = 0; function && i < sizeof(functions) / sizeof(functions[0]); i++) {
+		const size_t bytes = strlen(functions[i].begin);
+
+		if (strncmp(function, functions[i].begin, bytes) == 0 &&
+		    (function[bytes] == '\0' || strchr("(,)", function[bytes])))
+			return functions[i].kind;
+	}
+	return LEDGER_KIND_COUNT;
 }
 
 /* In the library of an allocator; glibc's and C++'s have other functions too. */
@@ -207,25 +174,25 @@ static bool is_allocator(const struct seep_profile *profile, const struct seep_p
 	return path && seep_begins_among(seep_path_base(path), libraries);
 }
 
+static void trim(const struct seep_profile *profile, struct seep_profile_context *context)
+{
+	uint32_t begin = 0;
+
+	for (uint32_t i = 0; i < context->stack_count && i < ALLOCATOR_FRAMES_MAX; i++) {
+		const struct seep_profile_frame *frame = &profile->frames[context->stack[i].frame];
+		const uint8_t kind = kind_of(frame->function);
+
+		if (kind < LEDGER_KIND_COUNT)
+			context->kind = kind;
+		if (kind < LEDGER_KIND_COUNT || is_allocator(profile, frame))
+			begin = i + 1;
+	}
+	context->stack += begin;
+	context->stack_count -= begin;
+}
+
 void seep_import_trim(struct seep_profile *profile)
 {
-	for (uint32_t i = 0; i < profile->context_count; i++) {
-		struct seep_profile_context *context = &profile->contexts[i];
-		uint32_t begin = 0;
-
-		for (uint32_t k = 0; k < context->stack_count && k < ALLOCATOR_FRAMES_MAX; k++) {
-			const struct seep_profile_frame *frame =
-				&profile->frames[context->stack[k].frame];
-			const uint8_t kind = frame->function ? kind_of(frame->function)
-							     : LEDGER_KIND_COUNT;
-
-			if (kind < LEDGER_KIND_COUNT)
-				context->kind = kind;
-			if (kind < LEDGER_KIND_COUNT || is_allocator(profile, frame))
-				begin = k + 1;
-		}
-		context->stack += begin;
-		context->stack_count -= begin;
-		seep_fold_recursion(profile, context);
-	}
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		trim(profile, &profile->contexts[i]);
 }

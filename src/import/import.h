@@ -17,24 +17,25 @@ struct seep_builder;
 struct seep_decoder;
 struct seep_profile;
 
+/* In the order of detection: any text is hardly a pprof profile, but any bytes may be. */
+#define SEEP_IMPORTERS(IMPORTER) IMPORTER(jemalloc) IMPORTER(heaptrack) IMPORTER(pprof)
+
 struct seep_importer {
 	const char *name;
 	const char *lacks;  /* that the format does not say: "the process and its threads" */
 	uint64_t max_bytes; /* that it reads at most, decompressed */
-	/* May the first bytes, decompressed and SEEP_IMPORT_HEAD_BYTES at most, be of this format? */
-	bool (*detects)(const uint8_t *head, size_t bytes);
+	/* May the first @bytes, decompressed, be of this format? A zero follows them. */
+	bool (*detects)(const char *head, size_t bytes);
 	/*
 	 * Fill the builder's profile: modules, frames, contexts with their figures (with
-	 * seep_import_figures() where the format has no history), process, timeline, unseen.
+	 * seep_import_add() where the format has no history), process, timeline, unseen.
 	 * Returns: 0, or -SEEP_ECORRUPT, -SEEP_ETRUNC, -SEEP_EUNSUPPORTED, -SEEP_ELIMIT.
 	 */
 	int (*read)(struct seep_decoder *source, struct seep_builder *builder,
 		    struct seep_error *err);
 };
 
-enum { SEEP_IMPORT_HEAD_BYTES = 4096 };
-
-/* In the order of detection; NULL ends them. Their names, in the same order. */
+/* NULL ends them. Their names, in the same order. */
 extern const struct seep_importer *const seep_importers[];
 extern const char *const seep_importer_names[];
 
@@ -58,8 +59,8 @@ SEEP_NODISCARD int seep_import(const struct seep_importer *importer, const void 
 			       struct seep_profile **ret_profile, struct seep_error *err);
 
 /*
- * Let stacks be as ours: begin at the caller of the allocation function, without the functions of the
- * allocator that other tools keep, of which the last tells the kind of allocation; and fold recursion.
+ * Let stacks begin as ours do, at the caller of the allocation function: leave out the functions of
+ * the allocator that other tools keep, and take the kind of allocation from the last of them.
  */
 void seep_import_trim(struct seep_profile *profile);
 
@@ -70,7 +71,7 @@ void seep_import_trim(struct seep_profile *profile);
 uint32_t seep_import_module(struct seep_profile *profile, const char *path, uint64_t start,
 			    uint64_t end, uint64_t file_offset);
 
-/* What formats say of a call stack that know one moment. */
+/* What formats say of a call stack that know one moment; what they do not is 0. */
 struct seep_import_figures {
 	uint64_t allocs;
 	uint64_t alloc_bytes;
@@ -78,25 +79,26 @@ struct seep_import_figures {
 	uint64_t live_bytes;
 };
 
-/**
- * seep_import_add - a context with these figures and the stack of the builder's piece
- * @piece: 0 = none
- *
- * Where more is live than was allocated, as the estimates of samples can say, what was allocated is
- * raised and *@mended counted.
+/*
+ * A context with these figures and the stack of the builder's piece, 0 = none. Where more is live
+ * than was allocated, as the estimates of samples can say, what was allocated is raised, and
+ * profile->unseen tells that.
  */
-void seep_import_add(struct seep_builder *builder, const struct seep_import_figures *figures,
-		     uint32_t piece, uint64_t *mended);
+struct seep_profile_context *seep_import_add(struct seep_builder *builder,
+					     const struct seep_import_figures *figures,
+					     uint32_t piece);
 
-/* What a profile says in all, for the lines of profile->unseen that follow from it. */
+/* What such a profile says in all, for the lines of profile->unseen that follow from it. */
 struct seep_import_knowledge {
 	bool allocs;
 	bool live;
 	bool peak;	       /* and temporary allocations */
 	uint64_t period_bytes; /* of sampling; up to 1: all was recorded */
-	uint64_t mended;
 };
 
 void seep_import_tell(struct seep_profile *profile, struct seep_import_knowledge known);
+
+#define SEEP_IMPORTER_DECLARED(name) extern const struct seep_importer seep_import_##name;
+SEEP_IMPORTERS(SEEP_IMPORTER_DECLARED)
 
 #endif

@@ -15,9 +15,9 @@ struct seep_decoder;
 #define SEEP_LINE_READER_MAX_BYTES (4u << 20)
 
 struct seep_line_reader {
-	struct seep_decoder *source; /* to be set; all else zeroed */
-	const char *line;	     /* with a zero in place of its end */
-	size_t bytes;
+	struct seep_decoder *source; /* to be set with err; all else zeroed */
+	struct seep_error *err;
+	char *line;	 /* with a zero in place of its end */
 	uint64_t number; /* of the line, from 1 */
 	/* The rest is the reader's own. */
 	char *buffer;
@@ -33,28 +33,16 @@ void seep_line_reader_done(struct seep_line_reader *reader);
  *
  * Returns: 0, or the errors of seep_decoder_read(), or -SEEP_ELIMIT: the line is too long.
  */
-SEEP_NODISCARD int seep_line_next(struct seep_line_reader *reader, bool *ret_any,
-				  struct seep_error *err);
+SEEP_NODISCARD int seep_line_next(struct seep_line_reader *reader, bool *ret_any);
 
-/*
- * The present line is of @bytes at least: an end of line before that is part of it. It may move.
- * -SEEP_ETRUNC where there is less.
- */
-SEEP_NODISCARD int seep_line_extend(struct seep_line_reader *reader, size_t bytes,
-				    struct seep_error *err);
-
-/* How many bytes the source has given so far, those of later lines too. */
-uint64_t seep_line_given(const struct seep_line_reader *reader);
-
-/* -SEEP_ECORRUPT with the sentence "line N: WHAT". */
-int seep_line_wrong(const struct seep_line_reader *reader, const char *what,
-		    struct seep_error *err);
+/* Fails with @code and the sentence "line N: WHAT". */
+int seep_line_fail(const struct seep_line_reader *reader, enum seep_code code, const char *what);
 
 /*
  * The number at **@at, behind blanks, in hexadecimal digits (after "0x" or not) or decimal ones;
  * *@at is moved behind it. False: there is none, or it has more than 64 bits.
  */
-bool seep_line_hex(const char **at, uint64_t *ret);
-bool seep_line_decimal(const char **at, uint64_t *ret);
+bool seep_line_hex(char **at, uint64_t *ret);
+bool seep_line_decimal(char **at, uint64_t *ret);
 
 #endif

@@ -126,9 +126,9 @@ bool seep_profile_knows(const struct seep_profile *profile, const char *total)
 	} unknown[] = {
 		{ "usable_bytes", SEEP_UNSEEN_IMPORTED },
 		{ "threads", SEEP_UNSEEN_IMPORTED },
+		{ "temporary_bytes", SEEP_UNSEEN_IMPORTED },
 		{ "peak_bytes", SEEP_UNSEEN_ONE_MOMENT },
 		{ "temporary", SEEP_UNSEEN_ONE_MOMENT },
-		{ "temporary_bytes", SEEP_UNSEEN_ONE_MOMENT },
 		{ "allocs", SEEP_UNSEEN_NO_FREES },
 		{ "alloc_bytes", SEEP_UNSEEN_NO_FREES },
 		{ "frees", SEEP_UNSEEN_NO_FREES },

@@ -89,7 +89,7 @@ static int by_place(const void *a, const void *b)
 	return (left->address > right->address) - (left->address < right->address);
 }
 
-/* Frames that were not looked up yet, and with @missing those of modules that had a problem. */
+/* Frames without a name so far, and with @missing those of modules that had a problem. */
 static void collect(struct symboliser *s, bool missing)
 {
 	const struct seep_profile *profile = s->profile;
@@ -98,7 +98,7 @@ static void collect(struct symboliser *s, bool missing)
 	for (uint32_t i = 0; i < profile->frame_count; i++) {
 		const struct seep_profile_frame *frame = &profile->frames[i];
 		const uint32_t module = frame->module <= profile->module_count ? frame->module : 0;
-		const bool had_names = i < profile->named_count;
+		const bool had_names = i < profile->named_count || frame->function;
 
 		if (had_names && module) {
 			s->before[module - 1].names += frame->function != NULL;

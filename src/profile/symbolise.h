@@ -25,9 +25,10 @@ typedef void (*seep_symbolise_progress)(void *user, uint64_t done, uint64_t all)
  * @progress: may be NULL
  * @user:     handed to @progress
  *
- * Of modules by_place, frames get their addresses as linked first. Frames keep their index. An address at which calls were inlined becomes several entries of the
- * stacks, innermost first, and a repetition stays with the last of them, the function that is
- * really on the stack. The modules' problems follow; hashes that are void become 0.
+ * Frames keep their index; of modules by_place, they get their addresses as linked. An address at
+ * which calls were inlined becomes several entries of the stacks, innermost first, and a repetition
+ * stays with the last of them, the function that is really on the stack. The modules' problems
+ * follow; hashes that are void become 0.
  *
  * Returns: 0, or
  *   -SEEP_ELIMIT  the expanded stacks would have over 2^29 entries; the last ones have the

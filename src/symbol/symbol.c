@@ -10,14 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROBLEM_MAX_BYTES = 8 << 10, SEGMENTS_MAX = 16 };
-
-/* What is mapped from the file. */
-struct segment {
-	uint64_t offset; /* of its first page */
-	uint64_t shift;	 /* address as linked minus place in the file */
-	bool is_code;
-};
+enum { PROBLEM_MAX_BYTES = 8 << 10, PAGE_BYTES = 4096 };
 
 struct seep_symbol_module {
 	struct seep_symbols *symbols;
@@ -32,8 +25,6 @@ struct seep_symbol_module {
 	struct seep_dwarf *dwarf;
 	struct seep_symtab symtab;
 	bool lacks_alternate; /* what dwz moved elsewhere was not found */
-	struct segment segments[SEGMENTS_MAX];
-	size_t segment_count;
 };
 
 struct seep_symbols {
@@ -134,22 +125,6 @@ static void take_symbols(struct seep_symbol_module *module, struct seep_elf *elf
 	seep_elf_stop_reading(elf);
 }
 
-static void take_segments(struct seep_symbol_module *module)
-{
-	const uint64_t page = 4096;
-	Elf64_Phdr segment;
-
-	for (size_t i = 0;
-	     seep_elf_segment(module->main, 0, i, &segment) && module->segment_count < SEGMENTS_MAX;
-	     i++)
-		if (segment.p_type == PT_LOAD)
-			module->segments[module->segment_count++] = (struct segment){
-				.offset = segment.p_offset / page * page,
-				.shift = segment.p_vaddr - segment.p_offset,
-				.is_code = segment.p_flags & PF_X,
-			};
-}
-
 static void explain(struct seep_symbol_module *module)
 {
 	if (module->dwarf && !module->lacks_alternate)
@@ -176,8 +151,6 @@ static void open_files(struct seep_symbol_module *module)
 		module->problem = "not a file";
 	else
 		module->main = seep_debug_find_main(dirs, &query, &module->problem);
-	if (module->main)
-		take_segments(module);
 	if (module->main && seep_elf_has_dwarf(module->main))
 		open_dwarf(module, module->main);
 	if (!module->dwarf) {
@@ -267,17 +240,25 @@ static void note_missing(struct seep_symbol_module *module)
 
 uint64_t seep_symbol_module_shift(const struct seep_symbol_module *module, uint64_t offset)
 {
-	const struct segment *found = NULL;
+	const char *path = module->main ? module->main->path : NULL, *problem;
+	bool is_found = false;
+	struct seep_elf *elf;
+	Elf64_Phdr segment;
+	uint64_t shift = 0;
 
-	for (size_t i = 0; i < module->segment_count; i++) {
-		const struct segment *segment = &module->segments[i];
+	if (!path || !seep_elf_open(path, &elf, &problem))
+		return 0;
+	/* The last that begins there or before. Of a small file, several begin in one page. */
+	for (size_t i = 0; !is_found && seep_elf_segment(elf, 0, i, &segment); i++) {
+		const uint64_t page = segment.p_offset / PAGE_BYTES * PAGE_BYTES;
 
-		/* Of a small file, several begin in one page. */
-		if (segment->offset <= offset &&
-		    !(found && found->is_code && found->offset == offset))
-			found = segment;
+		if (segment.p_type != PT_LOAD || page > offset)
+			continue;
+		shift = segment.p_vaddr - segment.p_offset;
+		is_found = page == offset && (segment.p_flags & PF_X);
 	}
-	return found ? found->shift : 0;
+	seep_elf_close(elf);
+	return shift;
 }
 
 size_t seep_symbol_lookup(struct seep_symbol_module *module, uint64_t address,

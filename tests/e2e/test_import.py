@@ -105,6 +105,13 @@ def stacks(report, keys=FIGURES):
     return found
 
 
+def sums_by(report, key):
+    found = collections.Counter()
+    for context in report["contexts"]:
+        found[context[key]] += context["alloc_bytes"]
+    return found
+
+
 # ---- pprof -------------------------------------------------------------------------------------
 
 
@@ -300,13 +307,9 @@ def test_stacks_under_heaptrack_are_those_that_heaptrack_prints(seep):
             want[tuple(n for n in stack if n.startswith("work::"))] += value
         for context in report["contexts"]:
             names = [f["function"] or "" for f in context["frames"]]
-            for fold in reversed(context["folded"]):
-                again = names[fold["from"]:fold["to"] + 1] * (fold["times"] - 1)
-                names[fold["to"] + 1:fold["to"] + 1] = again
-            if context[key]:
-                have[tuple(n for n in names if n.startswith("work::"))] += context[key]
+            have[tuple(n for n in names if n.startswith("work::"))] += context[key]
         del want[()], have[()]
-        assert have == want, cost
+        assert +have == want, cost
 
 
 def test_a_recording_and_an_import_join_in_a_diff(seep):
@@ -319,7 +322,9 @@ def test_a_recording_and_an_import_join_in_a_diff(seep):
     changes = json.loads(done.stdout)
     for change in changes["changes"]:
         names = [changes["frames"][i]["function"] for i in change["frames"]]
-        assert not any((n or "").startswith("work::") for n in names), names
+        # Recursion is folded in recordings only.
+        assert not any((n or "").startswith("work::") for n in names) or (
+            "work::tree::grow(int)" in names), names
     assert changes["after"]["pid"] is None
 
 
@@ -333,6 +338,36 @@ def test_plain_and_gzipped_files_of_heaptrack_are_the_same(seep):
         imported(seep, path))
     assert [c["hash"] for c in imported(seep, plain)["contexts"]] == [
         c["hash"] for c in imported(seep, path)["contexts"]]
+
+
+# ---- our own ------------------------------------------------------------------------------------
+
+
+def without_allocator(sums):
+    found = collections.Counter()
+    for (names, key), value in sums.items():
+        found[names[names[:1] in (("malloc",), ("calloc",)):], key] += value
+    return found
+
+
+@pytest.mark.parametrize("form", ["pprof", "jemalloc"])
+def test_what_is_exported_comes_back_with_the_figures_of_all_stacks(seep, form):
+    result, recordings = seep.run([program("export_cxx")], options=["--by-thread"])
+    assert result.status == 0
+    path = seep.directory / "exported"
+    assert seep.command("export", recordings.path, "--to", form, "-o", path).status == 0
+    want, have = recordings.main(), imported(seep, path)
+    figures = FIGURES + (("peak_blocks", "peak_bytes", "temporary") if form == "pprof" else ())
+    # Some of ours begin in the C library's own calloc.
+    assert without_allocator(stacks(have, figures)) == without_allocator(stacks(want, figures))
+    assert any(not c["frames"] for c in want["contexts"]) == any(
+        not c["frames"] for c in have["contexts"])
+    assert have["process"]["exe"] == want["process"]["exe"]
+    assert "sampled" not in codes(have) and "mended" not in codes(have)
+    assert ("one-moment" in codes(have)) == (form == "jemalloc")
+    if form == "pprof":
+        for key in ("kind", "thread"):
+            assert sums_by(have, key) == sums_by(want, key)
 
 
 # ---- the command --------------------------------------------------------------------------------
@@ -407,7 +442,7 @@ def test_a_bomb_is_refused_soon(seep):
     # 768 MB of an empty string table, in under a megabyte.
     bomb.write_bytes(b"".join(gzip.compress(b"\x32\x00" * (32 << 20)) for _ in range(12)))
     assert bomb.stat().st_size < 1 << 20
-    done = seep.command("import", bomb.name, cwd=seep.directory)
+    done = seep.command("import", "--from=pprof", bomb.name, cwd=seep.directory)
     assert done.status == 2
     assert "it holds more than 512 MB, which is the most that is read" in done.stderr.decode()
 
@@ -466,7 +501,7 @@ def test_what_is_no_regular_file_is_refused_at_once(seep):
 
 
 def test_hostile_names_do_not_reach_the_terminal(seep):
-    name = "\x1b[31m\u202eevil\x07\n</script>"
+    name = "\x1b[31m\u202eevil\x07</script>"
     text = f"v 10400 3\nX ./{name!r}\ns {len(name.encode()):x} {name}\ni 1 1 1 1 5\nt 1 0\na a 1\n+ 0\n"
     (seep.directory / "file").write_text(text)
     done = seep.command("import", "file", cwd=seep.directory)

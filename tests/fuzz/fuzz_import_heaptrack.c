@@ -2,8 +2,6 @@
 /* libFuzzer: any text as one of heaptrack's files. See tests/fuzz/run. */
 #include "fuzz_import.h"
 
-#include "import/import_heaptrack.h"
-
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
 	return fuzz_mutate_lines(data, size, max_size, seed, true);

@@ -2,8 +2,6 @@
 /* libFuzzer: any text as a heap profile of jemalloc or tcmalloc. See tests/fuzz/run. */
 #include "fuzz_import.h"
 
-#include "import/import_jemalloc.h"
-
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
 	return fuzz_mutate_lines(data, size, max_size, seed, seed % 2);

@@ -8,8 +8,6 @@
 #include "fuzz_import.h"
 
 #include "base/arena.h"
-#include "import/import_pprof.h"
-#include "import/pprof_message.h"
 
 #include <base/pprof.pb-c.h>
 
@@ -133,20 +131,31 @@ static void change(struct fuzz_random *random, Pprof__Profile *p)
 	}
 }
 
+static void *take(void *arena, size_t bytes)
+{
+	return seep_arena_alloc(arena, bytes);
+}
+
+static void give(void *arena, void *memory)
+{
+	(void)arena;
+	(void)memory;
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
 	struct fuzz_random random = { seed };
 	struct seep_arena *arena = seep_arena_new();
-	const Pprof__Profile *message = NULL;
+	ProtobufCAllocator allocator = { take, give, arena };
+	Pprof__Profile *message = pprof__profile__unpack(&allocator, size, data);
 	size_t bytes;
 
-	if (fuzz_below(&random, 4) == 0 ||
-	    seep_pprof_unpack((const char *)data, size, arena, &message, NULL) < 0) {
+	if (fuzz_below(&random, 4) == 0 || !message) {
 		seep_arena_free(arena);
 		return LLVMFuzzerMutate(data, size, max_size);
 	}
 	for (uint64_t left = 1 + fuzz_below(&random, 3); left > 0; left--)
-		change(&random, (Pprof__Profile *)(uintptr_t)message);
+		change(&random, message);
 	bytes = pprof__profile__get_packed_size(message);
 	if (bytes <= max_size)
 		size = pprof__profile__pack(message, data);
