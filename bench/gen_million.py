@@ -8,7 +8,7 @@ FUNCTIONS = 60
 HEAD = """\
 #include "million.h"
 
-namespace part{part:02} {{
+namespace library{part:02} {{
 """
 
 FUNCTION = """
@@ -71,7 +71,7 @@ def generate(part):
     for n in range(FUNCTIONS):
         base = (part * FUNCTIONS + n) * 5 + 3
         text += FUNCTION.format(n=n, a=base, b=base + 1, c=base + 2, d=base + 3, e=base + 4)
-    visits = "\n".join(f"\tpart{part:02}::worker{n:02}::visit," for n in range(FUNCTIONS))
+    visits = "\n".join(f"\tlibrary{part:02}::worker{n:02}::visit," for n in range(FUNCTIONS))
     return text + TAIL.format(part=part, visits=visits)
 
 

@@ -126,14 +126,9 @@ async function timed(page, pid, type, holds, act) {
 	return { clock, processor: busy(pid) - before };
 }
 
-async function measure(browser, { viewer, url, search }) {
-	const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-	const page = await context.newPage();
+async function steps(browser, page, figures, { viewer, url, search }) {
 	const { opened, box, clicks, zoomed, search: begin, marked } = viewers[viewer];
-	const figures = {};
 
-	page.setDefaultTimeout(LIMIT_MS);
-	page.on("pageerror", (error) => { throw error; });
 	await page.addInitScript(probe);
 	await page.addInitScript(`window.opened = (${opened})()`);
 	await page.goto(url, { waitUntil: "commit" });
@@ -147,8 +142,23 @@ async function measure(browser, { viewer, url, search }) {
 	await page.waitForTimeout(300);
 	await begin(page);
 	figures.search = await timed(page, pid, "input", marked, () => page.keyboard.insertText(search));
-	figures.heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
 	if (plan.pictures) await page.screenshot({ path: `${plan.pictures}/${viewer}.png` });
+}
+
+/** What could be measured; `failed` says what the page came to grief at. */
+async function measure(browser, one) {
+	const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+	const page = await context.newPage();
+	const figures = {};
+	const failure = new Promise((_, fail) => page.on("pageerror", fail));
+
+	page.setDefaultTimeout(LIMIT_MS);
+	try {
+		await Promise.race([steps(browser, page, figures, one), failure]);
+	} catch (error) {
+		if (one.viewer === "seep") throw error;
+		figures.failed = error.message;
+	}
 	await context.close();
 	return figures;
 }
