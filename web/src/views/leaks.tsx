@@ -209,7 +209,7 @@ function ScanNotes({ facts }: { facts: Facts }) {
 	return (
 		<details class="notes" open={caveats.length > 0}>
 			<summary>
-				How it was checked: {digits(figure(scan.blocks))} live blocks, {bytes(figure(scan.marked_bytes))} looked through in{" "}
+				How it was checked: {things(figure(scan.blocks), "live block")}, {bytes(figure(scan.marked_bytes))} looked through in{" "}
 				{duration(figure(scan.mark_ns))}; the process stood still for {duration(figure(scan.pause_ns))} ({said(scan.method)})
 			</summary>
 			<ul>
