@@ -184,6 +184,18 @@ static int show(struct seep_diff_view *view, struct seep_error *err)
 	return 0;
 }
 
+/* Of what other tools made, some figures are not. */
+static int check_known(const struct side *side, const struct seep_profile *profile,
+		       struct seep_error *err)
+{
+	const enum seep_measure measure = (enum seep_measure)asked.by;
+
+	return seep_measure_is_known(profile, measure)
+		       ? 0
+		       : seep_fail(err, SEEP_EUSAGE, "the %s of %s are not known",
+				   seep_measure_words(profile, measure), side->what);
+}
+
 static int compare(const struct side sides[2], struct seep_error *err)
 {
 	struct seep_profile *profiles[2] = { NULL, NULL };
@@ -193,6 +205,8 @@ static int compare(const struct side sides[2], struct seep_error *err)
 
 	if (rc == 0)
 		rc = load(&sides[1], &profiles[1], err);
+	for (int at = 0; at < 2 && rc == 0; at++)
+		rc = check_known(&sides[at], profiles[at], err);
 	if (rc == 0) {
 		view.diff = diff = seep_diff_new(profiles[0], profiles[1],
 						 (enum seep_measure)asked.by);
@@ -372,6 +386,8 @@ static int check_outputs(struct seep_error *err)
 {
 	if (asked.json && asked.html)
 		return seep_fail(err, SEEP_EUSAGE, "--json and --html exclude each other");
+	if (asked.html && asked.full)
+		return seep_fail(err, SEEP_EUSAGE, "--full cannot be used with --html");
 	return asked.html ? seep_output_check(asked.html, "a page", err)
 			  : seep_json_check(asked.json, err);
 }

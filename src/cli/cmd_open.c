@@ -47,11 +47,19 @@ const struct seep_option_table cmd_open_options = {
 		   "machine that has one.\n",
 };
 
+static int make_folder(const char *path, struct seep_error *err)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	return seep_fail_errno(err, errno, "cannot make the folder %s", path);
+}
+
 /* A folder of the user's own, which is made. */
 static int cache_folder(char **ret_folder, struct seep_error *err)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	char *parent;
+	int rc;
 
 	if (cache && *cache == '/')
 		parent = seep_xstrdup(cache);
@@ -60,14 +68,15 @@ static int cache_folder(char **ret_folder, struct seep_error *err)
 	else
 		return seep_fail(err, SEEP_ENOTFOUND, "HOME is not set: name a file with -o");
 	*ret_folder = seep_xasprintf("%s/seep", parent);
-	(void)mkdir(parent, 0700);
+	rc = make_folder(parent, err);
+	if (rc == 0)
+		rc = make_folder(*ret_folder, err);
 	free(parent);
-	if (mkdir(*ret_folder, 0700) == 0 || errno == EEXIST)
-		return 0;
-	(void)seep_fail_errno(err, errno, "cannot make the folder %s", *ret_folder);
-	free(*ret_folder);
-	*ret_folder = NULL;
-	return -SEEP_ESYS;
+	if (rc < 0) {
+		free(*ret_folder);
+		*ret_folder = NULL;
+	}
+	return rc;
 }
 
 static int choose_output(const char *file, char **ret_output, struct seep_error *err)
@@ -136,9 +145,12 @@ static int wait_a_little(pid_t pid)
 	return status;
 }
 
+/* @browser may have arguments. */
 static int start_browser(const char *browser, const char *page, struct seep_error *err)
 {
-	char *const argv[] = { (char *)(uintptr_t)browser, (char *)(uintptr_t)page, NULL };
+	char *command = seep_xasprintf("exec %s \"$1\"", browser);
+	char *const argv[] = { (char[]){ "sh" }, (char[]){ "-fc" },	  command,
+			       (char[]){ "sh" }, (char *)(uintptr_t)page, NULL };
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
 	int status;
@@ -147,10 +159,11 @@ static int start_browser(const char *browser, const char *page, struct seep_erro
 	(void)posix_spawn_file_actions_init(&actions);
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		(void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-	status = posix_spawnp(&pid, browser, &actions, NULL, argv, environ);
+	status = posix_spawn(&pid, "/bin/sh", &actions, NULL, argv, environ);
 	(void)posix_spawn_file_actions_destroy(&actions);
+	free(command);
 	if (status != 0)
-		return seep_fail_errno(err, status, "cannot start %s", browser);
+		return seep_fail_errno(err, status, "cannot start /bin/sh");
 	status = wait_a_little(pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;

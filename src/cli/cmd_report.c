@@ -86,7 +86,11 @@ const struct seep_option_table cmd_report_options = {
 
 static int check(struct seep_view_options *view, struct seep_error *err)
 {
-	const char *form = asked.tree ? "tree" : asked.flat ? "flat" : asked.raw ? "raw" : NULL;
+	const char *form = asked.tree	? "tree"
+			   : asked.flat ? "flat"
+			   : asked.raw	? "raw"
+			   : asked.html ? "html"
+					: NULL;
 	struct seep_leak_check_plan plan;
 
 	if (asked.tree + asked.flat + asked.raw + (asked.json != NULL) + (asked.html != NULL) > 1)
@@ -100,7 +104,10 @@ static int check(struct seep_view_options *view, struct seep_error *err)
 	if (asked.by >= SEEP_MEASURE_COUNT && form)
 		return seep_fail(err, SEEP_EUSAGE, "--by %s cannot be used with --%s",
 				 seep_measure_names[asked.by], form);
-	if (asked.by_thread && (asked.tree || asked.flat))
+	if (asked.html && (asked.full || asked.leaks.gen_suppressions))
+		return seep_fail(err, SEEP_EUSAGE, "--%s cannot be used with --html",
+				 asked.full ? "full" : "gen-suppressions");
+	if (asked.by_thread && (asked.tree || asked.flat || asked.html))
 		return seep_fail(err, SEEP_EUSAGE, "--by-thread cannot be used with --%s", form);
 	if (asked.top_count > 0 && asked.tree)
 		return seep_fail(err, SEEP_EUSAGE,

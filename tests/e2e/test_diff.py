@@ -416,3 +416,17 @@ def test_a_mark_that_is_not_exact_says_so(seep):
     shown = text(seep, f"{steps.pid}@m")
     steps.end()
     assert "Not exact: since the mark " in shown
+
+
+def test_figures_that_an_import_lacks_are_not_compared(seep, tmp_path):
+    foreign = tmp_path / "foreign"
+    foreign.write_text("heap_v2/524288\n  t*: 1: 100 [0: 0]\n@ 0x400 0x500\n  t*: 1: 100 [0: 0]\n"
+                       "MAPPED_LIBRARIES:\n")
+    assert seep.command("import", "-q", foreign, cwd=tmp_path).status == 0
+    _, recordings = seep.run([program("temporaries")])
+    sides = [tmp_path / "foreign.seep", recordings.path]
+    for words in (sides, sides[::-1]):
+        for measure in ("peak", "temporary", "allocs"):
+            done = seep.command("diff", *words, "--by", measure)
+            assert done.status == 2 and b"foreign.seep are not known" in done.stderr
+        assert seep.command("diff", *words).status == 0

@@ -174,6 +174,14 @@ def test_a_page_excludes_other_forms(recorded, tmp_path):
     assert done.status == 2 and b"exclude each other" in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--full", "--by-thread", "--gen-suppressions", "--by=lost"])
+def test_what_a_page_does_not_heed_is_refused(recorded, tmp_path, option):
+    seep, paths = recorded
+    done = seep.command("report", paths["kinds"], option, "--html", tmp_path / "x.html")
+    assert done.status == 2 and b"cannot be used with --html" in done.stderr
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_what_cannot_be_written_is_said(recorded):
     seep, paths = recorded
     done = seep.command("report", paths["kinds"], "--html", "/dev/full")
@@ -203,6 +211,16 @@ def test_open_writes_a_page_and_starts_the_browser(recorded, tmp_path):
     assert (tmp_path / "seen.html").read_bytes() == page.read_bytes()
     assert read_page(page)[1] == read_page(page_of(seep, tmp_path, "report", paths["kinds"]))[1]
     assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+
+
+def test_open_starts_a_browser_that_has_arguments(recorded, tmp_path):
+    seep, paths = recorded
+    env = browser(tmp_path, f'test "$1" = --new && cp "$2" {tmp_path}/seen.html')
+    env["BROWSER"] += " --new"
+    page = tmp_path / "a page.html"
+    done = open_page(seep, env, paths["kinds"], "-o", page)
+    assert done.status == 0, done.stderr
+    assert (tmp_path / "seen.html").read_bytes() == page.read_bytes()
 
 
 def test_open_does_not_wait_for_a_browser_to_be_closed(recorded, tmp_path):
