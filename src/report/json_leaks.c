@@ -89,7 +89,9 @@ static void write_leak(struct seep_json *json, const struct seep_json_shown *sho
 	seep_json_open_array(json, "caveats");
 	seep_json_close(json);
 	write_blocks(json, leak);
-	seep_json_stack(json, shown, context);
+	/* Contexts in columns have it, too. */
+	if (!context || !shown->context_places || !shown->context_places[leak->context - 1])
+		seep_json_stack(json, shown, context);
 	seep_json_close(json);
 }
 

@@ -103,7 +103,7 @@ def test_a_page_has_the_rest_of_the_document_as_it_is(recorded, tmp_path, name):
             assert ours["context"] is None
         else:
             assert contexts[ours["context"] - 1]["allocs"] == by_id[theirs["context"]]["allocs"]
-            assert ours["frames"] == contexts[ours["context"] - 1]["frames"]
+            assert "frames" not in ours
 
 
 def test_a_page_says_which_part_of_a_stack_is_worth_reading(recorded, tmp_path):
