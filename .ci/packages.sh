@@ -16,10 +16,10 @@ export PATH
 build_packages="gcc g++ libc6-dev cmake ninja-build make libdw-dev libiberty-dev
 	libsqlite3-dev zlib1g-dev libzstd-dev liblzma-dev libncurses-dev libprotobuf-c-dev
 	protobuf-c-compiler"
-fast_packages="$build_packages binutils libelf-dev python3 libcmocka-dev python3-pytest"
+fast_packages="$build_packages binutils jq libelf-dev python3 libcmocka-dev python3-pytest"
 # Programs that tests record, compilers whose output they read, and oracles that they compare with.
 check_packages="$fast_packages bubblewrap chromium clang clang-format cmark-gfm dbus-daemon dwz fish gdb git
-	golang-go google-perftools heaptrack heaptrack-gui imagemagick jq kcachegrind libdebuginfod1 libgc-dev
+	golang-go google-perftools heaptrack heaptrack-gui imagemagick kcachegrind libdebuginfod1 libgc-dev
 	libgoogle-perftools-dev libheaptrack libjemalloc-dev libmimalloc-dev libpython3.11-testsuite lld
 	llvm-19 man-db mandoc patchelf perl pkg-config rustc sqlite3 tesseract-ocr tmux valgrind xvfb
 	xz-utils zsh zstd"
@@ -29,7 +29,7 @@ command -v npm >/dev/null 2>&1 || check_packages="$check_packages nodejs npm"
 page_packages="$build_packages chromium clang python3"
 command -v npm >/dev/null 2>&1 || page_packages="$page_packages nodejs npm"
 # What `make deb` needs; tests/soak/package tries the packages in a system that debootstrap makes.
-deb_packages="$build_packages debhelper dpkg-dev git lintian"
+deb_packages="$build_packages build-essential debhelper dpkg-dev git lintian"
 # What `make bench` measures with, and beside.
 bench_packages="$build_packages python3 git heaptrack libgoogle-perftools4 libjemalloc2 liblsan0
 	llvm-19 redis-server redis-tools valgrind"

@@ -30,7 +30,16 @@ listed() {
 	[ ! -f "$dest$record" ] || sed -n "s/^$1 //p" "$dest$record"
 }
 
+check_writable() {
+	there=$dest$prefix
+	while [ ! -e "$there" ] && [ -n "$there" ]; do
+		there=${there%/*}
+	done
+	[ -w "${there:-/}" ] || fail "cannot write to ${there:-/}: try sudo, or another PREFIX"
+}
+
 do_install() {
+	check_writable
 	stage=$(mktemp -d)
 	trap 'rm -rf "$stage"' EXIT
 	DESTDIR=$stage/root cmake --install "$build" >"$stage/log" 2>&1 || {
@@ -60,7 +69,8 @@ do_install() {
 	# A library that programs have loaded must not change under them: tar makes new files.
 	mkdir -p "$stage/root${record%/*}"
 	mv "$stage/list" "$stage/root$record"
-	tar -C "$stage/root" -cf - . |
+	# No folders: those that are there may be somebody else's.
+	(cd "$stage/root" && find . ! -type d -print0) | tar -C "$stage/root" --null --files-from=- -cf - |
 		tar -C "$dest/" --no-same-owner --keep-directory-symlink --no-overwrite-dir -xf -
 }
 

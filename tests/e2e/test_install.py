@@ -65,6 +65,30 @@ def test_a_folder_that_was_made_for_it_goes_too(tmp_path):
     assert not root.exists()
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_a_user_installs_below_a_folder_of_roots(tmp_path):
+    for folder in [tmp_path, *tmp_path.parents[:2]]:
+        folder.chmod(0o755)
+    source, home = tmp_path / "source", tmp_path / "home" / "user"
+    for folder in (source, home):
+        folder.mkdir(parents=True)
+        os.chown(folder, 65534, 65534)
+    (source / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(small NONE)\n"
+        "install(FILES CMakeLists.txt DESTINATION share/small)\n")
+    user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "env", f"HOME={home}"]
+    prefix = home / ".local"
+    for words in (["cmake", "-S", source, "-B", source / "build", f"-DCMAKE_INSTALL_PREFIX={prefix}"],
+                  [SOURCE / "cmake" / "install.sh", "install", source / "build", prefix]):
+        done = run_plain([*user, *words])
+        assert done.status == 0, done.stderr.decode()
+    assert (prefix / "share/small/CMakeLists.txt").exists()
+    done = run_plain([*user, SOURCE / "cmake" / "install.sh", "install", source / "build", tmp_path / "home"])
+    assert done.status == 1 and b"cannot write to" in done.stderr and b"try sudo" in done.stderr
+    assert run_plain([*user, SOURCE / "cmake" / "install.sh", "uninstall", prefix]).status == 0
+    assert list(home.iterdir()) == []
+
+
 def test_files_of_others_stay(root, installed):
     (installed / "share/doc/seep/notes").write_text("mine\n")
     assert script("uninstall", PREFIX, root).status == 0
