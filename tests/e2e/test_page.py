@@ -223,4 +223,6 @@ def test_building_seep_needs_no_node(tmp_path):
     asset = (harness.SOURCE / "assets/report.html").read_bytes()
     assert asset[: asset.index(b"@@SEEP_DATA@@")] in (build / page).read_bytes()
     for command in run("ninja", "-C", build, "-t", "commands", "seep", "libseep.so", env=env).splitlines():
-        assert not re.search(r"\bnode\b|\bnpm\b|esbuild|/web/", command), command
+        # The sources themselves may be in a folder of that name.
+        command = command.replace(str(harness.SOURCE.resolve()), ".")
+        assert not re.search(r"\bnode\b|\bnpm\b|esbuild|\./web/", command), command
