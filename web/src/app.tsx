@@ -42,8 +42,8 @@ function reportViews(facts: Facts, model: Model): View[] {
 		{ tab: "timeline", name: "Timeline", filters: "kept", show: () => <Timeline facts={facts} /> },
 		{ tab: "stacks", name: "Stacks", badge: model.contexts.count, filters: "all", show: () => <Stacks facts={facts} /> },
 		{ tab: "functions", name: "Functions", filters: "all", show: () => <Functions facts={facts} /> },
-		{ tab: "leaks", name: "Leaks", badge: facts.roots.length, warn: facts.roots.length > 0, filters: "kept", show: () => <Leaks facts={facts} /> },
-		{ tab: "growth", name: "Growth", badge: facts.growth.length, warn: facts.growth.length > 0, filters: "kept", show: () => <Growth facts={facts} /> },
+		{ tab: "leaks", name: "Leaks", badge: facts.scanned || facts.roots.length ? facts.roots.length : undefined, warn: facts.roots.length > 0, filters: "kept", show: () => <Leaks facts={facts} /> },
+		{ tab: "growth", name: "Growth", badge: facts.imported && !facts.growth.length ? undefined : facts.growth.length, warn: facts.growth.length > 0, filters: "kept", show: () => <Growth facts={facts} /> },
 		count("findings") > 0 && { tab: "findings", name: "Findings", badge: count("findings"), warn: true, show: () => <Findings facts={facts} /> },
 		count("scopes") > 0 && { tab: "scopes", name: "Scopes", badge: count("scopes"), show: () => <Scopes facts={facts} /> },
 		others > 0 && { tab: "processes", name: "Processes", badge: others, show: () => <Processes facts={facts} /> },
@@ -102,14 +102,16 @@ function Head(props: { facts: Facts; theme: string; toggleTheme: () => void; hel
 	const { facts } = props;
 	const { model } = useContext(SeepContext);
 	const process = object(facts.doc.process);
+	const started = figure(process.start_realtime_ns);
+	const file = basename(said(object(model.view).file) ?? "");
 	const words = facts.diff
 		? diffFacts(facts)
 		: [
-				basename(said(object(model.view).file) ?? ""),
-				`pid ${figure(process.pid)}`,
-				moment(figure(process.start_realtime_ns)),
-				`ran ${duration(facts.endNs - facts.startNs)}`,
-				endedWords(facts),
+				file !== facts.title && file,
+				process.pid !== null && `pid ${figure(process.pid)}`,
+				started && moment(started),
+				facts.ranNs !== null && `ran ${duration(facts.ranNs)}`,
+				facts.imported ? "imported" : endedWords(facts),
 			].filter(Boolean).join(" · ");
 
 	return (
@@ -290,8 +292,7 @@ function Shell({ facts }: { facts: Facts }) {
 export function App({ data }: { data: unknown }) {
 	const seep = useMemo(() => {
 		const model = loadModel(data as object);
-		const measure = model.isDiff ? model.measures[0] : figure(object(object(model.doc).totals).live_bytes) ? "live" : "peak";
-		const store = new Store({ ...initialState, measure, tab: hashTab() });
+		const store = new Store({ ...initialState, measure: model.mainMeasure, tab: hashTab() });
 		// For the browser's console, and for tests of what is drawn.
 		Object.defineProperty(window, "seep", { value: Object.freeze({ model, store, drawn }) });
 		return { model, facts: gather(model), store };

@@ -219,9 +219,10 @@ export interface Unseen {
 export type Ended = "exit" | "signal" | "exec" | "killed" | "running" | "unknown";
 
 export interface Process {
-	pid: number;
-	ppid: number;
-	uid: number;
+	/** These three are null in an imported profile. */
+	pid: number | null;
+	ppid: number | null;
+	uid: number | null;
 	exe: string | null;
 	cwd: string | null;
 	argv: string[] | null;
@@ -238,21 +239,22 @@ export interface Process {
 	children: number[];
 }
 
+/** Null is what an imported profile does not say. */
 export interface Totals {
-	allocs: U64;
-	alloc_bytes: U64;
-	frees: U64;
-	freed_bytes: U64;
-	live_blocks: U64;
-	live_bytes: U64;
-	usable_bytes: U64;
-	peak_bytes: U64;
+	allocs: U64 | null;
+	alloc_bytes: U64 | null;
+	frees: U64 | null;
+	freed_bytes: U64 | null;
+	live_blocks: U64 | null;
+	live_bytes: U64 | null;
+	usable_bytes: U64 | null;
+	peak_bytes: U64 | null;
 	peak_at_ns: U64 | null;
 	peak_exact: boolean;
 	peak_error_bytes: U64;
-	temporary: U64;
-	temporary_bytes: U64;
-	threads: U64;
+	temporary: U64 | null;
+	temporary_bytes: U64 | null;
+	threads: U64 | null;
 	untracked_frees: U64;
 	missed_frees: U64;
 	inherited_frees: U64;
@@ -336,7 +338,7 @@ export interface Change {
 
 export interface DiffSide {
 	name: string;
-	pid: number;
+	pid: number | null;
 	exe: string | null;
 	start_realtime_ns: U64 | null;
 	ended: Ended;

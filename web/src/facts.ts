@@ -60,7 +60,15 @@ export interface Facts {
 	/** Of a report; zeros where not known. */
 	startNs: number;
 	endNs: number;
+	/** How long it ran; null where not known. */
+	ranNs: number | null;
 	running: boolean;
+	/** Another tool made the profile, and nobody looked for leaks and growth. */
+	imported: boolean;
+	/** Whether leaks were looked for; what was found then is all that there is. */
+	scanned: boolean;
+	/** What the bytes are that live in the end: "Live at exit". */
+	live: string;
 	epochs: Epoch[];
 	leaks: LeakRow[];
 	/** Leaks that count: lost, and not kept by another. */
@@ -72,6 +80,15 @@ export interface Facts {
 	timeline: { at: number; live: number; rss: number; allocs: number; frees: number }[];
 	marks: { name: string | null; at: number }[];
 }
+
+/** By how the process ended, as src/view/view.c says it. */
+const LIVE: Record<string, string> = {
+	running: "Live now",
+	exit: "Live at exit",
+	signal: "Live when it died",
+	killed: "Live when it died",
+	exec: "Live at exec",
+};
 
 /** Text of the document, made visible; null where there is none. */
 export function said(value: unknown): string | null {
@@ -180,6 +197,14 @@ export function gather(model: Model): Facts {
 	const endNs = process.end_ns == null ? last : figure(process.end_ns);
 	const leaks = diff ? [] : leaksOf(model, doc);
 	const file = object(model.view).file;
+	const scan = object(doc.scan);
+	const unseen = array(doc.unseen)
+		.map(object)
+		.map((one) => ({
+			code: said(one.code) ?? "",
+			detail: said(one.detail) ?? "",
+			side: said(one.side),
+		}));
 
 	return {
 		diff,
@@ -188,19 +213,17 @@ export function gather(model: Model): Facts {
 		title: diff ? saidOf(file).join(" → ") : basename(said(process.exe) ?? said(file) ?? "recording"),
 		startNs,
 		endNs,
+		ranNs: endNs > startNs ? endNs - startNs : null,
 		running: process.ended === "running",
+		imported: !diff && unseen.some((one) => one.code === "imported"),
+		scanned: doc.scan != null && scan.why_not == null,
+		live: LIVE[said(process.ended) ?? ""] ?? "Live when last seen",
 		epochs: diff ? [] : epochsOf(doc, startNs, endNs),
 		leaks,
 		roots: leaks.filter((leak) => leak.root < 0 && LOST.includes(leak.verdict)),
 		doubtful: leaks.filter((leak) => leak.verdict === "MAYBE-LOST"),
 		growth: diff ? [] : growthOf(model),
-		unseen: array(doc.unseen)
-			.map(object)
-			.map((one) => ({
-				code: said(one.code) ?? "",
-				detail: said(one.detail) ?? "",
-				side: said(one.side),
-			})),
+		unseen,
 		timeline,
 		marks: array(doc.marks)
 			.map(object)

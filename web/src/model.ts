@@ -10,11 +10,16 @@ import type { Measure, State } from "./state";
 import { type Column, Contexts, CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, TRUNCATED } from "./model/contexts";
 import { Frames, type FrameText } from "./model/frames";
 import { Functions, type FunctionTable, type LineRow } from "./model/functions";
-import { Damage, isObject, type Loose, object } from "./model/read";
+import { Damage, figure, isObject, type Loose, object } from "./model/read";
 import { ROOT, Tree, TreeBuilder } from "./model/tree";
 
 export { CUT, ELSEWHERE, MEASURES, NO_STACK, OTHER, ROOT, Tree, TRUNCATED };
 export type { FrameText, FunctionTable, LineRow, Measure };
+
+/** Of measures that may be unknown, their key in the totals. */
+const TOTAL_OF: Partial<Record<Measure, string>> = {
+	live: "live_bytes", peak: "peak_bytes", allocated: "alloc_bytes", temporary: "temporary",
+};
 
 /** Those of all measures, and of a few filters. */
 const WEIGHTS_KEPT = 12;
@@ -55,7 +60,7 @@ export class Model {
 	readonly frames: Frames;
 	readonly contexts: Contexts;
 	readonly functions: Functions;
-	/** Measures with anything in them; of a diff the first stands for its own. */
+	/** Known measures with anything in them; of a diff the first stands for its own. */
 	readonly measures: Measure[];
 	/** What is wrong with the file, in sentences; empty: nothing. */
 	readonly damage: string[];
@@ -98,9 +103,25 @@ export class Model {
 		const { lostElsewhere } = this.contexts;
 		return MEASURES.filter(
 			(measure) =>
-				this.contexts.column(measure).value.some((value) => value !== 0) ||
-				(measure === "lost" && lostElsewhere.value > 0),
+				this.knows(TOTAL_OF[measure]) &&
+				(this.contexts.column(measure).value.some((value) => value !== 0) ||
+					(measure === "lost" && lostElsewhere.value > 0)),
 		);
+	}
+
+	/**
+	 * Whether a figure of all contexts, by its name in `totals`, is known: of an imported profile some
+	 * are null there, and 0 in each context.
+	 */
+	knows(total: string | undefined): boolean {
+		return total === undefined || object((this.doc as ReportDocument).totals)[total] !== null;
+	}
+
+	/** What is looked at first: what is live, or was at the peak where all was freed. */
+	get mainMeasure(): Measure {
+		if (this.isDiff) return this.measures[0];
+		if (figure(object((this.doc as ReportDocument).totals).live_bytes)) return "live";
+		return this.knows(TOTAL_OF.peak) ? "peak" : (this.measures[0] ?? "live");
 	}
 
 	/** Whether figures of the measure are bytes; else they count allocations. */

@@ -268,3 +268,19 @@ test("names show what has no shape, and briefly say what has no name", () => {
 	assert.equal(model.frameText(0).place, "a\\u{a}b.c:3");
 	assert.equal(model.functionName(1), "libx.so + 0x1a2b");
 });
+
+test("measures whose total is not known are not offered, whatever their columns say", () => {
+	const row = { stack: [0], live_bytes: 5, live_blocks: 1, peak_bytes: 5, peak_blocks: 1, allocs: 3, alloc_bytes: 9, temporary: 1 };
+	const modelOf = (totals) => {
+		const page = pageOf([row], [{ function: "main", line: 1, module: 0 }]);
+		page.document.totals = { live_bytes: 5, peak_bytes: 5, alloc_bytes: 9, temporary: 1, ...totals };
+		return loadModel(page);
+	};
+	assert.deepEqual(modelOf({}).measures, ["live", "peak", "allocated", "temporary"]);
+	assert.deepEqual(modelOf({ peak_bytes: null, alloc_bytes: null, temporary: null }).measures, ["live"]);
+	const blind = modelOf({ live_bytes: null, peak_bytes: null });
+	assert.deepEqual(blind.measures, ["allocated", "temporary"]);
+	assert.equal(blind.mainMeasure, "allocated");
+	assert.equal(modelOf({}).mainMeasure, "live");
+	assert.equal(modelOf({ live_bytes: 0 }).mainMeasure, "peak");
+});

@@ -41,6 +41,9 @@ export function figure(value: unknown, damage?: Damage): number {
 	return 0;
 }
 
+/** The same; null stays null: what is not known. */
+export const known = (value: unknown): number | null => (value === null ? null : figure(value));
+
 /** Is it an index below the limit? */
 export const isIndex = (value: unknown, limit: number): value is number =>
 	typeof value === "number" && value >= 0 && value < limit && Number.isInteger(value);

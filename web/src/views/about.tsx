@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // What the document has beside memory: the recording itself, what was not seen, processes, scopes,
 // findings. Views that have nothing to show are not offered.
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Facts, said, saidOf } from "../facts";
 import { basename, bytes, count, digits, duration, moment, things, visible } from "../format";
 import { array, figure, object } from "../model/read";
 import { useSeep } from "../state";
 import { counts, main, named, numbers, sizes, times, words } from "./columns";
-import { Figures, Stack } from "./parts";
+import { Figures, Stack, Unknown } from "./parts";
 import { type Column, Table } from "./table";
 
 const SIGNALS = ["", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM"].map(
@@ -65,6 +66,7 @@ function Modules() {
 	const { model } = useSeep();
 	const modules = array(object(model.doc).modules).map(object);
 
+	if (!modules.length) return null;
 	return (
 		<details class="card">
 			<summary>{things(modules.length, "module")}</summary>
@@ -114,7 +116,9 @@ export function About({ facts }: { facts: Facts }) {
 	const forked = object(facts.doc.forked);
 	const argv = array(process.argv);
 	const f = (key: string) => figure(totals[key]);
-	const row = (name: string, value: unknown) => [name, value] as [string, string];
+	const row = (name: string, value: ComponentChildren) => [name, value] as [string, ComponentChildren];
+	const path = (value: unknown) => (said(value) === null ? <Unknown /> : <span class="break">{said(value)}</span>);
+	const started = figure(process.start_realtime_ns);
 
 	return (
 		<div class="about">
@@ -128,22 +132,26 @@ export function About({ facts }: { facts: Facts }) {
 					<h2>The process</h2>
 					<Figures
 						of={[
-							row("Program", <span class="break">{said(process.exe) ?? "not known"}</span>),
-							row("Command", process.argv == null ? "withheld" : <code class="break">{argv.map((one) => visible(String(one))).join(" ")}</code>),
-							row("Folder", <span class="break">{said(process.cwd) ?? "not known"}</span>),
-							row("Process", `${figure(process.pid)}, of parent ${figure(process.ppid)}, user ${figure(process.uid)}`),
-							row("Started", moment(figure(process.start_realtime_ns))),
-							row("Ran for", duration(facts.endNs - facts.startNs)),
-							row("Ended", endedWords(facts)),
-							row("Allocator", <span class="break">{said(process.allocator) ?? "not known"}</span>),
-							row("Mode", said(process.mode) ?? ""),
+							row("Program", path(process.exe)),
+							row("Command", process.argv != null
+								? <code class="break">{argv.map((one) => visible(String(one))).join(" ")}</code>
+								: facts.imported ? <Unknown /> : "withheld"),
+							row("Folder", path(process.cwd)),
+							row("Process", process.pid === null ? <Unknown /> : `${figure(process.pid)}, of parent ${figure(process.ppid)}, user ${figure(process.uid)}`),
+							row("Started", started ? moment(started) : <Unknown />),
+							row("Ran for", facts.ranNs === null ? <Unknown /> : duration(facts.ranNs)),
+							row("Ended", facts.imported ? <Unknown /> : endedWords(facts)),
+							row("Allocator", path(process.allocator)),
+							...(facts.imported ? [] : [row("Mode", said(process.mode) ?? "")]),
 							...(said(process.options) ? [row("Options", <code class="break">{said(process.options)}</code>)] : []),
-							row("Frees of unknown blocks", digits(f("untracked_frees"))),
-							row("Missed frees", digits(f("missed_frees"))),
-							row("Operations in doubt", digits(f("in_doubt"))),
-							row("Stack walks", `${digits(f("walks"))}, ${digits(f("walks_truncated"))} cut short`),
+							...(facts.imported ? [] : [
+								row("Frees of unknown blocks", digits(f("untracked_frees"))),
+								row("Missed frees", digits(f("missed_frees"))),
+								row("Operations in doubt", digits(f("in_doubt"))),
+								row("Stack walks", `${digits(f("walks"))}, ${digits(f("walks_truncated"))} cut short`),
+							]),
 							...(figure(forked.processes) ? [row("Small forks", `${digits(figure(forked.processes))}, ${bytes(figure(forked.live_bytes))} live`)] : []),
-							row("seep's own memory", bytes(f("own_bytes"))),
+							...(facts.imported ? [] : [row("seep's own memory", bytes(f("own_bytes")))]),
 							row("Written by", `seep ${said(seep.version) ?? "?"}, schema ${figure(seep.schema)}`),
 						]}
 					/>

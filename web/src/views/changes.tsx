@@ -318,6 +318,6 @@ function ChangeDetail({ i }: { i: number }) {
 
 export const diffFacts = (facts: Facts) => {
 	const side = (value: unknown) => basename(said(object(value).exe) ?? said(object(value).name) ?? "");
-	const [before, after] = [facts.doc.before, facts.doc.after].map((one) => (one == null ? "" : `${side(one)} ${figure(object(one).pid)}`));
+	const [before, after] = [facts.doc.before, facts.doc.after].map((one) => (one == null ? "" : `${side(one)}${object(one).pid === null ? "" : ` ${figure(object(one).pid)}`}`));
 	return before ? `${before} → ${after}` : `${after}${facts.doc.from ? `, since ${said(object(facts.doc.from).name) ?? duration(0)}` : ""}`;
 };

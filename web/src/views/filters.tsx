@@ -8,8 +8,7 @@ import { type Measure, type State, useSeep } from "../state";
 import { epochName, type Facts } from "../facts";
 import { useNarrow } from "./hooks";
 
-export const MEASURE_NAMES: Record<Measure, string> = {
-	live: "Live at exit",
+const MEASURE_NAMES: Record<Exclude<Measure, "live">, string> = {
 	lost: "Lost",
 	growing: "Growing",
 	peak: "Peak",
@@ -18,7 +17,7 @@ export const MEASURE_NAMES: Record<Measure, string> = {
 };
 
 export function measureName(measure: Measure, facts: Facts): string {
-	return measure === "live" && facts.running ? "Live" : MEASURE_NAMES[measure];
+	return measure === "live" ? facts.live : MEASURE_NAMES[measure];
 }
 
 /** "in the epochs warm to closing". */

@@ -41,11 +41,14 @@ export const whenWords = (facts: Facts, row: GrowthRow) =>
 		? `older than ${duration(row.untilNs - row.sinceNs)}`
 		: `since ${after(facts, row.sinceNs)} after the start`;
 
+export const NOT_JUDGED = "Growth was not judged: the profile was imported";
+
 export function NoGrowth({ facts }: { facts: Facts }) {
+	if (facts.imported) return <b>{NOT_JUDGED}</b>;
 	return (
 		<>
-			No call stack is GROWING. The program ran for {duration(facts.endNs - facts.startNs)}; a verdict needs a minute of
-			growth, or what <code>--growth-after</code> says.
+			No call stack is GROWING. {facts.ranNs !== null && <>The program ran for {duration(facts.ranNs)}; a</>}
+			{facts.ranNs === null && "A"} verdict needs a minute of growth, or what <code>--growth-after</code> says.
 		</>
 	);
 }
@@ -84,7 +87,7 @@ export function Growth({ facts }: { facts: Facts }) {
 			<p class={`summary answer ${facts.growth.length ? "leak" : "unknown"}`} role="status">
 				{facts.growth.length ? <b>{growthWords(facts)}</b> : <NoGrowth facts={facts} />}
 			</p>
-			<Table
+			{(facts.growth.length > 0 || !facts.imported) && <Table
 				label="What grew"
 				columns={columns}
 				rows={rows}
@@ -93,7 +96,7 @@ export function Growth({ facts }: { facts: Facts }) {
 				detail={(i) => <GrowthDetail row={facts.growth[i]} />}
 				copy={(i) => stackText(model, facts.growth[i].context)}
 				empty={facts.growth.length ? "Nothing matches. Remove a filter or the search." : "Nothing to list."}
-			/>
+			/>}
 		</>
 	);
 }

@@ -45,12 +45,11 @@ const ORDER = ["LOST", "LOST-CYCLE", "MAYBE-LOST", "FORK-ORPHAN", "LOST-WITH", "
 /** The answer of the leak check as a sentence, whoever gave it. */
 export function answerOf(facts: Facts, model: Model): { sign: "leak" | "none" | "unknown"; text: string } {
 	const answer = said(object(model.view).answer);
-	const scan = object(facts.doc.scan);
-	const whyNot = said(scan.why_not);
+	const whyNot = said(object(facts.doc.scan).why_not);
 
 	if (facts.roots.length)
 		return { sign: "leak", text: answer ?? `${things(facts.roots.length, "leak")}: ${bytes(sum(facts.roots, withAll))} lost` };
-	if (facts.doc.scan == null || whyNot)
+	if (!facts.scanned)
 		return { sign: "unknown", text: answer ?? `Not checked for leaks${whyNot ? `: ${whyNot}` : ": no leak scan was made."}` };
 	return { sign: facts.doubtful.length ? "unknown" : "none", text: answer ?? "Nothing is lost" };
 }
@@ -267,7 +266,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 			</p>
 			{facts.leaks.length > 0 && <Verdicts facts={facts} chosen={chosen} choose={choose} />}
 			<ScanNotes facts={facts} />
-			<Table
+			{(facts.leaks.length > 0 || facts.scanned) && <Table
 				label="Verdicts of the leak check"
 				columns={columns}
 				rows={rows}
@@ -276,7 +275,7 @@ export function Leaks({ facts }: { facts: Facts }) {
 				detail={(i) => <LeakDetail leak={facts.leaks[i]} facts={facts} />}
 				copy={(i) => stackText(model, facts.leaks[i].context, facts.leaks[i].frames)}
 				empty={facts.leaks.length ? "No verdict matches. Choose another verdict, or remove a filter or the search." : "There are no verdicts."}
-			/>
+			/>}
 		</>
 	);
 }

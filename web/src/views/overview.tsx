@@ -3,12 +3,12 @@
 import { useMemo } from "preact/hooks";
 import { after, type Facts, type GrowthRow, type LeakRow, said, sinceWords } from "../facts";
 import { basename, bytes, count, digits, duration, exactBytes, percent, things, visible } from "../format";
-import { array, figure, object } from "../model/read";
+import { array, figure, known, object } from "../model/read";
 import type { Model } from "../model";
 import { type Measure, type Tab, useSeep } from "../state";
-import { growthWords, NoGrowth, rateOf, whenWords } from "./growth";
+import { growthWords, NoGrowth, NOT_JUDGED, rateOf, whenWords } from "./growth";
 import { answerOf, withAll } from "./leaks";
-import { Bytes, Count, contextName, nameOf, Share, Site, Verdict } from "./parts";
+import { Bytes, Count, contextName, nameOf, Share, Site, Unknown, Verdict } from "./parts";
 import { useMedia, useNarrow } from "./hooks";
 import { epochSpan, Plot } from "./plot";
 import { useEpochSums } from "./timeline";
@@ -146,6 +146,7 @@ function Grows({ facts }: { facts: Facts }) {
 	const places = byPlace(model, facts.growth, (row) => row.context, (row) => row.verdict, (row) => row.bytes);
 	const most = 3;
 
+	if (facts.imported && !places.length) return <section class="card grows"><h2>{NOT_JUDGED}</h2></section>;
 	return (
 		<section class={`card grows ${places.length ? "leak" : ""}`}>
 			<h2>{places.length ? <><span class="sign" aria-hidden="true">↗</span>{growthWords(facts)}</> : "Nothing was seen to grow"}</h2>
@@ -159,48 +160,51 @@ function Grows({ facts }: { facts: Facts }) {
 function Totals({ facts }: { facts: Facts }) {
 	const totals = object(facts.doc.totals);
 	const process = object(facts.doc.process);
-	const f = (key: string) => figure(totals[key]);
-	const length = (facts.endNs - facts.startNs) / 1e9;
+	const f = (key: string) => known(totals[key]);
+	const [live, usable, blocks] = [f("live_bytes"), f("usable_bytes"), f("live_blocks")];
+	const [peak, allocs, temporary, threads] = [f("peak_bytes"), f("allocs"), f("temporary"), f("threads")];
+	const length = (facts.ranNs ?? 0) / 1e9;
 	const peakAt = f("peak_at_ns");
 	const error = f("peak_error_bytes");
+	const rss = process.peak_rss_bytes;
 
 	return (
 		<dl class="totals">
 			<div>
-				<dt>{facts.running ? "Live now" : "Live at exit"}</dt>
-				<dd><Bytes of={f("live_bytes")} /></dd>
-				<dd class="muted">{things(f("live_blocks"), "block")}</dd>
+				<dt>{facts.live}</dt>
+				<dd><Bytes of={live} /></dd>
+				{blocks !== null && <dd class="muted">{things(blocks, "block")}</dd>}
 			</div>
 			<div>
 				<dt>Peak</dt>
-				<dd><Bytes of={f("peak_bytes")} /></dd>
-				<dd class="muted">
+				<dd><Bytes of={peak} /></dd>
+				{peak !== null && <dd class="muted">
 					{peakAt ? `after ${after(facts, peakAt)}` : "time not known"}
 					{totals.peak_exact !== true && error ? `, ±${bytes(error)}` : ""}
-				</dd>
+				</dd>}
 			</div>
 			<div>
 				<dt>Allocations</dt>
-				<dd><Count of={f("allocs")} /></dd>
-				<dd class="muted">
+				<dd><Count of={allocs} /></dd>
+				{allocs !== null && <dd class="muted">
 					{bytes(f("alloc_bytes"))}
-					{length >= 1 ? `, ${count(Math.round(f("allocs") / length))}/s` : ""}
-				</dd>
+					{length >= 1 ? `, ${count(Math.round(allocs / length))}/s` : ""}
+				</dd>}
 			</div>
 			<div>
 				<dt>Temporary</dt>
-				<dd>{percent(f("temporary"), f("allocs"))}</dd>
-				<dd class="muted">{count(f("temporary"))} allocations</dd>
+				<dd>{temporary === null || allocs === null ? <Unknown /> : percent(temporary, allocs)}</dd>
+				{temporary !== null && <dd class="muted">{count(temporary)} allocations</dd>}
 			</div>
 			<div>
 				<dt>Resident peak</dt>
-				<dd><Bytes of={process.peak_rss_bytes == null ? null : figure(process.peak_rss_bytes)} /></dd>
-				<dd class="muted">{things(f("threads"), "thread")}</dd>
+				<dd><Bytes of={rss == null ? null : figure(rss)} /></dd>
+				{threads !== null && <dd class="muted">{things(threads, "thread")}</dd>}
 			</div>
 			<div>
 				<dt>Overhead</dt>
-				<dd><Bytes of={Math.max(0, f("usable_bytes") - f("live_bytes"))} /></dd>
-				<dd class="muted">of live blocks</dd>
+				<dd><Bytes of={usable === null || live === null ? null : Math.max(0, usable - live)} /></dd>
+				{usable !== null && live !== null && <dd class="muted">of live blocks</dd>}
 			</div>
 		</dl>
 	);
@@ -208,7 +212,7 @@ function Totals({ facts }: { facts: Facts }) {
 
 function Largest({ facts, most }: { facts: Facts; most: number }) {
 	const { model, set } = useSeep();
-	const measure = mainMeasure(facts);
+	const measure = model.mainMeasure;
 	const weights = model.weigh({ ...EVERYTHING, measure });
 	const places = useMemo(() => {
 		// Those of one stack by several threads are one row: look at more than are shown.
@@ -218,7 +222,7 @@ function Largest({ facts, most }: { facts: Facts; most: number }) {
 
 	return (
 		<section class="card largest">
-			<h2>Largest call stacks, {measure === "live" ? (facts.running ? "by live bytes" : "by bytes live at exit") : "by bytes at the peak"}</h2>
+			<h2>Largest call stacks, by bytes {measure === "live" ? facts.live.toLowerCase() : BYTES_OF[measure]}</h2>
 			<table class="plain">
 				<thead class="hidden-text">
 					<tr><th>Bytes</th><th>Share</th><th>Call stack</th></tr>
@@ -282,9 +286,9 @@ function Ages({ facts }: { facts: Facts }) {
 	return <Bars title="When what lives was allocated" rows={rows} most={8} fold="epochs" />;
 }
 
-function Threads({ facts }: { facts: Facts }) {
+function Threads() {
 	const { model, set } = useSeep();
-	const weights = model.weigh({ ...EVERYTHING, measure: mainMeasure(facts) });
+	const weights = model.weigh({ ...EVERYTHING, measure: model.mainMeasure });
 	const sums = model.contexts.threads.list.map((thread) => ({
 		name: visible(thread),
 		value: 0,
@@ -296,14 +300,14 @@ function Threads({ facts }: { facts: Facts }) {
 		if (at >= 0) sums[at].value += weights.value[i];
 	}
 	sums.sort((a, b) => b.value - a.value);
-	return <Bars title={`Threads, by bytes ${weights.measure === "live" ? "live" : "at the peak"}`} rows={sums} most={5} fold="threads" />;
+	return <Bars title={`Threads, by bytes ${BYTES_OF[weights.measure]}`} rows={sums} most={5} fold="threads" />;
 }
 
 /** No filters. */
 export const EVERYTHING = { thread: null, scope: null, module: null, epochs: null };
 
-/** What is live, or was at the peak where all was freed. */
-const mainMeasure = (facts: Facts): Measure => (figure(object(facts.doc.totals).live_bytes) ? "live" : "peak");
+/** What the bytes are that the page begins with. */
+const BYTES_OF: Partial<Record<Measure, string>> = { live: "live", peak: "at the peak", allocated: "allocated" };
 
 /** Indexes of the largest values, without sorting all. */
 export function largest(values: Float64Array, most: number): number[] {
@@ -329,7 +333,7 @@ function Course({ facts, print }: { facts: Facts; print?: boolean }) {
 	if (facts.timeline.length < 2) return null;
 	return (
 		<section class="card course">
-			<h2>Live bytes over {duration(facts.endNs - facts.startNs)}</h2>
+			<h2>Live bytes over {duration(facts.ranNs)}</h2>
 			<div onClick={() => !print && set({ tab: "timeline" })}>
 				<Plot facts={facts} height={132} width={print ? PAPER_WIDTH : undefined} what="bytes" small />
 			</div>
@@ -394,7 +398,7 @@ export function Overview({ facts, print }: { facts: Facts; print?: boolean }) {
 				<Totals facts={facts} />
 				<Course facts={facts} print={print} />
 				<Ages facts={facts} />
-				<Threads facts={facts} />
+				<Threads />
 				<OtherProcesses facts={facts} />
 				<Unseen facts={facts} />
 			</div>

@@ -8,10 +8,11 @@ import { array, figure, isIndex, object } from "../model/read";
 import { useSeep } from "../state";
 import { copyText } from "./hooks";
 
-export const Bytes = ({ of }: { of: number | null }) => <span title={exactBytes(of)}>{bytes(of)}</span>;
-export const Count = ({ of }: { of: number | null }) => (
-	<span title={of === null ? undefined : digits(of)}>{count(of)}</span>
-);
+export const Unknown = () => <span class="muted">not known</span>;
+export const Bytes = ({ of }: { of: number | null }) =>
+	of === null ? <Unknown /> : <span title={exactBytes(of)}>{bytes(of)}</span>;
+export const Count = ({ of }: { of: number | null }) =>
+	of === null ? <Unknown /> : <span title={digits(of)}>{count(of)}</span>;
 
 /** Its share of the whole as a bar behind the figure. Differences point to either side. */
 export function Share(props: { part: number; whole: number; text?: string }) {
@@ -220,6 +221,8 @@ export function ContextDetail({ i }: { i: number }) {
 	const allocs = figure(raw.allocs);
 	const frees = figure(raw.frees);
 	const growth = object(raw.growth);
+	const known = (key: string, name: string, value: () => ComponentChildren) =>
+		(model.knows(key) ? [[name, value()]] : []) as [string, ComponentChildren][];
 	const flags = array(raw.flags).filter((flag): flag is string => typeof flag === "string");
 
 	return (
@@ -234,12 +237,12 @@ export function ContextDetail({ i }: { i: number }) {
 			</Stack>
 			<Figures
 				of={[
-					["Live", <><Bytes of={figure(raw.live_bytes)} /> in {digits(figure(raw.live_blocks))}</>],
-					["At the peak", <><Bytes of={figure(raw.peak_bytes)} /> in {digits(figure(raw.peak_blocks))}</>],
-					["Allocated", <><Bytes of={figure(raw.alloc_bytes)} /> in {digits(allocs)}</>],
-					["Freed", `${digits(frees)} of ${digits(allocs)} (${percent(frees, allocs)})`],
-					["Temporary", `${digits(figure(raw.temporary))} (${percent(figure(raw.temporary), allocs)})`],
-					["Average size", allocs ? bytes(Math.round(figure(raw.alloc_bytes) / allocs)) : "–"],
+					...known("live_bytes", "Live", () => <><Bytes of={figure(raw.live_bytes)} /> in {digits(figure(raw.live_blocks))}</>),
+					...known("peak_bytes", "At the peak", () => <><Bytes of={figure(raw.peak_bytes)} /> in {digits(figure(raw.peak_blocks))}</>),
+					...known("alloc_bytes", "Allocated", () => <><Bytes of={figure(raw.alloc_bytes)} /> in {digits(allocs)}</>),
+					...known("frees", "Freed", () => `${digits(frees)} of ${digits(allocs)} (${percent(frees, allocs)})`),
+					...known("temporary", "Temporary", () => `${digits(figure(raw.temporary))} (${percent(figure(raw.temporary), allocs)})`),
+					...known("alloc_bytes", "Average size", () => (allocs ? bytes(Math.round(figure(raw.alloc_bytes) / allocs)) : "–")),
 					["Allocated by", String(raw.kind ?? "")],
 					...(raw.thread ? [["Thread", visible(model.contexts.threads.list[model.contexts.threadOf[i]])] as [string, string]] : []),
 					...(raw.scope ? [["Scope", visible(model.contexts.scopes.list[model.contexts.scopeOf[i]])] as [string, string]] : []),

@@ -46,7 +46,8 @@ function byteColumns(facts: Facts): uPlot.AlignedData {
 		}
 		columns[0].push(seconds(facts, at));
 		columns[1].push(Math.max(...some.map((one) => one.live)));
-		columns[2].push(Math.max(...some.map((one) => one.rss)));
+		// 0: not known at that time.
+		columns[2].push(Math.max(...some.map((one) => one.rss)) || null);
 	}
 	return columns;
 }

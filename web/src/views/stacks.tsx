@@ -42,6 +42,7 @@ export function Stacks({ facts }: { facts: Facts }) {
 		const raw = (key: string) => (i: number) => model.contexts.figure(key, i);
 		const of = (i: number) => weights.value[i];
 		const [allocs, frees] = [raw("allocs"), raw("frees")];
+		const name = measureName(state.measure, facts);
 		const own: Record<string, string> = { live: "live_bytes", peak: "peak_bytes", allocated: "alloc_bytes", temporary: "temporary" };
 		const others = [
 			sizes("live_bytes", "Live", raw("live_bytes"), { hint: "Bytes live at the end" }),
@@ -53,14 +54,14 @@ export function Stacks({ facts }: { facts: Facts }) {
 		];
 		return [
 			stacks(model, (i) => i),
-			main({ ...sizes("measure", measureName(state.measure, facts), of, { width: "112px" }), cell: (i) => text(of(i)), exact: (i) => exact(of(i)) }),
+			main({ ...sizes("measure", name.length < 14 ? name : "Live", of, { width: "112px", hint: name }), cell: (i) => text(of(i)), exact: (i) => exact(of(i)) }),
 			shares(of, weights.total, { width: "72px" }),
-			...others.filter((column) => column.key !== own[state.measure] || state.epochs),
-			{
+			...others.filter((column) => model.knows(column.key) && (column.key !== own[state.measure] || state.epochs)),
+			...(model.knows("frees") ? [{
 				...numbers("freed", "Freed", (i) => frees(i) / Math.max(1, allocs(i)), { hint: "Share of its blocks that were freed", wide: 2 }),
-				cell: (i) => percent(frees(i), allocs(i)),
-				exact: (i) => `${digits(frees(i))} of ${digits(allocs(i))}`,
-			},
+				cell: (i: number) => percent(frees(i), allocs(i)),
+				exact: (i: number) => `${digits(frees(i))} of ${digits(allocs(i))}`,
+			}] : []),
 			...threads(model, (i) => i),
 			words("kind", "Kind", (i) => visible(model.contexts.kind(i)), { hint: "The function that allocated", wide: 2 }),
 		];

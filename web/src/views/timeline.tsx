@@ -52,7 +52,13 @@ export function Timeline({ facts }: { facts: Facts }) {
 	};
 
 	if (facts.timeline.length < 2 && one)
-		return <p class="summary">This recording has no timeline: the process ended before it was looked at twice, or nobody followed it.</p>;
+		return (
+			<p class="summary">
+				This recording has no timeline: {facts.imported
+					? "the profile was imported, and has none."
+					: "the process ended before it was looked at twice, or nobody followed it."}
+			</p>
+		);
 	return (
 		<div class="timeline">
 			<Brush facts={facts} brush={brush}>
@@ -61,7 +67,7 @@ export function Timeline({ facts }: { facts: Facts }) {
 				<h2>Allocations per second</h2>
 				<Plot facts={facts} height={narrow ? 80 : 92} what="rate" epochs={state.epochs} brush={one ? undefined : brush} />
 			</Brush>
-			{one && (
+			{one && !facts.imported && (
 				<p class="summary">
 					The recording has one epoch only, so what still lives cannot be told apart by when it was allocated. Marks make
 					epochs: <code>seep mark PID NAME</code>, or <code>seep_mark("NAME")</code> in the program.
@@ -69,7 +75,7 @@ export function Timeline({ facts }: { facts: Facts }) {
 			)}
 			<div class={one ? "" : "beside"}>
 				{!one && <Epochs facts={facts} sums={sums} brush={brush} />}
-				<Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />
+				{model.knows("live_bytes") && <Survivors facts={facts} total={model.weigh({ ...state, measure: "live", epochs: null }).total} />}
 			</div>
 		</div>
 	);
