@@ -370,6 +370,16 @@ def test_what_is_exported_comes_back_with_the_figures_of_all_stacks(seep, form):
             assert sums_by(have, key) == sums_by(want, key)
 
 
+def test_an_export_for_heaptrack_comes_back_with_its_totals(seep):
+    result, recordings = seep.run([program("export_cxx")])
+    assert result.status == 0
+    path = seep.directory / "exported.gz"
+    assert seep.command("export", recordings.path, "--to", "heaptrack", "-o", path).status == 0
+    want, have = recordings.main()["totals"], imported(seep, path)["totals"]
+    for key in ("allocs", "live_bytes", "peak_bytes", "temporary"):
+        assert have[key] == want[key], key
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 HEAP_V2 = """heap_v2/0
@@ -396,6 +406,10 @@ def test_the_name_is_that_of_the_file_and_what_exists_is_kept(seep):
     assert done.status == 2 and "a.heap.seep" in done.stderr.decode()
     assert (folder / "a.heap.seep").read_bytes() == before
     assert seep.command("import", "-q", "--force", "sub/a.heap", cwd=folder).status == 0
+    (folder / "link").symlink_to("sub/a.heap")
+    done = seep.command("import", "-q", "-f", "link", "-o", "sub/a.heap", cwd=folder)
+    assert done.status == 2 and "sub/a.heap is the profile that is read" in done.stderr.decode()
+    assert (folder / "sub" / "a.heap").read_text() == HEAP_V2
 
 
 def test_a_format_that_is_asked_for_overrules_the_content(seep):
