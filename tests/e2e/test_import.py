@@ -2,6 +2,7 @@
 """`seep import`: files by the real producers give the producers' totals and stacks."""
 
 import collections
+import csv
 import gzip
 import json
 import os
@@ -246,6 +247,24 @@ def test_what_jemalloc_does_not_accumulate_is_unknown(seep):
     assert "no-frees" in codes(report)
     assert report["totals"]["allocs"] is None and report["totals"]["frees"] is None
     text = seep.command("report", f"{path.name}.seep", cwd=seep.directory).stdout.decode()
+    out = f"{path.name}.seep"
+    for words in (["folded", "--by", "peak"], ["dhat"], ["heaptrack"]):
+        done = seep.command("export", out, "-o", "out", "--to", *words, cwd=seep.directory)
+        assert done.status == 2 and b"the profile does not know" in done.stderr
+    massif = seep.command("export", out, "--to", "massif", cwd=seep.directory).stdout.decode()
+    assert "heap_tree=peak" not in massif and "heap_tree=detailed" in massif
+    rows = list(csv.DictReader(seep.command("export", out, "--to", "csv", cwd=seep.directory)
+                               .stdout.decode().splitlines()))
+    for row in rows:
+        assert row["live_bytes"] and not any(
+            row[key] for key in ("allocs", "frees", "peak_blocks", "peak_bytes", "temporary"))
+    again = seep.directory / "again.pb.gz"
+    assert seep.command("export", out, "--to", "pprof", "-o", again,
+                        cwd=seep.directory).status == 0
+    have = imported(seep, again)
+    for key in ("allocs", "frees", "peak_bytes", "temporary"):
+        assert have["totals"][key] is None, key
+    assert have["totals"]["live_bytes"] == report["totals"]["live_bytes"]
     assert "freed," not in text and "allocations" not in text.split("\n\n")[1]
 
 
