@@ -461,6 +461,8 @@ static int read_heaptrack(struct seep_decoder *source, struct seep_builder *buil
 		seep_builder_hold(builder, smaller(seep_decoder_given(source), h.text_max));
 		r = take_line(&h);
 	}
+	if (r == 0 && h.format == 0)
+		r = seep_fail(err, SEEP_ETRUNC, "it is empty");
 	if (r == 0)
 		finish(&h);
 	free(h.strings);

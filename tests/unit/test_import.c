@@ -290,6 +290,13 @@ static void damaged_files_of_heaptrack_are_refused_with_their_line(void **state)
 
 /* ---- what is compressed, and which format it is ---------------------------------------------- */
 
+static void an_empty_file_is_no_log(void **state)
+{
+	(void)state;
+	assert_int_equal(import(&seep_import_heaptrack, ""), -SEEP_ETRUNC);
+	assert_string_equal(err.text, "it is empty");
+}
+
 static void a_line_without_an_end_is_refused(void **state)
 {
 	const size_t bytes = 5 << 20;
@@ -390,6 +397,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_long_timeline_is_thinned, teardown),
 		cmocka_unit_test_teardown(damaged_files_of_heaptrack_are_refused_with_their_line,
 					  teardown),
+		cmocka_unit_test_teardown(an_empty_file_is_no_log, teardown),
 		cmocka_unit_test_teardown(a_line_without_an_end_is_refused, teardown),
 		cmocka_unit_test_teardown(compressed_files_are_read_and_their_damage_is_told,
 					  teardown),
