@@ -7,6 +7,7 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/import_hint.h"
 #include "cli/keep_options.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
@@ -160,5 +161,7 @@ int cmd_export(char **operands)
 		seep_hint("\"seep export --help\" lists the formats");
 	else if (err.code == SEEP_ENOTFOUND)
 		seep_hint("\"seep run PROGRAM\" makes a recording");
+	else if (err.code == SEEP_ECORRUPT)
+		seep_import_hint(operands[0]);
 	return status;
 }

@@ -442,7 +442,8 @@ def test_a_format_that_is_asked_for_overrules_the_content(seep):
 def test_commands_that_read_recordings_say_what_imports_it(seep):
     for name in ("a.heap", "b.heap"):
         (seep.directory / name).write_text(HEAP_V2)
-    for words in (["report", "a.heap"], ["diff", "a.heap", "b.heap"], ["leaks", "a.heap"]):
+    for words in (["report", "a.heap"], ["diff", "a.heap", "b.heap"], ["leaks", "a.heap"],
+                  ["export", "a.heap", "--to", "csv"]):
         done = seep.command(*words, cwd=seep.directory)
         assert done.status == 2
         assert '"seep import a.heap" makes a recording of it' in done.stderr.decode(), words
