@@ -80,7 +80,7 @@ static void put_escaped(struct seep_json *json, unsigned code, bool x_follows)
 	}
 }
 
-static void put_text(struct seep_json *json, const char *text)
+static void put_text(struct seep_json *json, const char *text, bool is_escaped)
 {
 	const char *plain = text; /* start of what needs nothing */
 	const char *end = text + strlen(text);
@@ -99,7 +99,7 @@ static void put_text(struct seep_json *json, const char *text)
 		if (bytes == 0)
 			put_byte_escape(json, "\\\\x", (unsigned char)*text);
 		else
-			put_escaped(json, code, text[1] == 'x');
+			put_escaped(json, code, !is_escaped && text[1] == 'x');
 		text += bytes > 0 ? bytes : 1;
 		plain = text;
 	}
@@ -119,7 +119,7 @@ static void begin_value(struct seep_json *json, const char *key)
 	}
 	if (key == NULL)
 		return;
-	put_text(json, key);
+	put_text(json, key, false);
 	puts_raw(json, ":");
 }
 
@@ -237,7 +237,13 @@ void seep_json_text(struct seep_json *json, const char *key, const char *text)
 		return;
 	}
 	begin_value(json, key);
-	put_text(json, text);
+	put_text(json, text, false);
+}
+
+void seep_json_escaped(struct seep_json *json, const char *key, const char *text)
+{
+	begin_value(json, key);
+	put_text(json, text, true);
 }
 
 void seep_json_hex(struct seep_json *json, const char *key, const uint8_t *data, size_t bytes)

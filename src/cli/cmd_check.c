@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -162,6 +163,8 @@ static int add_summary(const struct seep_check *check, struct seep_error *err)
 
 	if (!path || !*path)
 		return 0;
+	if (seep_output_check(path, "a summary", err) < 0)
+		return -SEEP_EEXIST;
 	out = fopen(path, "ae");
 	if (!out)
 		return seep_fail_errno(err, errno, "%s", path);
@@ -179,6 +182,18 @@ static void write_sarif(FILE *out, const void *check)
 	seep_check_sarif(out, check);
 }
 
+/* One would replace the other. Links tell only when what they lead to is there. */
+static int check_outputs(struct seep_error *err)
+{
+	struct stat st;
+
+	if (!asked.junit || !asked.sarif || (stat(asked.sarif, &st) == 0 && !S_ISREG(st.st_mode)) ||
+	    (!seep_path_is_same(asked.junit, asked.sarif) &&
+	     !seep_path_is_same_file(asked.junit, asked.sarif)))
+		return 0;
+	return seep_fail(err, SEEP_EUSAGE, "--junit and --sarif are one file, %s", asked.sarif);
+}
+
 static int show(const struct seep_check *check, struct seep_error *err)
 {
 	int rc = 0;
@@ -186,6 +201,8 @@ static int show(const struct seep_check *check, struct seep_error *err)
 	(asked.github ? show_to_github(check) : seep_check_text(stdout, check));
 	if (asked.junit)
 		rc = seep_output_write(asked.junit, "JUnit", write_junit, check, err);
+	if (rc == 0 && asked.sarif)
+		rc = check_outputs(err);
 	if (rc == 0 && asked.sarif)
 		rc = seep_output_write(asked.sarif, "SARIF", write_sarif, check, err);
 	return rc == 0 && asked.github ? add_summary(check, err) : rc;
@@ -212,6 +229,8 @@ int cmd_check(char **operands)
 		count++;
 	rc = root ? read_budgets(&budgets, &err)
 		  : seep_fail_errno(&err, errno, "the working directory");
+	if (rc == 0)
+		rc = check_outputs(&err);
 	if (rc == 0)
 		rc = read_runs(&job, true, asked.baselines.items, asked.baselines.count, &err);
 	if (rc == 0)

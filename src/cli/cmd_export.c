@@ -7,6 +7,7 @@
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/import_hint.h"
 #include "cli/keep_options.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
@@ -37,7 +38,7 @@ static const struct seep_option options[] = {
 	SEEP_SYMBOL_OPTIONS(asked.symbols),
 };
 
-#define FORMAT_LINE(name, suffix, binary, heeds_by, summary) "  " #name ": " summary "\n"
+#define FORMAT_LINE(name, suffix, binary, heeds_by, needs, summary) "  " #name ": " summary "\n"
 
 const struct seep_option_table cmd_export_options = {
 	.options = options,
@@ -83,6 +84,25 @@ static void write_job(FILE *out, const void *value)
 	job->format->write(out, job->profile, &job->options);
 }
 
+/* Of formats that cannot say what is not known, and of the figures asked for. */
+static int check_known(const struct seep_exporter *format, const struct seep_profile *profile,
+		       struct seep_error *err)
+{
+	const struct seep_view_options view = { .by = asked.by };
+	const bool is_of_one = asked.by != SEEP_BY_CHOICE || strcmp(format->name, "folded") == 0;
+	unsigned needs = format->needs;
+
+	if (is_of_one)
+		needs |= 1U << seep_view_measure(profile, &view);
+	for (int i = 0; i < SEEP_MEASURE_COUNT; i++)
+		if (needs >> i & 1 && !seep_measure_is_known(profile, (enum seep_measure)i))
+			return seep_fail(err, SEEP_EUNSUPPORTED,
+					 "the profile does not know %s, which %s would show as 0",
+					 seep_measure_words(profile, (enum seep_measure)i),
+					 format->name);
+	return 0;
+}
+
 static int write_profile(const struct seep_exporter *format, struct seep_profile *profile,
 			 struct seep_error *err)
 {
@@ -118,6 +138,8 @@ static int export_file(const char *path, struct seep_error *err)
 	if (ret == 0)
 		ret = seep_profile_open(path, &profile, err);
 	if (ret == 0)
+		ret = check_known(format, profile, err);
+	if (ret == 0)
 		ret = seep_symbol_options_name(&asked.symbols, profile, err);
 	if (ret == 0) {
 		seep_profile_hash_contexts(profile);
@@ -139,5 +161,7 @@ int cmd_export(char **operands)
 		seep_hint("\"seep export --help\" lists the formats");
 	else if (err.code == SEEP_ENOTFOUND)
 		seep_hint("\"seep run PROGRAM\" makes a recording");
+	else if (err.code == SEEP_ECORRUPT)
+		seep_import_hint(operands[0]);
 	return status;
 }

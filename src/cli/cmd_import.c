@@ -112,6 +112,10 @@ static int import(const char *path, struct seep_error *err)
 	char *output = name_output(path);
 	int r = seep_outname_check(output, asked.force, err);
 
+	if (r == 0 && seep_path_is_same_file(output, path))
+		r = seep_fail(err, SEEP_EEXIST,
+			      "%s is the profile that is read; the recording does not replace it",
+			      output);
 	if (r == 0)
 		r = read_profile(path, &profile, err);
 	if (r == 0)

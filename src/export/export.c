@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/export.h"
 
-#define EXPORTER(id, file_suffix, is_binary, by, text) \
-	{ .name = #id,                                 \
-	  .suffix = (file_suffix),                     \
-	  .binary = (is_binary),                       \
-	  .heeds_by = (by),                            \
-	  .summary = (text),                           \
+#define EXPORTER(id, file_suffix, is_binary, by, what, text) \
+	{ .name = #id,                                       \
+	  .suffix = (file_suffix),                           \
+	  .binary = (is_binary),                             \
+	  .heeds_by = (by),                                  \
+	  .needs = (what),                                   \
+	  .summary = (text),                                 \
 	  .write = seep_export_##id },
 #define NAME(id, ...) #id,
 

@@ -203,7 +203,8 @@ static void put_figures(const struct callgrind *c, const struct seep_counts *cou
 {
 	for (size_t pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < EVENTS; i++)
-			if ((events[i].by != c->first) == pass)
+			if ((events[i].by != c->first) == pass &&
+			    seep_measure_is_known(c->profile, events[i].by))
 				(void)fprintf(c->out, " %" PRId64,
 					      counts->figures[events[i].figure]);
 	(void)fputc('\n', c->out);
@@ -282,11 +283,14 @@ static void put_head(const struct callgrind *c)
 	(void)fputs("part: 1\npositions: line\n", c->out);
 	free(command);
 	for (size_t i = 0; i < EVENTS; i++)
-		(void)fprintf(c->out, "event: %s : %s\n", events[i].name, events[i].long_name);
+		if (seep_measure_is_known(c->profile, events[i].by))
+			(void)fprintf(c->out, "event: %s : %s\n", events[i].name,
+				      events[i].long_name);
 	(void)fputs("events:", c->out);
 	for (size_t pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < EVENTS; i++)
-			if ((events[i].by != c->first) == pass)
+			if ((events[i].by != c->first) == pass &&
+			    seep_measure_is_known(c->profile, events[i].by))
 				(void)fprintf(c->out, " %s", events[i].name);
 	(void)fputc('\n', c->out);
 }

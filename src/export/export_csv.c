@@ -34,17 +34,33 @@ static void write_frame(FILE *out, struct seep_export_names *names, uint32_t ind
 static void write_context(FILE *out, struct seep_export_names *names,
 			  const struct seep_profile_context *context)
 {
+	/* A total that is not known has empty cells. */
+	const struct {
+		const char *total;
+		uint64_t value;
+	} figures[] = {
+		{ "allocs", context->allocs },
+		{ "alloc_bytes", context->alloc_bytes },
+		{ "frees", context->frees },
+		{ "freed_bytes", context->freed_bytes },
+		{ "live_blocks", context->live_blocks },
+		{ "live_bytes", context->live_bytes },
+		{ "peak_bytes", context->peak_blocks },
+		{ "peak_bytes", context->peak_bytes },
+		{ "temporary", context->temporary },
+	};
+
 	(void)fprintf(out, "%016" PRIx64 ",%s,", context->hash,
 		      seep_profile_kind_name(context->kind));
 	seep_csv_write(out, context->thread);
 	(void)fputc(',', out);
 	seep_csv_write(out, context->scope);
-	(void)fprintf(out,
-		      ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
-		      ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%d,\"",
-		      context->allocs, context->alloc_bytes, context->frees, context->freed_bytes,
-		      context->live_blocks, context->live_bytes, context->peak_blocks,
-		      context->peak_bytes, context->temporary, context->truncated);
+	for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
+		(void)fputc(',', out);
+		if (seep_profile_knows(names->profile, figures[i].total))
+			(void)fprintf(out, "%" PRIu64, figures[i].value);
+	}
+	(void)fprintf(out, ",%d,\"", context->truncated);
 	for (uint32_t i = 0; i < context->stack_count; i++) {
 		if (i > 0)
 			(void)fputc(';', out);

@@ -208,7 +208,8 @@ static void put_snapshots(struct massif *m)
 
 		if (before && (is_end || at_ns > peak_ns)) {
 			before = false;
-			put_tree(m, peak_ns, profile->totals.peak_bytes, AT_PEAK);
+			if (seep_profile_knows(profile, "peak_bytes"))
+				put_tree(m, peak_ns, profile->totals.peak_bytes, AT_PEAK);
 		}
 		if (is_end)
 			break;

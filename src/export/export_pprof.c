@@ -26,15 +26,17 @@
 static const struct {
 	const char *name;
 	const char *unit;
-	size_t offset; /* in struct seep_counts */
+	size_t offset;	      /* in struct seep_counts */
+	enum seep_measure of; /* which is known, or the value is left out */
 } values[] = {
-	{ "alloc_objects", "count", offsetof(struct seep_counts, allocs) },
-	{ "alloc_space", "bytes", offsetof(struct seep_counts, alloc_bytes) },
-	{ "inuse_objects", "count", offsetof(struct seep_counts, live_blocks) },
-	{ "inuse_space", "bytes", offsetof(struct seep_counts, live_bytes) },
-	{ "peak_objects", "count", offsetof(struct seep_counts, peak_blocks) },
-	{ "peak_space", "bytes", offsetof(struct seep_counts, peak_bytes) },
-	{ "temporary_objects", "count", offsetof(struct seep_counts, temporary) },
+	{ "alloc_objects", "count", offsetof(struct seep_counts, allocs), SEEP_BY_ALLOCS },
+	{ "alloc_space", "bytes", offsetof(struct seep_counts, alloc_bytes), SEEP_BY_ALLOCS },
+	{ "inuse_objects", "count", offsetof(struct seep_counts, live_blocks), SEEP_BY_LIVE },
+	{ "inuse_space", "bytes", offsetof(struct seep_counts, live_bytes), SEEP_BY_LIVE },
+	{ "peak_objects", "count", offsetof(struct seep_counts, peak_blocks), SEEP_BY_PEAK },
+	{ "peak_space", "bytes", offsetof(struct seep_counts, peak_bytes), SEEP_BY_PEAK },
+	{ "temporary_objects", "count", offsetof(struct seep_counts, temporary),
+	  SEEP_BY_TEMPORARY },
 };
 
 static const char *const default_values[SEEP_MEASURE_COUNT] = {
@@ -301,11 +303,11 @@ static void add_sample(struct builder *b, const struct seep_profile_context *con
 	}
 	if (context->stack_count == 0)
 		sample->location_id[sample->n_location_id++] = no_stack(b, context);
-	sample->n_value = VALUE_COUNT;
 	sample->value = seep_arena_calloc(b->arena, VALUE_COUNT, sizeof(*sample->value));
 	for (size_t i = 0; i < VALUE_COUNT; i++)
-		memcpy(&sample->value[i], (const char *)&counts + values[i].offset,
-		       sizeof(sample->value[i]));
+		if (seep_measure_is_known(b->profile, values[i].of))
+			memcpy(&sample->value[sample->n_value++],
+			       (const char *)&counts + values[i].offset, sizeof(*sample->value));
 	sample->label = seep_arena_calloc(b->arena, LABELS_MAX, sizeof(*sample->label));
 	add_label(b, sample, "kind", seep_profile_kind_name(context->kind));
 	add_label(b, sample, "thread", context->thread);
@@ -356,10 +358,11 @@ static void add_head(struct builder *b, const struct seep_export_options *option
 	const struct seep_profile_process *process = &b->profile->process;
 	const struct seep_view_options view = { .by = options->by };
 
-	b->out.n_sample_type = VALUE_COUNT;
 	b->out.sample_type = seep_arena_calloc(b->arena, VALUE_COUNT, sizeof(*b->out.sample_type));
 	for (size_t i = 0; i < VALUE_COUNT; i++)
-		b->out.sample_type[i] = value_type(b, values[i].name, values[i].unit);
+		if (seep_measure_is_known(b->profile, values[i].of))
+			b->out.sample_type[b->out.n_sample_type++] = value_type(b, values[i].name,
+										values[i].unit);
 	b->out.default_sample_type = text(b, default_values[seep_view_measure(b->profile, &view)]);
 	/* Every byte was counted. */
 	b->out.period_type = value_type(b, "space", "bytes");

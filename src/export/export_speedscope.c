@@ -98,6 +98,12 @@ static void write_stack(struct writer *w, const struct seep_profile_context *con
 	seep_json_close(w->json);
 }
 
+static bool is_known(const struct seep_profile *profile, size_t index)
+{
+	return seep_measure_is_known(profile, index < SEEP_MEASURE_COUNT ? (enum seep_measure)index
+									 : SEEP_BY_ALLOCS);
+}
+
 /* Contexts that have nothing of it are left out. */
 static void write_values(struct writer *w, size_t index)
 {
@@ -133,6 +139,7 @@ void seep_export_speedscope(FILE *out, const struct seep_profile *profile,
 {
 	const struct seep_view_options view = { .by = options->by };
 	const char *exe = profile->process.exe;
+	int64_t active = 0;
 	struct writer w = { .profile = profile };
 
 	w.sites = seep_sites_new(profile);
@@ -141,11 +148,14 @@ void seep_export_speedscope(FILE *out, const struct seep_profile *profile,
 	seep_json_text(w.json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	seep_json_text(w.json, "exporter", "seep " SEEP_VERSION);
 	seep_json_text(w.json, "name", exe ? seep_path_base(exe) : "");
-	seep_json_int(w.json, "activeProfileIndex", seep_view_measure(profile, &view));
+	for (size_t i = 0; i < seep_view_measure(profile, &view); i++)
+		active += is_known(profile, i);
+	seep_json_int(w.json, "activeProfileIndex", active);
 	write_frames(&w);
 	seep_json_open_array(w.json, "profiles");
 	for (size_t i = 0; i < VALUE_COUNT; i++)
-		write_values(&w, i);
+		if (is_known(profile, i))
+			write_values(&w, i);
 	seep_json_finish(w.json);
 	seep_sites_free(w.sites);
 }

@@ -295,6 +295,11 @@ static int take_free(struct heaptrack *h, char *at)
 	struct allocation *a = allocation_at(h, at);
 	struct seep_profile_context *c;
 
+	/* Our export frees its block of 0 bytes to say that what follows is not temporary. */
+	if (a && a->live == 0 && a->bytes == 0) {
+		h->last = NULL;
+		return 0;
+	}
 	if (!a || a->live == 0)
 		return wrong(h, "\"-\" of an allocation of which nothing is live");
 	c = context_of(h, a->trace);
@@ -456,6 +461,8 @@ static int read_heaptrack(struct seep_decoder *source, struct seep_builder *buil
 		seep_builder_hold(builder, smaller(seep_decoder_given(source), h.text_max));
 		r = take_line(&h);
 	}
+	if (r == 0 && h.format == 0)
+		r = seep_fail(err, SEEP_ETRUNC, "it is empty");
 	if (r == 0)
 		finish(&h);
 	free(h.strings);

@@ -15,7 +15,7 @@ static void write_message(struct seep_json *json, const char *key, const char *t
 	char *escaped = seep_check_escape(text, "[]\\", SEEP_AS_BACKSLASH);
 
 	seep_json_open_object(json, key);
-	seep_json_text(json, "text", escaped);
+	seep_json_escaped(json, "text", escaped);
 	seep_json_close(json);
 	free(escaped);
 }

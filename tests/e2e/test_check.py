@@ -92,6 +92,18 @@ def test_a_recording_is_never_replaced(seep, leaky):
     for option in ("--sarif", "--junit"):
         done = seep.command("check", option, leaky, leaky)
         assert done.status == 2 and b"is a recording" in done.stderr
+    before = leaky.read_bytes()
+    env = {"GITHUB_STEP_SUMMARY": str(leaky)}
+    done = seep.command("check", "--github", leaky, env=env)
+    assert done.status == 2 and b"is a recording" in done.stderr
+    assert leaky.read_bytes() == before
+
+
+def test_two_results_do_not_go_to_one_file(seep, leaky):
+    out = seep.directory / "out"
+    words = ["--junit", out, "--sarif", f"{seep.directory}/./out", leaky]
+    assert "--junit and --sarif are one file" in check(seep, *words, status=2)
+    assert not out.exists()
 
 
 # ---- what is not known ---------------------------------------------------------------------------
@@ -342,6 +354,8 @@ def test_hostile_names_stay_text_in_sarif():
     run = read_sarif((GOLDEN / "check.sarif").read_text())
     kinds = [result["kind"] for result in run["results"]]
     assert kinds.count("fail") > 4 and kinds.count("open") > 1
+    first = re.sub(r"\\(.)", r"\1", run["results"][0]["message"]["text"])
+    assert r"[group]\x1b[31m\xff" in first
     uris = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]}
     assert "src/a%3Ab%2Cc%25%5Cn%3A%3Aerror%3A%3Ad.c" in uris
 

@@ -2,6 +2,7 @@
 """`seep import`: files by the real producers give the producers' totals and stacks."""
 
 import collections
+import csv
 import gzip
 import json
 import os
@@ -246,6 +247,24 @@ def test_what_jemalloc_does_not_accumulate_is_unknown(seep):
     assert "no-frees" in codes(report)
     assert report["totals"]["allocs"] is None and report["totals"]["frees"] is None
     text = seep.command("report", f"{path.name}.seep", cwd=seep.directory).stdout.decode()
+    out = f"{path.name}.seep"
+    for words in (["folded", "--by", "peak"], ["dhat"], ["heaptrack"]):
+        done = seep.command("export", out, "-o", "out", "--to", *words, cwd=seep.directory)
+        assert done.status == 2 and b"the profile does not know" in done.stderr
+    massif = seep.command("export", out, "--to", "massif", cwd=seep.directory).stdout.decode()
+    assert "heap_tree=peak" not in massif and "heap_tree=detailed" in massif
+    rows = list(csv.DictReader(seep.command("export", out, "--to", "csv", cwd=seep.directory)
+                               .stdout.decode().splitlines()))
+    for row in rows:
+        assert row["live_bytes"] and not any(
+            row[key] for key in ("allocs", "frees", "peak_blocks", "peak_bytes", "temporary"))
+    again = seep.directory / "again.pb.gz"
+    assert seep.command("export", out, "--to", "pprof", "-o", again,
+                        cwd=seep.directory).status == 0
+    have = imported(seep, again)
+    for key in ("allocs", "frees", "peak_bytes", "temporary"):
+        assert have["totals"][key] is None, key
+    assert have["totals"]["live_bytes"] == report["totals"]["live_bytes"]
     assert "freed," not in text and "allocations" not in text.split("\n\n")[1]
 
 
@@ -370,6 +389,16 @@ def test_what_is_exported_comes_back_with_the_figures_of_all_stacks(seep, form):
             assert sums_by(have, key) == sums_by(want, key)
 
 
+def test_an_export_for_heaptrack_comes_back_with_its_totals(seep):
+    result, recordings = seep.run([program("export_cxx")])
+    assert result.status == 0
+    path = seep.directory / "exported.gz"
+    assert seep.command("export", recordings.path, "--to", "heaptrack", "-o", path).status == 0
+    want, have = recordings.main()["totals"], imported(seep, path)["totals"]
+    for key in ("allocs", "live_bytes", "peak_bytes", "temporary"):
+        assert have[key] == want[key], key
+
+
 # ---- the command --------------------------------------------------------------------------------
 
 HEAP_V2 = """heap_v2/0
@@ -396,6 +425,10 @@ def test_the_name_is_that_of_the_file_and_what_exists_is_kept(seep):
     assert done.status == 2 and "a.heap.seep" in done.stderr.decode()
     assert (folder / "a.heap.seep").read_bytes() == before
     assert seep.command("import", "-q", "--force", "sub/a.heap", cwd=folder).status == 0
+    (folder / "link").symlink_to("sub/a.heap")
+    done = seep.command("import", "-q", "-f", "link", "-o", "sub/a.heap", cwd=folder)
+    assert done.status == 2 and "sub/a.heap is the profile that is read" in done.stderr.decode()
+    assert (folder / "sub" / "a.heap").read_text() == HEAP_V2
 
 
 def test_a_format_that_is_asked_for_overrules_the_content(seep):
@@ -409,7 +442,8 @@ def test_a_format_that_is_asked_for_overrules_the_content(seep):
 def test_commands_that_read_recordings_say_what_imports_it(seep):
     for name in ("a.heap", "b.heap"):
         (seep.directory / name).write_text(HEAP_V2)
-    for words in (["report", "a.heap"], ["diff", "a.heap", "b.heap"], ["leaks", "a.heap"]):
+    for words in (["report", "a.heap"], ["diff", "a.heap", "b.heap"], ["leaks", "a.heap"],
+                  ["export", "a.heap", "--to", "csv"]):
         done = seep.command(*words, cwd=seep.directory)
         assert done.status == 2
         assert '"seep import a.heap" makes a recording of it' in done.stderr.decode(), words

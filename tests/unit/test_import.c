@@ -200,6 +200,17 @@ static void the_peak_is_a_cut_through_all_contexts(void **state)
 	assert_false(seep_profile_knows(profile, "threads"));
 }
 
+/* As our own export does, and heaptrack's readers take it. */
+static void a_free_of_no_bytes_parts_an_allocation_from_its_free(void **state)
+{
+	(void)state;
+	good(&seep_import_heaptrack,
+	     TRACK_HEAD "a 0 3\n+ 2\n+ 0\n- 2\n- 0\n+ 0\n- 2\n- 0\n+ 0\n- 0\nc 1e\n");
+	assert_true(profile->totals.allocs == 4 && profile->totals.frees == 4);
+	assert_int_equal(profile->totals.temporary, 1);
+	assert_true(profile->totals.live_blocks == 0 && profile->totals.live_bytes == 0);
+}
+
 static void stacks_begin_at_the_caller_of_the_allocation_function(void **state)
 {
 	const struct seep_profile_context *c;
@@ -278,6 +289,13 @@ static void damaged_files_of_heaptrack_are_refused_with_their_line(void **state)
 }
 
 /* ---- what is compressed, and which format it is ---------------------------------------------- */
+
+static void an_empty_file_is_no_log(void **state)
+{
+	(void)state;
+	assert_int_equal(import(&seep_import_heaptrack, ""), -SEEP_ETRUNC);
+	assert_string_equal(err.text, "it is empty");
+}
 
 static void a_line_without_an_end_is_refused(void **state)
 {
@@ -371,12 +389,15 @@ int main(void)
 		cmocka_unit_test_teardown(damaged_text_of_jemalloc_is_refused_with_its_line,
 					  teardown),
 		cmocka_unit_test_teardown(the_peak_is_a_cut_through_all_contexts, teardown),
+		cmocka_unit_test_teardown(a_free_of_no_bytes_parts_an_allocation_from_its_free,
+					  teardown),
 		cmocka_unit_test_teardown(stacks_begin_at_the_caller_of_the_allocation_function,
 					  teardown),
 		cmocka_unit_test_teardown(strings_are_as_long_as_they_say, teardown),
 		cmocka_unit_test_teardown(a_long_timeline_is_thinned, teardown),
 		cmocka_unit_test_teardown(damaged_files_of_heaptrack_are_refused_with_their_line,
 					  teardown),
+		cmocka_unit_test_teardown(an_empty_file_is_no_log, teardown),
 		cmocka_unit_test_teardown(a_line_without_an_end_is_refused, teardown),
 		cmocka_unit_test_teardown(compressed_files_are_read_and_their_damage_is_told,
 					  teardown),
