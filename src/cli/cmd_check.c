@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/import_hint.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "profile/context_hash.h"
@@ -238,6 +239,8 @@ int cmd_check(char **operands)
 	if (rc == 0)
 		rc = show(&job.check, &err);
 	status = rc == 0 ? statuses[seep_check_result(&job.check)] : seep_complain("check", &err);
+	for (size_t i = 0; rc < 0 && i < count; i++)
+		seep_import_hint(operands[i]);
 	seep_check_done(&job.check);
 	seep_baseline_done(&job.baseline);
 	seep_budgets_done(&budgets);

@@ -17,6 +17,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/import_hint.h"
 #include "cli/page_file.h"
 #include "cli/symbol_options.h"
 #include "profile/context_hash.h"
@@ -198,7 +199,9 @@ int cmd_open(char **operands)
 			rc = start_browser(browser, output, &err);
 	}
 	status = rc < 0 ? seep_complain("open", &err) : SEEP_EXIT_OK;
-	if (rc == 0 && !browser)
+	if (rc < 0)
+		seep_import_hint(operands[0]);
+	else if (!browser)
 		seep_hint("there is no display: open this file in a browser");
 	free(output);
 	return status;

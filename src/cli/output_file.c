@@ -8,6 +8,8 @@ int seep_output_check(const char *path, const char *what, struct seep_error *err
 {
 	const char *kind = seep_profile_file_kind(path);
 
+	if (!*path)
+		return seep_fail(err, SEEP_EUSAGE, "the name of the file for %s is empty", what);
 	return kind ? seep_fail(err, SEEP_EEXIST, "%s is a %s; %s does not replace it", path, kind,
 				what)
 		    : 0;

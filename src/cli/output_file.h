@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 /*
- * 0, or -SEEP_EEXIST: the file at @path is a recording or a ledger, which has to stay. @what: what
- * would replace it, "JSON".
+ * 0, -SEEP_EUSAGE: @path is empty, or -SEEP_EEXIST: the file at @path is a recording or a ledger,
+ * which has to stay. @what: what would replace it, "JSON".
  */
 SEEP_NODISCARD int seep_output_check(const char *path, const char *what, struct seep_error *err);
 

@@ -79,7 +79,10 @@ void seep_report_stacks(const struct seep_printer *printer, const struct seep_si
 	seep_report_threads(printer, &view, stacks.groups);
 	print_stacks(printer, &view, &stacks);
 	if (!seep_measure_is_known(sites->profile, SEEP_BY_PEAK))
-		next[1] = (struct seep_next_command){ " --by allocs", "what was allocated most" };
+		next[1] = seep_measure_is_known(sites->profile, SEEP_BY_ALLOCS)
+				  ? (struct seep_next_command){ " --by allocs",
+								"what was allocated most" }
+				  : (struct seep_next_command){ " --flat", "functions" };
 	else if (view.measure == SEEP_BY_PEAK)
 		next[1] = (struct seep_next_command){ " --by live", "what is left" };
 	if (is_growing(&growth))

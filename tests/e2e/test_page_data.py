@@ -188,6 +188,26 @@ def test_what_cannot_be_written_is_said(recorded):
     assert done.status == 2 and b"No space left" in done.stderr
 
 
+def test_a_file_without_a_name_is_refused(recorded):
+    seep, paths = recorded
+    for words in (("report", "--html", ""), ("export", "-t", "csv", "-o", ""), ("open", "-o", "")):
+        done = seep.command(words[0], paths["kinds"], *words[1:])
+        assert done.status == 2 and b"the name of the file for" in done.stderr
+
+
+def test_a_profile_of_another_tool_is_to_be_imported(recorded, tmp_path):
+    seep, _ = recorded
+    foreign = tmp_path / "foreign"
+    foreign.write_text("heap_v2/524288\n  t*: 1: 100 [0: 0]\n@ 0x400 0x500\n  t*: 1: 100 [0: 0]\n"
+                       "MAPPED_LIBRARIES:\n")
+    for command in ("open", "check", "report"):
+        done = seep.command(command, foreign)
+        assert done.status == 2 and b'" makes a recording of it' in done.stderr
+    assert seep.command("import", "-q", foreign, cwd=tmp_path).status == 0
+    shown = seep.command("report", tmp_path / "foreign.seep").stdout
+    assert b"--flat" in shown and b"--by allocs" not in shown
+
+
 def browser(tmp_path, text):
     path = tmp_path / "browser"
     path.write_text(f"#!/bin/sh\n{text}\n")
