@@ -163,7 +163,7 @@ def test_keys_do_nothing_to_what_a_small_terminal_does_not_show(seep, show):
 @pytest.mark.parametrize("how", ["q", "SIGTERM", "SIGINT", "SIGHUP"])
 def test_the_terminal_is_as_before_in_the_end(seep, show, how):
     with told(seep, "top_leaks") as target:
-        line = (f'{SEEP} top {target.pid} & echo $! > {seep.directory}/pid; fg; '
+        line = (f"sh -c 'echo $$ > {seep.directory}/pid; exec {SEEP} top {target.pid}'; "
                 'echo "ended with $?"; stty -a')
         screen = show(80, 24, command=["bash", "--norc", "-i", "-c", f"set -m; {line}; sleep 600"])
         screen.wait("VERDICT", "remember")
