@@ -11,8 +11,8 @@
 rt_memo rt_raw_rows;
 
 enum {
-	RAW_SHARE = 4,	     /* of ledger_max: how large rt_raw_rows may grow */
-	RAW_PER_FOLDED = 64, /* raw paths of one folded context that are added to it */
+	RAW_SHARE = 4,	       /* of ledger_max: how large rt_raw_rows may grow */
+	RAW_PER_FOLDED = 1024, /* raw paths of one folded context that are added to it */
 };
 
 /* Per context, by index: its present row and epoch, as in rt_raw_rows; how many raw paths. */
