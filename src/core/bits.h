@@ -26,6 +26,12 @@ static inline unsigned core_bit_width(uint64_t x)
 	return x ? 64u - (unsigned)__builtin_clzll(x) : 0u;
 }
 
+/* The same for an x below 2^63, without a branch. */
+static inline unsigned core_bit_width_below(uint64_t x)
+{
+	return 63u ^ (unsigned)__builtin_clzll(2 * x + 1);
+}
+
 /*
  * One step of a cumulative hash: bijective in @word for a fixed @hash, so that two sequences that
  * differ in one place only never collide there. Multiplier: the golden ratio (Fibonacci hashing,

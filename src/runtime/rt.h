@@ -25,6 +25,11 @@
  * Each page of them that a forked child writes to is a page fault and a copy.
  */
 #define RT_LARGE _Alignas(4096)
+/*
+ * For declarations of variables: -fvisibility=hidden is about definitions only, and what may be
+ * another object's is reached by way of a pointer.
+ */
+#define RT_HIDDEN __attribute__((visibility("hidden")))
 /* Where the call itself would be a good part of the cost. */
 #define RT_INLINE static inline __attribute__((always_inline))
 #define RT_LIKELY(x) CORE_LIKELY(x)
@@ -41,6 +46,12 @@
 #define rt_add(p, v) ((void)atomic_fetch_add_explicit((p), (v), memory_order_relaxed))
 #define rt_add_own(p, v) rt_store((p), rt_load(p) + (v))
 
+/* The same in one instruction: no signal handler comes between. */
+RT_INLINE void rt_bump(_Atomic uint64_t *word, uint64_t by)
+{
+	__asm__("addq %1, %0" : "+m"(*word) : "er"(by) : "cc");
+}
+
 /* Whose blocks the common case of src/runtime/track/quick.h is for. */
 enum rt_quick {
 	RT_QUICK_NONE,
@@ -53,7 +64,7 @@ enum rt_unusual {
 	RT_GENERATED_MET = 1, /* in this generation a rule was made for code that is in no object */
 	RT_IGNORING_MET = 2,  /* some thread has had its blocks ignored */
 };
-extern _Atomic uint32_t rt_unusual;
+extern RT_HIDDEN _Atomic uint32_t rt_unusual;
 
 /* Zero means "not started": what a new thread finds. At most 64 bytes. */
 struct rt_tls {
@@ -67,7 +78,7 @@ struct rt_tls {
 	_Atomic uintptr_t
 		asks_at; /* frame address of the function that asked for a leak scan last */
 };
-extern __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
+extern RT_HIDDEN __thread struct rt_tls rt_tls __attribute__((tls_model("initial-exec")));
 
 /*
  * "Is this ledger mine?" A page of its own with MADV_WIPEONFORK: in a child of any kind of fork,
@@ -78,7 +89,7 @@ struct rt_mine {
 	struct rt_young *young; /* set where a child had no ledger at first: track/young.h */
 	char rest[4096 - 2 * sizeof(void *)];
 };
-extern struct rt_mine rt_mine;
+extern RT_HIDDEN struct rt_mine rt_mine;
 
 /* Everything else about this process's recording. Written at start and in the cold paths only. */
 struct rt_global {
@@ -107,7 +118,7 @@ struct rt_global {
 	uintptr_t loader_start;		 /* extent of ld.so */
 	uintptr_t loader_bytes;
 };
-extern struct rt_global rt_global;
+extern RT_HIDDEN struct rt_global rt_global;
 
 /* So many threads at once may take memory as they like; where there are more, each gets less. */
 enum { RT_FEW_THREADS = 16 };

@@ -18,8 +18,7 @@ RT_EXPORT RT_HOT void *malloc(size_t size)
 {
 	void *block = rt_next.malloc(request(size));
 
-	rt_record(block, size, rt_alloc(LEDGER_KIND_MALLOC, 0, LEDGER_CELL_CLASSED), FRAME);
-	return block;
+	return rt_record(block, size, rt_alloc(LEDGER_KIND_MALLOC, 0, LEDGER_CELL_CLASSED), FRAME);
 }
 
 RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
@@ -34,8 +33,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
 		block = rt_next.calloc(1, rt_min_request);
 	else
 		block = rt_next.calloc(count, size);
-	rt_record(block, bytes, rt_alloc(LEDGER_KIND_CALLOC, 0, LEDGER_CELL_CLASSED), FRAME);
-	return block;
+	return rt_record(block, bytes, rt_alloc(LEDGER_KIND_CALLOC, 0, LEDGER_CELL_CLASSED), FRAME);
 }
 
 /*
@@ -44,7 +42,7 @@ RT_EXPORT RT_HOT void *calloc(size_t count, size_t size)
  */
 static RT_COLD void free_for_loader(void *block, const void *frame)
 {
-	rt_next.free(block);
+	rt_free_rest(block, (struct rt_free){ .by = RT_BY_FREE }, frame);
 	if (rt_control() || rt_grow_up())
 		rt_record_unload(frame);
 }
@@ -55,12 +53,10 @@ RT_EXPORT RT_HOT void free(void *block)
 
 	if (RT_UNLIKELY(!block))
 		return;
-	rt_forget(block, (struct rt_free){ .by = RT_BY_FREE }, FRAME);
-	if (RT_UNLIKELY(caller - rt_global.loader_start < rt_global.loader_bytes)) {
+	if (RT_UNLIKELY(caller - rt_global.loader_start < rt_global.loader_bytes))
 		free_for_loader(block, FRAME);
-		return;
-	}
-	rt_next.free(block);
+	else
+		rt_free(block, (struct rt_free){ .by = RT_BY_FREE }, FRAME);
 }
 
 static void *resize(void *block, size_t size, const void *frame)
@@ -70,8 +66,7 @@ static void *resize(void *block, size_t size, const void *frame)
 	if (block)
 		return rt_resize(block, size, size ? request(size) : 0, frame);
 	after = rt_next.realloc(NULL, request(size));
-	rt_record(after, size, rt_alloc(LEDGER_KIND_REALLOC, 0, 0), frame);
-	return after;
+	return rt_record(after, size, rt_alloc(LEDGER_KIND_REALLOC, 0, 0), frame);
 }
 
 RT_EXPORT void *realloc(void *block, size_t size)
@@ -98,16 +93,14 @@ RT_EXPORT void *memalign(size_t alignment, size_t size)
 {
 	void *block = rt_next.memalign(alignment, request(size));
 
-	rt_record(block, size, ALIGNED(alignment), FRAME);
-	return block;
+	return rt_record(block, size, ALIGNED(alignment), FRAME);
 }
 
 RT_EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
 	void *block = rt_next.aligned_alloc(alignment, request(size));
 
-	rt_record(block, size, ALIGNED(alignment), FRAME);
-	return block;
+	return rt_record(block, size, ALIGNED(alignment), FRAME);
 }
 
 RT_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size)
@@ -115,7 +108,7 @@ RT_EXPORT int posix_memalign(void **ret_block, size_t alignment, size_t size)
 	int failed = rt_next.posix_memalign(ret_block, alignment, request(size));
 
 	if (!failed)
-		rt_record(*ret_block, size, ALIGNED(alignment), FRAME);
+		(void)rt_record(*ret_block, size, ALIGNED(alignment), FRAME);
 	return failed;
 }
 
@@ -123,16 +116,14 @@ RT_EXPORT void *valloc(size_t size)
 {
 	void *block = rt_next.valloc(request(size));
 
-	rt_record(block, size, PAGED, FRAME);
-	return block;
+	return rt_record(block, size, PAGED, FRAME);
 }
 
 RT_EXPORT void *pvalloc(size_t size)
 {
 	void *block = rt_next.pvalloc(request(size));
 
-	rt_record(block, size, PAGED, FRAME);
-	return block;
+	return rt_record(block, size, PAGED, FRAME);
 }
 
 RT_EXPORT size_t malloc_usable_size(void *block)

@@ -14,17 +14,17 @@ static RT_COLD void record_unready(void *block, size_t size, struct rt_alloc wha
 	if (!control && rt_mine.young && !rt_young_record(block, size, what, frame))
 		control = rt_grow_up();
 	if (control)
-		rt_record_any(block, size, what, frame, control);
+		(void)rt_record_any(block, size, what, frame, control);
 }
 
-void rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame)
+void *rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame)
 {
 	struct ledger_control *control = rt_mine.control;
 
 	if (RT_LIKELY(control != NULL))
-		rt_record_any(block, size, what, frame, control);
-	else
-		record_unready(block, size, what, frame);
+		return rt_record_any(block, size, what, frame, control);
+	record_unready(block, size, what, frame);
+	return block;
 }
 
 void rt_record_other(void *block, size_t size, struct rt_alloc what, const void *frame,
@@ -32,7 +32,7 @@ void rt_record_other(void *block, size_t size, struct rt_alloc what, const void 
 {
 	what.cell |= LEDGER_CELL_FOREIGN;
 	if ((rt_control() || rt_mine.young) && rt_record_is_new(block, mark))
-		rt_record_rest(block, size, what, frame);
+		(void)rt_record_rest(block, size, what, frame);
 }
 
 static RT_COLD void forget_unready(void *block, struct rt_free how, const void *frame)
@@ -53,6 +53,12 @@ void rt_forget_rest(void *block, struct rt_free how, const void *frame)
 		rt_forget_any(block, how, frame, control);
 	else
 		forget_unready(block, how, frame);
+}
+
+void rt_free_rest(void *block, struct rt_free how, const void *frame)
+{
+	rt_forget_rest(block, how, frame);
+	rt_next.free(block);
 }
 
 /*

@@ -19,9 +19,14 @@ static inline unsigned rt_log2_of(size_t alignment)
 	return alignment ? core_bit_width(alignment) - 1 : 0;
 }
 
-/* All that is not the common case, and the beginning. */
-RT_HOT void rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame);
+/*
+ * All that is not the common case, and the beginning. The first gives @block; the last frees it by
+ * the next free(). Hooks end with a call of these: @frame is theirs all the same, since a function
+ * of ours that is jumped to saves the same frame pointer in the same place.
+ */
+RT_HOT void *rt_record_rest(void *block, size_t size, struct rt_alloc what, const void *frame);
 RT_HOT void rt_forget_rest(void *block, struct rt_free how, const void *frame);
+RT_HOT void rt_free_rest(void *block, struct rt_free how, const void *frame);
 
 /* A block came from another definition of the operator; @mark: see rt_record_is_new(). */
 RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc what, const void *frame,
@@ -30,18 +35,22 @@ RT_COLD void rt_record_other(void *block, size_t size, struct rt_alloc what, con
 /* The next realloc of @block, not NULL, to @request bytes, of which @size were asked for. */
 void *rt_resize(void *block, size_t size, size_t request, const void *frame);
 
-/* @block of @size requested bytes was allocated; NULL is ignored. */
-RT_INLINE void rt_record(void *block, size_t size, struct rt_alloc what, const void *frame)
+/* @block of @size requested bytes was allocated, or is NULL; gives it. */
+RT_INLINE void *rt_record(void *block, size_t size, struct rt_alloc what, const void *frame)
 {
-	if (RT_UNLIKELY(!rt_quick_record(RT_QUICK_GLIBC, block, size, what, frame)))
-		rt_record_rest(block, size, what, frame);
+	if (!rt_does(RT_PART_CELL) ||
+	    RT_LIKELY(rt_quick_record(RT_QUICK_GLIBC, block, size, what, frame)))
+		return block;
+	return rt_record_rest(block, size, what, frame);
 }
 
-/* @block is about to be freed. */
-RT_INLINE void rt_forget(void *block, struct rt_free how, const void *frame)
+/* Free @block, not NULL, by the next free(). */
+RT_INLINE void rt_free(void *block, struct rt_free how, const void *frame)
 {
-	if (RT_UNLIKELY(!rt_quick_forget(RT_QUICK_GLIBC, block, frame)))
-		rt_forget_rest(block, how, frame);
+	if (!rt_does(RT_PART_CELL) || RT_LIKELY(rt_quick_forget(RT_QUICK_GLIBC, block, frame)))
+		rt_next.free(block);
+	else
+		rt_free_rest(block, how, frame);
 }
 
 #endif

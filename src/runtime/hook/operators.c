@@ -39,30 +39,33 @@ static void *aligned_block(size_t size, size_t alignment)
 	rt_alloc(LEDGER_KIND_##kind, rt_log2_of(alignment), \
 		 rt_aligned_foreign ? LEDGER_CELL_FOREIGN : 0)
 
+#define BARE(...) __VA_ARGS__
+
 /*
- * The library's form is called without memory at hand. It is looked for only then: it may have been
- * loaded after us, and privately.
+ * The library's form is called without memory at hand, apart, so that the hook saves no registers
+ * for it. It is looked for only then: it may have been loaded after us, and privately.
  */
-#define NEW(symbol, field, what, take, parameters, arguments)                              \
-	RT_EXPORT RT_HOT void *symbol parameters                                           \
-	{                                                                                  \
-		void *block = NULL;                                                        \
-                                                                                           \
-		if (RT_LIKELY(!rt_next.field))                                             \
-			block = take;                                                      \
-		if (RT_LIKELY(block != NULL)) {                                            \
-			rt_record(block, size, what, FRAME);                               \
-		} else {                                                                   \
-			void *(*other)parameters = rt_next.field;                          \
-			uint64_t mark = rt_record_mark();                                  \
-                                                                                           \
-			if (!other)                                                        \
-				other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere( \
-					#symbol);                                          \
-			block = other ? other arguments : NULL;                            \
-			rt_record_other(block, size, what, FRAME, mark);                   \
-		}                                                                          \
-		return block;                                                              \
+#define NEW(symbol, field, what, take, parameters, arguments)                               \
+	static RT_COLD void *symbol##_other(BARE parameters, const void *frame)             \
+	{                                                                                   \
+		void *(*other)parameters = rt_next.field;                                   \
+		uint64_t mark = rt_record_mark();                                           \
+		void *block;                                                                \
+                                                                                            \
+		if (!other)                                                                 \
+			other = (void *(*)parameters)(uintptr_t)rt_find_elsewhere(#symbol); \
+		block = other ? other arguments : NULL;                                     \
+		rt_record_other(block, size, what, frame, mark);                            \
+		return block;                                                               \
+	}                                                                                   \
+                                                                                            \
+	RT_EXPORT RT_HOT void *symbol parameters                                            \
+	{                                                                                   \
+		void *block = RT_LIKELY(!rt_next.field) ? take : NULL;                      \
+                                                                                            \
+		if (RT_LIKELY(block != NULL))                                               \
+			return rt_record(block, size, what, FRAME);                         \
+		return symbol##_other(BARE arguments, FRAME);                               \
 	}
 #define NEW_OVERALIGNED(symbol, field, kind, parameters, arguments) \
 	NEW(symbol, field, ALIGNED(kind), aligned_block(size, alignment), parameters, arguments)
@@ -91,8 +94,7 @@ NEW_OVERALIGNED(_ZnamSt11align_val_tRKSt9nothrow_t, new_array_aligned_nothrow, N
 		if (!block)                                                  \
 			return;                                              \
 		if (RT_LIKELY(!rt_next.field)) {                             \
-			rt_forget(block, how, FRAME);                        \
-			rt_next.free(block);                                 \
+			rt_free(block, how, FRAME);                          \
 		} else {                                                     \
 			how.is_others = true;                                \
 			rt_forget_rest(block, how, FRAME);                   \

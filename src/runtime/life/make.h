@@ -41,10 +41,10 @@ struct rt_make {
  */
 bool rt_ledger_make(const struct rt_make *make);
 
-extern char rt_ledger_name[LEDGER_NAME_BYTES];
-extern const char *rt_ledger_dir;
+extern RT_HIDDEN char rt_ledger_name[LEDGER_NAME_BYTES];
+extern RT_HIDDEN const char *rt_ledger_dir;
 
 /* The ledger made last lies in another directory than the one before. */
-extern bool rt_ledger_moved;
+extern RT_HIDDEN bool rt_ledger_moved;
 
 #endif

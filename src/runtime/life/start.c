@@ -134,7 +134,7 @@ static bool start(const struct rt_start *how)
 	rt_global.glibc = rt_next_is_glibc();
 	rt_global.verify_every = (uint32_t)options.verify;
 	rt_global.leak_exitcode = (uint32_t)options.leak_exitcode;
-	if (rt_global.glibc && !rt_operators_replaced) {
+	if (rt_global.glibc && !rt_operators_foreign) {
 		if (!options.verify)
 			rt_store(&rt_global.quick, RT_QUICK_GLIBC);
 		rt_global.granule_shift = LEDGER_GRANULE_SHIFT_GLIBC;

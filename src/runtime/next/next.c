@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 
 size_t rt_min_request;
-bool rt_operators_replaced;
+bool rt_operators_foreign;
 bool rt_usable_unknown;
 bool rt_aligned_foreign;
 bool rt_paged_foreign;
@@ -363,12 +363,11 @@ static void drop_plain_operators(struct rt_next *next)
 {
 	bool replaced = any_is_replaced(next);
 
-	rt_operators_replaced = replaced;
-
 #define RT_HOOK(symbol, field, type, parameters)
 #define RT_OPERATOR(symbol, field, type, parameters)                                     \
 	if (!replaced && next->field && is_plain_provider(next, (uintptr_t)next->field)) \
-		next->field = NULL;
+		next->field = NULL;                                                      \
+	rt_operators_foreign |= next->field != NULL;
 #define RT_WRAP(symbol)
 #include "runtime/next/hooks.def"
 #undef RT_HOOK

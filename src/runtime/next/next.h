@@ -6,6 +6,8 @@
 #ifndef SEEP_RUNTIME_NEXT_H
 #define SEEP_RUNTIME_NEXT_H
 
+#include "runtime/rt.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,10 +22,10 @@ struct rt_next {
 #undef RT_WRAP
 };
 
-extern struct rt_next rt_next;
+extern RT_HIDDEN struct rt_next rt_next;
 
 /* Requests below this are made this large: 16 under allocators with smaller classes, else 0. */
-extern size_t rt_min_request;
+extern RT_HIDDEN size_t rt_min_request;
 
 /* From now on rt_next holds the real functions. */
 void rt_next_find(void);
@@ -40,17 +42,17 @@ bool rt_next_use(const struct rt_next *next);
  */
 bool rt_next_is_behind(void);
 
-/* Some object that is no allocator replaces an operator: blocks may lie inside other blocks. */
-extern bool rt_operators_replaced;
+/* Some form of an operator is the program's own and is called: blocks may lie inside other blocks. */
+extern RT_HIDDEN bool rt_operators_foreign;
 
 /* The next malloc's object has no malloc_usable_size(): another's may not be asked. */
-extern bool rt_usable_unknown;
+extern RT_HIDDEN bool rt_usable_unknown;
 
 /*
  * memalign and its like, or valloc and pvalloc, are not of the next malloc's object: what they give
  * is no block of it.
  */
-extern bool rt_aligned_foreign, rt_paged_foreign;
+extern RT_HIDDEN bool rt_aligned_foreign, rt_paged_foreign;
 
 /*
  * How many bytes the next malloc gives for a request, by its own word and with no call that

@@ -7,13 +7,14 @@
 #ifndef SEEP_RUNTIME_FACTS_H
 #define SEEP_RUNTIME_FACTS_H
 
+#include "runtime/rt.h"
 #include "ledger/ledger_facts.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-extern struct ledger_facts rt_facts;
+extern RT_HIDDEN struct ledger_facts rt_facts;
 
 /* Once, at the start: the library itself is its own. */
 void rt_facts_start(void);

@@ -6,6 +6,7 @@
 #ifndef SEEP_RUNTIME_SYS_H
 #define SEEP_RUNTIME_SYS_H
 
+#include "runtime/rt.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,7 +70,7 @@ uint32_t rt_getpid_or_tid(void);
 bool rt_is_gone(uint32_t pid, uint32_t tid);
 
 /* While it is not 0, rt_now_ns() says this: what is recorded is of that time. */
-extern uint64_t rt_now_stands_ns;
+extern RT_HIDDEN uint64_t rt_now_stands_ns;
 
 /*
  * The vDSO's clock_gettime(), which makes no system call where the kernel has a clock for that. Set
@@ -77,7 +78,7 @@ extern uint64_t rt_now_stands_ns;
  * takes locks.
  */
 typedef int rt_clock(clockid_t clock, struct timespec *ret);
-extern rt_clock *rt_vdso_clock;
+extern RT_HIDDEN rt_clock *rt_vdso_clock;
 
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);

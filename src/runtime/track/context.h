@@ -12,22 +12,34 @@
 #include "runtime/track/thread.h"
 
 /* From a hash of path and key to a row: id in the low half, its epoch in the high half. */
-extern rt_memo rt_raw_rows;
+extern RT_HIDDEN rt_memo rt_raw_rows;
 
 /* Enter the path of @thread's last walk; never fails: at worst the "other" or "no stack" row. */
 RT_COLD uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key key,
 				 uint32_t epoch);
 
-/* The row to which an allocation of this path and key belongs now. */
+static inline uint64_t rt_context_hash(uint64_t path_hash, struct rt_key key)
+{
+	return core_hash_step(path_hash, key.word) | 1;
+}
+
+/* The row to which an allocation of this path and key belongs; 0: it has none in this epoch yet. */
+static inline uint32_t rt_context_known(uint64_t path_hash, struct rt_key key, uint32_t epoch)
+{
+	uint64_t row = rt_memo_find(&rt_raw_rows, rt_context_hash(path_hash, key));
+
+	return RT_LIKELY(row >> 32 == epoch) ? (uint32_t)row : 0;
+}
+
+/* The same, and if it has none it gets one. */
 static inline uint32_t rt_context_row(struct rt_thread *thread, uint64_t path_hash,
 				      struct rt_key key, uint32_t epoch)
 {
-	uint64_t hash = core_hash_step(path_hash, key.word) | 1;
-	uint64_t row = rt_memo_find(&rt_raw_rows, hash);
+	uint32_t row = rt_context_known(path_hash, key, epoch);
 
-	if (RT_LIKELY(row >> 32 == epoch && row != 0))
-		return (uint32_t)row;
-	return rt_context_make(thread, hash, key, epoch);
+	if (RT_LIKELY(row != 0))
+		return row;
+	return rt_context_make(thread, rt_context_hash(path_hash, key), key, epoch);
 }
 
 /* Publish the two contexts that always exist and the root node; map the private tables. */

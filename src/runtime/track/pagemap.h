@@ -12,7 +12,7 @@
 
 typedef _Atomic uint64_t rt_cell;
 
-extern rt_cell *_Atomic *rt_leaves;
+extern RT_HIDDEN rt_cell *_Atomic *rt_leaves;
 
 /* A live cell's value after its block was freed. */
 static inline uint64_t rt_cell_freed(uint64_t live)

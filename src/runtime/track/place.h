@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The row of the place that a hook was called from: by a shortcut, or by walking and looking up
+ * The row of the place that a hook was called from: predicted, peeked at, or by walking and looking up
  * what the walk led to. Inlined into the two functions that record.
  */
 #ifndef SEEP_RUNTIME_PLACE_H
 #define SEEP_RUNTIME_PLACE_H
 
+#include "runtime/parts.h"
 #include "runtime/track/context.h"
 #include "runtime/track/operation.h"
 #include "runtime/track/thread.h"
 #include "runtime/track/thread_names.h"
-#include "runtime/unwind/shortcut.h"
+#include "runtime/unwind/predict.h"
 
 /* Rows without slots: the "no stack" row (index 0) and rows of ancestors (below it). */
 RT_INLINE bool rt_row_is_own(uint32_t row)
@@ -31,16 +32,22 @@ RT_INLINE uint32_t rt_place_find(struct rt_thread *thread, uint64_t hash, struct
 				 struct rt_key key, uint32_t epoch, bool again)
 {
 	struct rt_last_row *last = &thread->last_row;
-	uint32_t row;
+	uint64_t when = (uint64_t)epoch << 32 | LEDGER_MODE_ALL;
+	uint32_t row = last->row;
 
-	if (last->hash == hash && last->key.word == key.word && last->epoch == epoch)
-		return last->row;
-	row = rt_context_row(thread, hash, key, epoch);
+	if (!rt_does(RT_PART_ROWS) && row)
+		return row;
+	if (last->hash != hash || last->key.word != key.word || last->when != when)
+		row = rt_context_row(thread, hash, key, epoch);
 	last->hash = hash;
+	last->when = when;
+	last->row = row;
+	last->slot = &thread->slots[row & thread->slot_mask];
 	/* For once without a stack or without a row of its own: ask again next time. */
 	last->key = RT_LIKELY(rt_row_is_context(row)) ? own : RT_KEY_NONE;
-	last->epoch = epoch;
-	last->row = row;
+	last->quick = RT_LIKELY(rt_row_is_context(row)) && RT_LIKELY(!thread->walk.truncated)
+			      ? rt_quick_key(rt_load(&rt_global.quick), own)
+			      : UINT64_MAX;
 	if (RT_UNLIKELY(key.word != own.word))
 		rt_name_check(thread);
 	if (RT_UNLIKELY(!again))
@@ -48,32 +55,61 @@ RT_INLINE uint32_t rt_place_find(struct rt_thread *thread, uint64_t hash, struct
 	return row;
 }
 
-/* Walk, and find the row. In bookkeeping. */
-RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control *control,
-				struct rt_key own, bool again, const void *frame)
+/*
+ * The row of a place that need not be walked in full; 0: it has to be. @tried: it was not
+ * predicted. In bookkeeping.
+ */
+RT_INLINE uint32_t rt_place_seen(struct rt_thread *thread, struct rt_key key, uint32_t epoch,
+				 bool tried, const void *frame)
 {
-	struct rt_outcome outcome = { .key = own.word, .epoch = rt_load(&control->epoch) };
-	const struct rt_shortcut *way = rt_shortcut_find(&thread->walk, frame);
+	struct rt_walk *walk = &thread->walk;
+	const struct rt_prediction *way = NULL;
+	struct rt_peek peek;
+	uint32_t row;
+
+	if (!tried)
+		way = rt_predict(walk, frame, (uint32_t)key.word, epoch);
+	if (way) {
+		rt_verify(&thread->proof, walk, frame, &way->hash);
+		walk->is_behind = true;
+		return way->outcome.row;
+	}
+	if (!rt_walk_peek(walk, frame, &peek) || rt_walk_drifts(walk, peek.steps))
+		return 0;
+	row = rt_does(RT_PART_ROWS) ? rt_context_known(peek.hash, key, epoch)
+				    : thread->last_row.row;
+	if (RT_UNLIKELY(!row))
+		return 0;
+	rt_verify(&thread->proof, walk, frame, &peek.hash);
+	rt_predict_learn(walk, frame, &peek, (struct rt_outcome){ (uint32_t)key.word, epoch, row });
+	walk->is_behind = true;
+	return row;
+}
+
+/* @tried: it was not predicted. In bookkeeping. */
+RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control *control,
+				struct rt_key own, bool again, bool tried, const void *frame)
+{
+	uint32_t epoch = rt_load(&control->epoch);
+	struct rt_key key = own;
 	uint64_t hash;
+	uint32_t row;
 
 	if (RT_UNLIKELY(rt_load(&rt_names_generation)))
-		outcome.key |= (uint64_t)rt_name_now(thread) << RT_KEY_NAME_SHIFT;
-	if (RT_LIKELY(way != NULL) && RT_LIKELY(way->outcome.key == outcome.key) &&
-	    RT_LIKELY(way->outcome.epoch == outcome.epoch)) {
-		rt_verify(&thread->proof, &thread->walk, frame, way);
-		thread->walk.is_behind = true;
-		return way->outcome.row;
+		key.word |= (uint64_t)rt_name_now(thread) << RT_KEY_NAME_SHIFT;
+	row = rt_place_seen(thread, key, epoch, tried, frame);
+	if (RT_LIKELY(row != 0)) {
+		thread->walk.previous = row;
+		return row;
 	}
 	hash = rt_walk(&thread->walk, frame);
 	thread->walk.is_behind = false;
 	rt_verify(&thread->proof, &thread->walk, frame, NULL);
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);
-	outcome.row = rt_place_find(thread, hash, own, (struct rt_key){ outcome.key },
-				    outcome.epoch, again);
-	if (RT_LIKELY(rt_row_is_context(outcome.row)))
-		rt_shortcut_offer(&thread->walk, frame, &outcome);
-	return outcome.row;
+	row = rt_place_find(thread, hash, own, key, epoch, again);
+	thread->walk.previous = row;
+	return row;
 }
 
 #endif

@@ -12,6 +12,7 @@
 #ifndef SEEP_RUNTIME_QUICK_H
 #define SEEP_RUNTIME_QUICK_H
 
+#include "runtime/parts.h"
 #include "runtime/track/counters.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/record.h"
@@ -49,25 +50,14 @@ RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_cont
 		rt_store(&thread->busy, 0);
 }
 
-/* The slot of @row if it stands at its home with the figures of the present turn; else NULL. */
-RT_INLINE struct ledger_slot *rt_quick_slot(struct rt_thread *thread, uint32_t row, uint64_t turn)
+/* Bring @slot to @turn: what it says is put aside as what was then. No call, see rt_slot_capture. */
+RT_INLINE void rt_quick_capture(struct ledger_slot *slot, uint64_t turn)
 {
-	struct ledger_slot *slot = &thread->slots[row & thread->slot_mask];
-
-	if (RT_UNLIKELY(rt_load(&slot->row) != row) || RT_UNLIKELY(rt_load(&slot->turn) < turn))
-		return NULL;
-	return slot;
-}
-
-/* The same place, kind and epoch as the last allocation's? Then its row is this one's too. */
-RT_INLINE bool rt_quick_repeats(struct rt_thread *thread, const struct ledger_control *control,
-				struct rt_alloc what, const void *frame)
-{
-	return rt_walk_repeats(&thread->walk, frame) &&
-	       RT_LIKELY(rt_load(&control->mode) == LEDGER_MODE_ALL) &&
-	       RT_LIKELY(thread->last_row.key.word == what.key.word) &&
-	       RT_LIKELY(thread->last_row.epoch == rt_load(&control->epoch)) &&
-	       RT_LIKELY(!thread->walk.truncated);
+	if (RT_LIKELY(rt_load(&slot->turn) >= turn))
+		return;
+	rt_store(&slot->at_blocks, rt_slot_blocks(slot));
+	rt_store(&slot->at_bytes, rt_slot_bytes(slot));
+	rt_store_release(&slot->turn, turn);
 }
 
 RT_INLINE unsigned rt_quick_granule(enum rt_quick quick)
@@ -75,57 +65,76 @@ RT_INLINE unsigned rt_quick_granule(enum rt_quick quick)
 	return quick == RT_QUICK_GLIBC ? LEDGER_GRANULE_SHIFT_GLIBC : LEDGER_GRANULE_SHIFT_OTHER;
 }
 
-/* 0: not known without a call. */
-RT_INLINE uint64_t rt_quick_usable(enum rt_quick quick, uintptr_t address, uint64_t size,
-				   bool classed)
+/* Is it known without a call, of a block of @size with @flags of its cell? */
+RT_INLINE bool rt_quick_knows_usable(enum rt_quick quick, uint64_t size, uint32_t flags)
 {
-	if (quick == RT_QUICK_GLIBC)
-		return rt_usable_of_glibc(address);
-	return classed ? rt_usable_by_class(size) : 0;
+	return quick == RT_QUICK_GLIBC ||
+	       (flags & LEDGER_CELL_CLASSED && rt_usable_by_class(size) != 0);
+}
+
+/* Late, where nothing else is to be kept in registers. */
+RT_INLINE uint64_t rt_quick_usable(enum rt_quick quick, uintptr_t address, uint64_t size)
+{
+	return quick == RT_QUICK_GLIBC ? rt_usable_of_glibc(address) : rt_usable_by_class(size);
 }
 
 /*
- * Count @block under @row, and leave. In bookkeeping. False: nothing was done, for want
- * of a cell (NULL has none) or a slot.
+ * Count @block in @slot, and leave. In bookkeeping. False: nothing was done, for want of a cell
+ * (NULL has none), or because the slot is another row's by now. No call on the way: what is to be
+ * kept across one costs a register of the caller's, which the hook has to save.
  */
 RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
-			      struct ledger_control *control, uint32_t row, void *block,
-			      size_t size, struct rt_alloc what)
+			      struct ledger_control *control, struct ledger_slot *slot,
+			      uint32_t row, void *block, size_t size, struct rt_alloc what)
 {
 	struct ledger_cache *cache = thread->cache;
-	uint64_t field;
-	rt_cell *cell = rt_block_ready((uintptr_t)block, size, rt_quick_granule(quick), &field);
-	uint64_t turn = rt_load(&control->peak_turn);
-	struct ledger_slot *slot = rt_quick_slot(thread, row, turn);
-	_Atomic int64_t *total;
-	uint64_t usable;
-	int64_t sum;
+	_Atomic uint64_t *total = (_Atomic uint64_t *)&cache->first;
+	uint64_t turn;
+	rt_cell *cell;
 
-	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(!slot) ||
-	    RT_UNLIKELY(what.cell & LEDGER_CELL_FOREIGN))
+	if (RT_UNLIKELY(rt_load(&slot->row) != row) || RT_UNLIKELY(size >= LEDGER_LARGE_BYTES) ||
+	    RT_UNLIKELY(what.cell & LEDGER_CELL_FOREIGN) ||
+	    RT_UNLIKELY(!rt_quick_knows_usable(quick, size, what.cell)))
 		return false;
-	usable = rt_quick_usable(quick, (uintptr_t)block, size, what.cell & LEDGER_CELL_CLASSED);
-	if (quick != RT_QUICK_GLIBC && RT_UNLIKELY(!usable))
+	cell = rt_cell_real((uintptr_t)block, rt_quick_granule(quick));
+	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(ledger_cell_state(rt_load(cell)) == LEDGER_CELL_LIVE))
 		return false;
-	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
-		total = &cache->first;
-		sum = rt_load(total) + (int64_t)size;
-	} else {
-		total = &cache->sum;
-		sum = rt_load(total) + (int64_t)size;
-		if (RT_UNLIKELY(sum >= rt_load(&rt_global.threshold_bytes)))
+	if (rt_does(RT_PART_TOTAL) && RT_UNLIKELY(rt_load(&control->caches) != 1)) {
+		total = (_Atomic uint64_t *)&cache->sum;
+		if (RT_UNLIKELY(rt_load(&cache->sum) + (int64_t)size >=
+				rt_load(&rt_global.threshold_bytes)))
 			return false;
 	}
+	turn = rt_load(&control->peak_turn);
+	if (rt_does(RT_PART_TOTAL))
+		rt_quick_capture(slot, turn);
 	atomic_signal_fence(memory_order_acq_rel);
-	rt_add_own(&slot->allocs, 1);
-	rt_add_own(&slot->alloc_bytes, size);
-	rt_store(total, sum);
-	rt_add_own(&cache->histogram[core_bit_width(size)], 1);
-	rt_add_own(&cache->usable_alloc_bytes, usable);
-	rt_store(cell, rt_cell_value((uintptr_t)block, row, field, what.cell));
+	if (rt_does(RT_PART_COUNTERS)) {
+		rt_bump(&slot->allocs, 1);
+		rt_bump(&slot->alloc_bytes, size);
+	}
+	if (rt_does(RT_PART_TOTAL))
+		rt_bump(total, size);
+	if (rt_does(RT_PART_HISTOGRAM))
+		rt_bump(&cache->histogram[core_bit_width_below(size)], 1);
+	rt_store(cell, rt_cell_value((uintptr_t)block, row, size, what.cell));
+	if (rt_does(RT_PART_HISTOGRAM))
+		rt_bump(&cache->usable_alloc_bytes, rt_quick_usable(quick, (uintptr_t)block, size));
 	thread->last_block = (uintptr_t)block;
 	rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
 	return true;
+}
+
+/* The same place, kind and epoch as the last allocation's? Then its row is this one's too. */
+RT_INLINE bool rt_quick_repeats(enum rt_quick quick, const struct rt_thread *thread,
+				const struct ledger_control *control, struct rt_alloc what,
+				const void *frame)
+{
+	if (!rt_does(RT_PART_WALK))
+		return thread->last_row.slot;
+	return RT_LIKELY(thread->last_row.quick == rt_quick_key(quick, what.key)) &&
+	       RT_LIKELY(thread->last_row.when == rt_control_when(control)) &&
+	       RT_LIKELY(rt_walk_repeats(&thread->walk, frame));
 }
 
 /* False: nothing was done. */
@@ -135,17 +144,16 @@ RT_INLINE bool rt_quick_record(enum rt_quick quick, void *block, size_t size, st
 	struct rt_thread *thread = rt_tls.thread;
 	struct ledger_control *control;
 
-	if (RT_UNLIKELY(rt_load(&rt_global.quick) != quick))
-		return false;
-	/* From another place than the last: not worth entering. Looked at again then. */
-	if (RT_UNLIKELY(!thread) || thread->walk.leaf != (uintptr_t)frame + sizeof(uintptr_t))
+	/* From another place than the last: not worth entering. */
+	if (RT_UNLIKELY(!thread) ||
+	    (rt_does(RT_PART_WALK) && thread->walk.leaf != (uintptr_t)frame + sizeof(uintptr_t)))
 		return false;
 	control = rt_quick_enter(thread, frame);
 	if (RT_UNLIKELY(!control))
 		return false;
-	if (!rt_quick_repeats(thread, control, what, frame) ||
-	    RT_UNLIKELY(!rt_quick_count(quick, thread, control, thread->last_row.row, block, size,
-					what)))
+	if (!rt_quick_repeats(quick, thread, control, what, frame) ||
+	    RT_UNLIKELY(!rt_quick_count(quick, thread, control, thread->last_row.slot,
+					thread->last_row.row, block, size, what)))
 		return rt_quick_give_up(thread);
 	return true;
 }
@@ -153,63 +161,77 @@ RT_INLINE bool rt_quick_record(enum rt_quick quick, void *block, size_t size, st
 /* False: nothing was done. */
 RT_INLINE bool rt_quick_forget(enum rt_quick quick, void *block, const void *frame)
 {
+	/* Of a cell: small, live, begins at @block, and has a chunk of the next malloc. */
+	const uint64_t looked_at = 7ull << LEDGER_CELL_HALF_SHIFT |
+				   (uint64_t)LEDGER_CELL_FOREIGN << LEDGER_CELL_FLAGS_SHIFT;
+	const uint64_t live = (uint64_t)LEDGER_CELL_LIVE << LEDGER_CELL_STATE_SHIFT;
 	uintptr_t address = (uintptr_t)block;
 	struct rt_thread *thread = rt_tls.thread;
 	struct ledger_control *control;
 	struct ledger_cache *cache;
 	struct ledger_slot *slot;
-	_Atomic int64_t *total;
-	uint64_t usable, turn;
-	struct rt_block at;
+	_Atomic uint64_t *total;
+	uint64_t value, size, turn;
 	bool temporary;
-	int64_t sum;
+	uint32_t row;
+	rt_cell *cell;
 
 	if (RT_UNLIKELY(rt_load(&rt_global.quick) != quick))
 		return false;
 	control = rt_quick_enter(thread, frame);
 	if (RT_UNLIKELY(!control))
 		return false;
-	at = rt_block_at(address, rt_quick_granule(quick));
-	turn = rt_load(&control->peak_turn);
-	/* An ancestor's row has no slot; row 0, where there is no block, may find an empty one. */
-	slot = rt_quick_slot(thread, ledger_cell_row(at.value), turn);
-	cache = thread->cache;
+	cell = rt_cell_seek(address, rt_quick_granule(quick));
+	value = RT_LIKELY(cell != NULL) ? rt_load(cell) : 0;
+	if (RT_UNLIKELY((value & looked_at) !=
+			(live | (address >> 4 & 1) << LEDGER_CELL_HALF_SHIFT)) ||
+	    RT_UNLIKELY(address & RT_BLOCK_MASK))
+		return rt_quick_give_up(thread);
+	/* An ancestor's row has no slot. */
+	row = ledger_cell_row(value);
+	slot = &thread->slots[row & thread->slot_mask];
 	temporary = thread->last_block == address;
-	if (RT_UNLIKELY(!at.value) ||
-	    RT_UNLIKELY(ledger_cell_flags(at.value) & LEDGER_CELL_FOREIGN) || RT_UNLIKELY(!slot) ||
+	if (RT_UNLIKELY(rt_load(&slot->row) != row) ||
 	    RT_UNLIKELY(rt_load(&control->filtered_once)) ||
 	    (temporary && RT_UNLIKELY(rt_load(&slot->temporaries) >> 31)))
 		return rt_quick_give_up(thread);
-	/* After the cell: what is no block of ours may have no readable word before it. */
-	usable = rt_quick_usable(quick, address, at.size,
-				 ledger_cell_flags(at.value) & LEDGER_CELL_CLASSED);
-	if (quick != RT_QUICK_GLIBC && RT_UNLIKELY(!usable))
+	size = ledger_cell_size(value);
+	if (RT_UNLIKELY(!rt_quick_knows_usable(quick, size, ledger_cell_flags(value))))
 		return rt_quick_give_up(thread);
-	if (RT_LIKELY(rt_load(&control->caches) == 1)) {
-		total = &cache->first;
-		sum = rt_load(total);
-		if (RT_UNLIKELY(sum + rt_load(&rt_global.state->live_bytes) >
+	cache = thread->cache;
+	total = (_Atomic uint64_t *)&cache->first;
+	if (!rt_does(RT_PART_TOTAL)) {
+		total = NULL;
+	} else if (RT_LIKELY(rt_load(&control->caches) == 1)) {
+		if (RT_UNLIKELY(rt_load(&cache->first) + rt_load(&rt_global.state->live_bytes) >
 				rt_load(&rt_global.state->peak_bytes)))
 			return rt_quick_give_up(thread);
-		sum -= (int64_t)at.size;
 	} else {
-		total = &cache->sum;
-		sum = rt_load(total) - (int64_t)at.size;
-		if (RT_UNLIKELY(sum <= -rt_load(&rt_global.threshold_bytes)))
+		total = (_Atomic uint64_t *)&cache->sum;
+		if (RT_UNLIKELY(rt_load(&cache->sum) - (int64_t)size <=
+				-rt_load(&rt_global.threshold_bytes)))
 			return rt_quick_give_up(thread);
 	}
-	rt_store(at.cell, rt_cell_freed(at.value));
-	rt_store(total, sum);
-	atomic_signal_fence(memory_order_acq_rel);
-	rt_add_own(&slot->frees, 1);
-	rt_add_own(&slot->freed_bytes, at.size);
-	rt_add_own(&cache->usable_freed_bytes, usable);
+	turn = rt_load(&control->peak_turn);
+	rt_store(cell, rt_cell_freed(value));
+	if (rt_does(RT_PART_TOTAL)) {
+		rt_bump(total, -size);
+		atomic_signal_fence(memory_order_acq_rel);
+		rt_quick_capture(slot, turn);
+	}
+	if (rt_does(RT_PART_COUNTERS)) {
+		rt_bump(&slot->frees, 1);
+		rt_bump(&slot->freed_bytes, size);
+	}
+	/* After the cell: what is no block of ours may have no readable word before it. */
+	if (rt_does(RT_PART_HISTOGRAM))
+		rt_bump(&cache->usable_freed_bytes, rt_quick_usable(quick, address, size));
 	if (temporary) {
 		thread->last_block = 0;
 		rt_add_own(&slot->temporaries, 1);
-		rt_add_own(&cache->temporary_bytes, at.size);
+		rt_bump(&cache->temporary_bytes, size);
 	}
-	rt_quick_leave(thread, control, slot, turn, -1, -(int64_t)at.size);
+	rt_quick_leave(thread, control, slot, turn, -1, -(int64_t)size);
 	return true;
 }
 

@@ -187,11 +187,19 @@ static bool record_row(struct rt_thread *thread, struct ledger_control *control,
 RT_INLINE bool count_quickly(struct rt_thread *thread, struct ledger_control *control, uint32_t row,
 			     void *block, size_t size, struct rt_alloc what)
 {
+	struct ledger_slot *slot = rt_slot(thread, row);
+
+	if (RT_UNLIKELY(!slot))
+		return false;
+	if (row == thread->last_row.row)
+		thread->last_row.slot = slot;
 	switch (rt_load(&rt_global.quick)) {
 	case RT_QUICK_GLIBC:
-		return rt_quick_count(RT_QUICK_GLIBC, thread, control, row, block, size, what);
+		return rt_quick_count(RT_QUICK_GLIBC, thread, control, slot, row, block, size,
+				      what);
 	case RT_QUICK_CLASSED:
-		return rt_quick_count(RT_QUICK_CLASSED, thread, control, row, block, size, what);
+		return rt_quick_count(RT_QUICK_CLASSED, thread, control, slot, row, block, size,
+				      what);
 	default:
 		return false;
 	}
@@ -210,8 +218,44 @@ static RT_COLD uint32_t look_twice(const void *frame)
 	return marks_of_thread();
 }
 
-void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
-		   struct ledger_control *control)
+/* Of an operation without a name for its thread, without marks, of glibc's. */
+RT_INLINE bool is_usual(void)
+{
+	return RT_LIKELY(rt_load(&rt_global.quick) == RT_QUICK_GLIBC) &&
+	       RT_LIKELY(!rt_load(&rt_unusual)) && RT_LIKELY(!rt_load(&rt_names_generation));
+}
+
+/* Everything is as usual, and the place was predicted. False: nothing was done. */
+RT_INLINE bool record_predicted(void *block, size_t size, struct rt_alloc what, const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+	struct ledger_control *control = rt_quick_enter(thread, frame);
+	const struct rt_prediction *way;
+	struct ledger_slot *slot;
+	uint64_t when;
+
+	if (RT_UNLIKELY(!control))
+		return false;
+	when = rt_control_when(control);
+	if (RT_UNLIKELY((uint32_t)when != LEDGER_MODE_ALL))
+		return rt_quick_give_up(thread);
+	way = rt_predict(&thread->walk, frame, (uint32_t)what.key.word, (uint32_t)(when >> 32));
+	if (!way)
+		return rt_quick_give_up(thread);
+	slot = rt_slot(thread, way->outcome.row);
+	if (RT_UNLIKELY(!slot))
+		return rt_quick_give_up(thread);
+	thread->walk.previous = way->outcome.row;
+	thread->walk.is_behind = true;
+	if (RT_UNLIKELY(!rt_quick_count(RT_QUICK_GLIBC, thread, control, slot, way->outcome.row,
+					block, size, what)))
+		return rt_quick_give_up(thread);
+	return true;
+}
+
+/* @tried: the place was not predicted. */
+static RT_APART void record_walked(void *block, size_t size, struct rt_alloc what,
+				   const void *frame, struct ledger_control *control, bool tried)
 {
 	struct rt_thread *thread;
 	uint32_t row;
@@ -242,7 +286,7 @@ void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *f
 		record_no_stack(block, size, what.cell);
 		return;
 	}
-	row = rt_place_row(thread, control, what.key, !(what.cell & RT_CELL_IGNORED), frame);
+	row = rt_place_row(thread, control, what.key, !(what.cell & RT_CELL_IGNORED), tried, frame);
 	if (rt_row_is_context(row) &&
 	    RT_LIKELY(count_quickly(thread, control, row, block, size, what)))
 		return;
@@ -250,6 +294,16 @@ void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *f
 		rt_rise(thread, control, size);
 	thread->last_block = (uintptr_t)block;
 	rt_leave(thread);
+}
+
+void *rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
+		    struct ledger_control *control)
+{
+	bool usual = is_usual();
+
+	if (!usual || !record_predicted(block, size, what, frame))
+		record_walked(block, size, what, frame, control, usual);
+	return block;
 }
 
 uint64_t rt_record_mark(void)
@@ -409,7 +463,7 @@ static void change(struct rt_thread *thread, struct ledger_control *control,
 	uint64_t old_size = old_counts ? resize->size : 0;
 	const struct rt_alloc what = rt_alloc(LEDGER_KIND_REALLOC, 0,
 					      rt_marks_after_resize(resize));
-	uint32_t row = rt_place_row(thread, control, what.key, !rt_tls.ignoring, frame);
+	uint32_t row = rt_place_row(thread, control, what.key, !rt_tls.ignoring, false, frame);
 
 	if (old_size > size)
 		rt_fall(thread, control, old_size - size);

@@ -13,9 +13,12 @@
 /* A cell stands for blocks at multiples of 16, which is what every malloc must give. */
 enum { RT_BLOCK_MASK = 15 };
 
-/* @block, of @size requested bytes or NULL, was allocated by a hook with frame address @frame. */
-RT_HOT void rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
-			  struct ledger_control *control);
+/*
+ * @block, of @size requested bytes or NULL, was allocated by a hook with frame address @frame.
+ * Gives @block.
+ */
+RT_HOT void *rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
+			   struct ledger_control *control);
 
 /*
  * A block came from another definition of the operator. When that called malloc, the books have its

@@ -18,23 +18,50 @@ struct rt_thread {
 	uint32_t slot_mask;
 	uint32_t conflicts;   /* since the slots last grew */
 	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
+	/*
+	 * The row that the last walk led to, and where it is counted; most often the next allocation's
+	 * are the same.
+	 */
+	struct rt_last_row {
+		/* rt_quick_key() of the allocation that may be counted at once; UINT64_MAX: none. */
+		uint64_t quick;
+		uint64_t when; /* rt_control_when() */
+		struct ledger_slot *slot;
+		uint32_t row;
+		uint32_t spare;
+		uint64_t hash;
+		struct rt_key key; /* the hook's part; RT_KEY_NONE: it had no row of its own */
+		uint64_t hidden;   /* quick, while the thread's blocks are ignored */
+	} last_row;
 	uint32_t cache_index;
 	/* With by_thread only: the name that counts, and as of when. 0: to be asked for. */
 	uint32_t name;
 	_Atomic uint32_t name_generation;
 	struct rt_walk walk;
 	struct rt_proof proof; /* with verify only */
-	/* The row that the last walk led to; most often the next one does too. */
-	struct rt_last_row {
-		uint64_t hash;
-		struct rt_key key; /* the hook's part; RT_KEY_NONE: it had no row of its own */
-		uint32_t epoch;
-		uint32_t row;
-		struct rt_key hidden; /* key, while the thread's blocks are ignored */
-	} last_row;
 };
 
-#define RT_LAST_ROW_NONE ((struct rt_last_row){ .key = RT_KEY_NONE, .hidden = RT_KEY_NONE })
+#define RT_LAST_ROW_NONE \
+	((struct rt_last_row){ .quick = UINT64_MAX, .key = RT_KEY_NONE, .hidden = UINT64_MAX })
+
+/* For glibc's blocks it is the key itself: a small constant in the hooks. */
+RT_INLINE uint64_t rt_quick_key(enum rt_quick quick, struct rt_key key)
+{
+	return key.word | (uint64_t)(quick ^ RT_QUICK_GLIBC) << 62;
+}
+
+/* Mode and epoch in one load. */
+RT_INLINE uint64_t rt_control_when(const struct ledger_control *control)
+{
+	typedef uint64_t __attribute__((may_alias)) both;
+
+	return __atomic_load_n((const both *)&control->mode, __ATOMIC_RELAXED);
+}
+
+_Static_assert(offsetof(struct ledger_control, epoch) ==
+			       offsetof(struct ledger_control, mode) + sizeof(uint32_t) &&
+		       offsetof(struct ledger_control, mode) % sizeof(uint64_t) == 0,
+	       "mode and epoch are one word");
 
 /*
  * Give this thread its state. NULL when there is none to be had (nested in itself by a signal,
@@ -87,27 +114,27 @@ static inline _Atomic uint64_t *rt_busy_word(void)
 }
 
 /*
- * The next allocation looks for its row. By another thread too: key is a plain word because the
+ * The next allocation looks for its row. By another thread too: quick is a plain word because the
  * hooks compare it, and one that is set meanwhile is looked at again (rt_name_check).
  */
 static inline void rt_last_row_void(struct rt_thread *thread)
 {
-	__atomic_store_n(&thread->last_row.key.word, UINT64_MAX, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->last_row.quick, UINT64_MAX, __ATOMIC_RELAXED);
 }
 
 /*
  * No allocation of the calling thread is the same as its last one, since the quick way does not
- * know of marks, until it shows the key again.
+ * know of marks, until it shows quick again.
  */
 static inline void rt_last_row_hide(struct rt_thread *thread)
 {
-	thread->last_row.hidden = thread->last_row.key;
+	thread->last_row.hidden = thread->last_row.quick;
 	rt_last_row_void(thread);
 }
 
 static inline void rt_last_row_show(struct rt_thread *thread)
 {
-	thread->last_row.key = thread->last_row.hidden;
+	thread->last_row.quick = thread->last_row.hidden;
 }
 
 /* Call @each for the state of every thread, and of those that are gone. Any thread, any signal. */

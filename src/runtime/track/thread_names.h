@@ -15,7 +15,7 @@
 enum { RT_NAMES_MAX = 1024 };
 
 /* Advanced whenever a thread has named another one. 0: contexts are not told apart by thread. */
-extern _Atomic uint32_t rt_names_generation;
+extern RT_HIDDEN _Atomic uint32_t rt_names_generation;
 
 /* Names are to be told apart from now on, or are not, in a ledger that has none yet. */
 void rt_names_start(bool by_name);

@@ -16,10 +16,10 @@ enum { RT_CHUNK_MMAPPED = 2, RT_CHUNK_FLAGS = 7 };
 enum { RT_CLASSED_BYTES = 2048 };
 
 /* By the requested size; 0: not known. */
-extern uint16_t rt_usable_class[RT_CLASSED_BYTES];
+extern RT_HIDDEN uint16_t rt_usable_class[RT_CLASSED_BYTES];
 
 /* What is to be known of the allocator is: rt_usable_meet() need not be called any more. */
-extern _Atomic uint32_t rt_usable_met;
+extern RT_HIDDEN _Atomic uint32_t rt_usable_met;
 
 RT_INLINE uint64_t rt_usable_of_glibc(uintptr_t address)
 {

@@ -51,8 +51,8 @@ struct rt_young_place {
 enum { RT_YOUNG_OPS = 2048, RT_YOUNG_PLACES_BYTES = 128 << 10 };
 
 /* The log. */
-extern struct rt_young_op rt_young_ops[RT_YOUNG_OPS];
-extern uint8_t rt_young_places[RT_YOUNG_PLACES_BYTES];
+extern RT_HIDDEN struct rt_young_op rt_young_ops[RT_YOUNG_OPS];
+extern RT_HIDDEN uint8_t rt_young_places[RT_YOUNG_PLACES_BYTES];
 
 static inline struct rt_young_place *rt_young_place(uint32_t at)
 {
@@ -77,7 +77,7 @@ struct rt_young {
 	_Atomic uint64_t full_walks;
 	struct rt_walk walk;
 };
-extern struct rt_young rt_young;
+extern RT_HIDDEN struct rt_young rt_young;
 
 /* Is the calling thread the one that uses the log? It is the first one of a young child. */
 static inline bool rt_young_is_user(void)

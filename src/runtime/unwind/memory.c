@@ -2,6 +2,7 @@
 #include "runtime/unwind/memory.h"
 
 #include "runtime/sys/sys.h"
+#include "runtime/unwind/peek.h"
 
 #include <string.h>
 
@@ -110,6 +111,7 @@ bool rt_walk_start(struct rt_walk *walk)
 		return false;
 	rt_walk_reset(walk);
 	walk->stack = (struct rt_stack){ 0 };
+	walk->drift_most = RT_PEEK_DRIFT;
 	return true;
 }
 

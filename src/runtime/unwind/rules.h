@@ -11,9 +11,9 @@
 
 enum { RT_PC_BITS = 47 };
 
-extern rt_memo rt_rules;
+extern RT_HIDDEN rt_memo rt_rules;
 /* Advanced when a module may have gone: rules and remembered walks of older ones are void. */
-extern _Atomic uint32_t rt_generation;
+extern RT_HIDDEN _Atomic uint32_t rt_generation;
 
 /* Of generation 16 bits | exact 1 bit | pc 47 bits; pc >= 4096, so never 0. */
 RT_INLINE uint64_t rt_rule_key(uintptr_t pc, bool exact, uint32_t generation)

@@ -123,33 +123,34 @@ static struct rt_walk *walk_apart(struct rt_proof *proof)
 }
 
 void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
-		    const struct rt_shortcut *shortcut)
+		    const uint64_t *hash)
 {
 	struct ledger_state *state = rt_global.state;
+	uint32_t generation = walk->now->generation;
 	bool same = true;
 
 	if (atomic_fetch_add_explicit(&walk_number, 1, memory_order_relaxed) %
 	    rt_global.verify_every)
 		return;
-	if (shortcut) {
-		/* Walked apart: what the next shortcut needs stays as it would be without us. */
+	if (hash) {
+		/* Walked apart: what the next one needs stays as it would be without us. */
 		walk = walk_apart(proof);
 		if (!walk)
 			return;
 		/*
 		 * Another thread may have begun a new generation since: there, all hashes differ.
 		 */
-		same = rt_walk(walk, frame) == shortcut->hash ||
-		       walk->now->generation != shortcut->generation;
+		same = rt_walk(walk, frame) == *hash || walk->now->generation != generation;
 	}
 	if (!same) {
-		const char *const text[] = { "seep: verify: a shortcut led elsewhere", NULL };
+		const char *const text[] = { "seep: verify: a walk that was not kept led elsewhere",
+					     NULL };
 
 		rt_say(text);
 	}
 	same &= equals_libgcc(walk, frame);
 	rt_add(&state->verify_walks, 1);
-	rt_add(&state->verify_landed, shortcut || walk->landed);
+	rt_add(&state->verify_landed, hash || walk->landed);
 	rt_add(&state->verify_truncated, walk->truncated);
 	rt_add(&state->verify_differences, !same);
 	/* A walk from the same place as this one writes nothing: it lands. */

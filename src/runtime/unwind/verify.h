@@ -8,9 +8,9 @@
 #define SEEP_RUNTIME_VERIFY_H
 
 #include "runtime/rt.h"
-#include "runtime/unwind/shortcut.h"
+#include "runtime/unwind/walk.h"
 
-/* A thread's part in it: remembered walks apart from its own, for those made by a shortcut. */
+/* A thread's part in it: remembered walks apart from its own, for those made without keeping them. */
 struct rt_proof {
 	bool started;
 	struct rt_walk walk;
@@ -18,17 +18,17 @@ struct rt_proof {
 };
 
 /*
- * Compare @walk, which this thread has just made from hook frame @frame; or @shortcut, if it was
- * made by that one, else NULL.
+ * Compare @walk, which this thread has just made from hook frame @frame; or the path with *@hash, if that
+ * was found without keeping the walk, else NULL.
  */
 RT_COLD void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
-			    const struct rt_shortcut *shortcut);
+			    const uint64_t *hash);
 
 static inline void rt_verify(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
-			     const struct rt_shortcut *shortcut)
+			     const uint64_t *hash)
 {
 	if (RT_UNLIKELY(rt_global.verify_every != 0))
-		rt_verify_walk(proof, walk, frame, shortcut);
+		rt_verify_walk(proof, walk, frame, hash);
 }
 
 #endif

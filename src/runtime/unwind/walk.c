@@ -3,6 +3,7 @@
 
 #include "runtime/unwind/memory.h"
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/peek.h"
 #include "runtime/unwind/step.h"
 
 #include <dlfcn.h>
@@ -139,13 +140,6 @@ static RT_APART uint64_t finish_root(struct rt_walk *walk, struct rt_state s)
 		rt_memory_drop(walk->now);
 	}
 	return hash;
-}
-
-/* Is @mem the state that the new walk is in? */
-RT_INLINE bool lands(const struct rt_frame *mem, uintptr_t ra_at, uintptr_t ra, uintptr_t fp)
-{
-	return mem->ra_at == ra_at && mem->ra == ra &&
-	       (!(mem->rule & RT_RULE_NEEDS_FP) || mem->fp == fp);
 }
 
 /*
@@ -360,6 +354,14 @@ bool rt_walk_recall(struct rt_walk *walk, const struct rt_kept_frame *frames, ui
 	return true;
 }
 
+static RT_COLD void near_renew(struct rt_walk *walk, uint32_t generation)
+{
+	for (uint32_t i = 0; i < RT_NEAR_RULES; i++)
+		walk->near[i].ra = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	walk->near_generation = generation;
+}
+
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
 	uintptr_t ra_at = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];
@@ -371,6 +373,8 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 		rt_memory_choose(walk, ra_at);
 	if (RT_UNLIKELY(walk->now->generation != generation))
 		rt_memory_renew(walk, generation);
+	if (RT_UNLIKELY(walk->near_generation != generation))
+		near_renew(walk, generation);
 	now = walk->now;
 	walk->fresh_count = 0;
 	walk->landed = false;
@@ -382,7 +386,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 
 		while (mem->ra_at < ra_at)
 			mem--;
-		if (lands(mem, ra_at, ra, fp)) {
+		if (rt_frame_is(mem, ra_at, ra, fp)) {
 			struct rt_word *word;
 			int64_t differs = land(walk, mem, fp, &word);
 
@@ -401,7 +405,9 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			fresh = next_fresh(walk);
 			if (RT_UNLIKELY(!fresh))
 				break;
-			rule = rt_rule_find(ra, false, generation);
+			rule = rt_near_rule(walk, ra, generation);
+			if (RT_UNLIKELY(!rule))
+				rule = rt_rule_make(ra, false, generation);
 			put_fresh(fresh, ra_at, ra, fp, rule);
 		}
 		cfa = ra_at + 8 + rt_rule_cfa_offset(rule);

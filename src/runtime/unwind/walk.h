@@ -61,7 +61,13 @@ struct rt_memory {
 	struct rt_frame *frames; /* frames[0] the outermost */
 };
 
-enum { RT_STACKS = 4 };
+enum { RT_STACKS = 4, RT_NEAR_RULES = 256 };
+
+/* A rule that was used lately. */
+struct rt_near {
+	uintptr_t ra; /* 0: none */
+	rt_rule rule;
+};
 
 struct rt_walk {
 	/* Of the last walk, if it was stored: what recognises another one from the same place. */
@@ -73,7 +79,9 @@ struct rt_walk {
 	bool stored;	/* the result is all of now->frames */
 	bool truncated; /* the outermost frame is not the root */
 	bool landed;
-	bool is_behind; /* allocations since were recorded by a shortcut */
+	bool is_behind;	     /* allocations since were recorded without keeping their walk */
+	uint32_t drift;	     /* steps that peeking took since the last walk was kept */
+	uint32_t drift_most; /* then a walk is kept */
 	/* The result: fresh_count new frames upon now->frames[0] to now->frames[base - 1]. */
 	uint32_t base;
 	uint32_t fresh_count;
@@ -82,12 +90,15 @@ struct rt_walk {
 	uintptr_t floor;	      /* the next remembered root below the present one; 0: none */
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
-	struct rt_shortcuts *shortcuts; /* NULL: none yet; src/runtime/unwind/shortcut.h */
-	uint32_t oldest;		/* of memories: to be replaced next */
+	struct rt_predictions *predictions; /* NULL: none yet; src/runtime/unwind/predict.h */
+	uint32_t previous;		    /* row of the last allocation that was walked */
+	uint32_t oldest;		    /* of memories: to be replaced next */
 	struct rt_memory *memories[RT_STACKS];
+	uint32_t near_generation; /* of all rules in near */
+	struct rt_near near[RT_NEAR_RULES];
 };
 
-enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 4 };
+enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 8 };
 
 /*
  * Re-read outward, strictly in order, from words[from]: the index of the first word that does
@@ -97,18 +108,14 @@ enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE
  */
 RT_INLINE int64_t rt_walk_reread(const struct rt_word *words, int64_t from)
 {
-	/* Before the first stand RT_WORDS_BEFORE that always hold: no odd ones at the end. */
-	for (; from >= 0; from -= RT_WORDS_BEFORE) {
-		const struct rt_word *word = words + from;
+	const struct rt_word *word = words + from;
 
-		if (RT_UNLIKELY(*(const uintptr_t *)word[0].at != word[0].value))
-			return from;
-		if (RT_UNLIKELY(*(const uintptr_t *)word[-1].at != word[-1].value))
-			return from - 1;
-		if (RT_UNLIKELY(*(const uintptr_t *)word[-2].at != word[-2].value))
-			return from - 2;
-		if (RT_UNLIKELY(*(const uintptr_t *)word[-3].at != word[-3].value))
-			return from - 3;
+	/* Before the first stand RT_WORDS_BEFORE that always hold: no odd ones at the end. */
+	for (; word >= words; word -= RT_WORDS_BEFORE) {
+#pragma GCC unroll 8
+		for (int i = 0; i > -RT_WORDS_BEFORE; i--)
+			if (RT_UNLIKELY(*(const uintptr_t *)word[i].at != word[i].value))
+				return word + i - words;
 	}
 	return -1;
 }
