@@ -15,10 +15,8 @@
 #include "cli/import_hint.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
-#include "profile/context_hash.h"
 #include "recorder/leak_check.h"
 #include "recorder/outname.h"
-#include "recording/recording.h"
 #include "report/check.h"
 
 static struct {
@@ -86,14 +84,10 @@ static int load(struct seep_budget_side *side, const char *path, struct seep_err
 {
 	const struct seep_leak_check_plan plan = { .suppressions = asked.suppressions.items,
 						   .suppression_count = asked.suppressions.count };
-	int rc = seep_profile_open(path, &side->profile, err);
+	int rc = seep_symbol_options_open(&asked.symbols, path, &side->profile, err);
 
 	if (rc == 0)
-		rc = seep_symbol_options_name(&asked.symbols, side->profile, err);
-	if (rc < 0)
-		return rc;
-	seep_profile_hash_contexts(side->profile);
-	rc = seep_leak_check_suppress(side->profile, &plan, err);
+		rc = seep_leak_check_suppress(side->profile, &plan, err);
 	if (rc == 0)
 		side->sites = seep_sites_new(side->profile);
 	return rc;

@@ -12,8 +12,6 @@
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "export/export.h"
-#include "profile/context_hash.h"
-#include "recording/recording.h"
 
 enum { NO_FORMAT = -1 };
 
@@ -136,15 +134,11 @@ static int export_file(const char *path, struct seep_error *err)
 	format = &seep_exporters[asked.to];
 	ret = check(format, err);
 	if (ret == 0)
-		ret = seep_profile_open(path, &profile, err);
+		ret = seep_symbol_options_open(&asked.symbols, path, &profile, err);
 	if (ret == 0)
 		ret = check_known(format, profile, err);
 	if (ret == 0)
-		ret = seep_symbol_options_name(&asked.symbols, profile, err);
-	if (ret == 0) {
-		seep_profile_hash_contexts(profile);
 		ret = write_profile(format, profile, err);
-	}
 	seep_profile_free(profile);
 	return ret;
 }
