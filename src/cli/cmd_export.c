@@ -153,9 +153,7 @@ int cmd_export(char **operands)
 	status = seep_complain("export", &err);
 	if (asked.to == NO_FORMAT)
 		seep_hint("\"seep export --help\" lists the formats");
-	else if (err.code == SEEP_ENOTFOUND)
-		seep_hint("\"seep run PROGRAM\" makes a recording");
-	else if (err.code == SEEP_ECORRUPT)
-		seep_import_hint(operands[0]);
+	else
+		seep_open_hint(operands[0], &err);
 	return status;
 }

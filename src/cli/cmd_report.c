@@ -190,9 +190,6 @@ int cmd_report(char **operands)
 	if (report(operands[0], &err) == 0)
 		return SEEP_EXIT_OK;
 	status = seep_complain("report", &err);
-	if (err.code == SEEP_ENOTFOUND)
-		seep_hint("\"seep run PROGRAM\" makes a recording");
-	else if (err.code == SEEP_ECORRUPT)
-		seep_import_hint(operands[0]);
+	seep_open_hint(operands[0], &err);
 	return status;
 }

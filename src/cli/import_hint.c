@@ -26,3 +26,11 @@ void seep_import_hint(const char *path)
 		seep_hint("\"seep import %s\" makes a recording of it", path);
 	free(start);
 }
+
+void seep_open_hint(const char *path, const struct seep_error *err)
+{
+	if (err->code == SEEP_ENOTFOUND)
+		seep_hint("\"seep run PROGRAM\" makes a recording");
+	else if (err->code == SEEP_ECORRUPT)
+		seep_import_hint(path);
+}
