@@ -316,10 +316,15 @@ static void compressed_files_are_read_and_their_damage_is_told(void **state)
 	const char *text = HEAP_V2("3: 300000 [10: 20000000]");
 	const size_t bytes = strlen(text);
 	size_t packed_bytes[2];
-	char *packed[2] = { seep_gzip(text, bytes, &packed_bytes[0]), malloc(4096) };
+	char *packed[2] = { NULL, malloc(4096) };
+	FILE *out = open_memstream(&packed[0], &packed_bytes[0]);
+	FILE *gzip = seep_gzip_open(out, SEEP_GZIP_BEST);
 	struct seep_importer small = seep_import_jemalloc;
 
 	(void)state;
+	(void)fwrite(text, 1, bytes, gzip);
+	(void)fclose(gzip);
+	(void)fclose(out);
 	packed_bytes[1] = ZSTD_compress(packed[1], 4096, text, bytes, 3);
 	for (int i = 0; i < 2; i++) {
 		const struct seep_importer *found = seep_importer_detect(packed[i],
