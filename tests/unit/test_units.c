@@ -215,6 +215,12 @@ static void what_is_wrong_with_a_number_is_said(void **state)
 		{ seep_parse_size, "99Q", "not a size" },
 		{ seep_parse_duration, "99999999d", "too large; the maximum is 213503 d 23 h" },
 		{ seep_parse_duration, "soon", "not a duration" },
+		{ seep_parse_amount, "20000000T",
+		  "too large; the maximum is 18446744073709551615" },
+		{ seep_parse_amount, "1KB", "not a count" },
+		{ seep_parse_share, "1844674407370956%",
+		  "too large; the maximum is 184467440737095" },
+		{ seep_parse_share, "5", "not a share" },
 	};
 
 	(void)state;
