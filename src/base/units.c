@@ -324,6 +324,12 @@ int seep_parse_duration(const char *text, uint64_t *ret_ns, struct seep_error *e
 
 int seep_parse_amount(const char *text, uint64_t *ret_count, struct seep_error *err)
 {
+	struct decimal number;
+	const char *end = read_decimal(text, &number);
+	const uint64_t size = end ? amount_suffix(end) : 0;
+
+	if ((unsigned __int128)number.nano * size % 1000000000U)
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is not a whole number", text);
 	return parse_scaled(text, amount_suffix, "count; write for example 500, 10k or 1.5M",
 			    whole_max, ret_count, err);
 }
