@@ -97,7 +97,8 @@ static int load(struct seep_budget_side *side, const char *path, struct seep_err
 struct job {
 	struct seep_check check;
 	struct seep_baseline baseline;
-	bool is_baseline; /* what is read now */
+	const char *operand; /* what is read now */
+	bool is_baseline;
 };
 
 /* Read the recording at @path and those of the other processes of its run. */
@@ -133,8 +134,10 @@ static int read_runs(struct job *job, bool is_baseline, const char *const *paths
 	int rc = 0;
 
 	job->is_baseline = is_baseline;
-	for (size_t i = 0; i < count && rc == 0; i++)
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		job->operand = paths[i];
 		rc = read_run(job, paths[i], false, err);
+	}
 	return rc;
 }
 
@@ -233,8 +236,8 @@ int cmd_check(char **operands)
 	if (rc == 0)
 		rc = show(&job.check, &err);
 	status = rc == 0 ? statuses[seep_check_result(&job.check)] : seep_complain("check", &err);
-	for (size_t i = 0; rc < 0 && i < count; i++)
-		seep_import_hint(operands[i]);
+	if (rc < 0 && job.operand)
+		seep_open_hint(job.operand, &err);
 	seep_check_done(&job.check);
 	seep_baseline_done(&job.baseline);
 	seep_budgets_done(&budgets);

@@ -195,7 +195,7 @@ int cmd_open(char **operands)
 	}
 	status = rc < 0 ? seep_complain("open", &err) : SEEP_EXIT_OK;
 	if (rc < 0)
-		seep_import_hint(operands[0]);
+		seep_open_hint(operands[0], &err);
 	else if (!browser)
 		seep_hint("there is no display: open this file in a browser");
 	free(output);
