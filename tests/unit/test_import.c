@@ -6,6 +6,7 @@
 #include "profile/context_hash.h"
 #include "profile/profile.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,6 +52,12 @@ static void good(const struct seep_importer *importer, const char *text)
 {
 	if (import(importer, text) != 0)
 		fail_msg("%s", err.text);
+	/* No recursion is folded: it would be in the hash. */
+	for (uint32_t i = 0; i < profile->context_count; i++)
+		for (uint32_t k = 0; k < profile->contexts[i].stack_count; k++) {
+			assert_int_equal(profile->contexts[i].stack[k].period, 0);
+			assert_int_equal(profile->contexts[i].stack[k].repeats, 0);
+		}
 }
 
 struct bad {
@@ -409,5 +416,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_format_is_known_by_its_first_bytes, teardown),
 	};
 
+	/* What is not written shows. */
+	(void)mallopt(M_PERTURB, 0x55);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
