@@ -7,21 +7,15 @@
 #include <zlib.h>
 
 #include "base/terminal.h"
+#include "base/xalloc.h"
 
 enum {
 	/* The largest window, and in a gzip file rather than a zlib stream. */
 	GZIP_WINDOW_BITS = 15 + 16,
 	GZIP_MEMORY_LEVEL = 9,
-	GZIP_STREAM_LEVEL = 3, /* a fifth larger than the best, at eight times its speed */
 	GZIP_PIECE_BYTES = 16384,
 	BASE64_CHUNK_BYTES = 3 * 4096,
 };
-
-/* The next @bytes of input or output, as much as zlib's counters hold. */
-static uInt piece(size_t bytes)
-{
-	return bytes < UINT_MAX ? (uInt)bytes : UINT_MAX;
-}
 
 static voidpf zlib_take(voidpf unused, uInt count, uInt item_bytes)
 {
@@ -33,40 +27,6 @@ static void zlib_give(voidpf unused, voidpf memory)
 {
 	(void)unused;
 	free(memory);
-}
-
-static void start_gzip(z_stream *stream, int level)
-{
-	/* Only a lack of memory, which zlib_take() does not tell of, could make it fail. */
-	(void)deflateInit2(stream, level, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
-			   Z_DEFAULT_STRATEGY);
-}
-
-char *seep_gzip(const void *data, size_t bytes, size_t *ret_bytes)
-{
-	z_stream stream = { .next_in = (void *)(uintptr_t)data,
-			    .zalloc = zlib_take,
-			    .zfree = zlib_give };
-	size_t left = bytes, capacity, done = 0;
-	char *out;
-	int rc;
-
-	start_gzip(&stream, Z_BEST_COMPRESSION);
-	capacity = deflateBound(&stream, bytes);
-	out = seep_xmalloc(capacity);
-	do {
-		const uInt in = piece(left), room = piece(capacity - done);
-
-		stream.avail_in = in;
-		stream.next_out = (Bytef *)out + done;
-		stream.avail_out = room;
-		rc = deflate(&stream, in == left ? Z_FINISH : Z_NO_FLUSH);
-		left -= in - stream.avail_in;
-		done += room - stream.avail_out;
-	} while (rc == Z_OK);
-	(void)deflateEnd(&stream);
-	*ret_bytes = done;
-	return out;
 }
 
 struct gzip {
@@ -89,11 +49,15 @@ static void deflate_all(struct gzip *gzip, int flush)
 static ssize_t gzip_write(void *cookie, const char *data, size_t bytes)
 {
 	struct gzip *gzip = cookie;
+	uInt piece;
 
 	gzip->stream.next_in = (void *)(uintptr_t)data;
-	gzip->stream.avail_in = piece(bytes);
-	bytes = gzip->stream.avail_in;
-	deflate_all(gzip, Z_NO_FLUSH);
+	/* As much as zlib's counter holds at a time: stdio would take less than all for an error. */
+	for (size_t left = bytes; left > 0; left -= piece) {
+		piece = left < UINT_MAX ? (uInt)left : UINT_MAX;
+		gzip->stream.avail_in = piece;
+		deflate_all(gzip, Z_NO_FLUSH);
+	}
 	return (ssize_t)bytes;
 }
 
@@ -108,7 +72,7 @@ static int gzip_close(void *cookie)
 	return 0;
 }
 
-FILE *seep_gzip_open(FILE *out)
+FILE *seep_gzip_open(FILE *out, int level)
 {
 	struct gzip *gzip = seep_xcalloc(1, sizeof(*gzip));
 	FILE *stream;
@@ -116,7 +80,9 @@ FILE *seep_gzip_open(FILE *out)
 	gzip->out = out;
 	gzip->stream.zalloc = zlib_take;
 	gzip->stream.zfree = zlib_give;
-	start_gzip(&gzip->stream, GZIP_STREAM_LEVEL);
+	/* Only a lack of memory, which zlib_take() does not tell of, could make it fail. */
+	(void)deflateInit2(&gzip->stream, level, Z_DEFLATED, GZIP_WINDOW_BITS, GZIP_MEMORY_LEVEL,
+			   Z_DEFAULT_STRATEGY);
 	stream = fopencookie(gzip, "w",
 			     (cookie_io_functions_t){ .write = gzip_write, .close = gzip_close });
 	if (stream == NULL)

@@ -6,19 +6,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/xalloc.h"
+/* Levels of zlib: the fast one's files are a fifth larger, and made at eight times the speed. */
+enum { SEEP_GZIP_FAST = 3, SEEP_GZIP_BEST = 9 };
 
 /*
- * @data as a gzip file, without name or time, so that the same bytes give the same file. Release
- * with free(). Never fails.
+ * A stream of which all that is written to it, until fclose(), goes to @out as a gzip file, without
+ * name or time. @out stays open, and its ferror() tells whether it took everything. Never fails.
  */
-char *seep_gzip(const void *data, size_t bytes, size_t *ret_bytes) SEEP_RETURNS_MEMORY;
-
-/*
- * A stream of which all that is written to it, until fclose(), goes to @out as a gzip file. @out
- * stays open, and its ferror() tells whether it took everything. Never fails.
- */
-FILE *seep_gzip_open(FILE *out) __attribute__((returns_nonnull));
+FILE *seep_gzip_open(FILE *out, int level) __attribute__((returns_nonnull));
 
 /* @data in base64 (RFC 4648, padded), without line ends. */
 void seep_base64_write(FILE *out, const void *data, size_t bytes);

@@ -292,52 +292,52 @@ static uint64_t share_suffix(const char *suffix)
 	return strcmp(suffix, "%") == 0 ? 10000 : 0;
 }
 
-enum reading { READ_WELL, READ_NONSENSE, READ_TOO_LARGE };
+static const char whole_max[] = "18446744073709551615";
 
-static enum reading read_scaled(const char *text, uint64_t (*suffix_size)(const char *),
-				uint64_t *ret)
+/* @what: what it is to be, and how to write one; @max: what fits in 64 bits. */
+static int parse_scaled(const char *text, uint64_t (*suffix_size)(const char *), const char *what,
+			const char *max, uint64_t *ret, struct seep_error *err)
 {
 	struct decimal number;
 	const char *end = read_decimal(text, &number);
-	uint64_t size = end ? suffix_size(end) : 0;
+	const uint64_t size = end ? suffix_size(end) : 0;
 
 	if (!size)
-		return READ_NONSENSE;
-	return multiply(&number, size, ret) ? READ_WELL : READ_TOO_LARGE;
-}
-
-static int fail_too_large(const char *text, uint64_t max, struct seep_error *err)
-{
-	return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the maximum is %llu", text,
-			 (unsigned long long)max);
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is not a %s", text, what);
+	if (!multiply(&number, size, ret))
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the maximum is %s", text,
+				 max);
+	return 0;
 }
 
 int seep_parse_size(const char *text, uint64_t *ret_bytes, struct seep_error *err)
 {
-	switch (read_scaled(text, size_suffix, ret_bytes)) {
-	case READ_WELL:
-		return 0;
-	case READ_TOO_LARGE:
-		return fail_too_large(text, UINT64_MAX, err);
-	default:
-		return seep_fail(err, SEEP_EUSAGE,
-				 "'%s' is not a size; write for example 4096, 64K or 1.5G", text);
-	}
+	return parse_scaled(text, size_suffix, "size; write for example 4096, 64K or 1.5G",
+			    whole_max, ret_bytes, err);
 }
 
 int seep_parse_duration(const char *text, uint64_t *ret_ns, struct seep_error *err)
 {
-	switch (read_scaled(text, duration_suffix, ret_ns)) {
-	case READ_WELL:
-		return 0;
-	case READ_TOO_LARGE:
-		return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the maximum is %s", text,
-				 seep_duration_text(UINT64_MAX).text);
-	default:
-		return seep_fail(err, SEEP_EUSAGE,
-				 "'%s' is not a duration; write for example 10s, 500ms or 2m",
-				 text);
-	}
+	return parse_scaled(text, duration_suffix, "duration; write for example 10s, 500ms or 2m",
+			    seep_duration_text(UINT64_MAX).text, ret_ns, err);
+}
+
+int seep_parse_amount(const char *text, uint64_t *ret_count, struct seep_error *err)
+{
+	struct decimal number;
+	const char *end = read_decimal(text, &number);
+	const uint64_t size = end ? amount_suffix(end) : 0;
+
+	if ((unsigned __int128)number.nano * size % 1000000000U)
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is not a whole number", text);
+	return parse_scaled(text, amount_suffix, "count; write for example 500, 10k or 1.5M",
+			    whole_max, ret_count, err);
+}
+
+int seep_parse_share(const char *text, uint64_t *ret_millionths, struct seep_error *err)
+{
+	return parse_scaled(text, share_suffix, "share; write for example 5%", "1844674407370955%",
+			    ret_millionths, err);
 }
 
 int seep_parse_count(const char *text, uint64_t max, uint64_t *ret_count, struct seep_error *err)
@@ -348,27 +348,8 @@ int seep_parse_count(const char *text, uint64_t max, uint64_t *ret_count, struct
 	if (!end || *end || strchr(text, '.'))
 		return seep_fail(err, SEEP_EUSAGE, "'%s' is not a number", text);
 	if (number.too_large || number.whole > max)
-		return fail_too_large(text, max, err);
+		return seep_fail(err, SEEP_EUSAGE, "'%s' is too large; the maximum is %llu", text,
+				 (unsigned long long)max);
 	*ret_count = number.whole;
 	return 0;
-}
-
-int seep_parse_amount(const char *text, uint64_t *ret_count, struct seep_error *err)
-{
-	switch (read_scaled(text, amount_suffix, ret_count)) {
-	case READ_WELL:
-		return 0;
-	case READ_TOO_LARGE:
-		return fail_too_large(text, UINT64_MAX, err);
-	default:
-		return seep_fail(err, SEEP_EUSAGE,
-				 "'%s' is not a count; write for example 500, 10k or 1.5M", text);
-	}
-}
-
-int seep_parse_share(const char *text, uint64_t *ret_millionths, struct seep_error *err)
-{
-	if (read_scaled(text, share_suffix, ret_millionths) == READ_WELL)
-		return 0;
-	return seep_fail(err, SEEP_EUSAGE, "'%s' is not a share; write for example 5%%", text);
 }

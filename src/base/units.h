@@ -63,7 +63,7 @@ SEEP_NODISCARD int seep_parse_duration(const char *text, uint64_t *ret_ns, struc
 SEEP_NODISCARD int seep_parse_count(const char *text, uint64_t max, uint64_t *ret_count,
 				    struct seep_error *err);
 
-/* A number with an optional k, M, G or T, powers of 1000, as "10k", "1.5M". As seep_parse_size(). */
+/* A whole number with an optional k, M, G or T, powers of 1000, as "10k", "1.5M". Or -SEEP_EUSAGE. */
 SEEP_NODISCARD int seep_parse_amount(const char *text, uint64_t *ret_count, struct seep_error *err);
 
 /* "5%", "0.25%" as millionths, rounded down. Returns 0 or -SEEP_EUSAGE. */

@@ -15,10 +15,8 @@
 #include "cli/import_hint.h"
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
-#include "profile/context_hash.h"
 #include "recorder/leak_check.h"
 #include "recorder/outname.h"
-#include "recording/recording.h"
 #include "report/check.h"
 
 static struct {
@@ -86,14 +84,10 @@ static int load(struct seep_budget_side *side, const char *path, struct seep_err
 {
 	const struct seep_leak_check_plan plan = { .suppressions = asked.suppressions.items,
 						   .suppression_count = asked.suppressions.count };
-	int rc = seep_profile_open(path, &side->profile, err);
+	int rc = seep_symbol_options_open(&asked.symbols, path, &side->profile, err);
 
 	if (rc == 0)
-		rc = seep_symbol_options_name(&asked.symbols, side->profile, err);
-	if (rc < 0)
-		return rc;
-	seep_profile_hash_contexts(side->profile);
-	rc = seep_leak_check_suppress(side->profile, &plan, err);
+		rc = seep_leak_check_suppress(side->profile, &plan, err);
 	if (rc == 0)
 		side->sites = seep_sites_new(side->profile);
 	return rc;
@@ -103,7 +97,8 @@ static int load(struct seep_budget_side *side, const char *path, struct seep_err
 struct job {
 	struct seep_check check;
 	struct seep_baseline baseline;
-	bool is_baseline; /* what is read now */
+	const char *operand; /* what is read now */
+	bool is_baseline;
 };
 
 /* Read the recording at @path and those of the other processes of its run. */
@@ -139,8 +134,10 @@ static int read_runs(struct job *job, bool is_baseline, const char *const *paths
 	int rc = 0;
 
 	job->is_baseline = is_baseline;
-	for (size_t i = 0; i < count && rc == 0; i++)
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		job->operand = paths[i];
 		rc = read_run(job, paths[i], false, err);
+	}
 	return rc;
 }
 
@@ -239,8 +236,8 @@ int cmd_check(char **operands)
 	if (rc == 0)
 		rc = show(&job.check, &err);
 	status = rc == 0 ? statuses[seep_check_result(&job.check)] : seep_complain("check", &err);
-	for (size_t i = 0; rc < 0 && i < count; i++)
-		seep_import_hint(operands[i]);
+	if (rc < 0 && job.operand)
+		seep_open_hint(job.operand, &err);
 	seep_check_done(&job.check);
 	seep_baseline_done(&job.baseline);
 	seep_budgets_done(&budgets);

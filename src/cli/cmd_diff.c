@@ -18,9 +18,7 @@
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "core/nearest.h"
-#include "profile/context_hash.h"
 #include "profile/ledger_load.h"
-#include "recording/recording.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "target/block_list.h"
@@ -112,15 +110,9 @@ static void side_done(struct side *side)
 	free(side->found.path);
 }
 
-static int load(const struct side *side, struct seep_profile **ret, struct seep_error *err)
+static int load(const struct side *side, struct seep_profile **ret_profile, struct seep_error *err)
 {
-	int rc = seep_profile_open(side->found.path, ret, err);
-
-	if (rc == 0)
-		rc = seep_symbol_options_name(&asked.symbols, *ret, err);
-	if (rc == 0)
-		seep_profile_hash_contexts(*ret);
-	return rc;
+	return seep_symbol_options_open(&asked.symbols, side->found.path, ret_profile, err);
 }
 
 /* The last one of that name; or what there is. */

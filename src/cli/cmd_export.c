@@ -12,8 +12,6 @@
 #include "cli/output_file.h"
 #include "cli/symbol_options.h"
 #include "export/export.h"
-#include "profile/context_hash.h"
-#include "recording/recording.h"
 
 enum { NO_FORMAT = -1 };
 
@@ -136,15 +134,11 @@ static int export_file(const char *path, struct seep_error *err)
 	format = &seep_exporters[asked.to];
 	ret = check(format, err);
 	if (ret == 0)
-		ret = seep_profile_open(path, &profile, err);
+		ret = seep_symbol_options_open(&asked.symbols, path, &profile, err);
 	if (ret == 0)
 		ret = check_known(format, profile, err);
 	if (ret == 0)
-		ret = seep_symbol_options_name(&asked.symbols, profile, err);
-	if (ret == 0) {
-		seep_profile_hash_contexts(profile);
 		ret = write_profile(format, profile, err);
-	}
 	seep_profile_free(profile);
 	return ret;
 }
@@ -159,9 +153,7 @@ int cmd_export(char **operands)
 	status = seep_complain("export", &err);
 	if (asked.to == NO_FORMAT)
 		seep_hint("\"seep export --help\" lists the formats");
-	else if (err.code == SEEP_ENOTFOUND)
-		seep_hint("\"seep run PROGRAM\" makes a recording");
-	else if (err.code == SEEP_ECORRUPT)
-		seep_import_hint(operands[0]);
+	else
+		seep_open_hint(operands[0], &err);
 	return status;
 }

@@ -20,7 +20,6 @@
 #include "profile/verdict.h"
 #include "recorder/outside.h"
 #include "recorder/scan_request.h"
-#include "recording/recording.h"
 #include "report/report.h"
 #include "target/leak_scan.h"
 #include "target/packages.h"
@@ -104,14 +103,10 @@ static int scan(const char *path, struct seep_ledger *ledger, uint32_t pid,
 static int load(const char *path, bool is_ledger, const struct seep_leak_check_plan *plan,
 		struct seep_profile **ret_profile, struct seep_error *err)
 {
-	int rc = seep_profile_open(path, ret_profile, err);
+	int rc = seep_symbol_options_open(&asked.symbols, path, ret_profile, err);
 
 	if (rc == 0)
-		rc = seep_symbol_options_name(&asked.symbols, *ret_profile, err);
-	if (rc < 0)
-		return rc;
-	seep_profile_hash_contexts(*ret_profile);
-	rc = seep_leak_check_suppress(*ret_profile, plan, err);
+		rc = seep_leak_check_suppress(*ret_profile, plan, err);
 	if (rc < 0)
 		return rc;
 	if (plan->dump_bytes && (*ret_profile)->scan.done)

@@ -20,8 +20,6 @@
 #include "cli/import_hint.h"
 #include "cli/page_file.h"
 #include "cli/symbol_options.h"
-#include "profile/context_hash.h"
-#include "recording/recording.h"
 
 /* What has not failed by then is a browser that the user looks at. */
 enum { FAILS_WITHIN_MS = 3000 };
@@ -102,16 +100,13 @@ static int write_page(const char *file, const char *output, struct seep_error *e
 	struct seep_view_options view = { .path = file, .by = SEEP_BY_CHOICE };
 	struct seep_profile *profile = NULL;
 	struct seep_sites *sites;
-	int rc = seep_profile_open(file, &profile, err);
+	int rc = seep_symbol_options_open(&asked.symbols, file, &profile, err);
 
-	if (rc == 0)
-		rc = seep_symbol_options_name(&asked.symbols, profile, err);
-	if (rc == 0) {
-		seep_profile_hash_contexts(profile);
-		sites = seep_sites_new(profile);
-		rc = seep_page_write(output, sites, &view, err);
-		seep_sites_free(sites);
-	}
+	if (rc < 0)
+		return rc;
+	sites = seep_sites_new(profile);
+	rc = seep_page_write(output, sites, &view, err);
+	seep_sites_free(sites);
 	seep_profile_free(profile);
 	return rc;
 }
@@ -200,7 +195,7 @@ int cmd_open(char **operands)
 	}
 	status = rc < 0 ? seep_complain("open", &err) : SEEP_EXIT_OK;
 	if (rc < 0)
-		seep_import_hint(operands[0]);
+		seep_open_hint(operands[0], &err);
 	else if (!browser)
 		seep_hint("there is no display: open this file in a browser");
 	free(output);

@@ -22,6 +22,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/complain.h"
+#include "cli/import_hint.h"
 #include "recording/recording.h"
 
 enum {
@@ -368,8 +369,8 @@ int cmd_query(char **operands)
 		if (strstr(err.text, "says: no such"))
 			seep_hint("\"seep query %s .schema\" shows the tables and their columns",
 				  operands[0]);
-		else if (err.code == SEEP_ENOTFOUND)
-			seep_hint("\"seep run PROGRAM\" makes a recording");
+		else
+			seep_open_hint(operands[0], &err);
 	}
 	(void)sqlite3_close(db);
 	free(sql);

@@ -14,9 +14,7 @@
 #include "cli/leak_options.h"
 #include "cli/page_file.h"
 #include "cli/symbol_options.h"
-#include "profile/context_hash.h"
 #include "profile/profile.h"
-#include "recording/recording.h"
 #include "report/report.h"
 #include "target/packages.h"
 
@@ -169,11 +167,8 @@ static int report(const char *path, struct seep_error *err)
 
 	ret = check(&view, err);
 	if (ret == 0)
-		ret = seep_profile_open(path, &profile, err);
-	if (ret == 0)
-		ret = seep_symbol_options_name(&asked.symbols, profile, err);
+		ret = seep_symbol_options_open(&asked.symbols, path, &profile, err);
 	if (ret == 0) {
-		seep_profile_hash_contexts(profile);
 		if (!stacks_only || some)
 			sites = seep_sites_new(profile);
 		ret = seep_keep_options_apply(&asked.keep, profile, sites, &shown, err);
@@ -195,9 +190,6 @@ int cmd_report(char **operands)
 	if (report(operands[0], &err) == 0)
 		return SEEP_EXIT_OK;
 	status = seep_complain("report", &err);
-	if (err.code == SEEP_ENOTFOUND)
-		seep_hint("\"seep run PROGRAM\" makes a recording");
-	else if (err.code == SEEP_ECORRUPT)
-		seep_import_hint(operands[0]);
+	seep_open_hint(operands[0], &err);
 	return status;
 }

@@ -8,7 +8,9 @@
 
 #include "base/progress.h"
 #include "base/xalloc.h"
+#include "profile/context_hash.h"
 #include "profile/symbolise.h"
+#include "recording/recording.h"
 #include "symbol/debuginfod.h"
 
 static int check_dir(const char *dir, struct seep_error *err)
@@ -76,4 +78,21 @@ int seep_symbol_options_name(const struct seep_symbol_option_values *values,
 	seep_progress_done(&progress);
 	seep_symbols_free(symbols);
 	return ret;
+}
+
+int seep_symbol_options_open(const struct seep_symbol_option_values *values, const char *path,
+			     struct seep_profile **ret_profile, struct seep_error *err)
+{
+	struct seep_profile *profile = NULL;
+	int ret = seep_profile_open(path, &profile, err);
+
+	if (ret == 0)
+		ret = seep_symbol_options_name(values, profile, err);
+	if (ret < 0) {
+		seep_profile_free(profile);
+		return ret;
+	}
+	seep_profile_hash_contexts(profile);
+	*ret_profile = profile;
+	return 0;
 }

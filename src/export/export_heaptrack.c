@@ -397,7 +397,9 @@ static void done(struct heaptrack *h)
 void seep_export_heaptrack(FILE *out, const struct seep_profile *profile,
 			   const struct seep_export_options *options)
 {
-	struct heaptrack h = { .out = seep_gzip_open(out), .profile = profile, .last = NONE };
+	struct heaptrack h = { .out = seep_gzip_open(out, SEEP_GZIP_FAST),
+			       .profile = profile,
+			       .last = NONE };
 
 	(void)options;
 	seep_plans_init(&h.plans, profile, ALLOCS_MAX);

@@ -376,14 +376,12 @@ static void write_message(FILE *out, const Pprof__Profile *message)
 {
 	const size_t bytes = pprof__profile__get_packed_size(message);
 	uint8_t *packed = seep_xmalloc(bytes);
-	size_t gzip_bytes;
-	char *gzip;
+	FILE *gzip = seep_gzip_open(out, SEEP_GZIP_BEST);
 
 	(void)pprof__profile__pack(message, packed);
-	gzip = seep_gzip(packed, bytes, &gzip_bytes);
+	(void)fwrite(packed, 1, bytes, gzip);
+	(void)fclose(gzip);
 	free(packed);
-	(void)fwrite(gzip, 1, gzip_bytes, out);
-	free(gzip);
 }
 
 void seep_export_pprof(FILE *out, const struct seep_profile *profile,

@@ -195,7 +195,7 @@ static int take_trace(struct heaptrack *h, char *at)
 	ip = &h->ips[number - 1];
 	to = seep_builder_room(h->builder, ip->count);
 	for (uint32_t i = 0; i < ip->count; i++)
-		to[i].frame = ip->first + i;
+		to[i] = (struct seep_profile_stack_entry){ ip->first + i, 0, 0 };
 	if (seep_builder_piece(h->builder, (uint32_t)caller, ip->count) == 0 ||
 	    h->builder->piece_entry_count > h->builder->entries_max)
 		return too_much(h, "its traces are too long");

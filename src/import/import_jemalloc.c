@@ -119,6 +119,7 @@ static int take_stack(struct jemalloc *j, char *at)
 
 		if (!seep_line_hex(&at, &frame.address) || !strchr(" \t\r", *at))
 			return wrong(j, "a call stack has what is no address");
+		to[count] = (struct seep_profile_stack_entry){ 0 };
 		to[count++].frame = seep_builder_frame(j->builder, &frame);
 	}
 	j->piece = count ? seep_builder_piece(j->builder, 0, count) : 0;

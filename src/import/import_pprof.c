@@ -368,7 +368,7 @@ static uint32_t take_stack(struct pprof *p, const Pprof__Sample *sample)
 		}
 		to = seep_builder_room(p->builder, count + place->count);
 		for (uint32_t k = 0; k < place->count; k++)
-			to[count++].frame = place->first + k;
+			to[count++] = (struct seep_profile_stack_entry){ place->first + k, 0, 0 };
 	}
 	return count ? seep_builder_piece(p->builder, 0, (uint32_t)count) : 0;
 }

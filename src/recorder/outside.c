@@ -20,6 +20,11 @@ void seep_outside_look(struct seep_outside *outside, uint32_t pid)
 {
 	int rc = pid ? seep_bindings_read(pid, &outside->bindings, NULL) : -SEEP_ESYS;
 
+	/* What was seen of it before it ended is good. */
+	outside->missed = rc == -SEEP_ENOTFOUND && !outside->looked;
+	if (rc == -SEEP_ENOTFOUND)
+		return;
+	outside->looked = true;
 	outside->refused = rc == -SEEP_ESYS ? rc : 0;
 }
 

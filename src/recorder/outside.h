@@ -16,6 +16,7 @@
 /* Zeroed storage is empty. Release with seep_outside_done(). One thread at a time. */
 struct seep_outside {
 	struct seep_bindings bindings;
+	bool looked;	    /* somebody did, while it was there */
 	int refused;	    /* SEEP_E* of the last look, 0 when it succeeded or there was none */
 	bool missed;	    /* it ended before anybody could look */
 	char *children_why; /* they had no ledger; NULL unknown, or they had one */

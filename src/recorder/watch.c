@@ -57,7 +57,6 @@ struct seep_watch {
 	bool follows; /* there is a thread, and the process knows of us */
 	bool answered;
 	unsigned catch_tries; /* left, to see what an exec leads to */
-	bool looked;	      /* outside, at an early age */
 };
 
 /* The words are in a mapping shared with the target, so none of these are private futexes. */
@@ -82,7 +81,6 @@ static void look_outside(struct seep_watch *watch)
 	if (header->origin == LEDGER_ORIGIN_FORK &&
 	    seep_monotonic_ns() - header->created_ns < SEEP_NS_PER_S)
 		return;
-	watch->looked = true;
 	seep_outside_look(&watch->seen.outside, watch->pid);
 }
 
@@ -130,7 +128,8 @@ static void take_sample(struct seep_watch *watch)
 	 * One that is killed later has been looked at. The cost is met once: 30 ms for clang's
 	 * libraries, for which no sample would be taken for 3 s.
 	 */
-	if (!watch->looked && sample.at_ns - watch->ledger.view.header.created_ns > EARLY_LOOK_NS)
+	if (!watch->seen.outside.looked &&
+	    sample.at_ns - watch->ledger.view.header.created_ns > EARLY_LOOK_NS)
 		look_outside(watch);
 }
 
@@ -448,7 +447,7 @@ void seep_watch_stop(struct seep_watch *watch, bool dead, struct seep_watch_resu
 		find_perf_map(watch);
 	}
 	/* A fork has its parent's modules, which were looked at there. */
-	watch->seen.outside.missed = dead && !watch->looked &&
+	watch->seen.outside.missed = dead && !watch->seen.outside.looked &&
 				     ledger->view.header.origin != LEDGER_ORIGIN_FORK;
 	seep_successor_merge(&watch->seen.successor, &ret_result->successor);
 	if (watch->growth)

@@ -73,7 +73,7 @@ static void write_result(void *user, const struct seep_check_remark *remark)
 	if (remark->is_leak)
 		seep_json_hash(json, "stackHash/v1", remark->stack->hash);
 	else
-		seep_json_text(json, "budget/v1", outcome->budget);
+		seep_json_escaped(json, "budget/v1", outcome->budget);
 	seep_json_close(json);
 	seep_json_close(json);
 }

@@ -165,46 +165,39 @@ static void write_words(struct seep_json *json, const struct seep_sites *sites,
 	free(answer);
 }
 
-/* Packs what @json wrote, and puts it in its place. */
-static void write_page(FILE *out, const char *data, size_t bytes)
-{
-	const char *at = strstr(seep_page_start, placeholder);
-	size_t packed_bytes;
-	char *packed;
-
-	assert(at != NULL);
-	packed = seep_gzip(data, bytes, &packed_bytes);
-	(void)fwrite(seep_page_start, 1, (size_t)(at - seep_page_start), out);
-	seep_base64_write(out, packed, packed_bytes);
-	at += strlen(placeholder);
-	(void)fwrite(at, 1, (size_t)(seep_page_end - at), out);
-	free(packed);
-}
-
-/* The data of a page is written by @write to the writer that this begins. */
+/* The data of a page, which is compressed as it is written. */
 struct page {
-	FILE *stream;
-	char *data;
-	size_t bytes;
 	struct seep_json *json;
+	FILE *gzip, *memory; /* from the one into the other */
+	char *packed;
+	size_t packed_bytes;
 };
 
 static void page_begin(struct page *page, const char *kind)
 {
 	*page = (struct page){ 0 };
-	page->stream = open_memstream(&page->data, &page->bytes);
-	page->json = seep_json_new(page->stream, false);
+	page->memory = open_memstream(&page->packed, &page->packed_bytes);
+	page->gzip = seep_gzip_open(page->memory, SEEP_GZIP_BEST);
+	page->json = seep_json_new(page->gzip, false);
 	seep_json_open_object(page->json, NULL);
 	seep_json_open_object(page->json, "view");
 	seep_json_text(page->json, "kind", kind);
 }
 
+/* Puts the data in its place. */
 static void page_end(struct page *page, FILE *out)
 {
+	const char *at = strstr(seep_page_start, placeholder);
+
+	assert(at != NULL);
 	seep_json_finish(page->json);
-	(void)fclose(page->stream);
-	write_page(out, page->data, page->bytes);
-	free(page->data);
+	(void)fclose(page->gzip);
+	(void)fclose(page->memory);
+	(void)fwrite(seep_page_start, 1, (size_t)(at - seep_page_start), out);
+	seep_base64_write(out, page->packed, page->packed_bytes);
+	at += strlen(placeholder);
+	(void)fwrite(at, 1, (size_t)(seep_page_end - at), out);
+	free(page->packed);
 }
 
 void seep_page_report(FILE *out, const struct seep_sites *sites,

@@ -165,6 +165,20 @@ static int open_memory(uint32_t pid, char folder[FOLDER_BYTES])
 	return fd;
 }
 
+/* False of a process that has ended, or is about to: its memory goes first. */
+static bool has_memory(uint32_t pid)
+{
+	DIR *threads = seep_procfs_threads((pid_t)pid);
+	bool has = !threads && errno != ENOENT && errno != ESRCH;
+	struct seep_procfs_status status;
+	pid_t tid;
+
+	while (!has && (tid = seep_procfs_thread(threads)))
+		has = seep_procfs_status((uint32_t)tid, &status) && status.has_memory;
+	seep_procfs_threads_done(threads);
+	return has;
+}
+
 static int open_process(uint32_t pid, struct process *ret_process, struct seep_error *err)
 {
 	char folder[FOLDER_BYTES];
@@ -172,13 +186,14 @@ static int open_process(uint32_t pid, struct process *ret_process, struct seep_e
 
 	*ret_process = (struct process){ .memory = { .file_bytes = UINT64_MAX } };
 	ret_process->memory.fd = open_memory(pid, folder);
-	if (ret_process->memory.fd < 0 && (errno == ENOENT || errno == ESRCH))
+	rc = ret_process->memory.fd < 0
+		     ? seep_fail_errno(err, errno, "cannot read the memory of process %" PRIu32,
+				       pid)
+		     : seep_file_read(path_in(folder, "maps").text, MAPS_MAX_BYTES,
+				      &ret_process->maps, NULL, err);
+	/* At a process's end its files become root's, whoever it was: nobody refuses. */
+	if (rc < 0 && !has_memory(pid))
 		return seep_fail(err, SEEP_ENOTFOUND, "process %" PRIu32 " has ended", pid);
-	if (ret_process->memory.fd < 0)
-		return seep_fail_errno(err, errno, "cannot read the memory of process %" PRIu32,
-				       pid);
-	rc = seep_file_read(path_in(folder, "maps").text, MAPS_MAX_BYTES, &ret_process->maps, NULL,
-			    err);
 	if (rc < 0)
 		return rc;
 	(void)!readlink(path_in(folder, "exe").text, ret_process->program,

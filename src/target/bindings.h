@@ -45,7 +45,7 @@ struct seep_bindings {
  * whose first time costs up to 10 ms.
  *
  * Threads: any number at once.
- * Returns: 0, -SEEP_ENOTFOUND (no such process), or -SEEP_ESYS (we may not look).
+ * Returns: 0, -SEEP_ENOTFOUND (it has ended), or -SEEP_ESYS (we may not look).
  */
 SEEP_NODISCARD int seep_bindings_read(uint32_t pid, struct seep_bindings *bindings,
 				      struct seep_error *err);

@@ -80,6 +80,7 @@ def test_a_suppressed_leak_passes(seep, leaky):
 @pytest.mark.parametrize("words, complaint", [
     (["-b", "pea<=1"], "'pea<=1': 'pea' is no measure; did you mean peak?"),
     (["-b", "peak<=\x1b[31m"], "'peak<=\\x1b[31m': '\\x1b[31m' is not a size"),
+    (["-b", "leaks<=0.5"], "'leaks<=0.5': '0.5' is not a whole number"),
     (["-b", "live<=+5%"], "'live<=+5%' needs a --baseline"),
     (["--baseline", "/no/such.seep"], "/no/such.seep: no such file"),
     (["--suppressions", "/no/such"], "/no/such: no such file"),

@@ -443,7 +443,8 @@ def test_commands_that_read_recordings_say_what_imports_it(seep):
     for name in ("a.heap", "b.heap"):
         (seep.directory / name).write_text(HEAP_V2)
     for words in (["report", "a.heap"], ["diff", "a.heap", "b.heap"], ["leaks", "a.heap"],
-                  ["export", "a.heap", "--to", "csv"]):
+                  ["export", "a.heap", "--to", "csv"], ["query", "a.heap", "SELECT 1"],
+                  ["check", "a.heap", "b.heap"], ["check", "--baseline", "a.heap", "b.heap"]):
         done = seep.command(*words, cwd=seep.directory)
         assert done.status == 2
         assert '"seep import a.heap" makes a recording of it' in done.stderr.decode(), words

@@ -165,6 +165,27 @@ sys.stdin.read()
     assert forked("run.seep") == {0}
 
 
+FILE_COMMANDS = (["report"], ["open"], ["check"], ["export", "--to=csv"], ["query"])
+
+
+@pytest.mark.parametrize("command", FILE_COMMANDS, ids=lambda words: words[0])
+def test_commands_that_read_files_say_what_reads_processes(seep, alone, command):
+    def hint(operand):
+        sql = ["SELECT 1"] if command == ["query"] else []
+        done = seep.command(*command, operand, *sql, cwd=seep.directory)
+        complaint, advice = done.stderr.decode().splitlines()
+        assert done.status == 2 and complaint.endswith(f"{operand}: no such file")
+        return advice
+
+    pid = str(alone.pid)
+    assert f'"seep save {pid}" makes a recording of that process; "seep top {pid}"' in hint(pid)
+    assert '"seep ps" lists the processes that are recorded' in hint(str(os.getpid()))
+    assert '"seep run PROGRAM" makes a recording' in hint("none.seep")
+    alone.send_signal(signal.SIGKILL)
+    alone.wait(timeout=LIMIT_S)
+    assert hint(pid).endswith(f'"seep save {pid}" makes a recording of that process')
+
+
 @pytest.mark.parametrize("what, said", [
     ("4000000000", b"there is no ledger of process 4000000000\n  hint: \"seep ps\""),
     ("/no/such.1.2.3.ledger", b"no such file"),

@@ -72,7 +72,12 @@ static FUZZ_UNUSED int fuzz_import(const struct seep_importer *importer, const u
 		fuzz_decoded(importer, data, size);
 	} else {
 		if (form < 2) {
-			packed = seep_gzip(data, size, &bytes);
+			FILE *out = open_memstream(&packed, &bytes);
+			FILE *gzip = seep_gzip_open(out, SEEP_GZIP_BEST);
+
+			(void)fwrite(data, 1, size, gzip);
+			(void)fclose(gzip);
+			(void)fclose(out);
 		} else {
 			bytes = ZSTD_compressBound(size);
 			packed = malloc(bytes);

@@ -11,10 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+enum { NOBODY = 65534 };
 
 static int look(pid_t pid)
 {
@@ -83,5 +86,11 @@ int main(void)
 		cmocka_unit_test(a_process_is_looked_at_after_its_first_thread_ended),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	/* Root is refused nothing. */
+	if (geteuid() == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0 &&
+	    prctl(PR_SET_DUMPABLE, 1) == 0)
+		failed += cmocka_run_group_tests_name("without rights", tests, NULL, NULL);
+	return failed;
 }

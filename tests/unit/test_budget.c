@@ -83,6 +83,8 @@ static void what_is_no_budget_is_refused_with_a_reason(void **state)
 		{ "peak<=17000000T", "too large" },
 		{ "allocs<=20000000000G", "too large" },
 		{ "allocs<=1KB", "is not a count" },
+		{ "leaks<=0.5", "'leaks<=0.5': '0.5' is not a whole number" },
+		{ "temporary<=+1.2345k", "is not a whole number" },
 		{ "live<=+5%%", "is not a share" },
 		{ "live<=+%", "is not a share" },
 		{ "function:live<=1", "write function:NAME:MEASURE<=LIMIT" },

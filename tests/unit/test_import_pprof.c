@@ -4,6 +4,7 @@
 
 #include "profile/profile.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -221,6 +222,9 @@ static const struct seep_profile_frame *frame(const struct seep_profile_context 
 					      uint32_t i)
 {
 	assert_in_range(i, 0, context->stack_count - 1);
+	/* No recursion is folded: it would be in the hash. */
+	assert_int_equal(context->stack[i].period, 0);
+	assert_int_equal(context->stack[i].repeats, 0);
 	return &profile->frames[context->stack[i].frame];
 }
 
@@ -416,5 +420,7 @@ int main(void)
 		TEST(stacks_that_unfold_are_refused),
 	};
 
+	/* What is not written shows. */
+	(void)mallopt(M_PERTURB, 0x55);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

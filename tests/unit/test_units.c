@@ -201,6 +201,26 @@ static void durations_are_read_with_their_suffixes(void **state)
 	check_parse(seep_parse_duration, cases, COUNT_OF(cases));
 }
 
+static void amounts_are_whole_numbers(void **state)
+{
+	static const struct parse_case cases[] = {
+		{ "0", 0, 0 },
+		{ "500", 0, 500 },
+		{ "500.0", 0, 500 },
+		{ "10k", 0, 10000 },
+		{ "1.5K", 0, 1500 },
+		{ "1.001k", 0, 1001 },
+		{ "0.000001M", 0, 1 },
+		{ "1.123456789T", 0, 1123456789000 },
+		{ "0.5", -SEEP_EUSAGE, 0 },
+		{ "1.0000001M", -SEEP_EUSAGE, 0 },
+		{ "k", -SEEP_EUSAGE, 0 },
+	};
+
+	(void)state;
+	check_parse(seep_parse_amount, cases, COUNT_OF(cases));
+}
+
 /* A size that is none and one that is too large have different remedies. */
 static void what_is_wrong_with_a_number_is_said(void **state)
 {
@@ -215,6 +235,15 @@ static void what_is_wrong_with_a_number_is_said(void **state)
 		{ seep_parse_size, "99Q", "not a size" },
 		{ seep_parse_duration, "99999999d", "too large; the maximum is 213503 d 23 h" },
 		{ seep_parse_duration, "soon", "not a duration" },
+		{ seep_parse_amount, "20000000T",
+		  "too large; the maximum is 18446744073709551615" },
+		{ seep_parse_amount, "1KB", "not a count" },
+		{ seep_parse_amount, "1.5.k", "not a count" },
+		{ seep_parse_amount, "0.5", "'0.5' is not a whole number" },
+		{ seep_parse_amount, "1.0001k", "'1.0001k' is not a whole number" },
+		{ seep_parse_share, "1844674407370956%",
+		  "too large; the maximum is 184467440737095" },
+		{ seep_parse_share, "5", "not a share" },
 	};
 
 	(void)state;
@@ -258,6 +287,7 @@ int main(void)
 		cmocka_unit_test(percent_of_nothing_is_a_dash),
 		cmocka_unit_test(sizes_are_read_with_their_suffixes),
 		cmocka_unit_test(durations_are_read_with_their_suffixes),
+		cmocka_unit_test(amounts_are_whole_numbers),
 		cmocka_unit_test(what_is_wrong_with_a_number_is_said),
 		cmocka_unit_test(counts_are_plain_numbers_up_to_their_bound),
 	};
