@@ -66,24 +66,25 @@ def show_plain(row, entry):
     return f"{value / 1e9:.2f} s" if value >= 1e9 else f"{value / 1e6:,.1f} ms"
 
 
-def show_ratio(entry, with_quartiles=True):
-    if not entry or "ratio" not in entry:
+def show_ratio(entry, with_quartiles=True, of="ratio"):
+    if not entry or of not in entry:
         return "–"
-    low, middle, high = entry["ratio"]
+    low, middle, high = entry[of]
     digits = 2 if middle < 20 else 0
     shown = f"{middle:.{digits}f}"
     return f"{shown} ({low:.{digits}f}–{high:.{digits}f})" if with_quartiles else shown
 
 
 def show_cpu(entry):
-    return f"{entry['cpu_ratio'][1]:.2f}" if entry and "cpu_ratio" in entry else "–"
+    return show_ratio(entry, of="cpu_ratio")
+
+
+GOALS = {"time": "time ≤", "cpu": "CPU ≤", "rate": "rate ≥"}
 
 
 def show_goal(row, which):
     goal = row.goal[which]
-    if goal is None:
-        return "–"
-    return f"≥ {goal:.2f}" if row.kind == "redis" else f"≤ {goal:.2f}"
+    return "–" if goal is None else f"{GOALS[row.goal_of]} {goal:.2f}"
 
 
 def show_title(row):
@@ -135,7 +136,8 @@ def seep_table(result):
             shown = f"failed: {seep['failed']}"
         rows.append([show_title(row), show_plain(row, s["plain"]), shown, show_cpu(seep),
                      show_goal(row, 0), show_goal(row, 1)])  # fmt: skip
-    head = ["work", "plain", "seep / plain (quartiles)", "of CPU time", "first goal", "aim"]
+    head = ["work", "plain", "seep / plain (quartiles)", "of CPU time (quartiles)", "first goal",
+            "aim"]  # fmt: skip
     return table(head, rows) if rows else []
 
 
