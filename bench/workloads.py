@@ -58,11 +58,11 @@ class Input:
         return source
 
 
-def make_list(threads, depth=5):
+def make_list(threads, depth=5, rounds=1):
     def command(work):
         nodes = work.size(1000000, 100000)
-        arguments = ["--threads", str(threads), "--depth", str(depth), "--nodes", nodes]
-        return [work.program("list.cc"), *arguments], {}
+        arguments = ["--threads", threads, "--depth", depth, "--nodes", nodes, "--rounds", rounds]
+        return [work.program("list.cc"), *map(str, arguments)], {}
 
     return command
 
@@ -136,6 +136,10 @@ ROWS = {
                   small=A_TENTH),
     "list35": Row("the same, 35 deep, 2 threads", make_list(2, 35), goal=(1.7, 1.4), threads=2,
                   small=A_TENTH),
+    "warm5": Row("std::list built three times, 5 deep, 2 threads", make_list(2, 5, 3),
+                 goal=(1.30, 1.20), goal_of="cpu", threads=2, small=A_TENTH),
+    "warm35": Row("the same, 35 deep", make_list(2, 35, 3), goal=(1.55, 1.40), goal_of="cpu",
+                  threads=2, small=A_TENTH),
     "paths": Row("worst case: 4,096 random stacks, 14 deep, nothing else done",
                  make_own("paths.cc", (2000000, 200000)), goal=(5.0, 3.0), small=A_TENTH),
     "cpython": Row("CPython json + ast, `PYTHONMALLOC=malloc`", make_cpython(12, 1, "0.1"),
