@@ -149,6 +149,8 @@ ROWS = {
                   make_own("factor.c", (35473982882373940397174231425427,
                                         3962734667711337023224252619), (200, 300)),
                   goal=(1.8, 1.5), goal_of="cpu", small="a number of 28 digits"),
+    "cover": Row("minimising 150 random functions of 13 variables",
+                 make_own("cover.c", (150, 15), 13, 150), small=A_TENTH),
     "server": Row("server: random replacing, blocks handed from thread to thread, 16 threads",
                   make_own("server.c", 16, (200000, 20000)), threads=16, small=A_TENTH),
     "handover": Row("producers and consumers, 8 threads",
