@@ -161,6 +161,8 @@ ROWS = {
                   make_own("server.c", 16, (200000, 20000)), threads=16, small=A_TENTH),
     "handover": Row("producers and consumers, 8 threads",
                     make_own("handover.c", 4, (500000, 50000)), threads=8, small=A_TENTH),
+    "pass": Row("batches of 64-byte blocks through one queue, 8 threads",
+                make_own("pass.c", 8, (800, 80)), threads=8, small=A_TENTH),
     "scratch": Row("8-byte blocks, each written 100 times, 4 threads",
                    make_own("scratch.c", 4, (1000000, 100000)), threads=4, small=A_TENTH),
     "churn": Row("40,000 threads one after another, 4 at a time, 128 blocks each",
