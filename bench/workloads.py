@@ -157,6 +157,8 @@ ROWS = {
     "larson_sized": Row("the same, by sized `operator delete`",
                         make_own("larson.cc", "--sized", 8, (2000000, 200000)),
                         goal=(1.33, None), threads=8, small=A_TENTH),
+    "service": Row("C++ server, some 50 MB live, stacks 15 to 37 deep, 64 threads",
+                   make_own("service.cc", (40000, 4000), (3000, 300)), threads=64, small=A_TENTH),
     "server": Row("server: random replacing, blocks handed from thread to thread, 16 threads",
                   make_own("server.c", 16, (200000, 20000)), threads=16, small=A_TENTH),
     "handover": Row("producers and consumers, 8 threads",
