@@ -48,6 +48,15 @@ def figures(text):
     return {name: float(value) for name, value in re.findall(r"\b(\w+)=([\d.]+)", text)}
 
 
+def printed_figure(pattern, text):
+    """What a user's pattern finds, the last time."""
+    found = pattern.findall(text)
+    try:
+        return float(found[-1].replace(",", ""))
+    except (IndexError, ValueError):
+        raise Failure(f"no number in its output by '{pattern.pattern}'") from None
+
+
 class Running:
     """A program with its output in a folder; given up, with all it started, after a while."""
 
@@ -57,8 +66,9 @@ class Running:
         self.begun_ns = time.perf_counter_ns()
         with open(directory / "stdout", "wb") as out, open(directory / "stderr", "wb") as err:
             self.process = subprocess.Popen(
-                [str(c) for c in command], env=environment, stdout=out, stderr=err, cwd=directory,
-                start_new_session=True, **{"stdin": subprocess.DEVNULL, **options},
+                [str(c) for c in command], env=environment, stdout=out, stderr=err,
+                start_new_session=True,
+                **{"stdin": subprocess.DEVNULL, "cwd": directory, **options},
             )  # fmt: skip
         # A wait with a limit polls, which would be seen in short times.
         self.timer = threading.Timer(wait_s, self.give_up)
@@ -145,10 +155,16 @@ class Bench:
     def run_process(self, row, variant, directory, whole=False):
         command, more = row.command(self.input(variant))
         command, full = self.wrap(variant, command, more, directory, whole)
-        running = Running(command, full, directory, row.wait_s)
+        where = {"cwd": os.getcwd()} if row.line else {}
+        running = Running(command, full, directory, row.wait_s, **where)
         running.wait()
         self.prove(variant, directory, whole)
-        sample = figures(running.text("stdout"))
+        if row.figure:
+            text = running.text("stdout") + running.text("stderr")
+            sample = {"figure": printed_figure(row.figure, text)}
+        else:
+            # Of others it may mean anything.
+            sample = {} if row.line else figures(running.text("stdout"))
         sample["process_ns"] = running.ended_ns - running.begun_ns
         sample.setdefault("time_ns", sample["process_ns"])
         sample.setdefault("cpu_ns", running.cpu_ns)

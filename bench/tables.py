@@ -63,6 +63,8 @@ def show_plain(row, entry):
     value = entry["median"][row.key]
     if row.key == "requests_per_s":
         return f"{value:,.0f}/s"
+    if row.figure:
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
     return f"{value / 1e9:.2f} s" if value >= 1e9 else f"{value / 1e6:,.1f} ms"
 
 
@@ -164,8 +166,8 @@ def peer_cell(name, peer, entry, notes):
     return show_ratio(found, False) + (" ¹" if found["rounds"] == 1 else "")
 
 
-def peer_head(peer, quick):
-    return PEERS[peer].title + (" *" if PEERS[peer].small and not quick else "")
+def peer_head(result, peer):
+    return PEERS[peer].title + (" *" if PEERS[peer].small and small_legend(result) else "")
 
 
 def peer_table(result, notes):
@@ -175,7 +177,7 @@ def peer_table(result, notes):
         cells = [peer_cell(name, peer, entry, notes) for peer in peers]
         rows.append([show_title(ROWS[name]), show_ratio(entry["summary"].get("seep"), False),
                      *cells])  # fmt: skip
-    head = ["ratio to plain", "seep", *(peer_head(peer, result["quick"]) for peer in peers)]
+    head = ["ratio to plain", "seep", *(peer_head(result, peer) for peer in peers)]
     return table(head, rows) if rows and peers else []
 
 
@@ -214,6 +216,15 @@ def small_legend(result):
         f"same small input ({'; '.join(small)}).",
         "",
     ]
+
+
+def commands_legend(result):
+    """What the rows of --command are."""
+    lines = []
+    for name, row in ((n, ROWS[n]) for n in result["rows"] if ROWS[n].line):
+        by = f"by `{row.figure.pattern}`, of which more is better" if row.figure else "whole runs"
+        lines.append(f"* `{name}`: `{row.line}`, {by}.")
+    return [*lines, ""] if lines else []
 
 
 def machine_table(result):
@@ -275,6 +286,7 @@ def page(result):
         lines += ["## Time", "", *seep, *LEGEND.splitlines()[:1], ""]
         if "redis" in result["rows"]:
             lines += [REDIS, ""]
+        lines += commands_legend(result)
     if before := before_table(result):
         lines += ["## Beside the build before", "", *before]
     if peers:

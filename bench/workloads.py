@@ -8,6 +8,9 @@ A row's command is a function of an Input: which size, and built for whom. The s
 import dataclasses
 import os
 import pathlib
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 from typing import Callable
@@ -123,6 +126,9 @@ class Row:
     about: str = ""  # a sentence under that table
     without: dict = dataclasses.field(default_factory=dict)  # peer: why it is not measured
     wait_s: int = 120  # a run that takes longer is given up
+    # Of a program that is not ours: its command line, and what finds the figure that it prints.
+    line: str = ""
+    figure: re.Pattern | None = None
 
 
 MS, US, MB = 1e6, 1e3, 1e6
@@ -228,6 +234,26 @@ ROWS = {
                             ("frames", "frames", 1, 0)),
                    about="Starting and opening included. Goal: 500 ms; aim: 200 ms."),
 }  # fmt: skip
+
+
+def add_command(name, line, figure):
+    """A row for any program: it runs where we were started and is measured from start to end, or by
+    the number that the group of @figure finds in its output, of which more is better."""
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", name) or name in ROWS:
+        raise Failure(f"'{name}' cannot be the name of a command: a row's, or not [A-Za-z0-9_.-]")
+    try:
+        words = shlex.split(line)
+        pattern = re.compile(figure, re.M) if figure else None
+    except (ValueError, re.error) as error:
+        raise Failure(f"{name}: {error}") from None
+    program = shutil.which(words[0]) if words else None
+    if not program:
+        raise Failure(f"{name}: no program '{words[0] if words else ''}'")
+    if pattern and pattern.groups != 1:
+        raise Failure(f"{name}: '{figure}' has {pattern.groups} groups, not one")
+    ROWS[name] = Row(f"`{name}`" + (", the rate it prints" if pattern else ""),
+                     lambda _: ([program, *words[1:]], {}), key="figure" if pattern else "time_ns", line=line,
+                     figure=pattern, wait_s=1800)  # fmt: skip
 
 
 def check_names(names):
