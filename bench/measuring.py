@@ -34,6 +34,7 @@ class Variant:
     base: str = "plain"  # what its ratios are to
     small: bool = False
     peer: Peer | None = None
+    library: pathlib.Path | None = None  # seep's, of one build or another
 
     @property
     def is_peer(self):
@@ -41,7 +42,7 @@ class Variant:
 
     @property
     def is_seep(self):
-        return self.name in ("seep", BEFORE)
+        return self.library is not None
 
 
 def figures(text):
@@ -124,8 +125,7 @@ class Bench:
             if whole:
                 tool = [self.build / "seep", "run", "-o", directory / "out.seep", "--"]
                 return [*tool, *command], full
-            library = self.before if variant.name == BEFORE else self.runtime
-            return preloaded(library, command), full
+            return preloaded(variant.library, command), full
         if variant.is_peer:
             wrap = variant.peer.whole if whole and variant.peer.whole else variant.peer.wrap
             # A program that is not ours cannot be built for it.
@@ -265,7 +265,7 @@ class Bench:
 
     def profile(self, row, out, name):
         """Where the time of a recorded run goes: a text profile next to the results."""
-        seep = Variant("seep", small=self.options.quick)
+        seep = Variant("seep", small=self.options.quick, library=self.runtime)
         command, more = row.command(self.input(seep))
         directory = pathlib.Path(tempfile.mkdtemp(prefix="seep-bench-", dir=SHM))
         try:
@@ -291,16 +291,16 @@ def progress(text):
         sys.stderr.flush()
 
 
-def variants_of(row, options, chosen):
+def variants_of(row, bench, chosen):
     """Plain first, then seep and the peers, and a plain run of the small input if one needs it."""
-    quick = options.quick
+    options, quick = bench.options, bench.options.quick
     if row.kind == "symbols":
         return [Variant("seep", ORACLE, quick), Variant(ORACLE, ORACLE, quick)]
     found = [Variant("plain", small=quick)]
     if not options.no_seep:
-        found.append(Variant("seep", small=quick))
+        found.append(Variant("seep", small=quick, library=bench.runtime))
         if options.before and row.kind != "end":
-            found.append(Variant(BEFORE, small=quick))
+            found.append(Variant(BEFORE, small=quick, library=bench.before))
     for name in chosen:
         peer = PEERS[name]
         if name in row.without:

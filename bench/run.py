@@ -150,7 +150,7 @@ def measure(options, names, scratch):
         if why := why_not(row):
             bad.append(f"{name}: {why}")
             continue
-        rounds = Rounds(bench, name, row, variants_of(row, options, peers)).measure()
+        rounds = Rounds(bench, name, row, variants_of(row, bench, peers)).measure()
         bad += [f"{name}, {v}: {why}" for v, why in rounds.failed.items() if v not in PEERS]
         summary = tables.summarise(row, rounds)
         result["rows"][name] = {
