@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list [--threads N] [--nodes N] [--depth N]
+ * list [--threads N] [--nodes N] [--depth N] [--rounds N]
  *
- * Every thread builds a std::list and destroys it. `depth` counts the frames from the caller of
- * operator new to the first frame of the thread, both included. Prints the workload's own time.
+ * Every thread builds a std::list and destroys it, as often as there are rounds: after the first
+ * the heap has its pages. `depth` counts the frames from the caller of operator new to the first
+ * frame of the thread, both included. Prints the workload's own time.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 enum { MAX_THREADS = 256, MAX_DEPTH = 64, OUTER_FRAMES = 3 /* thread_main and libc's two */ };
 
-static long nodes = 1000000;
+static long nodes = 1000000, rounds = 1;
 static int threads = 2, depth = 5;
 static pthread_barrier_t start;
 
@@ -40,12 +41,10 @@ template <int N> __attribute__((noinline)) static long build(int levels)
 
 static void *thread_main(void *)
 {
-	long last;
-
 	pthread_barrier_wait(&start);
-	last = build<1>(depth - OUTER_FRAMES);
-	if (last != nodes - 1)
-		abort();
+	for (long i = 0; i < rounds; i++)
+		if (build<1>(depth - OUTER_FRAMES) != nodes - 1)
+			abort();
 	return nullptr;
 }
 
@@ -63,6 +62,8 @@ int main(int argc, char **argv)
 			nodes = value;
 		else if (strcmp(argv[i], "--depth") == 0)
 			depth = (int)value;
+		else if (strcmp(argv[i], "--rounds") == 0)
+			rounds = value;
 	}
 	if (threads < 1 || threads > MAX_THREADS || depth <= OUTER_FRAMES || depth > MAX_DEPTH)
 		return 2;
@@ -74,6 +75,6 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&start);
 	for (int i = 0; i < threads; i++)
 		pthread_join(thread[i], nullptr);
-	stopwatch_print(&watch, (double)nodes * threads);
+	stopwatch_print(&watch, (double)nodes * threads * rounds);
 	return 0;
 }

@@ -34,6 +34,7 @@ class Variant:
     base: str = "plain"  # what its ratios are to
     small: bool = False
     peer: Peer | None = None
+    library: pathlib.Path | None = None  # seep's, of one build or another
 
     @property
     def is_peer(self):
@@ -41,11 +42,20 @@ class Variant:
 
     @property
     def is_seep(self):
-        return self.name in ("seep", BEFORE)
+        return self.library is not None
 
 
 def figures(text):
     return {name: float(value) for name, value in re.findall(r"\b(\w+)=([\d.]+)", text)}
+
+
+def printed_figure(pattern, text):
+    """What a user's pattern finds, the last time."""
+    found = pattern.findall(text)
+    try:
+        return float(found[-1].replace(",", ""))
+    except (IndexError, ValueError):
+        raise Failure(f"no number in its output by '{pattern.pattern}'") from None
 
 
 class Running:
@@ -57,8 +67,9 @@ class Running:
         self.begun_ns = time.perf_counter_ns()
         with open(directory / "stdout", "wb") as out, open(directory / "stderr", "wb") as err:
             self.process = subprocess.Popen(
-                [str(c) for c in command], env=environment, stdout=out, stderr=err, cwd=directory,
-                start_new_session=True, **{"stdin": subprocess.DEVNULL, **options},
+                [str(c) for c in command], env=environment, stdout=out, stderr=err,
+                start_new_session=True,
+                **{"stdin": subprocess.DEVNULL, "cwd": directory, **options},
             )  # fmt: skip
         # A wait with a limit polls, which would be seen in short times.
         self.timer = threading.Timer(wait_s, self.give_up)
@@ -114,8 +125,7 @@ class Bench:
             if whole:
                 tool = [self.build / "seep", "run", "-o", directory / "out.seep", "--"]
                 return [*tool, *command], full
-            library = self.before if variant.name == BEFORE else self.runtime
-            return preloaded(library, command), full
+            return preloaded(variant.library, command), full
         if variant.is_peer:
             wrap = variant.peer.whole if whole and variant.peer.whole else variant.peer.wrap
             # A program that is not ours cannot be built for it.
@@ -145,10 +155,16 @@ class Bench:
     def run_process(self, row, variant, directory, whole=False):
         command, more = row.command(self.input(variant))
         command, full = self.wrap(variant, command, more, directory, whole)
-        running = Running(command, full, directory, row.wait_s)
+        where = {"cwd": os.getcwd()} if row.line else {}
+        running = Running(command, full, directory, row.wait_s, **where)
         running.wait()
         self.prove(variant, directory, whole)
-        sample = figures(running.text("stdout"))
+        if row.figure:
+            text = running.text("stdout") + running.text("stderr")
+            sample = {"figure": printed_figure(row.figure, text)}
+        else:
+            # Of others it may mean anything.
+            sample = {} if row.line else figures(running.text("stdout"))
         sample["process_ns"] = running.ended_ns - running.begun_ns
         sample.setdefault("time_ns", sample["process_ns"])
         sample.setdefault("cpu_ns", running.cpu_ns)
@@ -249,7 +265,7 @@ class Bench:
 
     def profile(self, row, out, name):
         """Where the time of a recorded run goes: a text profile next to the results."""
-        seep = Variant("seep", small=self.options.quick)
+        seep = Variant("seep", small=self.options.quick, library=self.runtime)
         command, more = row.command(self.input(seep))
         directory = pathlib.Path(tempfile.mkdtemp(prefix="seep-bench-", dir=SHM))
         try:
@@ -275,16 +291,16 @@ def progress(text):
         sys.stderr.flush()
 
 
-def variants_of(row, options, chosen):
+def variants_of(row, bench, chosen):
     """Plain first, then seep and the peers, and a plain run of the small input if one needs it."""
-    quick = options.quick
+    options, quick = bench.options, bench.options.quick
     if row.kind == "symbols":
         return [Variant("seep", ORACLE, quick), Variant(ORACLE, ORACLE, quick)]
     found = [Variant("plain", small=quick)]
     if not options.no_seep:
-        found.append(Variant("seep", small=quick))
+        found.append(Variant("seep", small=quick, library=bench.runtime))
         if options.before and row.kind != "end":
-            found.append(Variant(BEFORE, small=quick))
+            found.append(Variant(BEFORE, small=quick, library=bench.before))
     for name in chosen:
         peer = PEERS[name]
         if name in row.without:

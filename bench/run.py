@@ -4,8 +4,9 @@
 In every round each variant runs once, in turns, so that a machine that changes its speed changes
 it for all. The first round is dropped. A ratio is that of one round; shown are its median and
 quartiles over the rounds. Programs that print `time_ns=` are measured over their workload alone,
-others from start to end. The runtime is preloaded without a recorder and with every default on;
-ledgers and profiles lie in /dev/shm and are removed after each run.
+others from start to end. Any program can be a row (--command). The runtime is preloaded without a
+recorder and with every default on; ledgers and profiles lie in /dev/shm and are removed after each
+run.
 """
 
 import argparse
@@ -29,6 +30,12 @@ def parse(arguments):
     parser.add_argument("build", nargs="?", default=str(HERE.parent / "build-release"),
                         help="build directory with libseep.so (default: build-release)")  # fmt: skip
     parser.add_argument("--rows", help="comma-separated; known: " + ",".join(ROWS))
+    parser.add_argument("--command", action="append", default=[], metavar="NAME=COMMAND LINE",
+                        help="a row for any program, measured from start to end; other rows only "
+                             "by --rows; repeatable")  # fmt: skip
+    parser.add_argument("--command-figure", action="append", default=[], metavar="NAME=REGEX",
+                        help="measure that command by the number that the group finds in its "
+                             "output, the last time; more is better")  # fmt: skip
     parser.add_argument("--peers", help="comma-separated, or none; known: " + ",".join(PEERS))
     parser.add_argument("--quick", action="store_true",
                         help="small inputs and few rounds: does the script work?")  # fmt: skip
@@ -53,9 +60,30 @@ def parse(arguments):
     for name, usual, quick in (("rounds", 11, 2), ("warm_up", 1, 0), ("peer_rounds", 3, 1)):
         if getattr(options, name) is None:
             setattr(options, name, quick if options.quick else usual)
-    rows = options.rows.split(",") if options.rows else list(ROWS)
+    known = list(ROWS)
+    commands = add_commands(options)
+    rows = options.rows.split(",") if options.rows else [] if commands else known
     workloads.check_names(rows)
-    return options, rows
+    return options, rows + commands
+
+
+def pairs(texts):
+    for text in texts:
+        name, equals, rest = text.partition("=")
+        if not equals:
+            raise Failure(f"'{text}' has no '='")
+        yield name, rest
+
+
+def add_commands(options):
+    """Rows of --command; their names."""
+    patterns = dict(pairs(options.command_figure))
+    commands = dict(pairs(options.command))
+    for name, line in commands.items():
+        workloads.add_command(name, line, patterns.pop(name, None))
+    for name in patterns:
+        raise Failure(f"no --command is named '{name}'")
+    return list(commands)
 
 
 def choose_peers(options):
@@ -122,7 +150,7 @@ def measure(options, names, scratch):
         if why := why_not(row):
             bad.append(f"{name}: {why}")
             continue
-        rounds = Rounds(bench, name, row, variants_of(row, options, peers)).measure()
+        rounds = Rounds(bench, name, row, variants_of(row, bench, peers)).measure()
         bad += [f"{name}, {v}: {why}" for v, why in rounds.failed.items() if v not in PEERS]
         summary = tables.summarise(row, rounds)
         result["rows"][name] = {

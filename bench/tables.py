@@ -63,27 +63,30 @@ def show_plain(row, entry):
     value = entry["median"][row.key]
     if row.key == "requests_per_s":
         return f"{value:,.0f}/s"
+    if row.figure:
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
     return f"{value / 1e9:.2f} s" if value >= 1e9 else f"{value / 1e6:,.1f} ms"
 
 
-def show_ratio(entry, with_quartiles=True):
-    if not entry or "ratio" not in entry:
+def show_ratio(entry, with_quartiles=True, of="ratio"):
+    if not entry or of not in entry:
         return "–"
-    low, middle, high = entry["ratio"]
+    low, middle, high = entry[of]
     digits = 2 if middle < 20 else 0
     shown = f"{middle:.{digits}f}"
     return f"{shown} ({low:.{digits}f}–{high:.{digits}f})" if with_quartiles else shown
 
 
 def show_cpu(entry):
-    return f"{entry['cpu_ratio'][1]:.2f}" if entry and "cpu_ratio" in entry else "–"
+    return show_ratio(entry, of="cpu_ratio")
+
+
+GOALS = {"time": "time ≤", "cpu": "CPU ≤", "rate": "rate ≥"}
 
 
 def show_goal(row, which):
     goal = row.goal[which]
-    if goal is None:
-        return "–"
-    return f"≥ {goal:.2f}" if row.kind == "redis" else f"≤ {goal:.2f}"
+    return "–" if goal is None else f"{GOALS[row.goal_of]} {goal:.2f}"
 
 
 def show_title(row):
@@ -135,7 +138,8 @@ def seep_table(result):
             shown = f"failed: {seep['failed']}"
         rows.append([show_title(row), show_plain(row, s["plain"]), shown, show_cpu(seep),
                      show_goal(row, 0), show_goal(row, 1)])  # fmt: skip
-    head = ["work", "plain", "seep / plain (quartiles)", "of CPU time", "first goal", "aim"]
+    head = ["work", "plain", "seep / plain (quartiles)", "of CPU time (quartiles)", "first goal",
+            "aim"]  # fmt: skip
     return table(head, rows) if rows else []
 
 
@@ -162,8 +166,8 @@ def peer_cell(name, peer, entry, notes):
     return show_ratio(found, False) + (" ¹" if found["rounds"] == 1 else "")
 
 
-def peer_head(peer, quick):
-    return PEERS[peer].title + (" *" if PEERS[peer].small and not quick else "")
+def peer_head(result, peer):
+    return PEERS[peer].title + (" *" if PEERS[peer].small and small_legend(result) else "")
 
 
 def peer_table(result, notes):
@@ -173,7 +177,7 @@ def peer_table(result, notes):
         cells = [peer_cell(name, peer, entry, notes) for peer in peers]
         rows.append([show_title(ROWS[name]), show_ratio(entry["summary"].get("seep"), False),
                      *cells])  # fmt: skip
-    head = ["ratio to plain", "seep", *(peer_head(peer, result["quick"]) for peer in peers)]
+    head = ["ratio to plain", "seep", *(peer_head(result, peer) for peer in peers)]
     return table(head, rows) if rows and peers else []
 
 
@@ -212,6 +216,15 @@ def small_legend(result):
         f"same small input ({'; '.join(small)}).",
         "",
     ]
+
+
+def commands_legend(result):
+    """What the rows of --command are."""
+    lines = []
+    for name, row in ((n, ROWS[n]) for n in result["rows"] if ROWS[n].line):
+        by = f"by `{row.figure.pattern}`, of which more is better" if row.figure else "whole runs"
+        lines.append(f"* `{name}`: `{row.line}`, {by}.")
+    return [*lines, ""] if lines else []
 
 
 def machine_table(result):
@@ -273,6 +286,7 @@ def page(result):
         lines += ["## Time", "", *seep, *LEGEND.splitlines()[:1], ""]
         if "redis" in result["rows"]:
             lines += [REDIS, ""]
+        lines += commands_legend(result)
     if before := before_table(result):
         lines += ["## Beside the build before", "", *before]
     if peers:

@@ -8,6 +8,9 @@ A row's command is a function of an Input: which size, and built for whom. The s
 import dataclasses
 import os
 import pathlib
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 from typing import Callable
@@ -58,11 +61,11 @@ class Input:
         return source
 
 
-def make_list(threads, depth=5):
+def make_list(threads, depth=5, rounds=1):
     def command(work):
         nodes = work.size(1000000, 100000)
-        arguments = ["--threads", str(threads), "--depth", str(depth), "--nodes", nodes]
-        return [work.program("list.cc"), *arguments], {}
+        arguments = ["--threads", threads, "--depth", depth, "--nodes", nodes, "--rounds", rounds]
+        return [work.program("list.cc"), *map(str, arguments)], {}
 
     return command
 
@@ -115,6 +118,7 @@ class Row:
     kind: str = "process"
     key: str = "time_ns"
     goal: tuple = (None, None)  # seep's ratio to plain: first goal, aim
+    goal_of: str = "time"  # what they are a ratio of: a figure of GOALS in tables.py
     threads: int = 1
     small: str = ""  # the small input, as the table says it; empty: as large as the full one
     # Shown in a table of its own, a line per variant: (key, heading, unit divisor, digits)
@@ -122,6 +126,9 @@ class Row:
     about: str = ""  # a sentence under that table
     without: dict = dataclasses.field(default_factory=dict)  # peer: why it is not measured
     wait_s: int = 120  # a run that takes longer is given up
+    # Of a program that is not ours: its command line, and what finds the figure that it prints.
+    line: str = ""
+    figure: re.Pattern | None = None
 
 
 MS, US, MB = 1e6, 1e3, 1e6
@@ -135,21 +142,42 @@ ROWS = {
                   small=A_TENTH),
     "list35": Row("the same, 35 deep, 2 threads", make_list(2, 35), goal=(1.7, 1.4), threads=2,
                   small=A_TENTH),
+    "warm5": Row("std::list built three times, 5 deep, 2 threads", make_list(2, 5, 3),
+                 goal=(1.30, 1.20), goal_of="cpu", threads=2, small=A_TENTH),
+    "warm35": Row("the same, 35 deep", make_list(2, 35, 3), goal=(1.55, 1.40), goal_of="cpu",
+                  threads=2, small=A_TENTH),
     "paths": Row("worst case: 4,096 random stacks, 14 deep, nothing else done",
                  make_own("paths.cc", (2000000, 200000)), goal=(5.0, 3.0), small=A_TENTH),
     "cpython": Row("CPython json + ast, `PYTHONMALLOC=malloc`", make_cpython(12, 1, "0.1"),
                    goal=(1.25, 1.12), small="1/120 of the input"),
     "cc1plus": Row("cc1plus -O1", make_cc1plus, goal=(1.15, 1.08), small="five lines of source"),
+    "factor": Row("factoring a number of 32 digits by continued fractions",
+                  make_own("factor.c", (35473982882373940397174231425427,
+                                        3962734667711337023224252619), (200, 300)),
+                  goal=(1.8, 1.5), goal_of="cpu", small="a number of 28 digits"),
+    "cover": Row("minimising 150 random functions of 13 variables",
+                 make_own("cover.c", (150, 15), 13, 150), small=A_TENTH),
+    "larson": Row("5,000 blocks of 8 to 1,000 bytes per thread, handed to 10 threads, 8 at once",
+                  make_own("larson.cc", 8, (2000000, 200000)), goal=(1.33, None), threads=8,
+                  small=A_TENTH),
+    "larson_sized": Row("the same, by sized `operator delete`",
+                        make_own("larson.cc", "--sized", 8, (2000000, 200000)),
+                        goal=(1.33, None), threads=8, small=A_TENTH),
+    "service": Row("C++ server, some 50 MB live, stacks 15 to 37 deep, 64 threads",
+                   make_own("service.cc", (40000, 4000), (3000, 300)), threads=64, small=A_TENTH),
     "server": Row("server: random replacing, blocks handed from thread to thread, 16 threads",
                   make_own("server.c", 16, (200000, 20000)), threads=16, small=A_TENTH),
     "handover": Row("producers and consumers, 8 threads",
                     make_own("handover.c", 4, (500000, 50000)), threads=8, small=A_TENTH),
+    "pass": Row("batches of 64-byte blocks through one queue, 8 threads",
+                make_own("pass.c", 8, (800, 80)), threads=8, small=A_TENTH),
     "scratch": Row("8-byte blocks, each written 100 times, 4 threads",
                    make_own("scratch.c", 4, (1000000, 100000)), threads=4, small=A_TENTH),
     "churn": Row("40,000 threads one after another, 4 at a time, 128 blocks each",
                  make_own("crowd.c", 4, 2, (10000, 1000)), threads=4, small=A_TENTH),
     "redis": Row("redis under redis-benchmark, requests per second", kind="redis",
-                 key="requests_per_s", goal=(0.95, 0.98), small="a twentieth of the requests"),
+                 key="requests_per_s", goal=(0.95, 0.98), goal_of="rate",
+                 small="a twentieth of the requests"),
     "crowd": Row("1,000 threads at once, 19,200 blocks each", threads=1000,
                  command=make_own("crowd.c", 1000, (300, 10)), small="a thirtieth of the input",
                  columns=(("time_ns", "time, ms", MS, 0), ("cpu_ns", "CPU time, ms", MS, 0),
@@ -206,6 +234,26 @@ ROWS = {
                             ("frames", "frames", 1, 0)),
                    about="Starting and opening included. Goal: 500 ms; aim: 200 ms."),
 }  # fmt: skip
+
+
+def add_command(name, line, figure):
+    """A row for any program: it runs where we were started and is measured from start to end, or by
+    the number that the group of @figure finds in its output, of which more is better."""
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", name) or name in ROWS:
+        raise Failure(f"'{name}' cannot be the name of a command: a row's, or not [A-Za-z0-9_.-]")
+    try:
+        words = shlex.split(line)
+        pattern = re.compile(figure, re.M) if figure else None
+    except (ValueError, re.error) as error:
+        raise Failure(f"{name}: {error}") from None
+    program = shutil.which(words[0]) if words else None
+    if not program:
+        raise Failure(f"{name}: no program '{words[0] if words else ''}'")
+    if pattern and pattern.groups != 1:
+        raise Failure(f"{name}: '{figure}' has {pattern.groups} groups, not one")
+    ROWS[name] = Row(f"`{name}`" + (", the rate it prints" if pattern else ""),
+                     lambda _: ([program, *words[1:]], {}), key="figure" if pattern else "time_ns", line=line,
+                     figure=pattern, wait_s=1800)  # fmt: skip
 
 
 def check_names(names):

@@ -9,15 +9,16 @@ import subprocess
 import sys
 
 import harness
+import pytest
 
 SCRIPT = harness.SOURCE / "bench" / "run.py"
 
 
-def bench(folder, *words, build=harness.BUILD, **environment):
+def bench(folder, *words, build=harness.BUILD, cwd=None, **environment):
     return subprocess.run(
         [sys.executable, SCRIPT, build, "--quick", "--rounds=1", "--no-install",
          f"--out={folder}", f"--markdown={folder}/RESULTS.md", *words],
-        capture_output=True, text=True, check=False, timeout=harness.LIMIT_S,
+        capture_output=True, text=True, check=False, timeout=harness.LIMIT_S, cwd=cwd,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment},
     )  # fmt: skip
 
@@ -52,6 +53,57 @@ def test_another_build_is_measured_in_turns(tmp_path):
         assert row["summary"]["seep before"]["rounds"] == row["summary"]["seep"]["rounds"] == 1
 
 
+def test_the_programs_of_rows_do_their_work(tmp_path):
+    rows = ["warm35", "factor", "cover", "larson", "larson_sized", "service", "pass"]
+    done = bench(tmp_path, f"--rows={','.join(rows)}", "--peers=none")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\| factoring .* \| CPU ≤ 1\.80 \| CPU ≤ 1\.50 \|$", done.stdout, re.M)
+    result = json.loads((tmp_path / "result.json").read_text())
+    for name in rows:
+        assert len(result["rows"][name]["summary"]["seep"]["cpu_ratio"]) == 3
+
+
+def test_any_command_can_be_a_row(tmp_path):
+    done = bench(tmp_path, "--peers=none", f"--command=python={sys.executable} -c 'print(1)'",
+                 "--command=rate=sh -c 'echo 7 in all; echo 1,250.5 each'",
+                 r"--command-figure=rate=^([\d.,]+) ", f"--before={harness.BUILD}")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\| `python` \| [\d.]+ ms \| \d", done.stdout, re.M)
+    assert re.search(r"^\| `rate`, the rate it prints \| 1,25[01] \| 1\.00 ", done.stdout, re.M)
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert list(result["rows"]) == ["python", "rate"]
+    for row in result["rows"].values():
+        assert row["summary"]["seep before"]["rounds"] == 1
+
+
+def test_a_command_runs_where_the_script_was_started(tmp_path):
+    (tmp_path / "work").write_text("#!/bin/sh\npwd\n")
+    (tmp_path / "work").chmod(0o755)
+    done = bench(tmp_path, "--peers=none", "--command=here=./work", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_command_without_its_figure_has_failed(tmp_path):
+    done = bench(tmp_path, "--peers=none", "--command=rate=echo none",
+                 r"--command-figure=rate=(\d+)/s")  # fmt: skip
+    assert done.returncode == 1
+    assert r"rate, plain: no number in its output by '(\d+)/s'" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    (["--command=list1=true"], "'list1' cannot be the name of a command"),
+    (["--command=true"], "'true' has no '='"),
+    (["--command=x=no-such-program"], "x: no program 'no-such-program'"),
+    (["--command=x=sh -c 'true"], "x: No closing quotation"),
+    (["--command=x=true", "--command-figure=x=.*"], "x: '.*' has 0 groups, not one"),
+    (["--command-figure=x=(.*)"], "no --command is named 'x'"),
+])  # fmt: skip
+def test_a_command_that_cannot_be_is_refused(tmp_path, words, why):
+    done = bench(tmp_path, *words)
+    assert done.returncode == 1
+    assert why in done.stderr
+
+
 def test_a_peer_that_left_nothing_behind_has_no_figure(tmp_path):
     path = fake_heaptrack(tmp_path, 'shift 3; exec "$@"')
     done = bench(tmp_path, "--rows=list1", "--peers=heaptrack", PATH=path)
@@ -75,6 +127,30 @@ def test_a_run_that_was_not_recorded_is_an_error(tmp_path):
     done = bench(tmp_path, "--rows=list1", "--peers=none", build=build)
     assert done.returncode == 1
     assert "list1, seep: it left nothing behind" in done.stderr
+
+
+def ablation(*words):
+    return subprocess.run([SCRIPT.parent / "ablation", "--quick", *words], capture_output=True,
+                          text=True, check=False, timeout=harness.LIMIT_S)  # fmt: skip
+
+
+def test_libraries_with_few_parts_are_measured_beside_each_other():
+    done = ablation("--rows=list1", "--parts=0,6", f"--before={harness.BUILD}")
+    assert done.returncode == 0, done.stderr
+    assert "| plain, CPU time | forward | everything | seep before |" in done.stdout
+    ratios = r"( \| \d+\.\d\d \(.*?\)){3}"
+    assert re.search(rf"^\| `list1` \| \d+ ms{ratios} \|$", done.stdout, re.M)
+
+
+@pytest.mark.parametrize(("word", "why"), [
+    ("--rows=end", "row 'end' does not measure the library alone"),
+    ("--rows=lisp1", "no row 'lisp1'"),
+    ("--parts=7", "--parts: numbers from 0 to 6"),
+])  # fmt: skip
+def test_parts_that_cannot_be_measured_are_refused(word, why):
+    done = ablation(word)
+    assert done.returncode == 1
+    assert why in done.stderr
 
 
 def test_an_unknown_row_is_refused(tmp_path):
