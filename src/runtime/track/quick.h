@@ -99,12 +99,8 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 	cell = rt_cell_real((uintptr_t)block, rt_quick_granule(quick));
 	if (RT_UNLIKELY(!cell) || RT_UNLIKELY(ledger_cell_state(rt_load(cell)) == LEDGER_CELL_LIVE))
 		return false;
-	if (rt_does(RT_PART_TOTAL) && RT_UNLIKELY(rt_load(&control->caches) != 1)) {
+	if (rt_does(RT_PART_TOTAL) && RT_UNLIKELY(rt_load(&control->caches) != 1))
 		total = (_Atomic uint64_t *)&cache->sum;
-		if (RT_UNLIKELY(rt_load(&cache->sum) + (int64_t)size >=
-				rt_load(&rt_global.threshold_bytes)))
-			return false;
-	}
 	turn = rt_load(&control->peak_turn);
 	if (rt_does(RT_PART_TOTAL))
 		rt_quick_capture(slot, turn);
@@ -121,7 +117,11 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 	if (rt_does(RT_PART_HISTOGRAM))
 		rt_bump(&cache->usable_alloc_bytes, rt_quick_usable(quick, (uintptr_t)block, size));
 	thread->last_block = (uintptr_t)block;
-	rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
+	if (RT_UNLIKELY(total == (_Atomic uint64_t *)&cache->sum) &&
+	    RT_UNLIKELY(rt_load(&cache->sum) >= rt_load(&rt_global.threshold_bytes)))
+		rt_slot_leave_rising(thread, slot, turn, (int64_t)size);
+	else
+		rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
 	return true;
 }
 
