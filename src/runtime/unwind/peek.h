@@ -42,33 +42,6 @@ RT_INLINE bool rt_frame_is(const struct rt_frame *mem, uintptr_t ra_at, uintptr_
 	       (!(mem->rule & RT_RULE_NEEDS_FP) || mem->fp == fp);
 }
 
-/* Left by longjmp half-way, it is empty. */
-RT_INLINE void rt_near_put(struct rt_near *near, uintptr_t ra, rt_rule rule)
-{
-	near->ra = 0;
-	atomic_signal_fence(memory_order_seq_cst);
-	near->rule = rule;
-	atomic_signal_fence(memory_order_seq_cst);
-	near->ra = ra;
-}
-
-/*
- * The rule for @ra from the few that this thread used lately, else from the table of all. 0: it is
- * in none yet.
- */
-RT_INLINE rt_rule rt_near_rule(struct rt_walk *walk, uintptr_t ra, uint32_t generation)
-{
-	struct rt_near *near = &walk->near[(ra ^ ra >> 8) % RT_NEAR_RULES];
-	rt_rule rule;
-
-	if (RT_LIKELY(near->ra == ra))
-		return near->rule;
-	rule = rt_memo_find(&rt_rules, rt_rule_key(ra, false, generation));
-	if (rule)
-		rt_near_put(near, ra, rule);
-	return rule;
-}
-
 /* A walk from frame @hook; see rt_walk. False: it is no common one, and nothing is known. */
 RT_INLINE bool rt_walk_peek(struct rt_walk *walk, const uintptr_t *hook, struct rt_peek *peek)
 {
@@ -83,8 +56,7 @@ RT_INLINE bool rt_walk_peek(struct rt_walk *walk, const uintptr_t *hook, struct 
 
 	/* On another stack, mem is not found, or its words do not follow from this walk's. */
 	if (RT_UNLIKELY(ra_at > now->root) || RT_UNLIKELY(ra_at <= walk->floor) ||
-	    RT_UNLIKELY(now->generation != generation) ||
-	    RT_UNLIKELY(walk->near_generation != generation) || RT_UNLIKELY(now->truncated))
+	    RT_UNLIKELY(now->generation != generation) || RT_UNLIKELY(now->truncated))
 		return false;
 	peek->words = 0;
 	for (;;) {
@@ -115,7 +87,7 @@ RT_INLINE bool rt_walk_peek(struct rt_walk *walk, const uintptr_t *hook, struct 
 			if (RT_UNLIKELY(steps == RT_PEEK_STEPS))
 				return false;
 			passed[steps++] = ra;
-			rule = rt_near_rule(walk, ra, generation);
+			rule = rt_memo_find(&rt_rules, rt_rule_key(ra, false, generation));
 		}
 		cfa = ra_at + 8 + rt_rule_cfa_offset(rule);
 		if (RT_UNLIKELY(!(rule & RT_RULE_FAST))) {

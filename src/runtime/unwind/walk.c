@@ -354,14 +354,6 @@ bool rt_walk_recall(struct rt_walk *walk, const struct rt_kept_frame *frames, ui
 	return true;
 }
 
-static RT_COLD void near_renew(struct rt_walk *walk, uint32_t generation)
-{
-	for (uint32_t i = 0; i < RT_NEAR_RULES; i++)
-		walk->near[i].ra = 0;
-	atomic_signal_fence(memory_order_seq_cst);
-	walk->near_generation = generation;
-}
-
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
 	uintptr_t ra_at = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];
@@ -373,8 +365,6 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 		rt_memory_choose(walk, ra_at);
 	if (RT_UNLIKELY(walk->now->generation != generation))
 		rt_memory_renew(walk, generation);
-	if (RT_UNLIKELY(walk->near_generation != generation))
-		near_renew(walk, generation);
 	now = walk->now;
 	walk->fresh_count = 0;
 	walk->landed = false;
@@ -405,9 +395,7 @@ uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t gene
 			fresh = next_fresh(walk);
 			if (RT_UNLIKELY(!fresh))
 				break;
-			rule = rt_near_rule(walk, ra, generation);
-			if (RT_UNLIKELY(!rule))
-				rule = rt_rule_make(ra, false, generation);
+			rule = rt_rule_find(ra, false, generation);
 			put_fresh(fresh, ra_at, ra, fp, rule);
 		}
 		cfa = ra_at + 8 + rt_rule_cfa_offset(rule);

@@ -61,13 +61,7 @@ struct rt_memory {
 	struct rt_frame *frames; /* frames[0] the outermost */
 };
 
-enum { RT_STACKS = 4, RT_NEAR_RULES = 256 };
-
-/* A rule that was used lately. */
-struct rt_near {
-	uintptr_t ra; /* 0: none */
-	rt_rule rule;
-};
+enum { RT_STACKS = 4 };
 
 struct rt_walk {
 	/* Of the last walk, if it was stored: what recognises another one from the same place. */
@@ -94,8 +88,6 @@ struct rt_walk {
 	uint32_t previous;		    /* row of the last allocation that was walked */
 	uint32_t oldest;		    /* of memories: to be replaced next */
 	struct rt_memory *memories[RT_STACKS];
-	uint32_t near_generation; /* of all rules in near */
-	struct rt_near near[RT_NEAR_RULES];
 };
 
 enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 8 };
