@@ -13,10 +13,18 @@
 
 /*
  * Far enough below the library that what the program maps does not come between; what is larger is
- * mapped seldom.
+ * mapped seldom. Chunks of the pool stand apart from it, so that they touch each other.
  */
 #define BESIDE_BELOW (UINT64_C(64) << 30)
+#define CHUNKS_BELOW (UINT64_C(80) << 30)
 enum { BESIDE_BYTES_MAX = 256 << 10, BESIDE_ALIGN = 2 << 20 };
+
+static uintptr_t below_library(uint64_t bytes)
+{
+	uintptr_t library = (uintptr_t)&rt_global;
+
+	return library < 2 * bytes ? 0 : (library - bytes) & ~(uintptr_t)(BESIDE_ALIGN - 1);
+}
 
 /*
  * An address that is likely to be free, next to the one before. Where it is not, the kernel finds
@@ -25,10 +33,10 @@ enum { BESIDE_BYTES_MAX = 256 << 10, BESIDE_ALIGN = 2 << 20 };
 static uintptr_t beside(size_t bytes)
 {
 	static _Atomic uintptr_t next;
-	uintptr_t first = ((uintptr_t)&rt_global - BESIDE_BELOW) & ~(uintptr_t)(BESIDE_ALIGN - 1);
+	uintptr_t first = below_library(BESIDE_BELOW);
 	uintptr_t none = 0;
 
-	if (bytes > BESIDE_BYTES_MAX || (uintptr_t)&rt_global < 2 * BESIDE_BELOW)
+	if (bytes > BESIDE_BYTES_MAX || !first)
 		return 0;
 	if (!rt_load(&next))
 		(void)atomic_compare_exchange_strong_explicit(
@@ -36,10 +44,10 @@ static uintptr_t beside(size_t bytes)
 	return atomic_fetch_add_explicit(&next, rt_page_up(bytes), memory_order_relaxed);
 }
 
-static void *map(uintptr_t where, size_t bytes, int flags)
+static void *map(uintptr_t where, size_t bytes)
 {
 	long ret = rt_syscall6(SYS_mmap, (long)where, (long)bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (ret < 0 && ret > -4096)
 		return NULL;
@@ -49,26 +57,105 @@ static void *map(uintptr_t where, size_t bytes, int flags)
 
 void *rt_mmap_leaf(size_t bytes)
 {
-	return map(0, bytes, 0);
+	return map(0, bytes);
 }
 
 void *rt_mmap_sparse(size_t bytes)
 {
-	void *start = map(0, bytes, 0);
+	void *start = map(0, bytes);
 
 	if (start)
 		rt_facts_own(start, rt_page_up(bytes));
 	return start;
 }
 
+/*
+ * The pool: what is small is taken from chunks, so that a thread that starts makes no system call
+ * for its memory and a forked child maps none. Nothing that was given back is used again.
+ */
+enum { CHUNK_BYTES = 256 << 10, PIECE_BYTES_MAX = 32 << 10, PIECE_ALIGN = 64 };
+
+/* Where the next piece begins, inside of its chunk; at the edge of one there is no room left. */
+static _Atomic uintptr_t pool;
+
+static uintptr_t chunk_up(uintptr_t address)
+{
+	return (address + CHUNK_BYTES - 1) & ~(uintptr_t)(CHUNK_BYTES - 1);
+}
+
+/* Behind the one that ends at @where, if it may be. 0: no memory. */
+static uintptr_t chunk_new(uintptr_t where)
+{
+	uintptr_t start = (uintptr_t)map(where, CHUNK_BYTES);
+	uintptr_t wide;
+
+	if (start != chunk_up(start)) {
+		(void)rt_syscall3(SYS_munmap, (long)start, CHUNK_BYTES, 0);
+		wide = (uintptr_t)map(0, (size_t)2 * CHUNK_BYTES);
+		start = chunk_up(wide);
+		if (start > wide)
+			(void)rt_syscall3(SYS_munmap, (long)wide, (long)(start - wide), 0);
+		if (wide)
+			(void)rt_syscall3(SYS_munmap, (long)(start + CHUNK_BYTES),
+					  (long)(wide + CHUNK_BYTES - start), 0);
+	}
+	if (start)
+		rt_facts_own((void *)start, CHUNK_BYTES);
+	return start;
+}
+
+/* Whole pages are not shared with others. */
+static uintptr_t piece_begin(uintptr_t at, size_t bytes)
+{
+	return bytes < LEDGER_PAGE_BYTES ? at : rt_page_up(at);
+}
+
+static size_t piece_bytes(size_t bytes)
+{
+	return bytes < LEDGER_PAGE_BYTES ? (bytes + PIECE_ALIGN - 1) & ~(size_t)(PIECE_ALIGN - 1)
+					 : rt_page_up(bytes);
+}
+
+static void *piece_new(size_t bytes)
+{
+	uintptr_t at = rt_load(&pool);
+
+	bytes = piece_bytes(bytes);
+	for (;;) {
+		uintptr_t begin = piece_begin(at, bytes);
+		uintptr_t chunk = 0;
+
+		if (chunk_up(begin + bytes) != chunk_up(at) || at == chunk_up(at)) {
+			chunk = chunk_new(at ? chunk_up(at) : below_library(CHUNKS_BELOW));
+			if (!chunk)
+				return NULL;
+			begin = chunk;
+		}
+		if (atomic_compare_exchange_strong_explicit(
+			    &pool, &at, begin + bytes, memory_order_relaxed, memory_order_relaxed))
+			return (void *)begin;
+		if (chunk)
+			rt_munmap_sparse((void *)chunk, CHUNK_BYTES);
+	}
+}
+
+/* Its place in the chunk is lost: few are given back. */
+static void piece_free(void *start, size_t bytes)
+{
+	if (bytes >= LEDGER_PAGE_BYTES)
+		(void)rt_syscall3(SYS_madvise, (long)start, (long)rt_page_up(bytes), MADV_DONTNEED);
+}
+
 void *rt_mmap(size_t bytes)
 {
-	/* A page is written to at once. A table's would cost two faults: it is read before that. */
-	void *start = map(beside(bytes), bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
+	void *start = bytes <= PIECE_BYTES_MAX ? piece_new(bytes) : NULL;
 
-	if (!start)
-		return NULL;
-	rt_facts_own(start, rt_page_up(bytes));
+	if (!start) {
+		start = map(beside(bytes), bytes);
+		if (!start)
+			return NULL;
+		rt_facts_own(start, rt_page_up(bytes));
+	}
 	if (rt_global.state)
 		rt_add(&rt_global.state->private_bytes, bytes);
 	return start;
@@ -85,7 +172,10 @@ void rt_munmap(void *start, size_t bytes)
 {
 	if (!start)
 		return;
-	rt_munmap_sparse(start, bytes);
+	if (bytes <= PIECE_BYTES_MAX)
+		piece_free(start, bytes);
+	else
+		rt_munmap_sparse(start, bytes);
 	if (rt_global.state)
 		rt_add(&rt_global.state->private_bytes, -(uint64_t)bytes);
 }
@@ -94,7 +184,8 @@ void rt_empty_table(void *table, size_t keep, size_t bytes)
 {
 	uintptr_t from = (uintptr_t)table + keep;
 	uintptr_t end = (uintptr_t)table + bytes;
-	uintptr_t pages = (from + 4095) & ~(uintptr_t)4095;
+	/* What is smaller shares its pages. */
+	uintptr_t pages = bytes < LEDGER_PAGE_BYTES ? end : rt_page_up(from);
 
 	for (; from < pages && from < end; from += sizeof(uint64_t))
 		rt_store((_Atomic uint64_t *)from, 0);

@@ -35,9 +35,11 @@ static inline long rt_syscall3(long nr, long a, long b, long c)
 }
 
 /*
- * Private anonymous memory without reservation; NULL on failure. Counted in private_bytes, and
- * noted as the library's own (rt_facts.h). What is small lies side by side: thousands of threads
- * have some each, and it is to be few ranges, and few mappings of the kernel's too.
+ * Private anonymous memory without reservation, zeroed; NULL on failure. At a multiple of 64, what
+ * is a page or more in pages of its own. Counted in private_bytes, and noted as the library's own
+ * (rt_facts.h). What is small is taken from a pool, and what is less so lies side by side:
+ * thousands of threads have some each, and it is to be few ranges, and few mappings of the kernel's
+ * too.
  */
 void *rt_mmap(size_t bytes);
 void rt_munmap(void *start, size_t bytes);
