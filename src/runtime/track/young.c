@@ -27,7 +27,7 @@ static bool take_walk(const struct rt_walk *walk)
 {
 	if (walk)
 		rt_young.walk = *walk;
-	else if (!rt_young.is_on && !rt_walk_start(&rt_young.walk))
+	else if (!rt_young.is_on && !rt_walk_start(&rt_young.walk, NULL))
 		return false;
 	/* A young process that forked may have left the log's use by longjmp. */
 	if (rt_load(&rt_young.busy))

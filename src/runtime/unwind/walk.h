@@ -87,7 +87,7 @@ struct rt_walk {
 	struct rt_memory *memories[RT_STACKS];
 };
 
-enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 4 };
+enum { RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 4 };
 
 /*
  * Re-read outward, strictly in order, from words[from]: the index of the first word that does
