@@ -156,11 +156,11 @@ static void small_mappings_lie_side_by_side(void **state)
 		assert_true(mmap(NULL, UNIT, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
 			    MAP_FAILED);
 	}
-	assert_in_range(parts_of(&own_list, 0, UINTPTR_MAX, &covered), 2, 4);
+	assert_in_range(parts_of(&own_list, 0, UINTPTR_MAX, &covered), 1, 2);
 	for (unsigned i = 0; i < MAPPINGS; i++)
 		rt_munmap(mapped[i], 15000 * (i % 5 + 1));
 	/* The pool's chunks stay. */
-	assert_in_range(parts_of(&own_list, 0, UINTPTR_MAX, &pooled), 1, 2);
+	assert_true(parts_of(&own_list, 0, UINTPTR_MAX, &pooled) <= pooled / (2 * PIECE_BYTES_MAX));
 	assert_true(pooled < covered / 3);
 	forget_all();
 	/*

@@ -58,6 +58,12 @@ void *rt_mmap_leaf(size_t bytes);
  */
 void rt_empty_table(void *table, size_t keep, size_t bytes);
 
+/*
+ * The whole pages of a variable with RT_LARGE that has served for now: they are zero again. What is
+ * used at the start only would be copied at each fork.
+ */
+void rt_give_back(void *start, size_t bytes);
+
 /* Open read-only and read at most @max - 1 bytes; terminates. Returns the length or < 0. */
 long rt_read_file(const char *path, char *buffer, size_t max);
 
@@ -84,6 +90,9 @@ extern rt_clock *rt_vdso_clock;
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);
 uint64_t rt_realtime_ns(void);
+
+/* CLOCK_MONOTONIC up to some milliseconds late, for a part of the time that it takes. */
+uint64_t rt_now_about_ns(void);
 
 /* Wait on a futex shared between processes; wake all who do, or one. Return as the kernel does. */
 long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms);

@@ -29,6 +29,8 @@ _Static_assert(sizeof(struct state) <= LEDGER_PAGE_BYTES, "in one page");
 
 /* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
 static struct rt_thread *_Atomic *_Atomic threads;
+static uint64_t threads_room;	     /* for so many */
+static _Atomic uint32_t threads_end; /* behind the last that was ever there */
 
 static bool threads_map(void)
 {
@@ -38,6 +40,7 @@ static bool threads_map(void)
 
 	if (rt_load_acquire(&threads))
 		return true;
+	threads_room = capacity;
 	map = rt_mmap_sparse(capacity * sizeof(*map));
 	if (!map)
 		return false;
@@ -130,6 +133,16 @@ static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 	return false;
 }
 
+static void note_end(uint32_t end)
+{
+	uint32_t before = rt_load(&threads_end);
+
+	while (before < end &&
+	       !atomic_compare_exchange_weak_explicit(&threads_end, &before, end,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 static struct rt_thread *thread_make(uint32_t index)
 {
 	struct ledger_cache *cache = &rt_global.caches[index];
@@ -142,6 +155,7 @@ static struct rt_thread *thread_make(uint32_t index)
 			return NULL;
 		thread = &state->thread;
 		rt_store_release(&threads[index], thread);
+		note_end(index + 1);
 	}
 	/* Of the thread that had this state before. */
 	rt_store(&thread->busy, 0);
@@ -270,6 +284,11 @@ void rt_threads_forked(void)
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
 	rt_store(&look_next, 0);
 	rt_store(&looks_in_vain, 0);
-	/* The states stay with hooks that a handler interrupted; the map had the parent's size. */
-	rt_store_release(&threads, NULL);
+	/* The states stay with hooks that a handler interrupted. */
+	if (threads_room == rt_global.header->table[LEDGER_TABLE_CACHES].capacity)
+		for (uint32_t i = 0; i < rt_load(&threads_end); i++)
+			rt_store(&threads[i], NULL);
+	else
+		rt_store_release(&threads, NULL);
+	rt_store(&threads_end, 0);
 }

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* What words point at that always hold. */
-static const uintptr_t zero;
+/* What words point at that always hold. Not a constant: those lie in other pages. */
+static uintptr_t zero;
 
 enum { WORDS_PER_FRAME = 2 };
 
