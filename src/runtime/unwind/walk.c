@@ -330,28 +330,42 @@ bool rt_walk_follows_fp(const struct rt_walk *walk)
 	return false;
 }
 
-void rt_walk_keep(const struct rt_walk *walk, struct rt_kept_frame *ret_frames)
+bool rt_walk_keep(const struct rt_walk *walk, rt_kept_frame *ret_frames)
 {
-	for (uint32_t i = 0; i < rt_walk_length(walk); i++) {
-		bool remembered = walk->stored || i < walk->base;
-		bool exact;
+	const uint64_t flags = RT_KEPT_EXACT | RT_KEPT_FOLLOWS_FP;
+	uint32_t length = rt_walk_length(walk);
+	uint64_t all = 0;
 
-		ret_frames[i].ra = rt_walk_address(walk, i, &exact);
-		ret_frames[i].rule =
-			remembered ? walk->now->frames[i].rule
-				   : walk->fresh[walk->base + walk->fresh_count - 1 - i].rule;
+	for (uint32_t i = 0; i < length; i++) {
+		bool remembered = walk->stored || i < walk->base;
+		rt_rule rule = remembered ? walk->now->frames[i].rule
+					  : walk->fresh[length - 1 - i].rule;
+		bool exact;
+		uintptr_t ra = rt_walk_address(walk, i, &exact);
+
+		all |= ra;
+		ret_frames[i] = ra | (exact ? RT_KEPT_EXACT : 0) |
+				(trusts_fp(rule) ? RT_KEPT_FOLLOWS_FP : 0);
 	}
+	return !(all & flags);
 }
 
-bool rt_walk_recall(struct rt_walk *walk, const struct rt_kept_frame *frames, uint32_t count,
+bool rt_walk_recall(struct rt_walk *walk, const rt_kept_frame *frames, uint32_t count,
 		    bool truncated)
 {
 	while (walk->fresh[-1].ra_at < count)
 		if (!rt_fresh_grow(walk))
 			return false;
-	for (uint32_t i = 0; i < count; i++)
-		walk->fresh[count - 1 - i] = (struct rt_fresh){ .ra = frames[i].ra,
-								.rule = frames[i].rule };
+	for (uint32_t i = 0; i < count; i++) {
+		struct rt_fresh *fresh = &walk->fresh[count - 1 - i];
+
+		*fresh = (struct rt_fresh){ .ra = frames[i] &
+						  ~(RT_KEPT_EXACT | RT_KEPT_FOLLOWS_FP) };
+		if (frames[i] & RT_KEPT_FOLLOWS_FP)
+			fresh->rule = RT_RULE_FOLLOWS_FP;
+		if (frames[i] & RT_KEPT_EXACT)
+			fresh->rule |= RT_RULE_EXACT;
+	}
 	walk->leaf = 0;
 	walk->stored = false;
 	walk->base = 0;
