@@ -19,6 +19,7 @@
 #include "runtime/track/usable.h"
 #include "runtime/track/young_replay.h"
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/wanted.h"
 
 #include <elf.h>
 #include <link.h>
@@ -362,6 +363,7 @@ static bool start_child(void)
 		rt_mine.young = NULL;
 	}
 	rt_young.is_on = false;
+	rt_wanted_forked();
 	if (parent_state)
 		(void)rt_syscall3(SYS_munmap, (long)parent_state, LEDGER_PAGE_BYTES, 0);
 	parent_state = NULL;
@@ -396,9 +398,21 @@ static struct ledger_control *wait_for_start(void)
 	return rt_mine.control;
 }
 
+/* What children before this one had to find out, so that it need not. */
+static void learn_from_children(const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+
+	if (!rt_mine.control || !thread || !rt_wanted_has_news() || !rt_enter(thread, frame))
+		return;
+	rt_wanted_learn();
+	rt_leave(thread);
+}
+
 /* A child that is forked while another thread is in the middle of it would have no recording. */
 static void at_fork(void)
 {
+	learn_from_children(__builtin_frame_address(0));
 	for (unsigned i = 0; i < START_WAITS && rt_load_acquire(&phase) == RT_STARTING; i++) {
 		if (rt_load(&starter) == rt_gettid())
 			break;

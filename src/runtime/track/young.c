@@ -7,6 +7,7 @@
 #include "runtime/track/usable.h"
 #include "runtime/unwind/memory.h"
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/wanted.h"
 
 #include <string.h>
 
@@ -80,6 +81,7 @@ bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const stru
 		.allocs_max = allocs_max,
 		.walk = rt_young.walk,
 	};
+	rt_wanted = rt_wanted_of(ancestor);
 	rt_add(&ancestor->forked.processes, 1);
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_mine.young = &rt_young;
