@@ -128,6 +128,18 @@ MS, US, MB = 1e6, 1e3, 1e6
 A_TENTH = "a tenth of the input"
 VALGRIND_THREADS = dict.fromkeys(("memcheck", "massif", "dhat"),
                                  "valgrind has 500 threads at most by default")  # fmt: skip
+FORK_COLUMNS = (
+    ("back_ns", "fork() back in the parent, µs", US, 0),
+    ("whole_ns", "child ends at once, waited for, µs", US, 0),
+    ("allocating_ns", "child allocates once, then ends, µs", US, 0),
+    ("quiet_cpu_ns", "CPU time, child ends at once", US, 0),
+    ("once_cpu_ns", "allocates once", US, 0),
+    ("ten_cpu_ns", "ten blocks", US, 0),
+    ("many_cpu_ns", "500 blocks, 100 places", US, 0),
+    ("frees_cpu_ns", "frees 200 inherited", US, 0),
+    ("grown_cpu_ns", "1,100 blocks", US, 0),
+    ("execs_cpu_ns", "one block, exec", US, 0),
+)
 
 
 def make_memory(title, *arguments, **more):
@@ -198,18 +210,13 @@ ROWS = {
                            without=dict.fromkeys(("memcheck", "massif", "dhat"),
                                                  "valgrind has no room for 40 GB")),
     "fork": Row("fork(), hardly a block alive", make_own("forks.c", 0, 35, (200, 50)),
-                key="back_ns",
-                columns=(("back_ns", "fork() back in the parent, µs", US, 0),
-                         ("whole_ns", "child ends at once, waited for, µs", US, 0),
-                         ("allocating_ns", "child allocates once, then ends, µs", US, 0)),
-                about="Called 35 frames deep, by a stack that has allocated before. A child that "
-                      "allocates makes a ledger of its own."),
+                key="back_ns", columns=FORK_COLUMNS,
+                about="Called 35 frames deep, by a stack that has allocated before. CPU time is "
+                      "that of parent and child. A child of 1,100 blocks makes a ledger of its "
+                      "own, and so does one that calls exec; the others count in their parent's."),
     "fork10m": Row("fork() with 10 M blocks alive",
                    make_own("forks.c", (10000000, 1000000), 35, (30, 10)), key="back_ns",
-                   small=A_TENTH,
-                   columns=(("back_ns", "fork() back in the parent, µs", US, 0),
-                            ("whole_ns", "child ends at once, waited for, µs", US, 0),
-                            ("allocating_ns", "child allocates once, then ends, µs", US, 0)),
+                   small=A_TENTH, columns=FORK_COLUMNS,
                    about="The page tables of what the tool keeps beside the heap are copied too."),
     "end": Row("end of a small program", kind="end", key="tail_ns",
                command=make_own("list.cc", "--threads", 1, "--nodes", 1000),
