@@ -15,7 +15,7 @@
 #include "runtime/rt.h"
 #include "runtime/track/operation.h"
 #include "runtime/track/record.h"
-#include "runtime/unwind/walk.h"
+#include "runtime/unwind/kept.h"
 
 /* What an operation did. A realloc is an ALLOC and a FREE. */
 enum {

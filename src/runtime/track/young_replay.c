@@ -7,6 +7,7 @@
 #include "runtime/track/live_peak.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/place.h"
+#include "runtime/unwind/memory.h"
 
 static uint32_t row_of(struct rt_thread *thread, const struct ledger_control *control,
 		       const struct rt_young_op *op)
@@ -131,6 +132,7 @@ bool rt_young_replay(const void *frame)
 	rt_add_own(&thread->cache->abandoned, rt_young.abandoned);
 	for (uint32_t i = 0; i < count; i++)
 		replay_op(thread, rt_global.control, &rt_young_log.ops[i]);
+	rt_walk_reset(&thread->walk);
 	for (uint32_t i = 0; i < count; i++)
 		settle(i);
 	rt_leave(thread);

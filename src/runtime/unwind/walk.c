@@ -330,50 +330,6 @@ bool rt_walk_follows_fp(const struct rt_walk *walk)
 	return false;
 }
 
-bool rt_walk_keep(const struct rt_walk *walk, rt_kept_frame *ret_frames)
-{
-	const uint64_t flags = RT_KEPT_EXACT | RT_KEPT_FOLLOWS_FP;
-	uint32_t length = rt_walk_length(walk);
-	uint64_t all = 0;
-
-	for (uint32_t i = 0; i < length; i++) {
-		bool remembered = walk->stored || i < walk->base;
-		rt_rule rule = remembered ? walk->now->frames[i].rule
-					  : walk->fresh[length - 1 - i].rule;
-		bool exact;
-		uintptr_t ra = rt_walk_address(walk, i, &exact);
-
-		all |= ra;
-		ret_frames[i] = ra | (exact ? RT_KEPT_EXACT : 0) |
-				(trusts_fp(rule) ? RT_KEPT_FOLLOWS_FP : 0);
-	}
-	return !(all & flags);
-}
-
-bool rt_walk_recall(struct rt_walk *walk, const rt_kept_frame *frames, uint32_t count,
-		    bool truncated)
-{
-	while (walk->fresh[-1].ra_at < count)
-		if (!rt_fresh_grow(walk))
-			return false;
-	for (uint32_t i = 0; i < count; i++) {
-		struct rt_fresh *fresh = &walk->fresh[count - 1 - i];
-
-		*fresh = (struct rt_fresh){ .ra = frames[i] &
-						  ~(RT_KEPT_EXACT | RT_KEPT_FOLLOWS_FP) };
-		if (frames[i] & RT_KEPT_FOLLOWS_FP)
-			fresh->rule = RT_RULE_FOLLOWS_FP;
-		if (frames[i] & RT_KEPT_EXACT)
-			fresh->rule |= RT_RULE_EXACT;
-	}
-	walk->leaf = 0;
-	walk->stored = false;
-	walk->base = 0;
-	walk->fresh_count = count;
-	walk->truncated = truncated;
-	return true;
-}
-
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
 	uintptr_t ra_at = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];

@@ -178,23 +178,4 @@ static inline uintptr_t rt_walk_address(const struct rt_walk *walk, uint32_t i, 
 	return fresh->ra;
 }
 
-/* A frame of a walk that was put aside: its return address, and what its rule says of it. */
-typedef uint64_t rt_kept_frame;
-
-#define RT_KEPT_EXACT (1ull << 63)
-#define RT_KEPT_FOLLOWS_FP (1ull << 62)
-
-/*
- * Put the last walk's frames aside, all rt_walk_length() of them, the outermost first. False: one
- * is no address.
- */
-RT_COLD bool rt_walk_keep(const struct rt_walk *walk, rt_kept_frame *ret_frames);
-
-/*
- * Make the last walk of @walk one that was put aside. Nothing of it is remembered. False when
- * there is no room.
- */
-RT_COLD bool rt_walk_recall(struct rt_walk *walk, const rt_kept_frame *frames, uint32_t count,
-			    bool truncated);
-
 #endif
