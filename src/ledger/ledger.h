@@ -269,6 +269,9 @@ struct ledger_state {
 	_Atomic uint64_t suppressions;
 };
 
+/* What follows in its page is the library's own: nobody else reads it. */
+enum { LEDGER_STATE_OWN_OFFSET = 1024 };
+
 /* In the process's memory: a block that is lost. */
 struct ledger_lost {
 	uint64_t address;

@@ -112,7 +112,6 @@ struct rt_global {
 	uint32_t pid;
 	uint32_t verify_every; /* 0 = off */
 	uint32_t leak_exitcode;
-	uint32_t forked; /* tables begin with a page: most such children need no more */
 	uint64_t seed;
 	_Atomic int64_t threshold_bytes; /* T of docs/internals/ledger.md, "peak" */
 	uintptr_t loader_start;		 /* extent of ld.so */

@@ -3,7 +3,8 @@
 /*
  * fork_cut N SEED: N forked children, one after the other, each killed in its 1,000 first
  * allocations or a little later, most of them about the thousandth: where a child gets a ledger.
- * Every second child has a second thread. What they have begun and what they have done is in shared
+ * A little after that number it waits, or on a busy machine each would come much further. Every
+ * second child has a second thread. What they have begun and what they have done is in shared
  * memory.
  */
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 #include "truth.h"
 
-enum { BYTES = 64, ROUNDS = 1500, ABOUT = 990, SPIN_MAX = 20000 };
+enum { BYTES = 64, ROUNDS = 1500, ABOUT = 990, AFTER = 40, SPIN_MAX = 20000 };
 
 TRUTH_SITE(main);
 
@@ -23,12 +24,15 @@ struct counts {
 };
 
 static struct counts *now;
+static unsigned long long last;
 
 static void *work(void *rounds)
 {
 	for (int i = 0; i < (int)(intptr_t)rounds; i++) {
 		void *block;
 
+		while (__atomic_load_n(&now->allocs[0], __ATOMIC_RELAXED) >= last)
+			(void)pause();
 		truth_add(&now->allocs[0], 1);
 		block = truth_hide_ptr(malloc(BYTES));
 		truth_add(&now->allocs[1], 1);
@@ -74,6 +78,7 @@ int main(int argc, char **argv)
 		pid_t pid;
 
 		memset(now, 0, sizeof(*now));
+		last = at + 1 + (unsigned)random() % AFTER;
 		pid = fork();
 		if (pid == 0)
 			be_child(i % 2);

@@ -4,15 +4,20 @@
 #include "runtime/sys/rt_facts.c"
 #include "runtime/sys/sys.c"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 enum { TABLE_BYTES = 5 * 4096, KEPT_BYTES = 64 };
+enum { PIECES = 2000, THREADS = 4 };
 
 struct rt_global rt_global;
 struct rt_mine rt_mine;
@@ -63,6 +68,110 @@ static void an_emptied_table_reads_zero_though_its_pages_stay(void **state)
 	check(true);
 }
 
+static size_t size_of(unsigned i)
+{
+	static const size_t sizes[] = { 1, 64, 100, 2080, 4095, 4096, 4097, 12608, 32768, 32769 };
+
+	return sizes[i % (sizeof(sizes) / sizeof(sizes[0]))];
+}
+
+/* Pieces of all sizes, each full of its own number: what a thread of its own does. */
+static void *take_pieces(void *number)
+{
+	unsigned char **pieces = calloc(PIECES, sizeof(*pieces));
+	uintptr_t wrong = 0;
+
+	for (unsigned i = 0; i < PIECES; i++) {
+		unsigned char *piece = pieces[i] = rt_mmap(size_of(i));
+
+		if (!piece || (uintptr_t)piece % PIECE_ALIGN ||
+		    (size_of(i) >= LEDGER_PAGE_BYTES && (uintptr_t)piece % LEDGER_PAGE_BYTES)) {
+			wrong++;
+			continue;
+		}
+		for (size_t at = 0; at < size_of(i); at++)
+			wrong += piece[at] != 0;
+		memset(piece, (int)(i + (uintptr_t)number) | 1, size_of(i));
+		/* What is given back is nobody else's. */
+		if (i % 3 == 2)
+			rt_munmap(pieces[i - 1], size_of(i - 1));
+	}
+	for (unsigned i = 0; i < PIECES; i++)
+		for (size_t at = 0; i % 3 != 1 && pieces[i] && at < size_of(i); at++)
+			wrong += pieces[i][at] != (unsigned char)((int)(i + (uintptr_t)number) | 1);
+	free(pieces);
+	return (void *)wrong;
+}
+
+static void what_is_small_is_zeroed_and_nobody_elses(void **state)
+{
+	pthread_t thread[THREADS];
+	void *wrong;
+
+	(void)state;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, take_pieces, (void *)(17 * i)),
+				 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(thread[i], &wrong), 0);
+		assert_null(wrong);
+	}
+}
+
+/* Where the next chunk would be stands something of the program's. */
+static void a_chunk_may_be_anywhere(void **state)
+{
+	enum { UNIT = 4096 };
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		uintptr_t edge = chunk_up(rt_load(&pool));
+		unsigned char *piece;
+
+		/* If nothing stands there already. */
+		(void)mmap((char *)rt_load(&beside_next) + (size_t)i * UNIT, UNIT, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		do {
+			piece = rt_mmap(PIECE_BYTES_MAX);
+			assert_non_null(piece);
+			memset(piece, 1, PIECE_BYTES_MAX);
+		} while (chunk_up((uintptr_t)piece + 1) == edge);
+	}
+}
+
+/* What counts under RLIMIT_DATA, and the stack: the sixth number. */
+static uint64_t data_bytes(void)
+{
+	FILE *statm = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	assert_non_null(statm);
+	assert_int_equal(fscanf(statm, "%*u %*u %*u %*u %*u %lu", &pages), 1);
+	(void)fclose(statm);
+	return pages * LEDGER_PAGE_BYTES;
+}
+
+static void a_piece_fits_where_a_chunk_does_not(void **state)
+{
+	const struct rlimit little = { data_bytes() + 2 * LEDGER_PAGE_BYTES, RLIM_INFINITY };
+	const uintptr_t end = chunk_up(rt_load(&pool));
+	struct rlimit before;
+	unsigned inside = 0, outside = 0;
+	void *piece;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_DATA, &little), 0);
+	while ((piece = rt_mmap(LEDGER_PAGE_BYTES))) {
+		inside += chunk_up((uintptr_t)piece + 1) == end;
+		outside += chunk_up((uintptr_t)piece + 1) != end;
+	}
+	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+	assert_in_range(inside, 0, CHUNK_BYTES / LEDGER_PAGE_BYTES);
+	assert_in_range(outside, 1, CHUNK_BYTES / LEDGER_PAGE_BYTES);
+	assert_non_null(rt_mmap(LEDGER_PAGE_BYTES));
+}
+
 static int clock_of_ours(clockid_t clock, struct timespec *ret)
 {
 	*ret = (struct timespec){ .tv_sec = 7, .tv_nsec = clock };
@@ -91,6 +200,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_emptied_table_reads_zero),
 		cmocka_unit_test(an_emptied_table_reads_zero_though_its_pages_stay),
+		cmocka_unit_test(what_is_small_is_zeroed_and_nobody_elses),
+		cmocka_unit_test(a_chunk_may_be_anywhere),
+		cmocka_unit_test(a_piece_fits_where_a_chunk_does_not),
 		cmocka_unit_test(the_time_is_the_vdsos_or_else_the_kernels),
 	};
 

@@ -5,18 +5,21 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static uint64_t parse_start_ticks(const char *stat)
 {
-	const char *at = strrchr(stat, ')');
+	const char *at = "";
 	uint64_t value = 0;
+	int field = 2;
 
+	/* By hand: libc's functions lie in pages that a forked child would map for them. */
+	for (const char *c = stat; *c; c++)
+		at = *c == ')' ? c : at;
 	/* After the name: field 3 follows one space; 22 is nineteen further. */
-	for (int field = 2; at && field < 22; field++)
-		at = strchr(at + 1, ' ');
-	for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++)
+	for (; *at && field < 22; at++)
+		field += *at == ' ';
+	for (; *at >= '0' && *at <= '9'; at++)
 		value = value * 10 + (uint64_t)(*at - '0');
 	return value;
 }

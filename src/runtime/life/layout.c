@@ -74,8 +74,11 @@ static uint64_t group_max(bool is_fork)
 	struct core_cgroup group;
 	uint64_t least;
 
-	if (!is_fork && core_cgroup_memory(rt_read_file, "", "self", &buffers, &group))
-		room = group.room_bytes;
+	if (!is_fork) {
+		if (core_cgroup_memory(rt_read_file, "", "self", &buffers, &group))
+			room = group.room_bytes;
+		rt_give_back(&buffers, sizeof(buffers));
+	}
 	if (room == UINT64_MAX)
 		return UINT64_MAX;
 	/* Very little is better than nothing, unless there is next to none. */
@@ -113,12 +116,10 @@ static uint64_t lay_out_about(uint64_t wanted, uint64_t limit, struct ledger_tab
 	if (wanted > limit)
 		wanted = limit;
 	for (int i = 0; i < LEDGER_TABLE_COUNT; i++) {
-		unsigned __int128 share = (unsigned __int128)usual[i].capacity * wanted /
-					  (usual_bytes + usual_bytes / 50);
-
+		/* 23 bits by 33 at most. */
 		tables[i].item_bytes = usual[i].item_bytes;
 		tables[i].offset = at;
-		tables[i].capacity = (uint64_t)share;
+		tables[i].capacity = usual[i].capacity * wanted / (usual_bytes + usual_bytes / 50);
 		if (tables[i].capacity * tables[i].item_bytes < LEDGER_PAGE_BYTES)
 			tables[i].capacity = LEDGER_PAGE_BYTES / tables[i].item_bytes;
 		at = rt_page_up(at + tables[i].capacity * tables[i].item_bytes);

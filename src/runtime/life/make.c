@@ -83,7 +83,8 @@ static long open_directory(const char *given, uint32_t uid)
 	long fd = -ENOENT;
 
 	if (given) {
-		rt_ledger_dir = given;
+		if (rt_ledger_dir != given)
+			rt_ledger_dir = given;
 		fd = open_private(given, uid);
 		if (fd >= 0)
 			return fd;
@@ -114,10 +115,12 @@ struct file {
 static void name_file(struct file *file, const struct rt_identity *id)
 {
 	struct text t = text_begin(file->name, sizeof(file->name));
-	const char *base = strrchr(id->exe, '/');
+	const char *base = NULL;
 	char exe[NAME_PART_MAX];
 	struct text e = text_begin(exe, sizeof(exe));
 
+	for (const char *c = id->exe; *c; c++)
+		base = *c == '/' ? c : base;
 	put(&e, base ? base + 1 : "unknown");
 	for (char *c = exe; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
@@ -212,6 +215,8 @@ static void fill_strings(struct ledger_header *header, const struct rt_make *mak
 
 	header->exe = rt_table_string(id->exe, id->exe_bytes);
 	header->cwd = rt_table_string(cwd, got > 1 ? (size_t)got - 1 : 0);
+	if (make->origin != LEDGER_ORIGIN_FORK)
+		rt_give_back(cwd, sizeof(cwd));
 	if (make->origin == LEDGER_ORIGIN_FORK)
 		header->argv = rt_table_string((const char *)make->argv, make->argv_bytes);
 	else if (make->options->argv && make->arguments && make->arguments[0])
@@ -225,6 +230,8 @@ static void fill_strings(struct ledger_header *header, const struct rt_make *mak
 static void fill_header(struct ledger_header *header, const struct rt_make *make,
 			const struct rt_identity *id)
 {
+	struct text parent;
+
 	memcpy(header->magic, LEDGER_MAGIC, sizeof(header->magic));
 	header->version = LEDGER_VERSION;
 	header->header_bytes = sizeof(*header);
@@ -247,7 +254,8 @@ static void fill_header(struct ledger_header *header, const struct rt_make *make
 		.facts = (uintptr_t)&rt_facts,
 		.granule_shift = rt_global.granule_shift,
 	};
-	strncpy(header->parent, make->parent, sizeof(header->parent) - 1);
+	parent = text_begin(header->parent, sizeof(header->parent));
+	put(&parent, make->parent);
 }
 
 static void fill_control(struct ledger_control *control, const struct rt_options *options)

@@ -19,6 +19,7 @@
 #include "runtime/track/usable.h"
 #include "runtime/track/young_replay.h"
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/wanted.h"
 
 #include <elf.h>
 #include <link.h>
@@ -219,6 +220,8 @@ static void at_fork_child(void)
 	rt_exit_forked(rt_tls.tid);
 	forked_walk = rt_tls.thread && !outer ? &rt_tls.thread->walk : NULL;
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring, .busy = rt_load(&rt_tls.busy) };
+	/* The kernel wiped it. Read before it is written to, the page would cost two faults. */
+	*(volatile char *)rt_mine.rest = 0;
 	if (outer && rt_walk_is_inside(__builtin_frame_address(0), outer) &&
 	    (rt_young.is_on ? copy_sums() : copy_ledger()))
 		interrupted = busy;
@@ -285,7 +288,6 @@ static bool fill_child(void)
 	struct ledger_control *control = rt_global.control;
 	const struct ledger_control *parent = former.control;
 
-	rt_global.forked = 1;
 	rt_store(&control->mode, rt_load(&parent->mode));
 	rt_store(&control->filtered_once, rt_load(&parent->filtered_once));
 	rt_store(&control->size_min_bytes, rt_load(&parent->size_min_bytes));
@@ -361,6 +363,7 @@ static bool start_child(void)
 		rt_mine.young = NULL;
 	}
 	rt_young.is_on = false;
+	rt_wanted_forked();
 	if (parent_state)
 		(void)rt_syscall3(SYS_munmap, (long)parent_state, LEDGER_PAGE_BYTES, 0);
 	parent_state = NULL;
@@ -395,9 +398,21 @@ static struct ledger_control *wait_for_start(void)
 	return rt_mine.control;
 }
 
+/* What children before this one had to find out, so that it need not. */
+static void learn_from_children(const void *frame)
+{
+	struct rt_thread *thread = rt_tls.thread;
+
+	if (!rt_mine.control || !thread || !rt_wanted_has_news() || !rt_enter(thread, frame))
+		return;
+	rt_wanted_learn();
+	rt_leave(thread);
+}
+
 /* A child that is forked while another thread is in the middle of it would have no recording. */
 static void at_fork(void)
 {
+	learn_from_children(__builtin_frame_address(0));
 	for (unsigned i = 0; i < START_WAITS && rt_load_acquire(&phase) == RT_STARTING; i++) {
 		if (rt_load(&starter) == rt_gettid())
 			break;
@@ -413,11 +428,12 @@ static void at_fork(void)
  */
 static uint64_t hold_signals(bool *ret_held)
 {
-	static const uint8_t at_once[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS };
-	uint64_t held = ~0ull, before = 0;
+#define AT_ONCE(signal) (1ull << ((signal)-1))
+	const uint64_t held = ~(AT_ONCE(SIGSEGV) | AT_ONCE(SIGBUS) | AT_ONCE(SIGILL) |
+				AT_ONCE(SIGFPE) | AT_ONCE(SIGTRAP) | AT_ONCE(SIGSYS));
+	uint64_t before = 0;
+#undef AT_ONCE
 
-	for (unsigned i = 0; i < sizeof(at_once); i++)
-		held &= ~(1ull << (at_once[i] - 1));
 	*ret_held = rt_syscall6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&held, (long)&before,
 				sizeof(held), 0, 0) == 0;
 	return before;

@@ -3,7 +3,7 @@
 
 #include "runtime/sys/sys.h"
 
-enum { BUCKETS_FIRST = 1 << 12, BUCKETS_FIRST_FORKED = 1 << 7 };
+enum { BUCKETS_FIRST = 1 << 7 };
 
 uint64_t rt_memo_search(const struct rt_memo_table *table, uint64_t key)
 {
@@ -85,8 +85,7 @@ static struct rt_memo_table *replace(rt_memo *memo, struct rt_memo_table *old, u
 static struct rt_memo_table *renew(rt_memo *memo, struct rt_memo_table *old, uint64_t generation,
 				   uint64_t most_bytes)
 {
-	uint64_t first = rt_global.forked ? BUCKETS_FIRST_FORKED : BUCKETS_FIRST;
-	uint64_t buckets = old ? (old->mask + 1) * 2 : first;
+	uint64_t buckets = old ? (old->mask + 1) * 2 : BUCKETS_FIRST;
 	struct rt_memo_table *table = NULL;
 
 	if (!old || (rt_load(&old->generation) == generation && bytes_of(buckets) <= most_bytes))

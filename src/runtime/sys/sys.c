@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/sys/sys.h"
 
+#include "ledger/ledger_blocks.h"
 #include "runtime/rt.h"
 #include "runtime/sys/rt_facts.h"
 #include "runtime/sys/tables.h"
@@ -12,34 +13,67 @@
 #include <sys/mman.h>
 
 /*
- * Far enough below the library that what the program maps does not come between; what is larger is
- * mapped seldom.
+ * What is mapped is put side by side, from here on: far enough below the library that what the
+ * program maps does not come between. The kernel copies less at a fork where it is one mapping, and
+ * few tables of pages. So the first, the page map's upper level, of which the last pages are used
+ * most, ends where others begin.
  */
 #define BESIDE_BELOW (UINT64_C(64) << 30)
-enum { BESIDE_BYTES_MAX = 256 << 10, BESIDE_ALIGN = 2 << 20 };
+enum {
+	BESIDE_BYTES_MAX = 64 << 20,
+	REGION_BYTES = 2 << 20, /* of one table of pages */
+	CHUNK_BYTES = 256 << 10,
+};
+#define BESIDE_FIRST_BYTES (LEDGER_LEAVES * sizeof(void *) + LEDGER_LEAVES_PAGES)
 
-/*
- * An address that is likely to be free, next to the one before. Where it is not, the kernel finds
- * another.
- */
-static uintptr_t beside(size_t bytes)
+struct place {
+	uintptr_t begin; /* 0: anywhere */
+	uintptr_t end;
+};
+
+static uintptr_t align_up(uintptr_t address, size_t align)
 {
-	static _Atomic uintptr_t next;
-	uintptr_t first = ((uintptr_t)&rt_global - BESIDE_BELOW) & ~(uintptr_t)(BESIDE_ALIGN - 1);
-	uintptr_t none = 0;
-
-	if (bytes > BESIDE_BYTES_MAX || (uintptr_t)&rt_global < 2 * BESIDE_BELOW)
-		return 0;
-	if (!rt_load(&next))
-		(void)atomic_compare_exchange_strong_explicit(
-			&next, &none, first, memory_order_relaxed, memory_order_relaxed);
-	return atomic_fetch_add_explicit(&next, rt_page_up(bytes), memory_order_relaxed);
+	return (address + align - 1) & ~(uintptr_t)(align - 1);
 }
 
-static void *map(uintptr_t where, size_t bytes, int flags)
+/* 0: the library lies elsewhere than usual. */
+static uintptr_t first_place(void)
 {
-	long ret = rt_syscall6(SYS_mmap, (long)where, (long)bytes, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+	uintptr_t library = (uintptr_t)&rt_global;
+
+	if (library < 2 * BESIDE_BELOW)
+		return 0;
+	return align_up(library - BESIDE_BELOW, REGION_BYTES) - BESIDE_FIRST_BYTES + CHUNK_BYTES;
+}
+
+static _Atomic uintptr_t beside_next;
+
+/*
+ * @bytes from an address that is likely to be free, next to the one before. Where it is not, the
+ * kernel finds another. With @edge, up to the first multiple of it that leaves @bytes or more.
+ */
+static struct place beside(size_t bytes, size_t edge)
+{
+	uintptr_t before = rt_load(&beside_next);
+	struct place place;
+
+	if (bytes > BESIDE_BYTES_MAX)
+		return (struct place){ 0, bytes };
+	do {
+		place.begin = before ? before : first_place();
+		place.end = align_up(place.begin + bytes, edge);
+		if (!place.begin)
+			return place;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&beside_next, &before, place.end, memory_order_relaxed, memory_order_relaxed));
+	return place;
+}
+
+static void *map(struct place where)
+{
+	const size_t bytes = where.end - where.begin;
+	long ret = rt_syscall6(SYS_mmap, (long)where.begin, (long)bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (ret < 0 && ret > -4096)
 		return NULL;
@@ -47,28 +81,108 @@ static void *map(uintptr_t where, size_t bytes, int flags)
 	return (void *)ret;
 }
 
+static void *map_own(struct place where)
+{
+	void *start = map(where);
+
+	if (start)
+		rt_facts_own(start, rt_page_up(where.end - where.begin));
+	return start;
+}
+
 void *rt_mmap_leaf(size_t bytes)
 {
-	return map(0, bytes, 0);
+	return map((struct place){ 0, bytes });
 }
 
 void *rt_mmap_sparse(size_t bytes)
 {
-	void *start = map(0, bytes, 0);
+	return map_own(beside(bytes, LEDGER_PAGE_BYTES));
+}
 
-	if (start)
-		rt_facts_own(start, rt_page_up(bytes));
-	return start;
+/*
+ * The pool: what is small is taken from chunks, so that a thread that starts makes no system call
+ * for its memory and a forked child maps none. Nothing that was given back is used again.
+ */
+enum { PIECE_BYTES_MAX = 32 << 10, PIECE_ALIGN = 64 };
+
+/* Where the next piece begins, inside of its chunk; at the edge of one there is no room left. */
+static _Atomic uintptr_t pool;
+
+static uintptr_t chunk_up(uintptr_t address)
+{
+	return align_up(address, CHUNK_BYTES);
+}
+
+/* What can be taken from up to the next edge; 0: no memory. */
+static uintptr_t chunk_new(void)
+{
+	struct place where = beside(2 * PIECE_BYTES_MAX, CHUNK_BYTES);
+	uintptr_t begin = (uintptr_t)map_own(where);
+	uintptr_t end = where.end;
+
+	if (begin && begin != where.begin) {
+		/* Another place has edges elsewhere. */
+		rt_munmap_sparse((void *)begin, where.end - where.begin);
+		begin = (uintptr_t)map_own((struct place){ 0, (size_t)2 * CHUNK_BYTES });
+		end = (begin + (size_t)2 * CHUNK_BYTES) & ~(uintptr_t)(CHUNK_BYTES - 1);
+	}
+	return begin && end - begin > CHUNK_BYTES ? end - CHUNK_BYTES : begin;
+}
+
+/* Whole pages are not shared with others. */
+static uintptr_t piece_begin(uintptr_t at, size_t bytes)
+{
+	return bytes < LEDGER_PAGE_BYTES ? at : rt_page_up(at);
+}
+
+static size_t piece_bytes(size_t bytes)
+{
+	return bytes < LEDGER_PAGE_BYTES ? align_up(bytes, PIECE_ALIGN) : rt_page_up(bytes);
+}
+
+static void *piece_new(size_t bytes)
+{
+	uintptr_t at = rt_load(&pool);
+
+	bytes = piece_bytes(bytes);
+	for (;;) {
+		uintptr_t begin = piece_begin(at, bytes);
+		uintptr_t chunk = 0;
+
+		if (chunk_up(begin + bytes) != chunk_up(at) || at == chunk_up(at)) {
+			chunk = chunk_new();
+			if (!chunk)
+				return NULL;
+			begin = chunk;
+		}
+		if (atomic_compare_exchange_strong_explicit(
+			    &pool, &at, begin + bytes, memory_order_relaxed, memory_order_relaxed))
+			return (void *)begin;
+		if (chunk)
+			rt_munmap_sparse((void *)chunk, chunk_up(chunk + 1) - chunk);
+	}
+}
+
+/* Its place in the chunk is lost: few are given back. */
+static void piece_free(void *start, size_t bytes)
+{
+	if (bytes >= LEDGER_PAGE_BYTES)
+		rt_give_back(start, rt_page_up(bytes));
 }
 
 void *rt_mmap(size_t bytes)
 {
-	/* A page is written to at once. A table's would cost two faults: it is read before that. */
-	void *start = map(beside(bytes), bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
+	void *start = bytes <= PIECE_BYTES_MAX ? piece_new(bytes) : NULL;
 
-	if (!start)
-		return NULL;
-	rt_facts_own(start, rt_page_up(bytes));
+	if (start && bytes <= LEDGER_PAGE_BYTES)
+		/* A table is read first, which would cost another page fault. */
+		*(volatile char *)start = 0;
+	if (!start) {
+		start = map_own(beside(bytes, LEDGER_PAGE_BYTES));
+		if (!start)
+			return NULL;
+	}
 	if (rt_global.state)
 		rt_add(&rt_global.state->private_bytes, bytes);
 	return start;
@@ -85,7 +199,10 @@ void rt_munmap(void *start, size_t bytes)
 {
 	if (!start)
 		return;
-	rt_munmap_sparse(start, bytes);
+	if (bytes <= PIECE_BYTES_MAX)
+		piece_free(start, bytes);
+	else
+		rt_munmap_sparse(start, bytes);
 	if (rt_global.state)
 		rt_add(&rt_global.state->private_bytes, -(uint64_t)bytes);
 }
@@ -94,7 +211,8 @@ void rt_empty_table(void *table, size_t keep, size_t bytes)
 {
 	uintptr_t from = (uintptr_t)table + keep;
 	uintptr_t end = (uintptr_t)table + bytes;
-	uintptr_t pages = (from + 4095) & ~(uintptr_t)4095;
+	/* What is smaller shares its pages. */
+	uintptr_t pages = bytes < LEDGER_PAGE_BYTES ? end : rt_page_up(from);
 
 	for (; from < pages && from < end; from += sizeof(uint64_t))
 		rt_store((_Atomic uint64_t *)from, 0);
@@ -104,6 +222,13 @@ void rt_empty_table(void *table, size_t keep, size_t bytes)
 	/* Refused, by a filter of the program's: nothing goes back, but nothing stays in it. */
 	for (from = pages; from < end; from += sizeof(uint64_t))
 		rt_store((_Atomic uint64_t *)from, 0);
+}
+
+void rt_give_back(void *start, size_t bytes)
+{
+	/* In the last page, if it is a part, stand others. */
+	bytes &= ~(size_t)(LEDGER_PAGE_BYTES - 1);
+	(void)rt_syscall3(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED);
 }
 
 long rt_read_file(const char *path, char *buffer, size_t max)
@@ -165,6 +290,11 @@ uint64_t rt_now_stands_ns;
 uint64_t rt_now_ns(void)
 {
 	return rt_now_stands_ns ? rt_now_stands_ns : clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t rt_now_about_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 uint64_t rt_realtime_ns(void)

@@ -36,9 +36,11 @@ static inline long rt_syscall3(long nr, long a, long b, long c)
 }
 
 /*
- * Private anonymous memory without reservation; NULL on failure. Counted in private_bytes, and
- * noted as the library's own (rt_facts.h). What is small lies side by side: thousands of threads
- * have some each, and it is to be few ranges, and few mappings of the kernel's too.
+ * Private anonymous memory without reservation, zeroed; NULL on failure. At a multiple of 64, what
+ * is a page or more in pages of its own. Counted in private_bytes, and noted as the library's own
+ * (rt_facts.h). What is small is taken from a pool, and what is less so lies side by side:
+ * thousands of threads have some each, and it is to be few ranges, and few mappings of the kernel's
+ * too.
  */
 void *rt_mmap(size_t bytes);
 void rt_munmap(void *start, size_t bytes);
@@ -56,6 +58,12 @@ void *rt_mmap_leaf(size_t bytes);
  * in it. Both figures are multiples of 8.
  */
 void rt_empty_table(void *table, size_t keep, size_t bytes);
+
+/*
+ * The whole pages of a variable with RT_LARGE that has served for now: they are zero again. What is
+ * used at the start only would be copied at each fork.
+ */
+void rt_give_back(void *start, size_t bytes);
 
 /* Open read-only and read at most @max - 1 bytes; terminates. Returns the length or < 0. */
 long rt_read_file(const char *path, char *buffer, size_t max);
@@ -83,6 +91,9 @@ extern RT_HIDDEN rt_clock *rt_vdso_clock;
 /* CLOCK_MONOTONIC and CLOCK_REALTIME. */
 uint64_t rt_now_ns(void);
 uint64_t rt_realtime_ns(void);
+
+/* CLOCK_MONOTONIC up to some milliseconds late, for a part of the time that it takes. */
+uint64_t rt_now_about_ns(void);
 
 /* Wait on a futex shared between processes; wake all who do, or one. Return as the kernel does. */
 long rt_futex_wait(void *word, uint32_t expected, uint32_t timeout_ms);

@@ -8,6 +8,8 @@
 #include "runtime/track/thread_names.h"
 #include "runtime/unwind/rules.h"
 
+#include <string.h>
+
 rt_memo rt_raw_rows;
 
 enum {
@@ -23,7 +25,7 @@ struct present {
 };
 
 static struct present *present;
-static size_t present_bytes;
+static uint32_t present_count;
 static struct rt_index_set contexts;
 
 static uint64_t context_hash(uint32_t leaf, struct rt_key key, uint32_t flags)
@@ -36,6 +38,29 @@ static uint64_t context_hash(uint32_t leaf, struct rt_key key, uint32_t flags)
 static uint32_t row_id(uint64_t index)
 {
 	return rt_global.first_row + (uint32_t)index;
+}
+
+/* Room for what is known of @context; false: no memory. */
+static bool reserve_present(uint32_t context)
+{
+	uint32_t count = present_count ? present_count : LEDGER_PAGE_BYTES / sizeof(*present);
+	struct present *larger, *old = present;
+
+	if (RT_LIKELY(context < present_count))
+		return true;
+	while (count <= context)
+		count *= 2;
+	larger = rt_mmap(count * sizeof(*larger));
+	if (!larger)
+		return false;
+	if (old)
+		memcpy(larger, old, present_count * sizeof(*old));
+	/* Left by longjmp in between, there is more room than is known of. */
+	present = larger;
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_munmap(old, present_count * sizeof(*old));
+	present_count = count;
+	return true;
 }
 
 /* A new row for @context; 0 when there is none left. */
@@ -152,6 +177,8 @@ uint32_t rt_context_make(struct rt_thread *thread, uint64_t hash, struct rt_key 
 		rt_nodes_add(&thread->walk, &path);
 		context = context_find(&path, key, &thread->walk);
 	}
+	if (!reserve_present(context))
+		context = LEDGER_CONTEXT_OTHER;
 	row = row_now(context, epoch);
 	/* Later paths that fold to the same are folded afresh each time. */
 	if (!path.folded || present[context].raw_paths < RAW_PER_FOLDED) {
@@ -176,19 +203,8 @@ static bool fixed_context(uint32_t index)
 
 bool rt_contexts_start(void)
 {
-	uint64_t capacity = rt_global.header->table[LEDGER_TABLE_CONTEXTS].capacity;
-
-	/* In a forked child its parent's, if the ledger is of the same size. */
-	if (present && present_bytes != capacity * sizeof(*present)) {
-		rt_munmap_sparse(present, present_bytes);
-		present = NULL;
-	}
-	if (!present) {
-		present_bytes = capacity * sizeof(*present);
-		present = rt_mmap_sparse(present_bytes);
-	}
-	return present && rt_nodes_start() && fixed_context(LEDGER_CONTEXT_NO_STACK) &&
-	       fixed_context(LEDGER_CONTEXT_OTHER);
+	return reserve_present(LEDGER_CONTEXT_OTHER) && rt_nodes_start() &&
+	       fixed_context(LEDGER_CONTEXT_NO_STACK) && fixed_context(LEDGER_CONTEXT_OTHER);
 }
 
 void rt_contexts_forked(void)
@@ -196,7 +212,8 @@ void rt_contexts_forked(void)
 	rt_memo_drop(&rt_raw_rows);
 	rt_munmap(contexts.entries, (contexts.mask + 1) * sizeof(*contexts.entries));
 	contexts = (struct rt_index_set){ 0 };
-	if (present)
-		rt_empty_table(present, 0, present_bytes);
+	rt_munmap(present, present_count * sizeof(*present));
+	present = NULL;
+	present_count = 0;
 	rt_nodes_forked();
 }

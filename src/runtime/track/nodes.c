@@ -5,7 +5,7 @@
 #include "runtime/sys/tables.h"
 #include "runtime/unwind/modules.h"
 
-enum { PERIOD_MAX = 8, SET_FIRST = 1 << 12, SET_FIRST_FORKED = 1 << 8, FOLDED_MAX = UINT16_MAX };
+enum { PERIOD_MAX = 8, SET_FIRST = 1 << 8, FOLDED_MAX = UINT16_MAX };
 
 /* A frame after folding. */
 struct folded {
@@ -16,16 +16,34 @@ struct folded {
 	uint8_t period;
 };
 
-/* A walk that could not be kept has up to twice the frames of one that was. */
-enum { SCRATCH_FRAMES = RT_WALK_FRAMES_MAX * 2 };
-
+/* For one walk at a time, under the slow lock. */
 static struct folded *scratch;
+static uint32_t scratch_frames;
 static struct rt_index_set nodes;
+
+/* Room for a walk of @count frames; false: no memory. */
+static bool reserve_scratch(uint32_t count)
+{
+	uint32_t frames = LEDGER_PAGE_BYTES / sizeof(*scratch);
+	struct folded *larger, *old = scratch;
+
+	if (RT_LIKELY(count <= scratch_frames))
+		return true;
+	while (frames < count)
+		frames *= 2;
+	larger = rt_mmap(frames * sizeof(*larger));
+	if (!larger)
+		return false;
+	scratch = larger;
+	atomic_signal_fence(memory_order_seq_cst);
+	rt_munmap(old, scratch_frames * sizeof(*old));
+	scratch_frames = frames;
+	return true;
+}
 
 bool rt_index_grow(struct rt_index_set *set)
 {
-	uint64_t first = rt_global.forked ? SET_FIRST_FORKED : SET_FIRST;
-	uint64_t size = set->entries ? (set->mask + 1) * 2 : first;
+	uint64_t size = set->entries ? (set->mask + 1) * 2 : SET_FIRST;
 	uint64_t *entries, *old;
 
 	entries = rt_mmap(size * sizeof(*entries));
@@ -241,6 +259,10 @@ void rt_nodes_add(struct rt_walk *walk, struct rt_path *ret_path)
 	uint32_t first = 0, cut = 0;
 
 	*ret_path = (struct rt_path){ 0 };
+	if (!reserve_scratch(rt_walk_length(walk))) {
+		ret_path->full = true;
+		return;
+	}
 	count = fold(walk, known, &plain);
 	ret_path->folded = plain < rt_walk_length(walk);
 	if (depth_max && count > depth_max) {
@@ -267,9 +289,7 @@ void rt_nodes_add(struct rt_walk *walk, struct rt_path *ret_path)
 
 bool rt_nodes_start(void)
 {
-	if (!scratch)
-		scratch = rt_mmap_sparse(SCRATCH_FRAMES * sizeof(*scratch));
-	if (!scratch || rt_table_take(LEDGER_TABLE_NODES, 1) != 0)
+	if (!reserve_scratch(1) || rt_table_take(LEDGER_TABLE_NODES, 1) != 0)
 		return false;
 	rt_global.nodes[0].flags = LEDGER_NODE_READY;
 	rt_store_release(&rt_global.nodes[0].parent_ready, 1);

@@ -10,14 +10,27 @@
 #include "runtime/unwind/memory.h"
 
 enum {
-	LOOK_AT = 16, /* caches looked at before a new one is handed out */
+	LOOK_AT = 16,	   /* caches looked at before a new one is handed out, */
+	LOOK_LESS_MAX = 3, /* at 2 of them where none was found three times in a row */
 	SLOTS_LOG2_FIRST = 6,
+	SLOTS_LOG2_MANY_THREADS = 4,
 };
 
 static _Atomic uint32_t look_next;
+/* How often the last looks were in vain: threads that only start need not ask 16 times each. */
+static _Atomic uint32_t looks_in_vain;
+
+/* All that most threads have for themselves: one page. */
+struct state {
+	struct rt_thread thread;
+	_Alignas(64) char room[RT_WALK_ROOM_BYTES];
+};
+_Static_assert(sizeof(struct state) <= LEDGER_PAGE_BYTES, "in one page");
 
 /* Private states by cache index; kept for ever, reused by whoever adopts the cache. */
 static struct rt_thread *_Atomic *_Atomic threads;
+static uint64_t threads_room;	     /* for so many */
+static _Atomic uint32_t threads_end; /* behind the last that was ever there */
 
 static bool threads_map(void)
 {
@@ -27,6 +40,7 @@ static bool threads_map(void)
 
 	if (rt_load_acquire(&threads))
 		return true;
+	threads_room = capacity;
 	map = rt_mmap_sparse(capacity * sizeof(*map));
 	if (!map)
 		return false;
@@ -62,18 +76,19 @@ static bool adopt(uint32_t index, uint32_t tid)
 static bool cache_new(uint32_t tid, uint32_t *ret_index)
 {
 	uint64_t index = rt_table_take(LEDGER_TABLE_CACHES, 1);
+	unsigned log2 = rt_threads_are_few() ? SLOTS_LOG2_FIRST : SLOTS_LOG2_MANY_THREADS;
 	struct ledger_cache *cache;
 	uint64_t slots;
 	uint32_t count;
 
 	if (index == RT_NO_INDEX)
 		return false;
-	slots = rt_table_take(LEDGER_TABLE_SLOTS, 1u << SLOTS_LOG2_FIRST);
+	slots = rt_table_take(LEDGER_TABLE_SLOTS, 1u << log2);
 	if (slots == RT_NO_INDEX)
 		return false;
 	cache = &rt_global.caches[index];
 	rt_store(&cache->owner_tid, tid);
-	rt_store(&cache->slots, slots << 8 | SLOTS_LOG2_FIRST);
+	rt_store(&cache->slots, slots << 8 | log2);
 	rt_store_release(&cache->ready, 1);
 	count = rt_load(&rt_global.control->caches);
 	/* Not by one: a start that was left may have taken an index and gone no further. */
@@ -90,7 +105,8 @@ static bool cache_new(uint32_t tid, uint32_t *ret_index)
 static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 {
 	uint32_t count = rt_load(&rt_global.control->caches);
-	uint32_t looks = again || count < LOOK_AT ? count : LOOK_AT;
+	uint32_t vain = rt_load(&looks_in_vain);
+	uint32_t looks = again || count <= LOOK_AT ? count : (uint32_t)LOOK_AT >> vain;
 
 	for (uint32_t i = 0; i < looks; i++) {
 		uint32_t index = i;
@@ -100,10 +116,13 @@ static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 			index = atomic_fetch_add_explicit(&look_next, 1, memory_order_relaxed) %
 				count;
 		if (adopt(index, tid)) {
+			rt_store(&looks_in_vain, 0);
 			*ret_index = index;
 			return true;
 		}
 	}
+	if (vain < LOOK_LESS_MAX)
+		rt_store(&looks_in_vain, vain + 1);
 	if (cache_new(tid, ret_index))
 		return true;
 	for (uint32_t index = 0; index < count; index++)
@@ -114,20 +133,33 @@ static bool cache_get(uint32_t tid, bool again, uint32_t *ret_index)
 	return false;
 }
 
+static void note_end(uint32_t end)
+{
+	uint32_t before = rt_load(&threads_end);
+
+	while (before < end &&
+	       !atomic_compare_exchange_weak_explicit(&threads_end, &before, end,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 static struct rt_thread *thread_make(uint32_t index)
 {
 	struct ledger_cache *cache = &rt_global.caches[index];
 	struct rt_thread *thread = state_of(index);
 
 	if (!thread) {
-		thread = rt_mmap(sizeof(*thread));
-		if (!thread)
+		struct state *state = rt_mmap(LEDGER_PAGE_BYTES);
+
+		if (!state)
 			return NULL;
+		thread = &state->thread;
 		rt_store_release(&threads[index], thread);
+		note_end(index + 1);
 	}
 	/* Of the thread that had this state before. */
 	rt_store(&thread->busy, 0);
-	if (!rt_walk_start(&thread->walk))
+	if (!rt_walk_start(&thread->walk, ((struct state *)thread)->room))
 		return NULL;
 	thread->cache = cache;
 	rt_slots_find(thread);
@@ -251,6 +283,12 @@ void rt_threads_forked(void)
 {
 	rt_tls = (struct rt_tls){ .ignoring = rt_tls.ignoring };
 	rt_store(&look_next, 0);
-	/* The states stay with hooks that a handler interrupted; the map had the parent's size. */
-	rt_store_release(&threads, NULL);
+	rt_store(&looks_in_vain, 0);
+	/* The states stay with hooks that a handler interrupted. */
+	if (threads_room == rt_global.header->table[LEDGER_TABLE_CACHES].capacity)
+		for (uint32_t i = 0; i < rt_load(&threads_end); i++)
+			rt_store(&threads[i], NULL);
+	else
+		rt_store_release(&threads, NULL);
+	rt_store(&threads_end, 0);
 }

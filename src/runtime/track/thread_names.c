@@ -16,7 +16,7 @@ static const char other_name[] = "(all other threads)";
 _Atomic uint32_t rt_names_generation;
 
 /* Under the slow lock, append only. The first two have no key: none, and beyond the limit. */
-static struct {
+static RT_LARGE struct {
 	char key[NAME_BYTES]; /* zero-padded */
 	struct ledger_string text;
 } names[RT_NAMES_MAX + OTHER_NAME + 1];
@@ -35,7 +35,7 @@ void rt_names_start(bool by_name)
 
 struct ledger_string rt_name_text(uint32_t number)
 {
-	return names[number].text;
+	return number ? names[number].text : (struct ledger_string){ 0, 0 };
 }
 
 /* Under the slow lock. */

@@ -7,19 +7,22 @@
 #include "runtime/track/usable.h"
 #include "runtime/unwind/memory.h"
 #include "runtime/unwind/modules.h"
+#include "runtime/unwind/wanted.h"
 
 #include <string.h>
 
 enum {
-	BY_HASH = 128,
 	OPS_KEPT_FREE = 64, /* for handlers that interrupt the log's use */
+	PLACE_PROBES = 8,
 };
 
 struct rt_young rt_young;
-RT_LARGE struct rt_young_op rt_young_ops[RT_YOUNG_OPS];
-RT_LARGE uint8_t rt_young_places[RT_YOUNG_PLACES_BYTES];
+struct rt_young_log rt_young_log;
 
-static uint32_t place_by_hash[BY_HASH];
+_Static_assert(RT_YOUNG_PLACES_BYTES / RT_YOUNG_PLACE_ALIGN <= UINT16_MAX, "place_by_hash");
+_Static_assert(RT_YOUNG_OPS <= UINT16_MAX, "freed");
+_Static_assert(LEDGER_FORK_NS <= UINT32_MAX, "at_ns");
+
 /* In place of the ledger's, which is an ancestor's. */
 static struct ledger_state state;
 
@@ -27,7 +30,7 @@ static bool take_walk(const struct rt_walk *walk)
 {
 	if (walk)
 		rt_young.walk = *walk;
-	else if (!rt_young.is_on && !rt_walk_start(&rt_young.walk))
+	else if (!rt_young.is_on && !rt_walk_start(&rt_young.walk, NULL))
 		return false;
 	/* A young process that forked may have left the log's use by longjmp. */
 	if (rt_load(&rt_young.busy))
@@ -64,6 +67,8 @@ bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const stru
 	rt_lock_forked();
 	if (first_id + 2 * RT_YOUNG_OPS >= LEDGER_ROW_ID_END || !take_walk(walk))
 		return false;
+	/* Of the parent's. If it has none: a page that is read before that costs two faults. */
+	memset(rt_young_log.place_by_hash, 0, sizeof(rt_young_log.place_by_hash));
 	take_state();
 	rt_global.pid = rt_tls.tid = tid;
 	rt_young = (struct rt_young){
@@ -74,10 +79,9 @@ bool rt_young_begin(struct ledger_state *ancestor, uint32_t first_id, const stru
 		.since_ns = rt_young.is_on ? rt_young.since_ns : now,
 		.now_ns = now,
 		.allocs_max = allocs_max,
-		.places_bytes = _Alignof(struct rt_young_place), /* 0 is none */
 		.walk = rt_young.walk,
 	};
-	memset(place_by_hash, 0, sizeof(place_by_hash));
+	rt_wanted = rt_wanted_of(ancestor);
 	rt_add(&ancestor->forked.processes, 1);
 	atomic_signal_fence(memory_order_seq_cst);
 	rt_mine.young = &rt_young;
@@ -94,6 +98,7 @@ enum stand {
 static enum stand enter(const void *frame, uint64_t allocs, uint64_t bytes)
 {
 	uint64_t outer = rt_load(&rt_young.busy);
+	uint64_t now;
 
 	/* It may have grown up since the hook looked. */
 	if (rt_load(&rt_young.grows) || !rt_young_is_user())
@@ -105,7 +110,9 @@ static enum stand enter(const void *frame, uint64_t allocs, uint64_t bytes)
 	    rt_young.allocs + allocs >= rt_young.allocs_max ||
 	    rt_young.alloc_bytes + bytes >= LEDGER_FORK_BYTES || rt_load(&rt_young.ancestor->ended))
 		return OUT;
-	rt_young.now_ns = rt_now_ns();
+	now = rt_now_about_ns();
+	if (now > rt_young.now_ns)
+		rt_young.now_ns = now;
 	if (rt_young.now_ns - rt_young.since_ns >= LEDGER_FORK_NS)
 		return OUT;
 	/*
@@ -138,10 +145,12 @@ static struct rt_young_op *new_op(void)
 {
 	uint32_t i = atomic_fetch_add_explicit(&rt_young.op_count, 1, memory_order_relaxed);
 
+	struct rt_young_op *op = &rt_young_log.ops[i];
+
 	if (i >= RT_YOUNG_OPS)
 		return NULL;
-	rt_young_ops[i] = (struct rt_young_op){ .at_ns = rt_young.now_ns };
-	return &rt_young_ops[i];
+	*op = (struct rt_young_op){ .at_ns = (uint32_t)(rt_young.now_ns - rt_young.since_ns) };
+	return op;
 }
 
 void rt_young_sum(struct ledger_forked *to, const struct rt_young_op *op, uint32_t what)
@@ -152,7 +161,7 @@ void rt_young_sum(struct ledger_forked *to, const struct rt_young_op *op, uint32
 	}
 	if (what & RT_YOUNG_FREE) {
 		rt_add(&to->frees, 1);
-		rt_add(&to->freed_bytes, rt_young_ops[op->freed].size);
+		rt_add(&to->freed_bytes, rt_young_log.ops[op->freed].size);
 	}
 }
 
@@ -160,32 +169,54 @@ void rt_young_sum(struct ledger_forked *to, const struct rt_young_op *op, uint32
 static void finish_op(struct rt_young_op *op, uint32_t what)
 {
 	rt_young_sum(&rt_young.ancestor->forked, op, what);
-	rt_store_release(&op->what, what);
+	rt_store_release(&op->what, (uint16_t)what);
 	if (what & RT_YOUNG_ALLOC) {
 		rt_young.allocs++;
 		rt_young.alloc_bytes += op->size;
 	}
 }
 
-/* 0 when there is no room. */
+/* Of the last walk; 0: it cannot be kept, or there is no room. */
+static uint32_t place_new(uint64_t hash, struct rt_key key)
+{
+	uint32_t count = rt_walk_length(&rt_young.walk);
+	size_t bytes = sizeof(struct rt_young_place) + count * sizeof(rt_kept_frame);
+	struct rt_young_place *place;
+
+	if (bytes > RT_YOUNG_PLACES_BYTES - rt_young.places_bytes)
+		return 0;
+	place = rt_young_place(rt_young.places_bytes + (uint32_t)bytes);
+	*place = (struct rt_young_place){ hash, key, count, rt_young.walk.truncated, 0 };
+	if (!rt_walk_keep(&rt_young.walk, place->frames))
+		return 0;
+	rt_young.places_bytes += (uint32_t)bytes;
+	return rt_young.places_bytes;
+}
+
+/* 0 as above. */
 static uint32_t place_of(struct rt_key key, const void *frame)
 {
 	uint64_t hash = rt_walk(&rt_young.walk, frame);
-	uint32_t *found = &place_by_hash[core_hash_step(hash, key.word) % BY_HASH];
-	uint32_t count = rt_walk_length(&rt_young.walk);
-	struct rt_young_place *place = rt_young_place(*found);
-	size_t bytes = sizeof(*place) + count * sizeof(*place->frames);
+	uint64_t first = core_hash_step(hash, key.word);
+	uint16_t *by_hash = &rt_young_log.place_by_hash[first % RT_YOUNG_HASHED];
+	uint32_t at;
 
-	if (*found && place->hash == hash && place->key.word == key.word)
-		return *found;
-	if (bytes > RT_YOUNG_PLACES_BYTES - rt_young.places_bytes)
-		return 0;
-	place = rt_young_place(rt_young.places_bytes);
-	*place = (struct rt_young_place){ hash, key, count, rt_young.walk.truncated };
-	rt_walk_keep(&rt_young.walk, place->frames);
-	*found = rt_young.places_bytes;
-	rt_young.places_bytes += (uint32_t)bytes;
-	return *found;
+	for (unsigned i = 1; *by_hash; i++) {
+		const struct rt_young_place *place;
+
+		at = (uint32_t)*by_hash * RT_YOUNG_PLACE_ALIGN;
+		place = rt_young_place(at);
+		if (place->hash == hash && place->key.word == key.word)
+			return at;
+		/* It gives way: met again, it is noted a second time. */
+		if (i == PLACE_PROBES)
+			break;
+		by_hash = &rt_young_log.place_by_hash[(first + i) % RT_YOUNG_HASHED];
+	}
+	at = place_new(hash, key);
+	if (at)
+		*by_hash = (uint16_t)(at / RT_YOUNG_PLACE_ALIGN);
+	return at;
 }
 
 /* False where another block is noted whose free was not seen. */
@@ -204,15 +235,15 @@ static bool note_block(uintptr_t address, uint32_t row, uint64_t size, uint32_t 
 	return true;
 }
 
-static uint32_t op_of(uint64_t cell)
-{
-	return ledger_cell_row(cell) - rt_young.first_id;
-}
-
 /* Of a block that an operation in the log allocated? */
 static bool is_own(uint64_t cell)
 {
-	return op_of(cell) < RT_YOUNG_OPS;
+	return ledger_cell_row(cell) - rt_young.first_id < RT_YOUNG_OPS;
+}
+
+static uint16_t op_of(uint64_t cell)
+{
+	return (uint16_t)(ledger_cell_row(cell) - rt_young.first_id);
 }
 
 /* The allocation of @block, and the free of the block of cell @freed, which is_own(), or 0. */
@@ -231,12 +262,14 @@ static bool log_alloc(enum stand stand, void *block, size_t size, struct rt_allo
 		return true;
 	if (!(what.cell & LEDGER_CELL_FOREIGN))
 		usable = rt_usable(address, size, what.cell & LEDGER_CELL_CLASSED);
+	if (usable > UINT32_MAX)
+		usable = 0;
 	op->place = place;
 	op->freed = freed ? op_of(freed) : 0;
 	op->size = size;
-	op->usable = usable;
+	op->usable = (uint32_t)usable;
 	op->address = address;
-	if (!note_block(address, rt_young.first_id + (uint32_t)(op - rt_young_ops), size,
+	if (!note_block(address, rt_young.first_id + (uint32_t)(op - rt_young_log.ops), size,
 			usable ? what.cell : what.cell | LEDGER_CELL_FOREIGN))
 		return false;
 	finish_op(op, freed ? RT_YOUNG_ALLOC | RT_YOUNG_FREE : RT_YOUNG_ALLOC);

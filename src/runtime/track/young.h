@@ -15,7 +15,7 @@
 #include "runtime/rt.h"
 #include "runtime/track/operation.h"
 #include "runtime/track/record.h"
-#include "runtime/unwind/walk.h"
+#include "runtime/unwind/kept.h"
 
 /* What an operation did. A realloc is an ALLOC and a FREE. */
 enum {
@@ -29,13 +29,16 @@ enum {
 enum { RT_UNSEEN_INHERITED = LEDGER_UNSEEN_ALLOCATOR | LEDGER_UNSEEN_ARGUMENTS };
 
 struct rt_young_op {
-	_Atomic uint32_t what; /* written last; 0: left in the middle, by longjmp */
-	uint32_t place;	       /* of an ALLOC: where in rt_young_places; 0: without a stack */
-	uint32_t freed;	       /* of a FREE: which operation's block */
-	uint32_t row;	       /* of an ALLOC, once it is replayed */
-	uint64_t at_ns;
-	uint64_t size; /* of an ALLOC, or of an INHERITED */
-	uint64_t usable;
+	_Atomic uint16_t what; /* written last; 0: left in the middle, by longjmp */
+	uint16_t freed;	       /* of a FREE: which operation's block */
+	uint32_t at_ns;	       /* since since_ns */
+	/* Of an ALLOC. */
+	union {
+		uint32_t place; /* rt_young_place(); 0: without a stack */
+		uint32_t row;	/* once it is replayed */
+	};
+	uint32_t usable; /* 0: not known */
+	uint64_t size;	 /* of an INHERITED too */
 	uintptr_t address;
 };
 
@@ -45,18 +48,34 @@ struct rt_young_place {
 	struct rt_key key;
 	uint32_t count;
 	bool truncated;
-	struct rt_kept_frame frames[];
+	uint32_t row; /* once it is replayed; 0: not yet */
+	rt_kept_frame frames[];
 };
 
-enum { RT_YOUNG_OPS = 2048, RT_YOUNG_PLACES_BYTES = 128 << 10 };
+enum {
+	RT_YOUNG_OPS = 2048,
+	RT_YOUNG_HASHED = 256,
+	RT_YOUNG_PLACES_BYTES = (128 << 10) - 2560,
+	RT_YOUNG_PLACE_ALIGN = 8,
+};
 
-/* The log. */
-extern RT_HIDDEN struct rt_young_op rt_young_ops[RT_YOUNG_OPS];
-extern RT_HIDDEN uint8_t rt_young_places[RT_YOUNG_PLACES_BYTES];
+/*
+ * The log. Places are taken from the end of their bytes: what most children need of all three lies
+ * in one page.
+ */
+struct rt_young_log {
+	_Alignas(LEDGER_PAGE_BYTES) uint8_t places[RT_YOUNG_PLACES_BYTES];
+	uint16_t place_by_hash[RT_YOUNG_HASHED]; /* in units of their alignment; 0: none */
+	struct rt_young_op ops[RT_YOUNG_OPS];
+};
+extern RT_HIDDEN struct rt_young_log rt_young_log;
 
+/* @at: bytes before the end. */
 static inline struct rt_young_place *rt_young_place(uint32_t at)
 {
-	return (struct rt_young_place *)(void *)&rt_young_places[at];
+	uint8_t *end = rt_young_log.places + RT_YOUNG_PLACES_BYTES;
+
+	return (struct rt_young_place *)(void *)(end - at);
 }
 
 struct rt_young {

@@ -7,18 +7,25 @@
 #include "runtime/track/live_peak.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/place.h"
+#include "runtime/unwind/memory.h"
 
 static uint32_t row_of(struct rt_thread *thread, const struct ledger_control *control,
 		       const struct rt_young_op *op)
 {
-	const struct rt_young_place *place = rt_young_place(op->place);
+	struct rt_young_place *place = rt_young_place(op->place);
 
-	if (!op->place ||
-	    !rt_walk_recall(&thread->walk, place->frames, place->count, place->truncated))
+	if (!op->place)
 		return rt_global.first_row;
+	if (!place->row) {
+		if (!rt_walk_recall(&thread->walk, place->frames, place->count, place->truncated))
+			return rt_global.first_row;
+		/* Nobody sets marks: the ledger has no name yet. */
+		place->row = rt_context_row(thread, place->hash, place->key,
+					    rt_load(&control->epoch));
+	}
 	if (place->truncated)
 		rt_add_own(&thread->cache->walks_truncated, 1);
-	return rt_context_row(thread, place->hash, place->key, rt_load(&control->epoch));
+	return place->row;
 }
 
 static void replay_alloc(struct rt_thread *thread, struct ledger_control *control,
@@ -69,16 +76,16 @@ static void replay_free(struct rt_thread *thread, struct ledger_control *control
 static void replay_op(struct rt_thread *thread, struct ledger_control *control,
 		      struct rt_young_op *op)
 {
-	struct rt_young_op *freed = &rt_young_ops[op->freed];
+	struct rt_young_op *freed = &rt_young_log.ops[op->freed];
 	uint32_t what = rt_load_acquire(&op->what);
 	uint64_t after, before;
 
 	/* Its allocation was left in the middle. */
-	if (!freed->row)
+	if (!(rt_load(&freed->what) & RT_YOUNG_ALLOC))
 		what &= ~(uint32_t)RT_YOUNG_FREE;
 	after = what & RT_YOUNG_ALLOC ? op->size : 0;
 	before = what & RT_YOUNG_FREE ? freed->size : 0;
-	rt_now_stands_ns = op->at_ns;
+	rt_now_stands_ns = rt_young.since_ns + op->at_ns;
 	if (before > after)
 		rt_fall(thread, control, before - after);
 	if (what & RT_YOUNG_ALLOC)
@@ -101,10 +108,10 @@ static void replay_op(struct rt_thread *thread, struct ledger_control *control,
 /* The cell of a block that is alive gets its row. */
 static void settle(uint32_t i)
 {
-	const struct rt_young_op *op = &rt_young_ops[i];
+	const struct rt_young_op *op = &rt_young_log.ops[i];
 	struct rt_block at = { 0 };
 
-	if (op->row && op->address)
+	if (rt_load(&op->what) & RT_YOUNG_ALLOC && op->address)
 		at = rt_block_at(op->address, rt_global.granule_shift);
 	if (at.value && ledger_cell_row(at.value) == rt_young.first_id + i)
 		rt_store(at.cell, at.value ^ (rt_young.first_id + i) ^ op->row);
@@ -124,7 +131,8 @@ bool rt_young_replay(const void *frame)
 	rt_add_own(&thread->cache->walks_full, rt_load(&rt_young.full_walks));
 	rt_add_own(&thread->cache->abandoned, rt_young.abandoned);
 	for (uint32_t i = 0; i < count; i++)
-		replay_op(thread, rt_global.control, &rt_young_ops[i]);
+		replay_op(thread, rt_global.control, &rt_young_log.ops[i]);
+	rt_walk_reset(&thread->walk);
 	for (uint32_t i = 0; i < count; i++)
 		settle(i);
 	rt_leave(thread);
@@ -135,9 +143,10 @@ void rt_young_translate(struct rt_resize *resize)
 {
 	uint32_t row = ledger_cell_row(resize->cell);
 	uint32_t i = row - rt_young.first_id;
+	const struct rt_young_op *op = &rt_young_log.ops[i];
 
-	if (!resize->cell || i >= RT_YOUNG_OPS || !rt_young_ops[i].row)
+	if (!resize->cell || i >= RT_YOUNG_OPS || !(rt_load(&op->what) & RT_YOUNG_ALLOC))
 		return;
-	resize->cell ^= row ^ rt_young_ops[i].row;
-	resize->usable = rt_young_ops[i].usable;
+	resize->cell ^= row ^ op->row;
+	resize->usable = op->usable;
 }

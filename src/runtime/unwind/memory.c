@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* What words point at that always hold. */
-static const uintptr_t zero;
+/* What words point at that always hold. Not a constant: those lie in other pages. */
+static uintptr_t zero;
 
 enum { WORDS_PER_FRAME = 2 };
 
@@ -18,9 +18,50 @@ static size_t memory_bytes(uint32_t capacity)
 	       ((size_t)capacity * WORDS_PER_FRAME + RT_WORDS_BEFORE + 1) * sizeof(struct rt_word);
 }
 
-static struct rt_memory *memory_new(uint32_t capacity)
+/* Before the innermost new frame stands one with the hook's rule; its ra_at is the capacity. */
+static size_t fresh_bytes(uint32_t capacity)
 {
-	struct rt_memory *memory = rt_mmap(memory_bytes(capacity));
+	return ((size_t)capacity + 1) * sizeof(struct rt_fresh);
+}
+
+/*
+ * A walk's first memory and new frames stand in its room, both with this capacity. What has a
+ * larger one is a piece of memory of its own.
+ */
+enum {
+	ROOM_FRAMES = (RT_WALK_ROOM_BYTES - sizeof(struct rt_memory) - sizeof(struct rt_frame) -
+		       (RT_WORDS_BEFORE + 1) * sizeof(struct rt_word) - sizeof(struct rt_fresh)) /
+		      (sizeof(struct rt_frame) + WORDS_PER_FRAME * sizeof(struct rt_word) +
+		       sizeof(struct rt_fresh)),
+};
+
+/*
+ * The capacity of the next larger piece with room for @count, twice as large each time; 0: more
+ * than is ever remembered. What a deep stack touches lies close together.
+ */
+static uint32_t capacity_for(uint32_t count, size_t (*bytes_of)(uint32_t), size_t per_frame)
+{
+	size_t bytes = LEDGER_PAGE_BYTES, capacity;
+
+	if (count > RT_WALK_FRAMES_MAX)
+		return 0;
+	do {
+		capacity = (bytes - bytes_of(0)) / per_frame;
+		bytes *= 2;
+	} while (capacity < count);
+	return capacity < RT_WALK_FRAMES_MAX ? (uint32_t)capacity : RT_WALK_FRAMES_MAX;
+}
+
+static uint32_t memory_capacity(uint32_t count)
+{
+	return capacity_for(count, memory_bytes,
+			    sizeof(struct rt_frame) + WORDS_PER_FRAME * sizeof(struct rt_word));
+}
+
+/* Make a memory of @map. */
+static struct rt_memory *memory_init(void *map, uint32_t capacity)
+{
+	struct rt_memory *memory = map;
 
 	if (!memory)
 		return NULL;
@@ -36,15 +77,16 @@ static struct rt_memory *memory_new(uint32_t capacity)
 	return memory;
 }
 
+static struct rt_memory *memory_new(uint32_t capacity)
+{
+	return capacity ? memory_init(rt_mmap(memory_bytes(capacity)), capacity) : NULL;
+}
+
 bool rt_memory_grow(struct rt_walk *walk, uint32_t count, uint32_t keep)
 {
 	struct rt_memory *old = walk->now;
-	struct rt_memory *memory;
-	uint32_t capacity = old->capacity;
+	struct rt_memory *memory = memory_new(memory_capacity(count));
 
-	while (capacity < count)
-		capacity *= 2;
-	memory = capacity <= RT_WALK_FRAMES_MAX ? memory_new(capacity) : NULL;
 	if (!memory)
 		return false;
 	memory->count = keep;
@@ -59,39 +101,38 @@ bool rt_memory_grow(struct rt_walk *walk, uint32_t count, uint32_t keep)
 			walk->memories[i] = memory;
 	walk->now = memory;
 	atomic_signal_fence(memory_order_seq_cst);
-	rt_munmap(old, memory_bytes(old->capacity));
+	if (old->capacity > ROOM_FRAMES)
+		rt_munmap(old, memory_bytes(old->capacity));
 	return true;
 }
 
-/*
- * New frames stand in a mapping of their own. Before the innermost stands one with the hook's
- * rule; its ra_at is the capacity.
- */
-static struct rt_fresh *fresh_new(uint32_t capacity)
+static struct rt_fresh *fresh_init(void *map, uint32_t capacity)
 {
-	struct rt_fresh *map = rt_mmap((capacity + 1) * sizeof(*map));
+	struct rt_fresh *first = map;
 
-	if (!map)
+	if (!first)
 		return NULL;
-	map->ra_at = capacity;
-	map->rule = RT_RULE_HOOK;
-	return map + 1;
+	first->ra_at = capacity;
+	first->rule = RT_RULE_HOOK;
+	return first + 1;
 }
 
 bool rt_fresh_grow(struct rt_walk *walk)
 {
 	struct rt_fresh *old = walk->fresh;
 	uint32_t capacity = (uint32_t)old[-1].ra_at;
+	uint32_t larger = capacity_for(capacity + 1, fresh_bytes, sizeof(struct rt_fresh));
 	struct rt_fresh *fresh;
 
-	fresh = capacity * 2 <= RT_WALK_FRAMES_MAX ? fresh_new(capacity * 2) : NULL;
+	fresh = larger ? fresh_init(rt_mmap(fresh_bytes(larger)), larger) : NULL;
 	if (!fresh)
 		return false;
 	memcpy(fresh, old, capacity * sizeof(*old));
 	atomic_signal_fence(memory_order_seq_cst);
 	walk->fresh = fresh;
 	atomic_signal_fence(memory_order_seq_cst);
-	rt_munmap(old - 1, (capacity + 1) * sizeof(*old));
+	if (capacity > ROOM_FRAMES)
+		rt_munmap(old - 1, fresh_bytes(capacity));
 	return true;
 }
 
@@ -101,14 +142,16 @@ void rt_memory_drop(struct rt_memory *memory)
 	memory->root = 0;
 }
 
-bool rt_walk_start(struct rt_walk *walk)
+bool rt_walk_start(struct rt_walk *walk, void *room)
 {
-	if (!walk->fresh)
-		walk->fresh = fresh_new(RT_WALK_FRAMES_FIRST);
-	if (!walk->memories[0])
-		walk->memories[0] = memory_new(RT_WALK_FRAMES_FIRST);
-	if (!walk->fresh || !walk->memories[0])
-		return false;
+	if (!walk->fresh || !walk->memories[0]) {
+		if (!room)
+			room = rt_mmap(RT_WALK_ROOM_BYTES);
+		if (!room)
+			return false;
+		walk->memories[0] = memory_init(room, ROOM_FRAMES);
+		walk->fresh = fresh_init((char *)room + memory_bytes(ROOM_FRAMES), ROOM_FRAMES);
+	}
 	rt_walk_reset(walk);
 	walk->stack = (struct rt_stack){ 0 };
 	walk->drift_most = RT_PEEK_DRIFT;
@@ -175,7 +218,7 @@ void rt_memory_take_oldest(struct rt_walk *walk)
 		place = &walk->memories[walk->oldest];
 	} while (*place == walk->now);
 	if (!*place)
-		*place = memory_new(RT_WALK_FRAMES_FIRST);
+		*place = memory_new(memory_capacity(1));
 	if (*place)
 		walk->now = *place;
 	rt_memory_renew(walk, generation);

@@ -9,8 +9,17 @@
 
 #include "runtime/unwind/walk.h"
 
-/* Give @walk its first memory, or make it as new; false when there is none. */
-bool rt_walk_start(struct rt_walk *walk);
+/*
+ * What a thread remembers of its walks at first, and the new frames of one in progress: as much as
+ * leaves it one page with the rest of its state. Deeper stacks get more.
+ */
+enum { RT_WALK_ROOM_BYTES = 3584 };
+
+/*
+ * Give @walk its first memory, or make it as new; false when there is none. @room: where that may
+ * be, RT_WALK_ROOM_BYTES of zeros that last as long as @walk; NULL: to be found.
+ */
+bool rt_walk_start(struct rt_walk *walk, void *room);
 
 /* Forget all remembered walks: a hook was left, and one may be half written. */
 RT_COLD void rt_walk_reset(struct rt_walk *walk);

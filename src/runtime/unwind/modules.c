@@ -26,16 +26,25 @@ struct seen {
 	const void *eh_frame;
 };
 
-/* An object in the ledger; kept over generations, so that a plugin loaded again is the same. */
+/*
+ * An object that a ledger names; kept over generations, so that a plugin loaded again is the same,
+ * and over forks, so that a child need not read its header again.
+ */
 struct listed {
 	uintptr_t start, end, bias;
-	uint32_t index; /* + 1 */
+	const char *path; /* NULL: the program's own, which the header has */
+	uint32_t path_bytes;
+	uint32_t build_id_bytes;
+	uint8_t build_id[LEDGER_BUILD_ID_BYTES];
+	uint32_t index; /* + 1, in the ledger of this number; 0: in none */
+	uint32_t ledger;
 };
 
 static struct seen *seen;
 static uint32_t seen_count;
 static struct listed *listed;
 static uint32_t listed_count;
+static uint32_t ledger; /* how many this process and its ancestors filled before */
 
 /* All of the program, from its first segment to its last. */
 static uintptr_t program_start, program_end;
@@ -264,52 +273,71 @@ static size_t module_path(const struct link_map *map, char *path)
 	return used + length;
 }
 
-static bool same_file(const struct ledger_module *m, const uint8_t *id, uint32_t id_bytes,
-		      const char *path, size_t path_bytes)
+static bool same_module(const struct listed *a, const struct listed *b)
 {
-	return m->build_id_bytes == id_bytes && memcmp(m->build_id, id, id_bytes) == 0 &&
-	       (!path_bytes || (m->path.bytes == path_bytes &&
-				memcmp(rt_global.strings + m->path.offset, path, path_bytes) == 0));
+	return a->start == b->start && a->end == b->end && a->build_id_bytes == b->build_id_bytes &&
+	       memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0 &&
+	       a->path_bytes == b->path_bytes &&
+	       (!a->path_bytes || memcmp(a->path, b->path, a->path_bytes) == 0);
 }
 
+/* Its place in listed, plus 1; 0: there is no room. */
 static RT_COLD uint32_t list_module(const struct dl_find_object *object)
 {
 	static RT_LARGE char path[PATH_MAX_BYTES]; /* under the slow lock */
 	const struct link_map *map = object->dlfo_link_map;
-	struct listed now = { (uintptr_t)object->dlfo_map_start, (uintptr_t)object->dlfo_map_end,
-			      map->l_addr, 0 };
-	uint8_t id[LEDGER_BUILD_ID_BYTES];
-	uint32_t id_bytes = module_build_id(object, map->l_addr, id);
-	size_t path_bytes = module_path(map, path);
-	struct ledger_module *module;
-	uint64_t index;
+	struct listed now = {
+		.start = (uintptr_t)object->dlfo_map_start,
+		.end = (uintptr_t)object->dlfo_map_end,
+		.bias = map->l_addr,
+		.path = path,
+		.path_bytes = (uint32_t)module_path(map, path),
+	};
+	char *kept = NULL;
 
+	now.build_id_bytes = module_build_id(object, map->l_addr, now.build_id);
 	for (uint32_t i = 0; i < listed_count; i++)
-		if (listed[i].start == now.start && listed[i].end == now.end &&
-		    same_file(&rt_global.modules[listed[i].index - 1], id, id_bytes, path,
-			      path_bytes))
+		if (same_module(&listed[i], &now))
 			return i + 1;
-	index = rt_table_take(LEDGER_TABLE_MODULES, 1);
-	if (index == RT_NO_INDEX || index >= UINT16_MAX - 1 || listed_count == MODULES_MAX) {
+	if (now.path_bytes && listed_count < MODULES_MAX)
+		kept = rt_mmap(now.path_bytes);
+	if (listed_count == MODULES_MAX || (now.path_bytes && !kept)) {
 		rt_note_unseen(LEDGER_UNSEEN_MODULES_FULL);
 		return 0;
 	}
-	module = &rt_global.modules[index];
-	module->generation = rt_load(&rt_generation);
-	module->bias = now.bias;
-	module->start = now.start;
-	module->end = now.end;
-	module->path = path_bytes ? rt_table_string(path, path_bytes) : rt_global.header->exe;
-	module->build_id_bytes = id_bytes;
-	memcpy(module->build_id, id, id_bytes);
-	rt_store_release(&module->ready, 1);
-	now.index = (uint32_t)index + 1;
+	if (kept)
+		memcpy(kept, path, now.path_bytes);
+	now.path = kept;
 	listed[listed_count++] = now;
 	return listed_count;
 }
 
+/* Into our ledger; its index there, plus 1, or 0: there is no room. */
+static RT_COLD uint32_t publish(struct listed *which)
+{
+	uint64_t index = rt_table_take(LEDGER_TABLE_MODULES, 1);
+	struct ledger_module *module = &rt_global.modules[index];
+
+	if (index == RT_NO_INDEX || index >= UINT16_MAX - 1) {
+		rt_note_unseen(LEDGER_UNSEEN_MODULES_FULL);
+		return 0;
+	}
+	module->generation = rt_load(&rt_generation);
+	module->bias = which->bias;
+	module->start = which->start;
+	module->end = which->end;
+	module->path = which->path_bytes ? rt_table_string(which->path, which->path_bytes)
+					 : rt_global.header->exe;
+	module->build_id_bytes = which->build_id_bytes;
+	memcpy(module->build_id, which->build_id, which->build_id_bytes);
+	rt_store_release(&module->ready, 1);
+	which->index = (uint32_t)index + 1;
+	which->ledger = ledger;
+	return which->index;
+}
+
 /* For pages of 4 KB that share a place: in which module one of them was. Under the slow lock. */
-static struct {
+static RT_LARGE struct {
 	uint32_t module; /* in listed, plus 1; 0: none */
 	uint32_t generation;
 } module_of_page[1 << MODULE_PAGES_LOG2];
@@ -336,7 +364,9 @@ uint32_t rt_module_index(uintptr_t pc, uint64_t *ret_bias)
 		module_of_page[place].generation = generation;
 	}
 	*ret_bias = listed[found - 1].bias;
-	return listed[found - 1].index;
+	if (RT_LIKELY(listed[found - 1].index != 0) && listed[found - 1].ledger == ledger)
+		return listed[found - 1].index;
+	return publish(&listed[found - 1]);
 }
 
 void rt_modules_start(void)
@@ -354,5 +384,5 @@ void rt_modules_start(void)
 
 void rt_modules_forked(void)
 {
-	listed_count = 0;
+	ledger++;
 }

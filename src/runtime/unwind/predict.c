@@ -4,10 +4,16 @@
 #include "runtime/sys/sys.h"
 
 /*
- * 64 entries are 12 KB; 1,024 are what a thread of a large program gets at last, 256 (48 KB) where
- * there are many threads.
+ * 64 entries are 12 KB; 1,024 are what a thread of a large program gets at last. Where there are
+ * many threads it begins with 16, and 256 are most.
  */
-enum { LOG2_FIRST = 6, LOG2_STEP = 2, LOG2_MANY_THREADS = 8, LOG2_LAST = 10 };
+enum {
+	LOG2_FIRST = 6,
+	LOG2_FIRST_MANY_THREADS = 4,
+	LOG2_STEP = 2,
+	LOG2_MANY_THREADS = 8,
+	LOG2_LAST = 10,
+};
 
 static struct rt_predictions *table_new(unsigned log2)
 {
@@ -31,7 +37,11 @@ static struct rt_predictions *table_get(struct rt_walk *walk)
 	if (old && (old->replaced >> log2 == 0 ||
 		    log2 >= (rt_threads_are_few() ? LOG2_LAST : LOG2_MANY_THREADS)))
 		return old;
-	table = table_new(old ? log2 + LOG2_STEP : LOG2_FIRST);
+	if (old)
+		log2 += LOG2_STEP;
+	else
+		log2 = rt_threads_are_few() ? LOG2_FIRST : LOG2_FIRST_MANY_THREADS;
+	table = table_new(log2);
 	if (!table) {
 		/* Not at each walk. */
 		if (old)

@@ -3,6 +3,7 @@
 
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/stack.h"
+#include "runtime/unwind/wanted.h"
 
 rt_memo rt_rules;
 _Atomic uint32_t rt_generation;
@@ -133,5 +134,7 @@ rt_rule rt_rule_make(uintptr_t pc, bool exact, uint32_t generation)
 		(void)atomic_fetch_or_explicit(&rt_unusual, RT_GENERATED_MET, memory_order_relaxed);
 	rt_memo_put(&rt_rules, rt_rule_key(pc, exact, generation), rule, rt_load(&rt_generation),
 		    RULES_MOST_BYTES);
+	if (RT_UNLIKELY(rt_wanted != NULL) && !exact && !(rule & RT_RULE_NO_MODULE))
+		rt_wanted_note(pc);
 	return rule;
 }

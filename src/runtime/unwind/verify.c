@@ -115,7 +115,7 @@ static bool equals_libgcc(const struct rt_walk *walk, const void *frame)
 /* The remembered walks apart from the thread's own; NULL: no memory. */
 static struct rt_walk *walk_apart(struct rt_proof *proof)
 {
-	if (!proof->started && !rt_walk_start(&proof->walk))
+	if (!proof->started && !rt_walk_start(&proof->walk, NULL))
 		return NULL;
 	proof->walk.full_walks = &proof->full_walks;
 	proof->started = true;

@@ -324,36 +324,6 @@ bool rt_walk_follows_fp(const struct rt_walk *walk)
 	return false;
 }
 
-void rt_walk_keep(const struct rt_walk *walk, struct rt_kept_frame *ret_frames)
-{
-	for (uint32_t i = 0; i < rt_walk_length(walk); i++) {
-		bool remembered = walk->stored || i < walk->base;
-		bool exact;
-
-		ret_frames[i].ra = rt_walk_address(walk, i, &exact);
-		ret_frames[i].rule =
-			remembered ? walk->now->frames[i].rule
-				   : walk->fresh[walk->base + walk->fresh_count - 1 - i].rule;
-	}
-}
-
-bool rt_walk_recall(struct rt_walk *walk, const struct rt_kept_frame *frames, uint32_t count,
-		    bool truncated)
-{
-	while (walk->fresh[-1].ra_at < count)
-		if (!rt_fresh_grow(walk))
-			return false;
-	for (uint32_t i = 0; i < count; i++)
-		walk->fresh[count - 1 - i] = (struct rt_fresh){ .ra = frames[i].ra,
-								.rule = frames[i].rule };
-	walk->leaf = 0;
-	walk->stored = false;
-	walk->base = 0;
-	walk->fresh_count = count;
-	walk->truncated = truncated;
-	return true;
-}
-
 uint64_t rt_walk_step(struct rt_walk *walk, const uintptr_t *hook, uint32_t generation)
 {
 	uintptr_t ra_at = (uintptr_t)(hook + 1), ra = hook[1], fp = hook[0];

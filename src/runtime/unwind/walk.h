@@ -90,7 +90,7 @@ struct rt_walk {
 	struct rt_memory *memories[RT_STACKS];
 };
 
-enum { RT_WALK_FRAMES_FIRST = 256, RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 8 };
+enum { RT_WALK_FRAMES_MAX = 1 << 19, RT_WORDS_BEFORE = 8 };
 
 /*
  * Re-read outward, strictly in order, from words[from]: the index of the first word that does
@@ -176,21 +176,5 @@ static inline uintptr_t rt_walk_address(const struct rt_walk *walk, uint32_t i, 
 	*ret_exact = fresh->rule & RT_RULE_EXACT;
 	return fresh->ra;
 }
-
-/* A frame of a walk that was put aside. */
-struct rt_kept_frame {
-	uintptr_t ra;
-	rt_rule rule; /* with RT_RULE_EXACT */
-};
-
-/* Put the last walk's frames aside, all rt_walk_length() of them, the outermost first. */
-RT_COLD void rt_walk_keep(const struct rt_walk *walk, struct rt_kept_frame *ret_frames);
-
-/*
- * Make the last walk of @walk one that was put aside. Nothing of it is remembered. False when
- * there is no room.
- */
-RT_COLD bool rt_walk_recall(struct rt_walk *walk, const struct rt_kept_frame *frames,
-			    uint32_t count, bool truncated);
 
 #endif
