@@ -4,7 +4,6 @@
 #include "runtime/sys/sys.h"
 #include "runtime/sys/tables.h"
 #include "runtime/track/flush.h"
-#include "runtime/track/live_peak.h"
 
 enum {
 	GROUP = 4, /* slots in which a row may stand: its home and the three beside it */
@@ -27,13 +26,6 @@ void rt_slot_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t 
 {
 	rt_slot_end(slot, rt_global.control, turn, blocks, bytes);
 	rt_leave(thread);
-}
-
-void rt_slot_leave_rising(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
-			  int64_t bytes)
-{
-	rt_rise_shared(thread, rt_load(&thread->cache->sum));
-	rt_slot_leave(thread, slot, turn, 1, bytes);
 }
 
 void rt_slots_find(struct rt_thread *thread)

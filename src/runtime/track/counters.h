@@ -73,10 +73,6 @@ RT_INLINE void rt_slot_end(struct ledger_slot *slot, const struct ledger_control
 RT_COLD void rt_slot_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
 			   int64_t blocks, int64_t bytes);
 
-/* The same after an allocation of @bytes, with which the thread has as much as it may keep. */
-RT_COLD void rt_slot_leave_rising(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
-				  int64_t bytes);
-
 RT_INLINE void rt_slot_alloc(struct ledger_slot *slot, const struct ledger_control *control,
 			     uint64_t size)
 {

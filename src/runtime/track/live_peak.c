@@ -2,6 +2,7 @@
 #include "runtime/track/live_peak.h"
 
 #include "runtime/sys/sys.h"
+#include "runtime/track/counters.h"
 
 enum { STAMP_FRACTION = 1024 };
 
@@ -64,6 +65,13 @@ void rt_rise_shared(struct rt_thread *thread, int64_t sum)
 	rt_store(&thread->cache->sum, 0);
 	if (live > rt_load(&threshold_from) + rt_load(&threshold_from) / 4)
 		rt_threshold_update();
+}
+
+void rt_rise_and_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
+		       int64_t bytes)
+{
+	rt_rise_shared(thread, rt_load(&thread->cache->sum));
+	rt_slot_leave(thread, slot, turn, 1, bytes);
 }
 
 void rt_fall_shared(struct rt_thread *thread, int64_t bytes)

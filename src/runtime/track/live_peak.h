@@ -11,6 +11,12 @@
 
 /* The live total grew by @bytes; after the slot was changed. */
 RT_COLD void rt_rise_shared(struct rt_thread *thread, int64_t bytes);
+/*
+ * The end of bookkeeping with @slot, to which an allocation of @bytes was added: the thread has as
+ * much of the live total as it may keep to itself. Otherwise as rt_slot_leave().
+ */
+RT_COLD void rt_rise_and_leave(struct rt_thread *thread, struct ledger_slot *slot, uint64_t turn,
+			       int64_t bytes);
 /* The live total is about to fall by @bytes; before the slot is changed. */
 RT_COLD void rt_fall_shared(struct rt_thread *thread, int64_t bytes);
 /* G = @live is a new maximum and the only thread is about to lower it. */

@@ -14,6 +14,7 @@
 
 #include "runtime/parts.h"
 #include "runtime/track/counters.h"
+#include "runtime/track/live_peak.h"
 #include "runtime/track/pagemap.h"
 #include "runtime/track/record.h"
 #include "runtime/track/thread.h"
@@ -119,7 +120,7 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 	thread->last_block = (uintptr_t)block;
 	if (RT_UNLIKELY(total == (_Atomic uint64_t *)&cache->sum) &&
 	    RT_UNLIKELY(rt_load(&cache->sum) >= rt_load(&rt_global.threshold_bytes)))
-		rt_slot_leave_rising(thread, slot, turn, (int64_t)size);
+		rt_rise_and_leave(thread, slot, turn, (int64_t)size);
 	else
 		rt_quick_leave(thread, control, slot, turn, 1, (int64_t)size);
 	return true;

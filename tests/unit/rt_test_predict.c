@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of a thread's predictions: what it finds again, when it gives up, and how large it
+ * becomes. The runtime's own source, with walks made by hand.
+ */
+#include "runtime/sys/rt_facts.c"
+#include "runtime/sys/sys.c"
+#include "runtime/unwind/predict.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+enum { PLACES = 4096, MANY = RT_FEW_THREADS + 1, ROW = 7, KEY = 3, EPOCH = 2 };
+
+struct rt_global rt_global;
+struct rt_mine rt_mine;
+_Atomic uint32_t rt_generation;
+
+static struct ledger_control control;
+static struct ledger_state state;
+
+/* Hook frames: the caller's frame pointer and the return address, one place after the other. */
+static uintptr_t frames[PLACES][2];
+/* Words that walks read on their way, the last of the frame where they land. */
+static uintptr_t on_stack[RT_PEEK_WORDS] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 };
+static uintptr_t outer_word = 0x1234;
+static struct rt_frame remembered[1];
+static struct rt_memory memory = { .count = 1, .frames = remembered };
+/* Before the words, as in every memory, some that always hold. */
+static struct rt_word words[RT_WORDS_BEFORE + 1];
+static struct rt_walk walk;
+
+static int begin(void **unused)
+{
+	static const uintptr_t zero;
+
+	(void)unused;
+	rt_global.control = &control;
+	rt_global.state = &state;
+	for (unsigned i = 0; i < RT_WORDS_BEFORE; i++)
+		words[i] = (struct rt_word){ (uintptr_t)&zero, 0 };
+	memory.words = words + RT_WORDS_BEFORE;
+	memory.words[0] = (struct rt_word){ (uintptr_t)&outer_word, outer_word };
+	memory.count = 1;
+	walk = (struct rt_walk){ .now = &memory };
+	return 0;
+}
+
+static int end(void **unused)
+{
+	(void)unused;
+	if (walk.predictions)
+		rt_munmap(walk.predictions, walk.predictions->map_bytes);
+	return 0;
+}
+
+/* A peek from @place reads @count words, and lands where the last of them is. */
+static void learn(unsigned place, uint32_t count)
+{
+	struct rt_peek peek = { .hash = 5, .steps = count - 1, .words = count };
+
+	frames[place][1] = place + 1;
+	peek.word[0] = (struct rt_word){ (uintptr_t)&frames[place][1], place + 1 };
+	for (uint32_t i = 1; i < count && i < RT_PEEK_WORDS; i++)
+		peek.word[i] = (struct rt_word){ (uintptr_t)&on_stack[i], on_stack[i] };
+	remembered[0] = (struct rt_frame){ .ra_at = (uintptr_t)&on_stack[count - 1],
+					   .hash = 5,
+					   .words = 1 };
+	rt_predict_learn(&walk, frames[place], &peek, (struct rt_outcome){ KEY, EPOCH, ROW });
+}
+
+static const struct rt_prediction *predict(unsigned place)
+{
+	return rt_predict(&walk, frames[place], KEY, EPOCH);
+}
+
+static void holds_as_long_as_every_word_does(void **unused)
+{
+	(void)unused;
+	for (uint32_t count = 2; count <= RT_PEEK_WORDS; count++) {
+		learn(1, count);
+		assert_non_null(predict(1));
+		assert_int_equal(predict(1)->outcome.row, ROW);
+		for (uint32_t i = 1; i < count; i++) {
+			on_stack[i]++;
+			assert_null(predict(1));
+			on_stack[i]--;
+		}
+		outer_word++;
+		assert_null(predict(1));
+		outer_word--;
+		assert_non_null(predict(1));
+	}
+}
+
+static void is_of_one_place_kind_epoch_and_generation(void **unused)
+{
+	(void)unused;
+	learn(1, 3);
+	frames[2][1] = 2;
+	assert_null(predict(2));
+	assert_null(rt_predict(&walk, frames[1], KEY + 1, EPOCH));
+	assert_null(rt_predict(&walk, frames[1], KEY, EPOCH + 1));
+	walk.previous++;
+	assert_null(predict(1));
+	walk.previous--;
+	assert_non_null(predict(1));
+	rt_store(&rt_generation, 1);
+	assert_null(predict(1));
+	rt_store(&rt_generation, 0);
+	assert_non_null(predict(1));
+}
+
+static void lands_on_what_is_remembered_now(void **unused)
+{
+	(void)unused;
+	learn(1, 3);
+	memory.count = 0;
+	assert_null(predict(1));
+	memory.count = 1;
+	remembered[0].hash++;
+	assert_null(predict(1));
+	remembered[0].hash--;
+	remembered[0].ra_at += 8;
+	assert_null(predict(1));
+	remembered[0].ra_at -= 8;
+	assert_non_null(predict(1));
+	remembered[0].rule = RT_RULE_NEEDS_FP;
+	remembered[0].fp++;
+	assert_null(predict(1));
+}
+
+static void a_longer_way_is_not_kept(void **unused)
+{
+	(void)unused;
+	learn(1, RT_PEEK_WORDS + 1);
+	assert_null(predict(1));
+}
+
+static void pauses_where_it_is_in_vain(void **unused)
+{
+	(void)unused;
+	learn(1, 3);
+	on_stack[1]++;
+	for (unsigned i = 0; i <= RT_PREDICT_PATIENCE; i++)
+		assert_null(predict(1));
+	on_stack[1]--;
+	for (unsigned i = 0; i < RT_PREDICT_PAUSE; i++)
+		assert_null(predict(1));
+	assert_non_null(predict(1));
+}
+
+static uint64_t entries(void)
+{
+	return walk.predictions ? UINT64_C(1) << (64 - walk.predictions->shift) : 0;
+}
+
+static void grows_to(uint32_t threads, uint64_t first, uint64_t last)
+{
+	rt_store(&control.caches, threads);
+	learn(0, 3);
+	assert_int_equal(entries(), first);
+	for (unsigned round = 0; round < 8; round++)
+		for (unsigned i = 0; i < PLACES; i++)
+			learn(i, 3);
+	assert_int_equal(entries(), last);
+}
+
+static void grows_while_entries_drive_each_other_out(void **unused)
+{
+	(void)unused;
+	grows_to(1, 64, 1024);
+}
+
+static void stays_small_where_there_are_many_threads(void **unused)
+{
+	(void)unused;
+	grows_to(MANY, 16, 256);
+}
+
+static void goes_on_without_memory(void **unused)
+{
+	struct rlimit old, none;
+
+	(void)unused;
+	assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+	none = old;
+	none.rlim_cur = 1 << 20;
+	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+	/* What is left in the pool. */
+	while (rt_mmap(LEDGER_PAGE_BYTES))
+		;
+	learn(1, 3);
+	assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+	assert_null(predict(1));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+	const struct CMUnitTest tests[] = {
+		TEST(holds_as_long_as_every_word_does),
+		TEST(is_of_one_place_kind_epoch_and_generation),
+		TEST(lands_on_what_is_remembered_now),
+		TEST(a_longer_way_is_not_kept),
+		TEST(pauses_where_it_is_in_vain),
+		TEST(grows_while_entries_drive_each_other_out),
+		TEST(stays_small_where_there_are_many_threads),
+		TEST(goes_on_without_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
