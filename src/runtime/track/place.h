@@ -81,7 +81,9 @@ RT_INLINE uint32_t rt_place_seen(struct rt_thread *thread, struct rt_key key, ui
 	if (RT_UNLIKELY(!row))
 		return 0;
 	rt_verify(&thread->proof, walk, frame, &peek.hash);
-	rt_predict_learn(walk, frame, &peek, (struct rt_outcome){ (uint32_t)key.word, epoch, row });
+	if (RT_LIKELY(rt_row_is_context(row)))
+		rt_predict_learn(walk, frame, &peek,
+				 (struct rt_outcome){ (uint32_t)key.word, epoch, row });
 	walk->is_behind = true;
 	return row;
 }

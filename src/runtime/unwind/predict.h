@@ -22,7 +22,7 @@ enum {
 
 /* What a walk led to, for whoever walks. */
 struct rt_outcome {
-	uint32_t key;
+	uint32_t key; /* of struct rt_key, which uses 32 bits */
 	uint32_t epoch;
 	uint32_t row;
 };
