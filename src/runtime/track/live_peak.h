@@ -9,8 +9,8 @@
 #include "runtime/rt.h"
 #include "runtime/track/thread.h"
 
-/* The live total grew by @bytes; after the slot was changed. */
-RT_COLD void rt_rise_shared(struct rt_thread *thread, int64_t bytes);
+/* All that the thread kept to itself of the live total, @sum, is told; after the slot was changed. */
+RT_COLD void rt_rise_shared(struct rt_thread *thread, int64_t sum);
 /*
  * The end of bookkeeping with @slot, to which an allocation of @bytes was added: the thread has as
  * much of the live total as it may keep to itself. Otherwise as rt_slot_leave().

@@ -106,6 +106,7 @@ RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control 
 	}
 	hash = rt_walk(&thread->walk, frame);
 	thread->walk.is_behind = false;
+	thread->walk.drift = 0;
 	rt_verify(&thread->proof, &thread->walk, frame, NULL);
 	if (RT_UNLIKELY(thread->walk.truncated))
 		rt_add_own(&thread->cache->walks_truncated, 1);

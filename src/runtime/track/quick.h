@@ -30,14 +30,17 @@ RT_INLINE bool rt_quick_give_up(struct rt_thread *thread)
 /* Enter, unless this thread is busy further out. Gives the control line, NULL: not so. */
 RT_INLINE struct ledger_control *rt_quick_enter(struct rt_thread *thread, const void *frame)
 {
+	struct ledger_control *control;
+
 	if (RT_UNLIKELY(!thread) || RT_UNLIKELY(rt_load(&thread->busy) != 0))
 		return NULL;
 	rt_store(&thread->busy, (uintptr_t)frame);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Looked at only here: see rt_enter. A state of the parent's finds no slot. */
-	if (RT_UNLIKELY(!rt_mine.control))
+	/* Looked at only here, and once: see rt_enter. A state of the parent's finds no slot. */
+	control = rt_mine.control;
+	if (RT_UNLIKELY(!control))
 		(void)rt_quick_give_up(thread);
-	return rt_mine.control;
+	return control;
 }
 
 RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_control *control,

@@ -218,10 +218,11 @@ static RT_COLD uint32_t look_twice(const void *frame)
 	return marks_of_thread();
 }
 
-/* Of an operation without a name for its thread, without marks, of glibc's. */
-RT_INLINE bool is_usual(void)
+/* A small block of glibc's, without marks, and threads have no names. */
+RT_INLINE bool is_usual(size_t size, struct rt_alloc what)
 {
-	return RT_LIKELY(rt_load(&rt_global.quick) == RT_QUICK_GLIBC) &&
+	return RT_LIKELY(size < LEDGER_LARGE_BYTES) && !(what.cell & LEDGER_CELL_FOREIGN) &&
+	       RT_LIKELY(rt_load(&rt_global.quick) == RT_QUICK_GLIBC) &&
 	       RT_LIKELY(!rt_load(&rt_unusual)) && RT_LIKELY(!rt_load(&rt_names_generation));
 }
 
@@ -232,25 +233,29 @@ RT_INLINE bool record_predicted(void *block, size_t size, struct rt_alloc what, 
 	struct ledger_control *control = rt_quick_enter(thread, frame);
 	const struct rt_prediction *way;
 	struct ledger_slot *slot;
+	uint32_t previous;
 	uint64_t when;
 
 	if (RT_UNLIKELY(!control))
 		return false;
 	when = rt_control_when(control);
-	if (RT_UNLIKELY((uint32_t)when != LEDGER_MODE_ALL))
+	/* Forked in a handler since: in a state of the parent's a slot could be made. */
+	if (RT_UNLIKELY(rt_tls.thread != thread) || RT_UNLIKELY((uint32_t)when != LEDGER_MODE_ALL))
 		return rt_quick_give_up(thread);
+	thread->walk.is_behind = true;
 	way = rt_predict(&thread->walk, frame, (uint32_t)what.key.word, (uint32_t)(when >> 32));
 	if (!way)
 		return rt_quick_give_up(thread);
 	slot = rt_slot(thread, way->outcome.row);
 	if (RT_UNLIKELY(!slot))
 		return rt_quick_give_up(thread);
+	previous = thread->walk.previous;
 	thread->walk.previous = way->outcome.row;
-	thread->walk.is_behind = true;
-	if (RT_UNLIKELY(!rt_quick_count(RT_QUICK_GLIBC, thread, control, slot, way->outcome.row,
-					block, size, what)))
-		return rt_quick_give_up(thread);
-	return true;
+	if (RT_LIKELY(rt_quick_count(RT_QUICK_GLIBC, thread, control, slot, way->outcome.row, block,
+				     size, what)))
+		return true;
+	thread->walk.previous = previous;
+	return rt_quick_give_up(thread);
 }
 
 /* @tried: the place was not predicted. */
@@ -299,7 +304,7 @@ static RT_APART void record_walked(void *block, size_t size, struct rt_alloc wha
 void *rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
 		    struct ledger_control *control)
 {
-	bool usual = is_usual();
+	bool usual = is_usual(size, what);
 
 	if (!usual || !record_predicted(block, size, what, frame))
 		record_walked(block, size, what, frame, control, usual);

@@ -167,6 +167,7 @@ static struct rt_thread *thread_make(uint32_t index)
 	thread->last_block = 0;
 	thread->walk.full_walks = &cache->walks_full;
 	thread->last_row = RT_LAST_ROW_NONE;
+	thread->proof.started = false;
 	rt_store(&thread->name_generation, 0);
 	thread->cache_index = index;
 	return thread;

@@ -111,7 +111,7 @@ RT_INLINE bool rt_prediction_holds(const struct rt_prediction *way, const struct
 	       RT_LIKELY(rt_walk_reread(now->words, (int64_t)landing->words - 1) < 0);
 }
 
-/* There was a prediction for such a place, and it did not hold. */
+/* There was no prediction of this walk, or it did not hold. */
 RT_INLINE void rt_predict_vainly(struct rt_predictions *table)
 {
 	uint64_t found = rt_load(&table->found) - table->found_before;
