@@ -316,6 +316,10 @@ void seep_memory_forget(struct seep_memory *memory)
 		memory->slots[slot]->slot = NO_SLOT;
 	memory->passing_bytes = 0;
 	memory->slots_used = memory->hand = PASSING_SLOTS;
+	/* Few may be allowed, and a recording is still to be written. */
+	if (memory->fd >= 0)
+		(void)close(memory->fd);
+	memory->fd = -1;
 }
 
 void seep_memory_close(struct seep_memory *memory)

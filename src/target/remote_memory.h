@@ -39,7 +39,10 @@ void seep_memory_close(struct seep_memory *memory);
 /* The functions that the marker reads and allocates by; what it takes lives until the close. */
 struct scan_memory seep_memory_for_scan(struct seep_memory *memory);
 
-/* Give back what is kept; what the marker took stays. Views that were given are invalid. */
+/*
+ * Give back what is kept, and the descriptor; what the marker took stays. Nothing more can be read,
+ * and views that were given are invalid.
+ */
 void seep_memory_forget(struct seep_memory *memory);
 
 /* Copy @bytes at @address, past the cache; false if not all can be read. */
