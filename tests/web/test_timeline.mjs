@@ -10,10 +10,10 @@ import { sum, survivors, total } from "./truth.mjs";
 
 const open = (session, options = {}) => session.open("tour", { hash: "timeline", viewport: { width: 1500, height: 1000 }, ...options });
 
-/** Moments at which epochs begin, and the end, as shares of the run. */
-function moments({ process, marks }) {
-	const all = process.end_ns - process.start_ns;
-	return [0, ...marks.map(({ at_ns }) => (at_ns - process.start_ns) / all), 1];
+/** Moments at which epochs begin, and the end, as shares of the plot: the last sample may follow the end. */
+function moments({ process, marks, timeline }) {
+	const all = Math.max(process.end_ns, timeline.at(-1).at_ns) - process.start_ns;
+	return [process.start_ns, ...marks.map(({ at_ns }) => at_ns), process.end_ns].map((at_ns) => (at_ns - process.start_ns) / all);
 }
 
 /** What the view says of what lives of the brushed epochs, and that it is the truth of them. */
@@ -53,7 +53,7 @@ test("a brush by the mouse shows what was allocated then and still lives", async
 	await page.mouse.move(at(times[serving]) + 2, y + height / 2);
 	await page.mouse.down();
 	await page.mouse.move(at(0.4), y + height / 2, { steps: 3 });
-	await page.mouse.move(at(times[closing]) - 2, y + height / 2, { steps: 3 });
+	await page.mouse.move(at((times[closing - 1] + times[closing]) / 2), y + height / 2, { steps: 3 });
 	await page.mouse.up();
 	const heading = await check(page, doc, serving, closing - 1);
 	assert.match(heading, /^Allocated from serving to closing, and still live/);
