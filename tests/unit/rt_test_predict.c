@@ -172,7 +172,7 @@ static void grows_to(uint32_t threads, uint64_t first, uint64_t last)
 static void grows_while_entries_drive_each_other_out(void **unused)
 {
 	(void)unused;
-	grows_to(1, 64, 1024);
+	grows_to(1, 32, 2048);
 }
 
 static void stays_small_where_there_are_many_threads(void **unused)

@@ -218,16 +218,17 @@ static RT_COLD uint32_t look_twice(const void *frame)
 	return marks_of_thread();
 }
 
-/* A small block of glibc's, without marks, and threads have no names. */
-RT_INLINE bool is_usual(size_t size, struct rt_alloc what)
+/* A small block, without marks, and threads have no names. */
+RT_INLINE bool is_usual(enum rt_quick quick, size_t size, struct rt_alloc what)
 {
 	return RT_LIKELY(size < LEDGER_LARGE_BYTES) && !(what.cell & LEDGER_CELL_FOREIGN) &&
-	       RT_LIKELY(rt_load(&rt_global.quick) == RT_QUICK_GLIBC) &&
-	       RT_LIKELY(!rt_load(&rt_unusual)) && RT_LIKELY(!rt_load(&rt_names_generation));
+	       RT_LIKELY(quick != RT_QUICK_NONE) && RT_LIKELY(!rt_load(&rt_unusual)) &&
+	       RT_LIKELY(!rt_load(&rt_names_generation));
 }
 
 /* Everything is as usual, and the place was predicted. False: nothing was done. */
-RT_INLINE bool record_predicted(void *block, size_t size, struct rt_alloc what, const void *frame)
+RT_INLINE bool record_predicted(enum rt_quick quick, void *block, size_t size, struct rt_alloc what,
+				const void *frame)
 {
 	struct rt_thread *thread = rt_tls.thread;
 	struct ledger_control *control = rt_quick_enter(thread, frame);
@@ -251,11 +252,21 @@ RT_INLINE bool record_predicted(void *block, size_t size, struct rt_alloc what, 
 		return rt_quick_give_up(thread);
 	previous = thread->walk.previous;
 	thread->walk.previous = way->outcome.row;
-	if (RT_LIKELY(rt_quick_count(RT_QUICK_GLIBC, thread, control, slot, way->outcome.row, block,
-				     size, what)))
+	if (RT_LIKELY(rt_quick_count(quick, thread, control, slot, way->outcome.row, block, size,
+				     what)))
 		return true;
 	thread->walk.previous = previous;
 	return rt_quick_give_up(thread);
+}
+
+/* What the hooks do themselves for glibc's blocks, and the above. False: nothing was done. */
+static RT_APART bool record_classed(void *block, size_t size, struct rt_alloc what,
+				    const void *frame, bool usual)
+{
+	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK))
+		return false;
+	return rt_quick_record(RT_QUICK_CLASSED, block, size, what, frame) ||
+	       (usual && record_predicted(RT_QUICK_CLASSED, block, size, what, frame));
 }
 
 /* @tried: the place was not predicted. */
@@ -271,8 +282,6 @@ static RT_APART void record_walked(void *block, size_t size, struct rt_alloc wha
 		rt_note_unseen(LEDGER_UNSEEN_UNALIGNED);
 		return;
 	}
-	if (rt_quick_record(RT_QUICK_CLASSED, block, size, what, frame))
-		return;
 	if (RT_UNLIKELY(rt_load(&rt_unusual)))
 		what.cell |= look_twice(frame);
 	/* Some round a size up until it wraps, and give a small block. */
@@ -304,10 +313,14 @@ static RT_APART void record_walked(void *block, size_t size, struct rt_alloc wha
 void *rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
 		    struct ledger_control *control)
 {
-	bool usual = is_usual(size, what);
+	enum rt_quick quick = rt_load(&rt_global.quick);
+	bool usual = is_usual(quick, size, what);
 
-	if (!usual || !record_predicted(block, size, what, frame))
-		record_walked(block, size, what, frame, control, usual);
+	if (RT_LIKELY(quick == RT_QUICK_GLIBC)
+		    ? usual && record_predicted(RT_QUICK_GLIBC, block, size, what, frame)
+		    : quick == RT_QUICK_CLASSED && record_classed(block, size, what, frame, usual))
+		return block;
+	record_walked(block, size, what, frame, control, usual);
 	return block;
 }
 

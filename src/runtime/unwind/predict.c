@@ -4,15 +4,15 @@
 #include "runtime/sys/sys.h"
 
 /*
- * 64 entries are 12 KB; 1,024 are what a thread of a large program gets at last. Where there are
+ * 32 entries are 6 KB; 2,048 are what a thread of a large program gets at last. Where there are
  * many threads it begins with 16, and 256 are most.
  */
 enum {
-	LOG2_FIRST = 6,
+	LOG2_FIRST = 5,
 	LOG2_FIRST_MANY_THREADS = 4,
 	LOG2_STEP = 2,
 	LOG2_MANY_THREADS = 8,
-	LOG2_LAST = 10,
+	LOG2_LAST = 11,
 };
 
 static struct rt_predictions *table_new(unsigned log2)
@@ -55,10 +55,27 @@ static struct rt_predictions *table_get(struct rt_walk *walk)
 	return table;
 }
 
+/* @count of the words of @peek from @first on. False: not all are on the leaf's stack. */
+static bool note_words(const struct rt_peek *peek, uint32_t first, uint32_t count, uintptr_t leaf,
+		       uint64_t *value, int32_t *at)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct rt_word *word = &peek->word[first + i < peek->words ? first + i : 0];
+		int64_t offset = (int64_t)(word->at - leaf);
+
+		if (offset != (int32_t)offset)
+			return false;
+		at[i] = (int32_t)offset;
+		value[i] = word->value;
+	}
+	return true;
+}
+
 void rt_predict_learn(struct rt_walk *walk, const uintptr_t *hook, const struct rt_peek *peek,
 		      struct rt_outcome outcome)
 {
 	uintptr_t leaf = (uintptr_t)(hook + 1);
+	const struct rt_frame *landing;
 	struct rt_predictions *table;
 	struct rt_prediction *way;
 
@@ -72,26 +89,18 @@ void rt_predict_learn(struct rt_walk *walk, const uintptr_t *hook, const struct 
 	/* Left by longjmp from here on, it is not in use. */
 	way->leaf = 0;
 	atomic_signal_fence(memory_order_seq_cst);
-	for (uint32_t i = 0; i < RT_PEEK_WORDS; i++) {
-		const struct rt_word *word = &peek->word[i < peek->words ? i : 0];
-		int64_t at = (int64_t)(word->at - leaf);
-		uint32_t far = i - RT_PREDICTION_NEAR;
-
-		/* Not all on this stack. */
-		if (at != (int32_t)at)
-			return;
-		*(i < RT_PREDICTION_NEAR ? &way->near.at[i] : &way->far.at[far]) = (int32_t)at;
-		*(i < RT_PREDICTION_NEAR ? &way->near.value[i]
-					 : &way->far.value[far]) = word->value;
-	}
-	way->words = (uint8_t)peek->words;
+	if (!note_words(peek, 0, RT_PREDICTION_NEAR, leaf, way->near.value, way->near.at) ||
+	    !note_words(peek, RT_PREDICTION_NEAR, RT_PREDICTION_FAR, leaf, way->far.value,
+			way->far.at))
+		return;
+	landing = &walk->now->frames[peek->landing];
+	way->words = peek->words;
 	way->generation = walk->now->generation;
 	way->outcome = outcome;
-	way->landing = peek->landing & 0xffffff;
-	way->landing_offset = (uint32_t)(peek->landing * sizeof(struct rt_frame));
-	way->landing_at = (int32_t)(walk->now->frames[peek->landing].ra_at - leaf);
-	way->landing_hash = walk->now->frames[peek->landing].hash;
-	way->landing_fp = walk->now->frames[peek->landing].fp;
+	way->landing_offset = (uint32_t)(peek->landing * sizeof(*landing));
+	way->landing_at = (int32_t)(landing->ra_at - leaf);
+	way->landing_hash = landing->hash;
+	way->landing_fp = landing->fp;
 	way->hash = peek->hash;
 	atomic_signal_fence(memory_order_seq_cst);
 	way->leaf = leaf;

@@ -27,7 +27,8 @@ struct rt_outcome {
 	uint32_t row;
 };
 
-_Static_assert(RT_WALK_FRAMES_MAX <= 1 << 24, "any frame may be the landing");
+_Static_assert(RT_WALK_FRAMES_MAX * sizeof(struct rt_frame) <= UINT32_MAX,
+	       "any may be the landing");
 
 /* Words of a way, in the order of the walk; the first again in place of those it does not have. */
 #define RT_PREDICTION_WORDS(n)                     \
@@ -43,14 +44,13 @@ struct rt_prediction {
 	uintptr_t leaf; /* ra_at of the hook's return address; 0: not in use. Written last */
 	uint32_t generation;
 	struct rt_outcome outcome;
-	/* The frame where it landed: which of the remembered ones, and in which state. */
-	uint32_t landing : 24;
-	uint32_t words : 8;
-	uint32_t landing_offset; /* of it among the remembered frames, in bytes */
+	uint32_t words;
+	/* The frame where it landed: which of the remembered ones, in bytes, and in which state. */
+	uint32_t landing_offset;
 	uint64_t landing_hash;
+	uintptr_t landing_fp;
 	int32_t landing_at; /* its ra_at, from the leaf */
 	uint32_t spare;
-	uintptr_t landing_fp;
 	RT_PREDICTION_WORDS(RT_PREDICTION_NEAR) near;
 	RT_PREDICTION_WORDS(RT_PREDICTION_FAR) far;
 	uint64_t hash; /* of the whole path */
@@ -104,7 +104,7 @@ RT_INLINE bool rt_prediction_holds(const struct rt_prediction *way, const struct
 			if (RT_UNLIKELY(*rt_from_leaf(leaf, way->far.at[i]) != way->far.value[i]))
 				return false;
 	}
-	return RT_LIKELY(way->landing < now->count) &&
+	return RT_LIKELY(way->landing_offset < now->count * sizeof(*landing)) &&
 	       RT_LIKELY(landing->hash == way->landing_hash) &&
 	       RT_LIKELY(landing->ra_at == (uintptr_t)rt_from_leaf(leaf, way->landing_at)) &&
 	       (!(landing->rule & RT_RULE_NEEDS_FP) || landing->fp == way->landing_fp) &&

@@ -18,8 +18,8 @@ struct rt_proof {
 };
 
 /*
- * Compare @walk, which this thread has just made from hook frame @frame; or the path with *@hash, if that
- * was found without keeping the walk, else NULL.
+ * Compare @walk, which this thread has just made from hook frame @frame, @hash NULL. Or the path
+ * with *@hash, which was found without keeping the walk.
  */
 RT_COLD void rt_verify_walk(struct rt_proof *proof, struct rt_walk *walk, const void *frame,
 			    const uint64_t *hash);
