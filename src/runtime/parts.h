@@ -2,7 +2,8 @@
 /*
  * Which parts of an operation's bookkeeping are compiled in. All of them, but where bench/ablation
  * builds the library with RT_PARTS=n to see what each costs: there, each adds to those before it,
- * and the figures mean nothing.
+ * and the figures mean nothing. Left out of the common case only; realloc and large blocks do
+ * everything from RT_PART_CELL on.
  */
 #ifndef SEEP_RUNTIME_PARTS_H
 #define SEEP_RUNTIME_PARTS_H

@@ -59,7 +59,7 @@ enum rt_quick {
 	RT_QUICK_CLASSED, /* the requested size does: src/runtime/track/usable.h */
 };
 
-/* What makes an allocation that is not the same as the last one look twice, in one word. */
+/* What makes an allocation from another place than the last walk look twice, in one word. */
 enum rt_unusual {
 	RT_GENERATED_MET = 1, /* in this generation a rule was made for code that is in no object */
 	RT_IGNORING_MET = 2,  /* some thread has had its blocks ignored */

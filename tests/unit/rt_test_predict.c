@@ -181,6 +181,22 @@ static void stays_small_where_there_are_many_threads(void **unused)
 	grows_to(MANY, 16, 256);
 }
 
+static void stops_growing_when_threads_become_many(void **unused)
+{
+	(void)unused;
+	rt_store(&control.caches, 1);
+	learn(0, 3);
+	grows_to(MANY, 32, 128);
+}
+
+static void what_is_learned_again_replaces_nothing(void **unused)
+{
+	(void)unused;
+	for (unsigned i = 0; i < PLACES; i++)
+		learn(1, 3);
+	assert_int_equal(walk.predictions->replaced, 0);
+}
+
 static void goes_on_without_memory(void **unused)
 {
 	struct rlimit old, none;
@@ -209,6 +225,8 @@ int main(void)
 		TEST(pauses_where_it_is_in_vain),
 		TEST(grows_while_entries_drive_each_other_out),
 		TEST(stays_small_where_there_are_many_threads),
+		TEST(stops_growing_when_threads_become_many),
+		TEST(what_is_learned_again_replaces_nothing),
 		TEST(goes_on_without_memory),
 	};
 

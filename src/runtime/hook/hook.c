@@ -87,6 +87,8 @@ void *rt_resize(void *block, size_t size, size_t request, const void *frame)
 	struct rt_resize resize = { 0 };
 	void *after;
 
+	if (!rt_does(RT_PART_CELL))
+		return rt_next.realloc(block, request);
 	if (RT_UNLIKELY(!control) && rt_mine.young && !rt_young_resize_begin(block, frame, &resize))
 		control = rt_grow_up();
 	if (RT_LIKELY(control != NULL)) {

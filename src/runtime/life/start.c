@@ -101,7 +101,7 @@ static const char *keep_dir(const char *given)
 	static RT_LARGE char kept[DIR_MAX];
 	size_t length = given ? strlen(given) : 0, before = 0;
 
-	/* The program may change its working directory; one out of reach has no path from the root. */
+	/* The program may change its working directory; one out of reach has no path from /. */
 	if (given && *given != '/' &&
 	    rt_syscall3(SYS_getcwd, (long)kept, sizeof(kept) - 1, 0) > 0 && *kept == '/') {
 		before = strlen(kept) + 1;

@@ -42,7 +42,7 @@ bool rt_next_use(const struct rt_next *next);
  */
 bool rt_next_is_behind(void);
 
-/* Some form of an operator is the program's own and is called: blocks may lie inside other blocks. */
+/* Some form of an operator is the program's own and is called: blocks may lie inside others. */
 extern RT_HIDDEN bool rt_operators_foreign;
 
 /* The next malloc's object has no malloc_usable_size(): another's may not be asked. */

@@ -9,7 +9,7 @@
 #include "runtime/rt.h"
 #include "runtime/track/thread.h"
 
-/* All that the thread kept to itself of the live total, @sum, is told; after the slot was changed. */
+/* The thread tells all that it kept to itself of the live total, @sum; after the slot changed. */
 RT_COLD void rt_rise_shared(struct rt_thread *thread, int64_t sum);
 /*
  * The end of bookkeeping with @slot, to which an allocation of @bytes was added: the thread has as

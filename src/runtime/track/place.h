@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The row of the place that a hook was called from: predicted, peeked at, or by walking and looking up
- * what the walk led to. Inlined into the two functions that record.
+ * The row of the place that a hook was called from: predicted, peeked at, or by walking and looking
+ * up what the walk led to. Inlined into the two functions that record.
  */
 #ifndef SEEP_RUNTIME_PLACE_H
 #define SEEP_RUNTIME_PLACE_H
@@ -56,8 +56,7 @@ RT_INLINE uint32_t rt_place_find(struct rt_thread *thread, uint64_t hash, struct
 }
 
 /*
- * The row of a place that need not be walked in full; 0: it has to be. @tried: it was not
- * predicted. In bookkeeping.
+ * The row of a place that need not be walked in full; 0: it has to be. @tried: see rt_place_row.
  */
 RT_INLINE uint32_t rt_place_seen(struct rt_thread *thread, struct rt_key key, uint32_t epoch,
 				 bool tried, const void *frame)
@@ -68,7 +67,7 @@ RT_INLINE uint32_t rt_place_seen(struct rt_thread *thread, struct rt_key key, ui
 	uint32_t row;
 
 	if (!tried)
-		way = rt_predict(walk, frame, (uint32_t)key.word, epoch);
+		way = rt_predict(walk, frame, key.word, epoch);
 	if (way) {
 		rt_verify(&thread->proof, walk, frame, &way->hash);
 		walk->is_behind = true;
@@ -82,13 +81,12 @@ RT_INLINE uint32_t rt_place_seen(struct rt_thread *thread, struct rt_key key, ui
 		return 0;
 	rt_verify(&thread->proof, walk, frame, &peek.hash);
 	if (RT_LIKELY(rt_row_is_context(row)))
-		rt_predict_learn(walk, frame, &peek,
-				 (struct rt_outcome){ (uint32_t)key.word, epoch, row });
+		rt_predict_learn(walk, frame, &peek, (struct rt_outcome){ key.word, epoch, row });
 	walk->is_behind = true;
 	return row;
 }
 
-/* @tried: it was not predicted. In bookkeeping. */
+/* @tried: a prediction was tried in vain already. In bookkeeping. */
 RT_INLINE uint32_t rt_place_row(struct rt_thread *thread, struct ledger_control *control,
 				struct rt_key own, bool again, bool tried, const void *frame)
 {

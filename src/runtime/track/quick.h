@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The common case of one operation: a block whose usable size is known without a call, everything
- * recorded, for an allocation the same place as the last one, a counter slot that is at hand. First
- * all is looked at and nothing written but the busy word; if anything is not as usual, record.c
- * does it all. The figures are those of record.c. docs/internals/ledger.md, "Peak", says why the
- * order may differ.
+ * is recorded, a counter slot is at hand, and an allocation comes from the same place as the last
+ * walk that was kept. First all is looked at and nothing written but the busy word; if anything is
+ * not as usual, record.c does it all. The figures are those of record.c. docs/internals/ledger.md,
+ * "Peak", says why the order may differ.
  *
  * Inlined into the hooks for glibc's blocks, called from record.c for others': @quick is a
  * constant.
@@ -39,7 +39,7 @@ RT_INLINE struct ledger_control *rt_quick_enter(struct rt_thread *thread, const 
 	/* Looked at only here, and once: see rt_enter. A state of the parent's finds no slot. */
 	control = rt_mine.control;
 	if (RT_UNLIKELY(!control))
-		(void)rt_quick_give_up(thread);
+		rt_leave(thread);
 	return control;
 }
 
@@ -54,7 +54,7 @@ RT_INLINE void rt_quick_leave(struct rt_thread *thread, const struct ledger_cont
 		rt_store(&thread->busy, 0);
 }
 
-/* Bring @slot to @turn: what it says is put aside as what was then. No call, see rt_slot_capture. */
+/* Bring @slot to @turn: what it says is put aside as of then. No call; see rt_slot_capture. */
 RT_INLINE void rt_quick_capture(struct ledger_slot *slot, uint64_t turn)
 {
 	if (RT_LIKELY(rt_load(&slot->turn) >= turn))
@@ -129,7 +129,7 @@ RT_INLINE bool rt_quick_count(enum rt_quick quick, struct rt_thread *thread,
 	return true;
 }
 
-/* The same place, kind and epoch as the last allocation's? Then its row is this one's too. */
+/* The same place, kind and epoch as the last walk's? Then its row is this one's too. */
 RT_INLINE bool rt_quick_repeats(enum rt_quick quick, const struct rt_thread *thread,
 				const struct ledger_control *control, struct rt_alloc what,
 				const void *frame)

@@ -218,11 +218,11 @@ static RT_COLD uint32_t look_twice(const void *frame)
 	return marks_of_thread();
 }
 
-/* A small block, without marks, and threads have no names. */
+/* A small block that rt_quick_count() takes, without marks, and threads have no names. */
 RT_INLINE bool is_usual(enum rt_quick quick, size_t size, struct rt_alloc what)
 {
 	return RT_LIKELY(size < LEDGER_LARGE_BYTES) && !(what.cell & LEDGER_CELL_FOREIGN) &&
-	       RT_LIKELY(quick != RT_QUICK_NONE) && RT_LIKELY(!rt_load(&rt_unusual)) &&
+	       rt_quick_knows_usable(quick, size, what.cell) && RT_LIKELY(!rt_load(&rt_unusual)) &&
 	       RT_LIKELY(!rt_load(&rt_names_generation));
 }
 
@@ -244,12 +244,14 @@ RT_INLINE bool record_predicted(enum rt_quick quick, void *block, size_t size, s
 	if (RT_UNLIKELY(rt_tls.thread != thread) || RT_UNLIKELY((uint32_t)when != LEDGER_MODE_ALL))
 		return rt_quick_give_up(thread);
 	thread->walk.is_behind = true;
-	way = rt_predict(&thread->walk, frame, (uint32_t)what.key.word, (uint32_t)(when >> 32));
+	way = rt_predict(&thread->walk, frame, what.key.word, (uint32_t)(when >> 32));
 	if (!way)
 		return rt_quick_give_up(thread);
 	slot = rt_slot(thread, way->outcome.row);
 	if (RT_UNLIKELY(!slot))
 		return rt_quick_give_up(thread);
+	if (way->outcome.row == thread->last_row.row)
+		thread->last_row.slot = slot;
 	previous = thread->walk.previous;
 	thread->walk.previous = way->outcome.row;
 	if (RT_LIKELY(rt_quick_count(quick, thread, control, slot, way->outcome.row, block, size,
@@ -259,19 +261,24 @@ RT_INLINE bool record_predicted(enum rt_quick quick, void *block, size_t size, s
 	return rt_quick_give_up(thread);
 }
 
-/* What the hooks do themselves for glibc's blocks, and the above. False: nothing was done. */
+/*
+ * What the hooks do themselves for glibc's blocks, and the above; *@ret_tried: that was done in
+ * vain. False: nothing was done.
+ */
 static RT_APART bool record_classed(void *block, size_t size, struct rt_alloc what,
-				    const void *frame, bool usual)
+				    const void *frame, bool *ret_tried)
 {
 	if (RT_UNLIKELY((uintptr_t)block & RT_BLOCK_MASK))
 		return false;
-	return rt_quick_record(RT_QUICK_CLASSED, block, size, what, frame) ||
-	       (usual && record_predicted(RT_QUICK_CLASSED, block, size, what, frame));
+	if (rt_quick_record(RT_QUICK_CLASSED, block, size, what, frame))
+		return true;
+	*ret_tried = is_usual(RT_QUICK_CLASSED, size, what);
+	return *ret_tried && record_predicted(RT_QUICK_CLASSED, block, size, what, frame);
 }
 
-/* @tried: the place was not predicted. */
-static RT_APART void record_walked(void *block, size_t size, struct rt_alloc what,
-				   const void *frame, struct ledger_control *control, bool tried)
+/* @tried: see rt_place_row. */
+static RT_APART void record_fully(void *block, size_t size, struct rt_alloc what, const void *frame,
+				  struct ledger_control *control, bool tried)
 {
 	struct rt_thread *thread;
 	uint32_t row;
@@ -313,14 +320,21 @@ static RT_APART void record_walked(void *block, size_t size, struct rt_alloc wha
 void *rt_record_any(void *block, size_t size, struct rt_alloc what, const void *frame,
 		    struct ledger_control *control)
 {
-	enum rt_quick quick = rt_load(&rt_global.quick);
-	bool usual = is_usual(quick, size, what);
+	bool done = false, tried = false;
 
-	if (RT_LIKELY(quick == RT_QUICK_GLIBC)
-		    ? usual && record_predicted(RT_QUICK_GLIBC, block, size, what, frame)
-		    : quick == RT_QUICK_CLASSED && record_classed(block, size, what, frame, usual))
-		return block;
-	record_walked(block, size, what, frame, control, usual);
+	switch (rt_load(&rt_global.quick)) {
+	case RT_QUICK_GLIBC:
+		tried = is_usual(RT_QUICK_GLIBC, size, what);
+		done = tried && record_predicted(RT_QUICK_GLIBC, block, size, what, frame);
+		break;
+	case RT_QUICK_CLASSED:
+		done = record_classed(block, size, what, frame, &tried);
+		break;
+	default:
+		break;
+	}
+	if (RT_UNLIKELY(!done))
+		record_fully(block, size, what, frame, control, tried);
 	return block;
 }
 
@@ -456,13 +470,14 @@ static void close_old(struct rt_thread *thread, struct ledger_control *control,
 {
 	uint32_t row = ledger_cell_row(resize->cell);
 
-	if (!resize->cell)
+	if (!resize->cell) {
 		forget_unknown(thread);
-	else if (!rt_row_is_own(row))
+	} else if (!rt_row_is_own(row)) {
 		count_free_directly(thread, row, resize->size, 0);
-	else
+	} else {
 		(void)count_row_free(thread, control, row, resize->size);
-	rt_add_own(&thread->cache->usable_freed_bytes, resize->usable);
+		rt_add_own(&thread->cache->usable_freed_bytes, resize->usable);
+	}
 }
 
 uint32_t rt_marks_after_resize(const struct rt_resize *resize)

@@ -19,11 +19,11 @@ struct rt_thread {
 	uint32_t conflicts;   /* since the slots last grew */
 	uintptr_t last_block; /* allocated last: freed next, it was a temporary */
 	/*
-	 * The row that the last walk led to, and where it is counted; most often the next allocation's
-	 * are the same.
+	 * The row of the walk that was kept last, and where it is counted. Most often the next
+	 * allocation's are the same.
 	 */
 	struct rt_last_row {
-		/* rt_quick_key() of the allocation that may be counted at once; UINT64_MAX: none. */
+		/* rt_quick_key() of the allocation that may be counted at once; UINT64_MAX: none */
 		uint64_t quick;
 		uint64_t when; /* rt_control_when() */
 		struct ledger_slot *slot;
@@ -123,8 +123,8 @@ static inline void rt_last_row_void(struct rt_thread *thread)
 }
 
 /*
- * No allocation of the calling thread is the same as its last one, since the quick way does not
- * know of marks, until it shows quick again.
+ * No allocation of the calling thread counts as one from the same place as the last walk, since the
+ * quick way does not know of marks, until it shows quick again.
  */
 static inline void rt_last_row_hide(struct rt_thread *thread)
 {

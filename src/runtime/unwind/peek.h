@@ -15,7 +15,7 @@
 enum {
 	RT_PEEK_STEPS = 32, /* at most: who has more to walk keeps it */
 	RT_PEEK_WORDS = 10, /* that are kept of what it read */
-	RT_PEEK_DRIFT = 48, /* so many steps by peeking, and the next walk is kept */
+	RT_PEEK_DRIFT = 48, /* so many peeks and their steps, and a walk is kept */
 	RT_PEEK_DRIFT_MOST = 4096,
 	RT_PEEK_NEAR = 6, /* steps: more, and what is kept is no good */
 };
@@ -124,7 +124,7 @@ RT_INLINE bool rt_walk_drifts(struct rt_walk *walk, uint32_t steps)
 	walk->drift = 0;
 	if (steps <= RT_PEEK_NEAR)
 		walk->drift_most = RT_PEEK_DRIFT;
-	else if (walk->drift_most < RT_PEEK_DRIFT_MOST)
+	else if (walk->drift_most <= RT_PEEK_DRIFT_MOST / 2)
 		walk->drift_most *= 2;
 	return true;
 }

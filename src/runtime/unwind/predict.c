@@ -32,10 +32,10 @@ static struct rt_predictions *table_get(struct rt_walk *walk)
 {
 	struct rt_predictions *old = walk->predictions;
 	unsigned log2 = old ? 64 - old->shift : 0;
+	unsigned most = rt_threads_are_few() ? LOG2_LAST : LOG2_MANY_THREADS;
 	struct rt_predictions *table;
 
-	if (old && (old->replaced >> log2 == 0 ||
-		    log2 >= (rt_threads_are_few() ? LOG2_LAST : LOG2_MANY_THREADS)))
+	if (old && (old->replaced >> log2 == 0 || log2 + LOG2_STEP > most))
 		return old;
 	if (old)
 		log2 += LOG2_STEP;
@@ -85,7 +85,8 @@ void rt_predict_learn(struct rt_walk *walk, const uintptr_t *hook, const struct 
 	if (!table || table->pause)
 		return;
 	way = rt_prediction_place(table, walk->previous, hook);
-	table->replaced += way->leaf != 0 && way->generation == walk->now->generation;
+	table->replaced += way->leaf != 0 && way->generation == walk->now->generation &&
+			   (way->leaf != leaf || way->outcome.row != outcome.row);
 	/* Left by longjmp from here on, it is not in use. */
 	way->leaf = 0;
 	atomic_signal_fence(memory_order_seq_cst);

@@ -15,14 +15,14 @@
 #include "runtime/unwind/walk.h"
 
 enum {
-	RT_PREDICT_LATELY = 4096,
-	RT_PREDICT_PATIENCE = 256,
-	RT_PREDICT_PAUSE = 8192,
+	RT_PREDICT_PATIENCE = 64, /* so many more may be in vain than were found */
+	RT_PREDICT_LATELY = 4096, /* after so many in vain the two are counted anew */
+	RT_PREDICT_PAUSE = 8192,  /* walks that are not predicted then */
 };
 
 /* What a walk led to, for whoever walks. */
 struct rt_outcome {
-	uint32_t key; /* of struct rt_key, which uses 32 bits */
+	uint64_t key;
 	uint32_t epoch;
 	uint32_t row;
 };
@@ -41,20 +41,19 @@ enum { RT_PREDICTION_NEAR = 6, RT_PREDICTION_FAR = RT_PEEK_WORDS - RT_PREDICTION
 
 /* Three cache lines, of which two are enough for most. */
 struct rt_prediction {
-	uintptr_t leaf; /* ra_at of the hook's return address; 0: not in use. Written last */
-	uint32_t generation;
+	/* ra_at of the hook's return address; 0: not in use. Written last */
+	_Alignas(64) uintptr_t leaf;
 	struct rt_outcome outcome;
+	uint32_t generation;
 	uint32_t words;
 	/* The frame where it landed: which of the remembered ones, in bytes, and in which state. */
 	uint32_t landing_offset;
+	int32_t landing_at; /* its ra_at, from the leaf */
 	uint64_t landing_hash;
 	uintptr_t landing_fp;
-	int32_t landing_at; /* its ra_at, from the leaf */
-	uint32_t spare;
 	RT_PREDICTION_WORDS(RT_PREDICTION_NEAR) near;
 	RT_PREDICTION_WORDS(RT_PREDICTION_FAR) far;
 	uint64_t hash; /* of the whole path */
-	uint64_t spare_far;
 };
 
 _Static_assert(offsetof(struct rt_prediction, far) == 128, "two cache lines");
@@ -62,13 +61,13 @@ _Static_assert(sizeof(struct rt_prediction) == 192, "three cache lines");
 
 struct rt_predictions {
 	unsigned shift;		/* of a hash, to an index */
-	uint32_t replaced;	/* entries in use that gave way to others */
+	uint32_t replaced;	/* entries in use that gave way to another leaf's or row's */
 	uint32_t pause;		/* so many walks are not predicted: it was in vain too often */
 	uint32_t in_vain;	/* lately: nothing held */
 	_Atomic uint64_t found; /* in all, for the sake of one instruction */
 	uint64_t found_before;	/* of these, not lately */
 	uint64_t map_bytes;
-	_Alignas(64) struct rt_prediction entries[];
+	struct rt_prediction entries[];
 };
 
 RT_INLINE struct rt_prediction *rt_prediction_place(struct rt_predictions *table, uint32_t previous,
@@ -116,10 +115,11 @@ RT_INLINE void rt_predict_vainly(struct rt_predictions *table)
 {
 	uint64_t found = rt_load(&table->found) - table->found_before;
 
-	if (RT_LIKELY(++table->in_vain <= 2 * found + RT_PREDICT_PATIENCE) &&
+	/* One in vain costs more than one that is found saves, beside peeking. */
+	if (RT_LIKELY(++table->in_vain <= found + RT_PREDICT_PATIENCE) &&
 	    RT_LIKELY(table->in_vain < RT_PREDICT_LATELY))
 		return;
-	if (table->in_vain > 2 * found)
+	if (table->in_vain > found)
 		table->pause = RT_PREDICT_PAUSE;
 	table->in_vain = 0;
 	table->found_before += found;
@@ -127,7 +127,7 @@ RT_INLINE void rt_predict_vainly(struct rt_predictions *table)
 
 /* The prediction of a walk from frame @hook that holds; NULL: it has to be walked. */
 RT_INLINE const struct rt_prediction *rt_predict(struct rt_walk *walk, const uintptr_t *hook,
-						 uint32_t key, uint32_t epoch)
+						 uint64_t key, uint32_t epoch)
 {
 	struct rt_predictions *table = walk->predictions;
 	const struct rt_prediction *way;

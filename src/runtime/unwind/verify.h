@@ -10,7 +10,7 @@
 #include "runtime/rt.h"
 #include "runtime/unwind/walk.h"
 
-/* A thread's part in it: remembered walks apart from its own, for those made without keeping them. */
+/* A thread's part in it: remembered walks apart from its own, for those that were not kept. */
 struct rt_proof {
 	bool started;
 	struct rt_walk walk;

@@ -74,7 +74,7 @@ struct rt_walk {
 	bool truncated; /* the outermost frame is not the root */
 	bool landed;
 	bool is_behind;	     /* allocations since were recorded without keeping their walk */
-	uint32_t drift;	     /* steps that peeking took since the last walk was kept */
+	uint32_t drift;	     /* peeks since the last walk was kept, and their steps */
 	uint32_t drift_most; /* then a walk is kept */
 	/* The result: fresh_count new frames upon now->frames[0] to now->frames[base - 1]. */
 	uint32_t base;
@@ -85,8 +85,8 @@ struct rt_walk {
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
 	struct rt_predictions *predictions; /* NULL: none yet; src/runtime/unwind/predict.h */
-	uint32_t previous;		    /* row of the last allocation that was walked */
-	uint32_t oldest;		    /* of memories: to be replaced next */
+	uint32_t previous; /* row of the last place that was predicted, peeked at or walked from */
+	uint32_t oldest;   /* of memories: to be replaced next */
 	struct rt_memory *memories[RT_STACKS];
 };
 
