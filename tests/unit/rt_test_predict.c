@@ -178,7 +178,7 @@ static void grows_while_entries_drive_each_other_out(void **unused)
 static void stays_small_where_there_are_many_threads(void **unused)
 {
 	(void)unused;
-	grows_to(MANY, 16, 256);
+	grows_to(MANY, 8, 128);
 }
 
 static void stops_growing_when_threads_become_many(void **unused)

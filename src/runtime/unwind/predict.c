@@ -5,13 +5,13 @@
 
 /*
  * 32 entries are 6 KB; 2,048 are what a thread of a large program gets at last. Where there are
- * many threads it begins with 16, and 256 are most.
+ * many threads it begins with 8, and 128 are most.
  */
 enum {
 	LOG2_FIRST = 5,
-	LOG2_FIRST_MANY_THREADS = 4,
+	LOG2_FIRST_MANY_THREADS = 3,
 	LOG2_STEP = 2,
-	LOG2_MANY_THREADS = 8,
+	LOG2_MANY_THREADS = 7,
 	LOG2_LAST = 11,
 };
 
