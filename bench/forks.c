@@ -26,30 +26,22 @@ __attribute__((noipa)) static void keep(void)
 	last = malloc(24);
 }
 
-__attribute__((noipa)) static void left(unsigned place, int levels);
+/* A call stack for each value of the lowest bits of @place. Recursion of one would be folded. */
+#define SIDE(name)                                                          \
+	__attribute__((noipa)) static void name(unsigned place, int levels) \
+	{                                                                   \
+		if (!levels)                                                \
+			keep();                                             \
+		else if (place & 1)                                         \
+			right(place >> 1, levels - 1);                      \
+		else                                                        \
+			left(place >> 1, levels - 1);                       \
+		__asm__ volatile("" ::: "memory");                          \
+	}
 
-/* A call stack for each value of the lowest bits of @place. */
-__attribute__((noipa)) static void right(unsigned place, int levels)
-{
-	if (!levels)
-		keep();
-	else if (place & 1)
-		right(place >> 1, levels - 1);
-	else
-		left(place >> 1, levels - 1);
-	__asm__ volatile("" ::: "memory");
-}
-
-static void left(unsigned place, int levels)
-{
-	if (!levels)
-		keep();
-	else if (place & 1)
-		right(place >> 1, levels - 1);
-	else
-		left(place >> 1, levels - 1);
-	__asm__ volatile("" ::: "memory");
-}
+static void right(unsigned place, int levels);
+SIDE(left)
+SIDE(right)
 
 static void from_places(int blocks, unsigned places)
 {

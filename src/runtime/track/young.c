@@ -144,11 +144,11 @@ static bool leave(enum stand stand)
 static struct rt_young_op *new_op(void)
 {
 	uint32_t i = atomic_fetch_add_explicit(&rt_young.op_count, 1, memory_order_relaxed);
-
-	struct rt_young_op *op = &rt_young_log.ops[i];
+	struct rt_young_op *op;
 
 	if (i >= RT_YOUNG_OPS)
 		return NULL;
+	op = &rt_young_log.ops[i];
 	*op = (struct rt_young_op){ .at_ns = (uint32_t)(rt_young.now_ns - rt_young.since_ns) };
 	return op;
 }
