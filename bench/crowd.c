@@ -2,8 +2,10 @@
 /*
  * crowd THREADS ROUNDS [LIVES]
  *
- * THREADS threads at once, each replacing 64 blocks ROUNDS times. With LIVES, that many threads
- * follow each other in every place, so that what is measured is their start and end.
+ * THREADS threads alive at once, each replacing 64 blocks ROUNDS times, one after the other: while
+ * they wait for each other's arenas, glibc's heap grows by another amount in each run. With LIVES,
+ * that many threads follow each other in every place, so that what is measured is their start and
+ * end.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -18,6 +20,7 @@ enum { THREADS_MAX = 4096, BLOCKS = 64 };
 
 static long rounds;
 static pthread_barrier_t everybody, measured;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static int is_crowd;
 
 __attribute__((noinline)) static void replace(void **block, uint64_t *state)
@@ -35,11 +38,14 @@ static void *live_once(void *number)
 	uint64_t state = random_seed((uint64_t)(uintptr_t)number);
 	void *block[BLOCKS] = { 0 };
 
-	if (is_crowd)
+	if (is_crowd) {
 		pthread_barrier_wait(&everybody);
+		pthread_mutex_lock(&turn);
+	}
 	for (long i = 0; i < rounds; i++)
 		replace(block, &state);
 	if (is_crowd) {
+		pthread_mutex_unlock(&turn);
 		pthread_barrier_wait(&everybody);
 		/* All alive, with all they have, while the process is looked at. */
 		pthread_barrier_wait(&measured);

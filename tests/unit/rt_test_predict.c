@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-enum { PLACES = 4096, MANY = RT_FEW_THREADS + 1, ROW = 7, KEY = 3, EPOCH = 2 };
+enum { PLACES = 4096, ROW = 7, KEY = 3, EPOCH = 2 };
 
 struct rt_global rt_global;
 struct rt_mine rt_mine;
@@ -45,7 +45,8 @@ static int begin(void **unused)
 	memory.words = words + RT_WORDS_BEFORE;
 	memory.words[0] = (struct rt_word){ (uintptr_t)&outer_word, outer_word };
 	memory.count = 1;
-	walk = (struct rt_walk){ .now = &memory };
+	rt_store(&control.caches, 1);
+	walk = (struct rt_walk){ .now = &memory, .not_noted = NOT_NOTED };
 	return 0;
 }
 
@@ -98,15 +99,20 @@ static void holds_as_long_as_every_word_does(void **unused)
 
 static void is_of_one_place_kind_epoch_and_generation(void **unused)
 {
+	const struct rt_prediction *place;
+
 	(void)unused;
 	learn(1, 3);
 	frames[2][1] = 2;
 	assert_null(predict(2));
 	assert_null(rt_predict(&walk, frames[1], KEY + 1, EPOCH));
 	assert_null(rt_predict(&walk, frames[1], KEY, EPOCH + 1));
-	walk.previous++;
+	/* Beside another row before, which most often leads to another entry. */
+	for (place = rt_prediction_place(walk.predictions, 0, frames[1]);
+	     rt_prediction_place(walk.predictions, walk.previous, frames[1]) == place;)
+		walk.previous++;
 	assert_null(predict(1));
-	walk.previous--;
+	walk.previous = 0;
 	assert_non_null(predict(1));
 	rt_store(&rt_generation, 1);
 	assert_null(predict(1));
@@ -158,35 +164,70 @@ static uint64_t entries(void)
 	return walk.predictions ? UINT64_C(1) << (64 - walk.predictions->shift) : 0;
 }
 
-static void grows_to(uint32_t threads, uint64_t first, uint64_t last)
+static void learn_all(void)
 {
-	rt_store(&control.caches, threads);
-	learn(0, 3);
-	assert_int_equal(entries(), first);
 	for (unsigned round = 0; round < 8; round++)
 		for (unsigned i = 0; i < PLACES; i++)
 			learn(i, 3);
-	assert_int_equal(entries(), last);
+}
+
+static void a_thread_that_allocates_little_has_no_table(void **unused)
+{
+	(void)unused;
+	walk.not_noted = 0;
+	for (unsigned i = 0; i < NOT_NOTED; i++)
+		learn(1, 3);
+	assert_null(walk.predictions);
+	learn(1, 3);
+	assert_non_null(predict(1));
 }
 
 static void grows_while_entries_drive_each_other_out(void **unused)
 {
+	uint64_t before = 0;
+
 	(void)unused;
-	grows_to(1, 32, 2048);
+	for (unsigned i = 0; i < PLACES; i++) {
+		learn(i, 3);
+		if (entries() == before)
+			continue;
+		assert_int_equal(entries(), before ? before << LOG2_STEP : 1 << LOG2_FIRST);
+		before = entries();
+		if (before << LOG2_STEP > 1 << LOG2_LAST)
+			break;
+	}
+	learn_all();
+	assert_int_equal(entries(), 1 << LOG2_LAST);
 }
 
-static void stays_small_where_there_are_many_threads(void **unused)
+static void has_half_as_many_where_threads_are_twice_as_many(void **unused)
 {
-	(void)unused;
-	grows_to(MANY, 8, 128);
+	static const struct {
+		uint32_t threads, entries;
+	} most[] = { { RT_FEW_THREADS, 2048 },
+		     { RT_FEW_THREADS + 1, 1024 },
+		     { 64, 512 },
+		     { 1000, 32 },
+		     { 100000, 16 } };
+
+	for (unsigned i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
+		begin(unused);
+		rt_store(&control.caches, most[i].threads);
+		learn_all();
+		assert_int_equal(entries(), most[i].entries);
+		end(unused);
+		walk.predictions = NULL;
+	}
 }
 
 static void stops_growing_when_threads_become_many(void **unused)
 {
 	(void)unused;
-	rt_store(&control.caches, 1);
-	learn(0, 3);
-	grows_to(MANY, 32, 128);
+	for (unsigned i = 0; entries() < 128; i++)
+		learn(i, 3);
+	rt_store(&control.caches, 1000);
+	learn_all();
+	assert_int_equal(entries(), 128);
 }
 
 static void what_is_learned_again_replaces_nothing(void **unused)
@@ -223,8 +264,9 @@ int main(void)
 		TEST(lands_on_what_is_remembered_now),
 		TEST(a_longer_way_is_not_kept),
 		TEST(pauses_where_it_is_in_vain),
+		TEST(a_thread_that_allocates_little_has_no_table),
 		TEST(grows_while_entries_drive_each_other_out),
-		TEST(stays_small_where_there_are_many_threads),
+		TEST(has_half_as_many_where_threads_are_twice_as_many),
 		TEST(stops_growing_when_threads_become_many),
 		TEST(what_is_learned_again_replaces_nothing),
 		TEST(goes_on_without_memory),

@@ -3,17 +3,21 @@
 
 #include "runtime/sys/sys.h"
 
-/*
- * 32 entries are 6 KB; 2,048 are what a thread of a large program gets at last. Where there are
- * many threads it begins with 8, and 128 are most.
- */
 enum {
-	LOG2_FIRST = 5,
-	LOG2_FIRST_MANY_THREADS = 3,
-	LOG2_STEP = 2,
-	LOG2_MANY_THREADS = 7,
-	LOG2_LAST = 11,
+	NOT_NOTED = 64, /* walks of a thread: what allocates less than that needs no table */
+	LOG2_FIRST = 4, /* a page */
+	LOG2_STEP = 3,
+	LOG2_LAST = 11, /* 400 KB */
 };
+
+/* Where there are many threads: twice as many, and a table has at most half as many entries. */
+static unsigned log2_most(void)
+{
+	uint32_t threads = rt_load(&rt_global.control->caches);
+	unsigned less = core_bit_width((threads - 1) / RT_FEW_THREADS);
+
+	return less < LOG2_LAST - LOG2_FIRST ? LOG2_LAST - less : LOG2_FIRST;
+}
 
 static struct rt_predictions *table_new(unsigned log2)
 {
@@ -27,23 +31,38 @@ static struct rt_predictions *table_new(unsigned log2)
 	return table;
 }
 
-/* The table: an empty, larger one if its entries keep driving each other out. NULL: no memory. */
+static unsigned log2_of(const struct rt_predictions *table)
+{
+	return table ? 64 - table->shift : 0;
+}
+
+/* Larger, where entries keep driving each other out. 0: none yet. */
+static unsigned log2_wanted(struct rt_walk *walk)
+{
+	const struct rt_predictions *table = walk->predictions;
+	unsigned log2 = log2_of(table);
+	unsigned most = log2_most();
+
+	if (!table)
+		return walk->not_noted++ < NOT_NOTED ? 0 : LOG2_FIRST;
+	if (table->replaced >> log2 == 0 || log2 >= most)
+		return log2;
+	return log2 + LOG2_STEP < most ? log2 + LOG2_STEP : most;
+}
+
+/* An empty one when it has grown. NULL: not yet, or no memory. */
 static struct rt_predictions *table_get(struct rt_walk *walk)
 {
 	struct rt_predictions *old = walk->predictions;
-	unsigned log2 = old ? 64 - old->shift : 0;
-	unsigned most = rt_threads_are_few() ? LOG2_LAST : LOG2_MANY_THREADS;
+	unsigned log2 = log2_wanted(walk);
 	struct rt_predictions *table;
 
-	if (old && (old->replaced >> log2 == 0 || log2 + LOG2_STEP > most))
+	if (log2 == log2_of(old))
 		return old;
-	if (old)
-		log2 += LOG2_STEP;
-	else
-		log2 = rt_threads_are_few() ? LOG2_FIRST : LOG2_FIRST_MANY_THREADS;
 	table = table_new(log2);
 	if (!table) {
 		/* Not at each walk. */
+		walk->not_noted = 0;
 		if (old)
 			old->replaced = 0;
 		return old;

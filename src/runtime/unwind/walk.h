@@ -85,8 +85,9 @@ struct rt_walk {
 	_Atomic uint64_t *full_walks; /* the ledger's counter of walks that landed nowhere */
 	struct rt_stack stack;
 	struct rt_predictions *predictions; /* NULL: none yet; src/runtime/unwind/predict.h */
-	uint32_t previous; /* row of the last place that was predicted, peeked at or walked from */
-	uint32_t oldest;   /* of memories: to be replaced next */
+	uint32_t previous;  /* row of the last place that was predicted, peeked at or walked from */
+	uint32_t oldest;    /* of memories: to be replaced next */
+	uint32_t not_noted; /* walks that could have been, had there been predictions */
 	struct rt_memory *memories[RT_STACKS];
 };
 
