@@ -210,8 +210,8 @@ ROWS = {
                  columns=(("time_ns", "time, ms", MS, 0), ("cpu_ns", "CPU time, ms", MS, 0),
                           ("rss_bytes", "resident, MB", MB, 1),
                           ("own_per_thread", "own memory per thread, KB", 1e3, 1)),
-                 about="Own memory is what is resident beyond the plain run, with every thread "
-                       "alive; the goal is 24 KB per thread.",
+                 about="Threads allocate in turns. Own memory is what is resident beyond the plain "
+                       "run, with every thread alive; the goal is 24 KB per thread.",
                  without=VALGRIND_THREADS),
     "latency": Row("latency of a free() with its malloc()", key="p50_ns",
                    command=make_own("latency.c", (2000000, 200000)), small=A_TENTH,
